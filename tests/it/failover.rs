@@ -176,6 +176,36 @@ async fn reads_leave_a_hung_replica() -> Result<()> {
     outcome
 }
 
+/// The heartbeat of a database of reads watches one server, so no read may be on another one.
+#[tokio::test]
+async fn all_reads_of_a_url_are_on_the_host_of_its_heartbeat() -> Result<()> {
+    let servers = Servers::private().await?;
+    let app = TestApp::builder().servers(&servers).start().await?;
+    app.feed("prices.csv", "symbol,date,close\nAAA,2024-06-27,6\n").apply().await?;
+    let key = app.key("professional").await?;
+    let replicas = [servers.postgres.replica().await?, servers.postgres.replica().await?];
+    for replica in &replicas {
+        wait_for_replica(&servers.postgres, replica, app.database()).await?;
+    }
+    let reads = url_of_hosts(&[&replicas[0], &replicas[1]], "dds_api", app.database())
+        .replace("target_session_attrs=read-write", "load_balance_hosts=random");
+    let api = app.api_serve_with(&[("DATABASE_READ_URLS", &reads), ("API_CACHE_MIB", "0")]).await?;
+    let lists = (1..=64).map(async |limit: usize| {
+        let reply = api.get(&format!("/v1/stocks?limit={limit}"), Some(&key)).await?;
+        ensure!(reply.status == 200, "{}", reply.text());
+        Ok(())
+    });
+    futures::future::try_join_all(lists).await?;
+    let mut sessions = [0; 2];
+    for (count, replica) in sessions.iter_mut().zip(&replicas) {
+        let query = "select count(*) from pg_stat_activity where usename = 'dds_api'";
+        *count = replica.connect(app.database()).await?.query_one(query, &[]).await?.get::<_, i64>(0);
+    }
+    assert!(sessions.contains(&0), "{sessions:?} sessions on the replicas");
+    assert!(sessions.iter().sum::<i64>() > 2, "{sessions:?} sessions do not show it");
+    Ok(())
+}
+
 #[tokio::test]
 async fn the_health_tells_of_a_frozen_log_within_two_seconds() -> Result<()> {
     let servers = Servers::private().await?;

@@ -58,8 +58,12 @@ impl ConnectionSettings {
         config
     }
 
-    /// Creates the connection pools of a generation. A session becomes read-only only after it was opened, because
-    /// `target_session_attrs` examines new sessions.
+    /// Settings of one of the hosts. The heartbeat watches one server, so every connection of a database is to that one.
+    fn on_host(&self, index: usize) -> Self {
+        Self { config: connect::config_of_host(&self.config, index), ..self.clone() }
+    }
+
+    /// Opens a generation. Its sessions become read-only after the sign-in, because `target_session_attrs` examines them.
     fn open_generation(
         &self,
         id: GenerationId,
@@ -177,7 +181,8 @@ impl ReadSource {
     ) -> Result<(), QueryError> {
         let config =
             connecting.with_options(&format!("-c statement_timeout={}", connecting.timeout.as_millis()));
-        let (client, mut driver) = connect::open(&config, &connecting.tls).await?;
+        let (client, mut driver, host) = connect::open_host(&config, &connecting.tls).await?;
+        let connecting = &connecting.on_host(host);
         let (sender, mut notified) = mpsc::channel(1);
         let driving = async {
             let mut messages = futures::stream::poll_fn(|cx| driver.poll_message(cx));

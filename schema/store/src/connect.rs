@@ -54,6 +54,18 @@ pub async fn connect(config: &Config) -> Result<Client, DbError> {
 /// # Errors
 /// As [`connect`].
 pub async fn open(config: &Config, tls: &MakeRustlsConnect) -> Result<(Client, ConnectionDriver), DbError> {
+    let (client, driver, _) = open_host(config, tls).await?;
+    Ok((client, driver))
+}
+
+/// Opens a connection as [`open`], and returns the position of its host in the URL.
+///
+/// # Errors
+/// As [`connect`].
+pub async fn open_host(
+    config: &Config,
+    tls: &MakeRustlsConnect,
+) -> Result<(Client, ConnectionDriver, usize), DbError> {
     let started = Instant::now();
     let hosts = hosts_in_order(config);
     let is_only = hosts.len() == 1;
@@ -67,9 +79,9 @@ pub async fn open(config: &Config, tls: &MakeRustlsConnect) -> Result<(Client, C
             None => HOST_TIMEOUT,
         };
         match tokio::time::timeout(limit, host.config.connect(tls.clone())).await {
-            Ok(Ok(opened)) => {
+            Ok(Ok((client, driver))) => {
                 hung().remove(&place);
-                return Ok(opened);
+                return Ok((client, driver, host.index));
             }
             Ok(Err(source)) => refusal = Some(DbError::Unreachable { place, source }),
             Err(_) => {
@@ -108,6 +120,7 @@ pub async fn watch_server(config: &Config) -> DbError {
 
 /// Configuration of one host.
 struct HostConfig {
+    index: usize,
     config: Config,
     is_hung: bool,
 }
@@ -120,13 +133,9 @@ impl HostConfig {
 
 /// Hosts in the order of the attempts: hosts that hung recently come last.
 fn hosts_in_order(config: &Config) -> Vec<HostConfig> {
-    let count = config.get_hosts().len().max(config.get_hostaddrs().len());
-    let mut hosts: Vec<HostConfig> = if count > 1 {
-        let one = |index| HostConfig { config: config_of_host(config, index), is_hung: false };
-        (0..count).map(one).collect()
-    } else {
-        vec![HostConfig { config: config.clone(), is_hung: false }]
-    };
+    let count = count_hosts(config);
+    let one = |index| HostConfig { index, config: config_of_host(config, index), is_hung: false };
+    let mut hosts: Vec<HostConfig> = (0..count.max(1)).map(one).collect();
     if config.get_load_balance_hosts() == LoadBalanceHosts::Random {
         let random = RandomState::new();
         hosts.sort_by_cached_key(|host| random.hash_one(host.place()));
@@ -139,8 +148,15 @@ fn hosts_in_order(config: &Config) -> Vec<HostConfig> {
     hosts
 }
 
-/// Copy of the settings with one of the hosts. A `Config` cannot drop hosts.
-fn config_of_host(config: &Config, index: usize) -> Config {
+fn count_hosts(config: &Config) -> usize {
+    config.get_hosts().len().max(config.get_hostaddrs().len())
+}
+
+/// Copy of the settings with the host at this position. A `Config` cannot drop hosts.
+pub fn config_of_host(config: &Config, index: usize) -> Config {
+    if count_hosts(config) <= 1 {
+        return config.clone();
+    }
     let mut one = Config::new();
     one.ssl_mode(config.get_ssl_mode())
         .ssl_negotiation(config.get_ssl_negotiation())
