@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import shutil
@@ -16,6 +17,7 @@ COUNT = 3
 TTL = 20
 SCOPE = "dividends"
 BRIDGE = "ddsbr"
+REPAIRS = 6
 WITHIN_BRIDGE = ("-i", BRIDGE, "-o", BRIDGE, "-j", "ACCEPT")
 
 
@@ -170,6 +172,11 @@ class Node:
         answer = self.probe("/patroni")
         return answer["role"] if answer and answer["state"] == "running" else None
 
+    def delete_key(self, key: str) -> None:
+        """Deletes a key of etcd."""
+        body = json.dumps({"key": base64.b64encode(key.encode()).decode()}).encode()
+        urllib.request.urlopen(f"http://{self.address}:2379/v3/kv/deleterange", body, timeout=5).close()
+
     def probe(self, path: str) -> Any:
         """Body of Patroni's answer; None unless it is a success."""
         try:
@@ -217,27 +224,29 @@ class Cluster:
 
     def wait_until_whole(self) -> None:
         """One primary, the others replicas, one of them synchronous. An operator repairs what does not heal by itself."""
-        try:
-            until("the cluster is whole", 90, self.is_whole)
-        except RuntimeError:
-            self.repair()
-            until("the cluster is whole", 180, self.is_whole)
+        for _ in range(REPAIRS):
+            try:
+                until("the cluster is whole", 60, self.is_whole)
+                return
+            except RuntimeError:
+                self.repair()
+        until("the cluster is whole", 60, self.is_whole)
 
     def is_whole(self) -> bool:
         roles = sorted(node.role() or "" for node in self.nodes)
         return roles in (["master", "replica", "replica"], ["primary", "replica", "replica"]) and self.synchronous() is not None
 
     def repair(self) -> None:
-        """Reseeds members that do not replicate. If all do, restarts Patroni on the primary, which may have a stale copy of etcd."""
+        """Reseeds members that do not replicate. If all do, no standby is synchronous because of a stale key."""
         primary = self.primary()
         lost = [node for node in self.nodes if node is not primary and not self.is_streaming(node)]
         for node in lost:
-            sh("patronictl", "-c", str(primary.work / "patroni.yml"), "reinit", SCOPE, node.name, "--force")
+            # A reseed may be running already.
+            sh("patronictl", "-c", str(primary.work / "patroni.yml"), "reinit", SCOPE, node.name, "--force", check=False)
             self.repairs.append(f"{node.name} reseeded")
         if not lost:
-            primary.kill("patroni")
-            primary.start("patroni")
-            self.repairs.append(f"Patroni of {primary.name} restarted")
+            primary.delete_key(f"/service/{SCOPE}/sync")
+            self.repairs.append("key of the synchronous standby deleted")
 
     def is_streaming(self, node: Node) -> bool:
         query = f"select count(*) from pg_stat_replication where application_name = '{node.name}' and state = 'streaming'"
