@@ -190,12 +190,12 @@ async fn all_reads_of_a_url_are_on_the_host_of_its_heartbeat() -> Result<()> {
     let reads = url_of_hosts(&[&replicas[0], &replicas[1]], "dds_api", app.database())
         .replace("target_session_attrs=read-write", "load_balance_hosts=random");
     let api = app.api_serve_with(&[("DATABASE_READ_URLS", &reads), ("API_CACHE_MIB", "0")]).await?;
-    let lists = (1..=64).map(async |limit: usize| {
-        let reply = api.get(&format!("/v1/stocks?limit={limit}"), Some(&key)).await?;
+    let series = (1..=64).map(async |limit: usize| {
+        let reply = api.get(&format!("/v1/prices/AAA?limit={limit}"), Some(&key)).await?;
         ensure!(reply.status == 200, "{}", reply.text());
         Ok(())
     });
-    futures::future::try_join_all(lists).await?;
+    futures::future::try_join_all(series).await?;
     let mut sessions = [0; 2];
     for (count, replica) in sessions.iter_mut().zip(&replicas) {
         let query = "select count(*) from pg_stat_activity where usename = 'dds_api'";

@@ -139,3 +139,16 @@ fn leased_calls_exceed_the_limit_by_expired_leases_at_most() {
     }
     assert!(largest > 0, "no partition caused an excess, so the simulation shows nothing");
 }
+
+/// Mean excess over the limit, in calls.
+fn mean_excess(size: u64) -> u64 {
+    let excess = |seed| simulate(&mut seeded(seed), 1_000, size, true).admitted.saturating_sub(1_000);
+    (0..400).map(excess).sum::<u64>() / 400
+}
+
+#[test]
+fn small_leases_exceed_the_limit_less_than_large_ones() {
+    let (small, large) = (mean_excess(10), mean_excess(50));
+    assert!(small > 0, "no partition caused an excess");
+    assert!(small < large, "{small} calls with leases of 10, {large} with leases of 50");
+}
