@@ -234,6 +234,15 @@ async fn lists_across_securities() -> Result<()> {
     assert_eq!(column(&holdings, "symbol"), [json!("COLA"), json!("BRK.B")]);
     check(&holdings["meta"], json!({ "weight_total": 99.5, "stale": false, "as_of": "2024-06-14" }));
 
+    let holders = world.json("/v1/stocks/cola/etf-holders").await?;
+    assert_eq!(column(&holders, "etf_symbol"), [json!("FUND")]);
+    check(
+        &holders["data"][0],
+        json!({ "symbol": "COLA", "rank": 1, "weight": holdings["data"][0]["weight"], "as_of": "2024-06-14" }),
+    );
+    assert_eq!(world.json("/v1/stocks/NEWCO/etf-holders").await?["data"], json!([]));
+    assert_eq!(world.get("/v1/stocks/NOPE/etf-holders").await?.status, 404);
+
     let bulk = world.json("/v1/bulk/quotes?symbols=COLA,NOPE,brk-b").await?;
     assert_eq!(column(&bulk, "symbol"), [json!("COLA"), json!("BRK.B")]);
     check(&bulk["meta"]["errors"][0], json!({ "symbol": "NOPE", "code": "NOT_FOUND" }));

@@ -33,8 +33,8 @@ insert into changes (kind, symbol, id, date, position, at)
 insert into changes (kind, symbol, id, date, position, at) select 'splits', symbol, id, ex_date, 1, now() from splits;
 insert into changes (kind, symbol, id, position, at) select 'factors', symbol, '', 1, now() from stocks;
 insert into prices select symbol, year, 0, '', '', '', '', '' from stocks, generate_series(2005, 2024) year;
-insert into etfs (symbol, name, type, currency, is_active, pays_dividend, held_rows, updated_at, sector_weights, country_weights)
-  select 'E' || n, 'Fund ' || n, 'etf', 'USD', true, true, 0, now(), '[]', '[]' from generate_series(1, 500) n;
+insert into etfs (symbol, name, type, currency, is_active, pays_dividend, held_rows, updated_at, holdings_as_of, sector_weights, country_weights)
+  select 'E' || n, 'Fund ' || n, 'etf', 'USD', true, true, 0, now(), date '2024-06-14', '[]', '[]' from generate_series(1, 500) n;
 insert into symbols select symbol, symbol from etfs;
 insert into holdings (etf_symbol, rank, symbol, name, weight, as_of)
   select e.symbol, rank, 'S' || rank, 'Name', 1, date '2024-06-14' - 91 * q from etfs e, generate_series(1, 50) rank, generate_series(0, 3) q;
@@ -69,7 +69,7 @@ const fn hot(
     HotQuery { name, values, indexes, rows }
 }
 
-const HOT: [HotQuery; 24] = [
+const HOT: [HotQuery; 25] = [
     hot("stocks/quote", TWO_POSITIONS, &[], 0),
     hot("stocks/metrics", TWO_POSITIONS, &[], 0),
     hot("stocks/snapshot", TWO_POSITIONS, &[], 0),
@@ -91,6 +91,8 @@ const HOT: [HotQuery; 24] = [
     hot("prices/latest", "array['S7']", &["prices_pkey"], 10),
     hot("etfs/detail", "array[0, 1], array['E7', 'E8']", &[], 0),
     hot("etfs/holdings", "array['E7'], null", &["holdings_pkey"], 150),
+    // Four snapshots of 500 funds; only one of each is served.
+    hot("stocks/etf_holders", "array['S7']", &["holdings_by_symbol"], 2000),
     // All rows of the two months, of 300,000.
     hot("dividends/ex_dates", CALENDAR, &["dividends_by_ex_date"], 3000),
     hot("dividends/ex_dates_descending", CALENDAR, &["dividends_by_ex_date"], 3000),

@@ -51,6 +51,7 @@ fn documented() -> OpenApiRouter<App> {
         .routes(routes!(stocks::dividends::dividends))
         .routes(routes!(stocks::splits::splits))
         .routes(routes!(stocks::events::events))
+        .routes(routes!(stocks::etf_holders::etf_holders))
         .routes(routes!(dividends::calendar::calendar))
         .routes(routes!(dividends::history::history))
         .routes(routes!(dividends::calendar::ex_dates))

@@ -180,6 +180,7 @@ pub(super) fn lists(symbols: &[String], funds: &[String]) -> Vec<List> {
         },
     ];
     all.extend(symbols.iter().take(4).flat_map(|symbol| of_symbol(symbol, live())));
+    all.extend(symbols.iter().take(4).map(|symbol| etf_holders(symbol)));
     all.extend(funds.iter().take(3).map(|fund| holdings(fund)));
     all
 }
@@ -204,6 +205,23 @@ fn of_symbol(symbol: &str, live: Vec<(&'static str, String)>) -> [List; 2] {
         ..list(&format!("/v1/stocks/{symbol}/splits"), of("splits"), SPLITS)
     };
     [dividends, splits]
+}
+
+/// Newest holdings of active funds in a security, by any of its symbols.
+fn etf_holders(symbol: &str) -> List {
+    let sql = format!(
+        "select '{symbol}' as symbol, h.etf_symbol, e.name as etf_name, h.rank, h.weight, h.shares, h.market_value, h.currency, h.as_of
+         from read_g1.holdings h join read_g1.etfs e on e.symbol = h.etf_symbol
+         where e.is_active and h.symbol in (select symbol from read_g1.symbols where canonical = '{symbol}')
+           and h.as_of = (select max(n.as_of) from read_g1.holdings n where n.etf_symbol = h.etf_symbol)"
+    );
+    List {
+        keys: &["weight", "etf_symbol"],
+        order: &[("weight", true)],
+        ties: &["etf_symbol", "rank"],
+        most: 500,
+        ..list(&format!("/v1/stocks/{symbol}/etf-holders"), sql, &[])
+    }
 }
 
 fn holdings(fund: &str) -> List {

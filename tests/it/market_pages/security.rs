@@ -32,6 +32,8 @@ async fn a_page_shows_price_payments_and_their_calls() -> Result<()> {
     assert_eq!(values_after(&shown, "id=\"price\"").first(), Some(&price));
     let fund = page(&world, "/s/FUND").await?;
     assert!(fund.has("Largest holdings") && fund.has("href=\"/s/BRK.B\""), "{}", fund.text);
+    let held = page(&world, "/s/BRK.B").await?;
+    assert!(held.has("Funds that hold it") && held.has("href=\"/s/FUND\""), "{}", held.text);
     let gone = page(&world, "/s/GONE").await?;
     assert!(gone.has("Delisted") && gone.has("29 Dec 2023"), "{}", gone.text);
     Ok(())
@@ -118,6 +120,7 @@ async fn a_block_is_a_file_for_spreadsheets() -> Result<()> {
         ),
         ("/s/COLA/splits.csv", "/v1/stocks/COLA/splits?limit=200&format=csv"),
         ("/s/FUND/holdings.csv", "/v1/etfs/FUND/holdings?limit=25&format=csv"),
+        ("/s/COLA/etf-holders.csv", "/v1/stocks/COLA/etf-holders?limit=25&format=csv"),
         ("/s/COLA/metrics.csv", "/v1/stocks/COLA/metrics?format=csv"),
     ] {
         let sheet = reader.get(file).await?;

@@ -1,6 +1,7 @@
 //! Stocks and ETFs: the list, and all resources of one security.
 
 pub(crate) mod dividends;
+pub(crate) mod etf_holders;
 pub(crate) mod events;
 pub(crate) mod fundamentals;
 pub(crate) mod list;

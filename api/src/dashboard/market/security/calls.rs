@@ -70,6 +70,10 @@ impl SecurityCalls {
         format!("/v1/etfs/{}/holdings?limit=25", self.symbol)
     }
 
+    pub(crate) fn etf_holders(&self) -> String {
+        format!("/v1/stocks/{}/etf-holders?limit=25", self.symbol)
+    }
+
     /// Closes of the chart. Weeks keep the longest history within one page.
     pub(crate) fn prices(&self, choice: &PriceChoice) -> String {
         let (interval, limit) = match choice.range {
@@ -92,6 +96,7 @@ impl SecurityCalls {
             "dividends" => self.dividends(),
             "splits" => self.splits(),
             "holdings" => self.holdings(),
+            "etf-holders" => self.etf_holders(),
             "prices" => self.prices(choice),
             _ => return None,
         })

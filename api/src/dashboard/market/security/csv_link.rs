@@ -44,5 +44,5 @@ async fn read_csv(
 /// File name with letters, digits and hyphens only.
 fn file_name(symbol: &str, block: &str) -> String {
     let symbol: String = symbol.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
-    format!("{symbol}-{block}")
+    format!("{symbol}-{block}.csv")
 }

@@ -7,3 +7,4 @@ mod dividend_blocks;
 pub(crate) mod explanation;
 mod figures;
 pub(crate) mod page;
+mod tables;

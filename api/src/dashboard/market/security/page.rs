@@ -18,6 +18,7 @@ use crate::dashboard::market::security::calls::{ADJUSTMENTS, PriceChoice, RANGES
 use crate::dashboard::market::security::data_quality::render_quality;
 use crate::dashboard::market::security::dividend_blocks::{render_rows, render_years};
 use crate::dashboard::market::security::figures::render_figures;
+use crate::dashboard::market::security::tables::{holders_table, holdings_table, splits_table};
 use crate::dashboard::market::values::{Unit, digits, plain, show, text};
 use crate::dashboard::view::layout::Section;
 
@@ -27,6 +28,9 @@ struct Answers {
     metrics: Value,
     dividends: Vec<Value>,
     splits: Vec<Value>,
+    /// Funds that hold the security.
+    holders: Vec<Value>,
+    /// Holdings of a fund.
     holdings: Option<Vec<Value>>,
     closes: Vec<Close>,
 }
@@ -74,13 +78,15 @@ pub(crate) async fn show_security(
 
 async fn read(calls: &ApiCalls, symbol: &str, choice: &PriceChoice) -> Result<Answers, MarketError> {
     let paths = SecurityCalls::of(symbol);
-    let (profile, metrics, dividends, splits, prices) =
-        (paths.profile(), paths.metrics(), paths.dividends(), paths.splits(), paths.prices(choice));
-    let (mut profile, mut metrics, mut dividends, mut splits, prices) = try_join!(
+    let (profile, metrics, dividends, splits) =
+        (paths.profile(), paths.metrics(), paths.dividends(), paths.splits());
+    let (holders, prices) = (paths.etf_holders(), paths.prices(choice));
+    let (mut profile, mut metrics, mut dividends, mut splits, mut holders, prices) = try_join!(
         calls.json(&profile),
         calls.json(&metrics),
         calls.json(&dividends),
         calls.json(&splits),
+        calls.json(&holders),
         calls.read::<Prices>(&prices),
     )?;
     calls.note_version(&prices.meta.data_version);
@@ -91,6 +97,7 @@ async fn read(calls: &ApiCalls, symbol: &str, choice: &PriceChoice) -> Result<An
     };
     Ok(Answers {
         holdings,
+        holders: rows_of(holders["data"].take()),
         profile,
         metrics: metrics["data"].take(),
         dividends: rows_of(dividends["data"].take()),
@@ -119,6 +126,9 @@ fn content(answers: &Answers, symbol: &str, choice: &PriceChoice, depth: i32) ->
         (Block { id: "figures", title: "Figures", call: &paths.metrics(), csv: &file("metrics"), body: render_figures(symbol, &answers.metrics) }.render())
         @if let Some(holdings) = &answers.holdings {
             (Block { id: "holdings", title: "Largest holdings", call: &paths.holdings(), csv: &file("holdings"), body: holdings_table(holdings) }.render())
+        }
+        @if !answers.holders.is_empty() {
+            (Block { id: "etf-holders", title: "Funds that hold it", call: &paths.etf_holders(), csv: &file("etf-holders"), body: holders_table(&answers.holders) }.render())
         }
         @if !answers.splits.is_empty() {
             (Block { id: "splits", title: "Splits", call: &paths.splits(), csv: &file("splits"), body: splits_table(&answers.splits) }.render())
@@ -230,40 +240,6 @@ fn range_name(range: &str) -> &'static str {
 
 fn adjustment_name(adjustment: &str) -> &'static str {
     ADJUSTMENTS.iter().find(|(name, _)| *name == adjustment).map_or("", |(name, _)| *name)
-}
-
-fn splits_table(rows: &[Value]) -> Markup {
-    html! {
-        div.scroll tabindex="0" role="region" aria-label="Table: splits" {
-            table {
-                thead { tr { th scope="col" { "First day" } th scope="col" { "Ratio" } th scope="col" { "Type" } th scope="col" { "Status" } } }
-                tbody {
-                    @for row in rows {
-                        tr { th scope="row" { (show(&row["ex_date"], Unit::Date)) } td { (text(&row["text"])) } td { (plain(text(&row["type"]))) } td { (text(&row["status"])) } }
-                    }
-                }
-            }
-        }
-    }
-}
-
-fn holdings_table(rows: &[Value]) -> Markup {
-    html! {
-        div.scroll tabindex="0" role="region" aria-label="Table: holdings" {
-            table {
-                thead { tr { th scope="col" { "Symbol" } th scope="col" { "Name" } th.number scope="col" { "Weight" } } }
-                tbody {
-                    @for row in rows {
-                        tr {
-                            th scope="row" { @if text(&row["symbol"]).is_empty() { "–" } @else { a href={ "/s/" (encode(text(&row["symbol"]))) } { (text(&row["symbol"])) } } }
-                            td { (text(&row["name"])) }
-                            td.number { (show(&row["weight"], Unit::Percent)) }
-                        }
-                    }
-                }
-            }
-        }
-    }
 }
 
 /// One sentence for search engines.
