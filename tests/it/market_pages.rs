@@ -4,6 +4,7 @@ mod access;
 mod calendar;
 mod equal_figures;
 mod income;
+mod portfolios;
 mod screener;
 mod security;
 

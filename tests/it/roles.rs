@@ -48,6 +48,7 @@ async fn the_api_cannot_write_facts_or_read_tables() -> Result<()> {
         "select * from accounts.passwords",
         "select * from accounts.sessions",
         "select * from accounts.links",
+        "select * from accounts.portfolios",
         "select * from accounts.spent",
         "create schema mine",
         "create table public.mine (n int)",

@@ -4,6 +4,8 @@ with keys as (
   delete from accounts.passwords where account_id = $1
 ), sessions as (
   delete from accounts.sessions where account_id = $1
+), portfolios as (
+  delete from accounts.portfolios where account_id = $1
 ), links as (
   update accounts.links set used_at = now() where account_id = $1 and used_at is null
 )

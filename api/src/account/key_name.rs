@@ -1,17 +1,23 @@
-//! Names of API keys: 1 to 64 characters in Unicode normalization form C. At least one character is visible.
+//! Names of API keys and portfolios: 1 to 64 characters in Unicode normalization form C. At least one character is visible.
 
 use unicode_normalization::UnicodeNormalization;
 
 use super::error::AccountError;
 
-/// Parses a name. Surrounding spaces are removed.
+/// Parses the name of a key. Surrounding spaces are removed.
 pub(super) fn parse_key_name(text: &str) -> Result<String, AccountError> {
+    parse_name("create the key", text)
+}
+
+/// Parses a name. Surrounding spaces are removed. `action` is the verb and object of the error.
+pub(super) fn parse_name(action: &str, text: &str) -> Result<String, AccountError> {
     let name: String = text.trim().nfc().collect();
     let has_control = name.chars().any(|c| c.is_control() || is_bidi_control(c));
     if !(1..=64).contains(&name.chars().count()) || has_control || visible_part(&name).is_empty() {
-        let message = "cannot create the key: its name must have 1 to 64 characters, a visible one among them, and no \
-                       control characters";
-        return Err(AccountError::Refused(message.to_owned()));
+        return Err(AccountError::Refused(format!(
+            "cannot {action}: its name must have 1 to 64 characters, a visible one among them, and no control \
+             characters"
+        )));
     }
     Ok(name)
 }

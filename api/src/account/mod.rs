@@ -13,6 +13,7 @@ mod key_name;
 pub(crate) mod keys;
 pub(crate) mod links;
 pub(crate) mod password;
+pub(crate) mod portfolios;
 mod revocation;
 mod secret_token;
 pub(crate) mod sessions;

@@ -1,7 +1,7 @@
 //! Errors of dashboard pages, rendered as pages.
 
 use axum::http::{HeaderValue, StatusCode, header};
-use axum::response::{IntoResponse, Redirect, Response};
+use axum::response::{Html, IntoResponse, Redirect, Response};
 use deadpool_postgres::PoolError;
 use maud::html;
 
@@ -9,7 +9,7 @@ use crate::account::AccountError;
 use crate::account::password::PasswordError;
 use crate::app::login_throttle::AttemptError;
 use crate::connection::request_id::current_request_id;
-use crate::dashboard::view::layout::{self, Section, Viewer};
+use crate::dashboard::view::layout::{self, PageLayout, Section, Viewer};
 
 /// Seconds in the `Retry-After` header, if the queue of password hashes is full.
 const BUSY: u64 = 5;
@@ -84,7 +84,34 @@ impl PageError {
     }
 }
 
-/// Converts an error that the visitor can correct to a message for the form. A database error is returned as an error.
+/// Text of an error page. The response of an error has it as an extension, because only the middleware knows whether the
+/// site has market pages.
+#[derive(Debug, Clone)]
+pub(super) struct ErrorText {
+    title: &'static str,
+    advice: String,
+}
+
+impl ErrorText {
+    /// Renders the page, with the search if the site has market pages.
+    pub(super) fn render(&self, has_market: bool) -> Html<String> {
+        let body = html! {
+            h1 { (self.title) }
+            p { (self.advice) }
+            p { a.button href="/dashboard" { "To the dashboard" } }
+        };
+        layout::render_layout(&PageLayout {
+            title: self.title,
+            viewer: Viewer::Visitor,
+            section: Section::Other,
+            has_market,
+            preview: None,
+            body: &body,
+        })
+    }
+}
+
+/// Converts an error in the visitor's input to its message. A database error stays an error.
 pub(crate) fn to_form_message(error: AccountError) -> Result<String, PageError> {
     match error {
         AccountError::Database(_) => Err(error.into()),
@@ -101,15 +128,10 @@ impl IntoResponse for PageError {
         if let Self::Unavailable(cause) = &self {
             tracing::warn!(request_id = current_request_id().as_str(), %cause, "a dashboard page is unavailable");
         }
-        let (title, text) = self.title_and_advice();
-        let body = html! {
-            h1 { (title) }
-            p { (text) }
-            p { a.button href="/dashboard" { "To the dashboard" } }
-        };
-        let mut response =
-            (self.status(), layout::render_page(title, Viewer::Visitor, Section::Other, &body))
-                .into_response();
+        let (title, advice) = self.title_and_advice();
+        let text = ErrorText { title, advice };
+        let mut response = (self.status(), text.render(false)).into_response();
+        response.extensions_mut().insert(text);
         let wait = match self {
             Self::TooMany(seconds) => Some(seconds),
             Self::Busy => Some(BUSY),

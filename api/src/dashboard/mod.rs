@@ -82,6 +82,20 @@ fn pages() -> Router<App> {
             get(crate::dashboard::pages::key::show_delete_form)
                 .post(crate::dashboard::pages::key::delete_key),
         )
+        .route(
+            "/dashboard/portfolios",
+            get(crate::dashboard::pages::portfolios::show_portfolios)
+                .post(crate::dashboard::pages::portfolios::save_portfolio),
+        )
+        .route(
+            "/dashboard/portfolios/delete",
+            redirect_to_form("/dashboard/portfolios")
+                .post(crate::dashboard::pages::portfolios::delete_portfolio),
+        )
+        .route(
+            "/dashboard/portfolios/link",
+            redirect_to_form("/dashboard/portfolios").post(crate::dashboard::pages::portfolios::create_link),
+        )
         .route("/dashboard/usage", get(crate::dashboard::pages::usage::show_usage))
         .route(
             "/dashboard/plan",

@@ -9,7 +9,9 @@ use tower_http::csrf::ProtectionError;
 use crate::admission::RequestContext;
 use crate::app::site_address::is_https;
 use crate::app::state::App;
-use crate::dashboard::error::PageError;
+use crate::dashboard::error::{ErrorText, PageError};
+use crate::dashboard::session::visitor::has_market_pages;
+use crate::dashboard::view::layout::Viewer;
 
 /// Content security policy: only files of this service, no frames, no inline script or style.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
@@ -28,10 +30,15 @@ const HEADERS: [(HeaderName, &str); 7] = [
     (HeaderName::from_static("permissions-policy"), "camera=(), geolocation=(), microphone=()"),
 ];
 
-/// Middleware that adds the security headers to a page.
+/// Middleware that adds the security headers to a page, and the search to the page of an error.
 pub(crate) async fn add_security_headers(State(app): State<App>, request: Request, next: Next) -> Response {
     let is_secure = is_secure_request(&app, &request);
     let mut response = next.run(request).await;
+    if let Some(text) = response.extensions_mut().remove::<ErrorText>()
+        && has_market_pages(&app, Viewer::Visitor)
+    {
+        *response.body_mut() = text.render(true).0.into();
+    }
     set_security_headers(response.headers_mut(), is_secure);
     response
 }

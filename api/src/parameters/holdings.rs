@@ -50,25 +50,38 @@ impl ParameterReader<'_> {
         let schema = || json!({ "type": "array", "minItems": 1, "maxItems": MOST_HOLDINGS, "items": item() });
         let text = self.read_value("holdings", schema);
         self.require_given("holdings");
-        let mut list = HoldingList::default();
-        let items: Vec<&str> = text.iter().flat_map(|text| text.split(',')).map(str::trim).collect();
-        if items.len() > MOST_HOLDINGS {
-            let error = format!("has more than {MOST_HOLDINGS} holdings");
-            self.add_error("holdings", error, Some(json!({ "maximum": MOST_HOLDINGS })));
-            return list;
-        }
-        for item in items {
-            match parse(item) {
-                Ok((symbol, holding)) => list.add(symbol, &holding),
-                Err(error) => {
-                    let shown: String = item.chars().take(LONGEST).collect();
-                    self.add_error("holdings", format!("has an item {shown:?} that {error}"), None);
-                    return HoldingList::default();
-                }
-            }
-        }
-        list
+        let Some(text) = text else { return HoldingList::default() };
+        parse_holdings(&text).unwrap_or_else(|error| {
+            let maximum =
+                matches!(error, HoldingsError::TooMany).then(|| json!({ "maximum": MOST_HOLDINGS }));
+            self.add_error("holdings", error.to_string(), maximum);
+            HoldingList::default()
+        })
     }
+}
+
+/// Error of a list of holdings, as a predicate of the parameter.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum HoldingsError {
+    #[error("has more than {MOST_HOLDINGS} holdings")]
+    TooMany,
+    #[error("has an item {item:?} that {cause}")]
+    Item { item: String, cause: &'static str },
+}
+
+/// Parses comma-separated holdings. Several lots of a symbol are added.
+pub(crate) fn parse_holdings(text: &str) -> Result<HoldingList, HoldingsError> {
+    let items: Vec<&str> = text.split(',').map(str::trim).collect();
+    if items.len() > MOST_HOLDINGS {
+        return Err(HoldingsError::TooMany);
+    }
+    let mut list = HoldingList::default();
+    for item in items {
+        let shown = || item.chars().take(LONGEST).collect();
+        let (symbol, holding) = parse(item).map_err(|cause| HoldingsError::Item { item: shown(), cause })?;
+        list.add(symbol, &holding);
+    }
+    Ok(list)
 }
 
 impl HoldingList {

@@ -33,7 +33,7 @@ impl MinVersion {
     }
 
     /// Newest version in the entity tags of an `If-None-Match`. Tags that this service did not issue are ignored.
-    pub(super) fn of_entity_tags(tags: &str) -> Self {
+    pub(crate) fn of_entity_tags(tags: &str) -> Self {
         let mut newest = Self::default();
         for tag in tags.split(',') {
             let opaque = tag.trim().trim_start_matches("W/").trim_matches('"');

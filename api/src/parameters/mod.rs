@@ -25,7 +25,7 @@ mod validation_error;
 
 pub(crate) use date_range::{DateRange, OTHER_DATE_PARAMETERS, OtherDateRanges};
 pub(crate) use facet_filter::is_among;
-pub(crate) use holdings::{Holding, HoldingList};
+pub(crate) use holdings::{Holding, HoldingList, parse_holdings};
 pub(crate) use keyset::{SortValue, Sortable};
 pub(crate) use min_version::{MIN_VERSION_HEADER, MinVersion};
 pub(crate) use number::Bounds;

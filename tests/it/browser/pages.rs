@@ -8,7 +8,7 @@ use super::{PASSWORD, Stage};
 
 const WHO: &str = "person@example.com";
 /// A page's name and path; the second list is of those who are signed in.
-const PUBLIC: [(&str, &str); 20] = [
+const PUBLIC: [(&str, &str); 21] = [
     ("landing", "/"),
     ("plans", "/plans"),
     ("sign-up", "/sign-up"),
@@ -19,6 +19,7 @@ const PUBLIC: [(&str, &str); 20] = [
     ("security", "/s/COLA"),
     ("security-ten-years", "/s/COLA?range=10y&prices=raw"),
     ("fund", "/s/FUND"),
+    ("held-by-fund", "/s/BRK.B"),
     ("why", "/s/COLA/why/dividend_yield"),
     ("search", "/search?q=company"),
     ("calendar", "/calendar?from=2024-09-20&symbols=COLA"),
@@ -30,9 +31,10 @@ const PUBLIC: [(&str, &str); 20] = [
     ("income", "/income"),
     ("income-sums", "/income?holdings=COLA:120:6000,BRK.B:10,NOPE:3"),
 ];
-const OWN: [(&str, &str); 8] = [
+const OWN: [(&str, &str); 9] = [
     ("overview", "/dashboard"),
     ("keys", "/dashboard/keys"),
+    ("portfolios", "/dashboard/portfolios"),
     ("usage", "/dashboard/usage"),
     ("plan", "/dashboard/plan"),
     ("account", "/dashboard/account"),
@@ -40,7 +42,7 @@ const OWN: [(&str, &str); 8] = [
     ("plans-signed-in", "/plans"),
     ("nothing-here", "/dashboard/nowhere"),
 ];
-const DESKTOP: (u32, u32) = (1280, 900);
+const DESKTOP: (u32, u32) = (1440, 900);
 const PHONE: (u32, u32) = (360, 740);
 
 /// Looks at the page that is shown on every screen: findings of the rules, sideways scrolling, and a picture where a
@@ -108,6 +110,7 @@ async fn every_page_is_accessible_on_every_screen() -> Result<()> {
     stage.open("/dashboard/keys").await?;
     stage.create_key("A nightly report with a rather long name for a key").await?;
     fill(&stage).await?;
+    save_portfolio(&stage).await?;
     for (name, path) in OWN {
         stage.open(path).await?;
         found.extend(look(&stage, &rules, name).await?);
@@ -117,6 +120,10 @@ async fn every_page_is_accessible_on_every_screen() -> Result<()> {
         stage.browser.click(selector).await?;
         found.extend(look(&stage, &rules, name).await?);
     }
+    stage.open("/dashboard/portfolios").await?;
+    stage.browser.click("form[action='/dashboard/portfolios/link'] button").await?;
+    stage.browser.text("#secret").await?;
+    found.extend(look(&stage, &rules, "portfolio-addresses").await?);
     stage.open("/dashboard/keys").await?;
     stage.create_key("laptop").await.expect_err("the name is taken, so no secret is shown");
     found.extend(look(&stage, &rules, "mistake").await?);
@@ -142,6 +149,15 @@ async fn the_keyboard_is_enough() -> Result<()> {
         .run("document.querySelector('main button').focus({ focusVisible: true }); return getComputedStyle(document.activeElement).outlineStyle")
         .await?;
     assert_eq!(outline, "solid", "what has the focus is seen");
+    Ok(())
+}
+
+/// Saves the holdings of the income page.
+async fn save_portfolio(stage: &Stage) -> Result<()> {
+    stage.open("/income?holdings=COLA:120:6000,BRK.B:10").await?;
+    stage.browser.fill("#name", "Shares of a rather long name for a portfolio").await?;
+    stage.browser.click("form[action='/dashboard/portfolios'] button").await?;
+    ensure!(stage.path().await? == "/dashboard/portfolios?done=portfolio-saved", "{}", stage.path().await?);
     Ok(())
 }
 

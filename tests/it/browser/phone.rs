@@ -23,7 +23,8 @@ async fn the_selected_tab_is_in_view_and_tables_are_cards() -> Result<()> {
     stage.browser.show_on(PHONE).await?;
     stage.sign_up(WHO).await?;
     stage.create_key("A nightly report with a rather long name for a key").await?;
-    let tabs = ["", "/keys", "/usage", "/plan", "/account", "/log"].map(|page| format!("/dashboard{page}"));
+    let tabs = ["", "/keys", "/portfolios", "/usage", "/plan", "/account", "/log"]
+        .map(|page| format!("/dashboard{page}"));
     for path in tabs.iter().map(String::as_str).chain(["/plans"]) {
         stage.open(path).await?;
         ensure!(

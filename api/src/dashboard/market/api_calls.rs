@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::Router;
 use axum::body::{Body, to_bytes};
-use axum::http::{Request, StatusCode};
+use axum::http::{Request, StatusCode, header};
 use axum::response::Response;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::de::DeserializeOwned;
@@ -14,6 +14,8 @@ use tower::ServiceExt;
 
 use crate::answer::InternalRequest;
 use crate::auth::tier::Tier;
+use crate::parameters::MinVersion;
+use crate::read::QueryError;
 
 /// Maximum bytes of an answer.
 const BYTES: usize = 8 * 1024 * 1024;
@@ -33,6 +35,12 @@ pub(crate) enum MarketError {
     Refused(String),
     #[error("cannot build the page: {0}")]
     Unavailable(String),
+}
+
+impl From<QueryError> for MarketError {
+    fn from(error: QueryError) -> Self {
+        Self::Unavailable(error.to_string())
+    }
 }
 
 /// Router of the data, the tier of the reader, and the data versions of the answers so far.
@@ -60,22 +68,34 @@ impl ApiCalls {
 
     /// Answer of a call, with decimals as text.
     pub(crate) async fn json(&self, target: &str) -> Result<Value, MarketError> {
-        let answer: Value = self.read(target).await?;
+        Ok(self.json_at_version(target).await?.0)
+    }
+
+    /// Answer of a call, with decimals as text, and its data version.
+    pub(crate) async fn json_at_version(&self, target: &str) -> Result<(Value, MinVersion), MarketError> {
+        let (answer, version): (Value, _) = self.read_at_version(target).await?;
         if let Some(version) = answer["meta"]["data_version"].as_str() {
             self.note_version(version);
         }
-        Ok(answer)
+        Ok((answer, version))
     }
 
     /// Answer of a call with many rows, with decimals as text.
     pub(crate) async fn read<T: DeserializeOwned>(&self, target: &str) -> Result<T, MarketError> {
+        Ok(self.read_at_version(target).await?.0)
+    }
+
+    async fn read_at_version<T: DeserializeOwned>(
+        &self,
+        target: &str,
+    ) -> Result<(T, MinVersion), MarketError> {
         let response = self.respond(&with_parameter(target, "decimals=string")).await?;
-        let status = response.status();
+        let (status, version) = (response.status(), version_of(&response));
         let body = to_bytes(response.into_body(), BYTES).await;
         let body = body.map_err(|error| MarketError::Unavailable(error.to_string()))?;
         if status == StatusCode::OK {
-            return serde_json::from_slice(&body)
-                .map_err(|error| MarketError::Unavailable(error.to_string()));
+            let answer = serde_json::from_slice(&body);
+            return Ok((answer.map_err(|error| MarketError::Unavailable(error.to_string()))?, version));
         }
         let body: Value = serde_json::from_slice(&body).unwrap_or_default();
         let message = body["error"].as_str().unwrap_or_default().to_owned();
@@ -94,6 +114,12 @@ impl ApiCalls {
         let Ok(response) = self.data.clone().oneshot(request).await;
         Ok(response)
     }
+}
+
+/// Data version of a response, from its entity tag.
+pub(crate) fn version_of(response: &Response) -> MinVersion {
+    let tag = response.headers().get(header::ETAG).and_then(|tag| tag.to_str().ok());
+    MinVersion::of_entity_tags(tag.unwrap_or_default())
 }
 
 /// Sentence of a refused call: the first faulty parameter, else the message.

@@ -10,6 +10,7 @@ mod calendar;
 mod chart;
 pub(crate) mod feed;
 mod flag_words;
+mod icalendar;
 mod income;
 mod page;
 mod quality;
@@ -20,6 +21,9 @@ mod search;
 mod security;
 mod sitemap;
 mod values;
+
+pub(crate) use api_calls::encode;
+pub(crate) use income::read_holdings;
 
 use std::sync::Arc;
 
@@ -55,6 +59,7 @@ pub(crate) fn market_routes(app: &App, data: Router) -> Router<App> {
         .route("/sectors/{sector}", get(screener::sectors::show_sector))
         .route("/income", get(income::page::show_form).post(income::page::show_income))
         .route("/income.csv", get(income::page::redirect_to_form).post(income::page::show_csv))
+        .route("/income.ics", get(income::page::redirect_to_form).post(income::page::show_calendar))
         .route("/quality", get(quality::show_quality))
         .route("/sitemap.xml", get(sitemap::show_sitemap))
         .layer(Extension(PageRenderer { data, renders }))

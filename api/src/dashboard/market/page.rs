@@ -66,8 +66,7 @@ impl MarketReader {
         if !self.is_anonymous() {
             return Ok(self.build_page(build).await?.into());
         }
-        let generation =
-            self.app.projection.pin().map_err(|error| MarketError::Unavailable(error.to_string()))?;
+        let generation = self.app.projection.pin()?;
         let key = CacheKey {
             version: generation.version(),
             today: self.app.today(),
@@ -81,7 +80,7 @@ impl MarketReader {
         }
         let fill = async {
             let body = self.build_page(build).await?.into();
-            Ok(CachedResponse { body, etag: key.etag(&key.version), link: None })
+            Ok::<_, MarketError>(CachedResponse { body, etag: key.etag(&key.version), link: None })
         };
         Ok(self.app.response_cache.get_or_render(&key, fill).await?.body.clone())
     }
@@ -155,9 +154,9 @@ impl MarketReader {
     }
 }
 
-/// Response that browsers save under this name.
+/// Response that browsers save under this file name.
 pub(crate) fn as_file(mut response: Response, name: &str) -> Response {
-    if let Ok(disposition) = HeaderValue::try_from(format!("attachment; filename=\"{name}.csv\"")) {
+    if let Ok(disposition) = HeaderValue::try_from(format!("attachment; filename=\"{name}\"")) {
         response.headers_mut().insert(header::CONTENT_DISPOSITION, disposition);
     }
     response

@@ -5,7 +5,7 @@ use chrono::NaiveDate;
 use maud::{Markup, html};
 use tokio_postgres::{Error, Row};
 
-use crate::dashboard::market::api_calls::{MarketError, encode};
+use crate::dashboard::market::api_calls::encode;
 use crate::dashboard::market::flag_words::describe_flag;
 use crate::dashboard::market::page::PageContent;
 use crate::dashboard::market::reader::MarketReader;
@@ -34,9 +34,8 @@ pub(crate) async fn show_quality(reader: MarketReader) -> Response {
     let reader = &reader;
     reader
         .respond("/quality".to_owned(), async |_| {
-            let unavailable = |error: QueryError| MarketError::Unavailable(error.to_string());
-            let generation = reader.app.projection.pin().map_err(unavailable)?;
-            let body = read(&generation).await.map_err(unavailable)?;
+            let generation = reader.app.projection.pin()?;
+            let body = read(&generation).await?;
             Ok(PageContent {
                 title: "Quality of the data".to_owned(),
                 description: "Coverage, quarantined rows by reason, and conflicts between sources."

@@ -20,7 +20,7 @@ use crate::dashboard::error::PageError;
 use crate::dashboard::page_deadline::{VISITOR_LOOKUP_LIMIT, run_within};
 use crate::dashboard::session::form::Form;
 use crate::dashboard::session::visitor::{Visitor, has_market_pages};
-use crate::dashboard::view::layout::{PageLayout, Preview, Section, Viewer, render_layout};
+use crate::dashboard::view::layout::{PageLayout, Preview, Section, Viewer, csrf_field, render_layout};
 
 /// Router of the data, and the permits of pages that are built at once.
 #[derive(Debug, Clone)]
@@ -113,6 +113,12 @@ impl MarketReader {
     /// True if the page contains nothing of an account.
     pub(crate) fn is_anonymous(&self) -> bool {
         self.visitor.as_ref().is_none_or(|visitor| visitor.signed.is_none())
+    }
+
+    /// Hidden CSRF field of an account holder's forms.
+    pub(crate) fn csrf_field(&self) -> Option<Markup> {
+        let signed = self.visitor.as_ref()?.signed.as_ref()?;
+        Some(csrf_field(signed.holder().secret))
     }
 
     /// Parameters of the page.

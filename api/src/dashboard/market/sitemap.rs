@@ -24,9 +24,8 @@ pub(crate) async fn show_sitemap(reader: MarketReader) -> Response {
 }
 
 async fn write_sitemap(reader: &MarketReader) -> Result<String, MarketError> {
-    let unavailable = |error: crate::read::QueryError| MarketError::Unavailable(error.to_string());
-    let generation = reader.app.projection.pin().map_err(unavailable)?;
-    let table = reader.app.memory_tables.stocks(&generation).await.map_err(unavailable)?;
+    let generation = reader.app.projection.pin()?;
+    let table = reader.app.memory_tables.stocks(&generation).await?;
     let origin = &reader.origin;
     let mut xml = String::from(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<urlset xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\">\n",

@@ -57,6 +57,8 @@ fn action_text(action: &str) -> &str {
         "key.create" => "Key created",
         "key.re_roll" => "Key replaced",
         "key.delete" => "Key deleted",
+        "portfolio.save" => "Portfolio saved",
+        "portfolio.delete" => "Portfolio deleted",
         "session.begin" => "Signed in",
         "session.refuse" => "Sign-in refused",
         "session.end" => "Session ended",

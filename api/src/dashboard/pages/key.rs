@@ -35,18 +35,23 @@ impl FromRequestParts<App> for KeyId {
     }
 }
 
-/// Renders the page with a new secret. No other page shows the secret.
+/// Path of an example for calendar programs, after the key.
+pub(crate) const EXAMPLE_FEED: &str = "/calendar.ics?symbols=KO,PEP";
+
+/// Page with a new secret. No other page shows the secret. `feeds` are paths after the key, for programs that cannot
+/// send a header.
 pub(crate) async fn show_new_secret(
     holder: &AccountHolder,
     drawn: &CreatedKey,
     replaced: Option<Overlap>,
+    feeds: &[String],
 ) -> Result<Response, PageError> {
     let secret = drawn.secret.expose_secret();
     let shown = holder.visitor.example.latest_sound_example().await;
     let call = shown.as_ref().map_or("/v1/stocks?limit=3", |shown| shown.call.as_str());
     let curl =
         format!("curl -s '{}{call}' \\\n  -H 'Authorization: Bearer {secret}'", holder.visitor.site.origin);
-    let feed = format!("{}/feed/{secret}/calendar.ics?symbols=KO,PEP", holder.visitor.site.origin);
+    let feed = |path: &String| format!("{}/feed/{secret}{path}", holder.visitor.site.origin);
     let body = html! {
         h1 { "Your key “" (drawn.key.name) "”" }
         p.notice role="status" { strong { "Copy it now." } " It is shown this once and stored nowhere; if you lose it, create another." }
@@ -70,9 +75,11 @@ pub(crate) async fn show_new_secret(
                 (copy_button("call", "Copy call"))
             }
             h2 id="address-title" { "For a spreadsheet or a calendar program" }
-            div.copy {
-                pre tabindex="0" aria-labelledby="address-title" { code id="address" { (feed) } }
-                (copy_button("address", "Copy address"))
+            @for (id, path) in ["address", "address-2"].iter().zip(feeds) {
+                div.copy {
+                    pre tabindex="0" aria-labelledby="address-title" { code id=(id) { (feed(path)) } }
+                    (copy_button(id, "Copy address"))
+                }
             }
             p.hint { "A call of the API after the key, such as " code { "/v1/stocks" } ", answers as CSV. Delete the key to end its addresses." }
             p.hint { "Keep it out of pages, apps and repositories that others can read." }
@@ -119,7 +126,7 @@ pub(crate) async fn replace_key(
         return Err(PageError::Refused(ENDED.to_owned()));
     }
     let drawn = keys::replace_key(client, holder.actor(), &key.id.to_string(), overlap).await?;
-    show_new_secret(&holder, &drawn, Some(overlap)).await
+    show_new_secret(&holder, &drawn, Some(overlap), &[EXAMPLE_FEED.to_owned()]).await
 }
 
 pub(crate) async fn show_delete_form(id: KeyId, holder: AccountHolder) -> Result<Response, PageError> {

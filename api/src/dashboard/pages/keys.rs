@@ -8,7 +8,7 @@ use maud::{Markup, html};
 use crate::account::AccountError;
 use crate::account::keys::{self, ApiKey, NewKey, list_keys};
 use crate::dashboard::error::{PageError, to_form_message};
-use crate::dashboard::pages::key::{format_last_use, show_new_secret};
+use crate::dashboard::pages::key::{EXAMPLE_FEED, format_last_use, show_new_secret};
 use crate::dashboard::session::form::{AuthenticatedForm, Form};
 use crate::dashboard::session::notice::PageNotice;
 use crate::dashboard::session::visitor::AccountHolder;
@@ -103,7 +103,7 @@ pub(crate) async fn create_key(
         Err(message) => Err(AccountError::Refused(message)),
     };
     match made {
-        Ok(drawn) => show_new_secret(&holder, &drawn, None).await,
+        Ok(drawn) => show_new_secret(&holder, &drawn, None, &[EXAMPLE_FEED.to_owned()]).await,
         Err(error) => {
             let typed =
                 KeyFormValues { name: form.text("name"), life: form.text("life"), date: form.text("date") };

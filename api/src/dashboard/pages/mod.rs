@@ -9,6 +9,7 @@ pub(crate) mod link;
 pub(crate) mod overview;
 pub(crate) mod plan;
 pub(crate) mod plans;
+pub(crate) mod portfolios;
 pub(crate) mod reference;
 pub(crate) mod reference_key;
 mod schema_fields;

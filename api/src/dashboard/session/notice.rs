@@ -8,6 +8,8 @@ text_enum! {
     /// Action that has just been completed.
     pub enum PageNotice {
         KeyDeleted = "key-deleted",
+        PortfolioSaved = "portfolio-saved",
+        PortfolioDeleted = "portfolio-deleted",
         Upgraded = "upgraded",
         Downgraded = "downgraded",
         Cancelled = "cancelled",
@@ -24,6 +26,8 @@ impl PageNotice {
         let notice: Self = Form::from_query(query).text("done").parse().ok()?;
         Some(match notice {
             Self::KeyDeleted => "The key is deleted. Calls with it are refused from now on.",
+            Self::PortfolioSaved => "The portfolio is saved.",
+            Self::PortfolioDeleted => "The portfolio is deleted, and its addresses have ended.",
             Self::Upgraded => "The plan is changed. The next call has the new limits.",
             Self::Downgraded => "The change is noted. It holds when the paid month ends.",
             Self::Cancelled => "The plan is cancelled. It holds until the paid month ends.",

@@ -155,6 +155,11 @@ impl AccountHolder {
         self.visitor.render_page(title, section, body)
     }
 
+    /// True if the holder may open the market pages.
+    pub(crate) fn has_market(&self) -> bool {
+        has_market_pages(&self.visitor.app, self.visitor.viewer())
+    }
+
     /// Hidden CSRF field of the dashboard's forms.
     pub(crate) fn csrf_field(&self) -> Markup {
         layout::csrf_field(&self.signed.secret)

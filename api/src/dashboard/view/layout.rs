@@ -30,6 +30,7 @@ pub(crate) struct SignedInHolder<'a> {
 pub(crate) enum Section {
     Overview,
     Keys,
+    Portfolios,
     Usage,
     Plan,
     Account,
@@ -54,9 +55,10 @@ const MARKET: [(Section, &str, &str); 5] = [
 ];
 
 /// Menu of a signed-in holder.
-const MENU: [(Section, &str, &str); 6] = [
+const MENU: [(Section, &str, &str); 7] = [
     (Section::Overview, "/dashboard", "Overview"),
     (Section::Keys, "/dashboard/keys", "Keys"),
+    (Section::Portfolios, "/dashboard/portfolios", "Portfolios"),
     (Section::Usage, "/dashboard/usage", "Usage"),
     (Section::Plan, "/dashboard/plan", "Plan"),
     (Section::Account, "/dashboard/account", "Account"),

@@ -2,6 +2,5 @@
 
 mod days;
 mod filters;
-pub(crate) mod icalendar;
 pub(crate) mod page;
 pub(crate) mod subscription;

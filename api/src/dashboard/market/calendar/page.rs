@@ -10,7 +10,7 @@ use crate::dashboard::market::api_calls::{ApiCalls, MarketError, with_parameter}
 use crate::dashboard::market::block::{Block, Choice, render_choices};
 use crate::dashboard::market::calendar::days::render_days;
 use crate::dashboard::market::calendar::filters::{CalendarChoice, KINDS};
-use crate::dashboard::market::calendar::icalendar::file_address;
+use crate::dashboard::market::calendar::subscription::file_address;
 use crate::dashboard::market::page::{PageContent, as_file};
 use crate::dashboard::market::reader::MarketReader;
 use crate::dashboard::view::layout::Section;
@@ -24,7 +24,7 @@ pub(crate) async fn show_calendar(reader: MarketReader) -> Response {
 pub(crate) async fn show_csv(reader: MarketReader) -> Response {
     let (choice, _) = choice_of(&reader);
     match reader.calls().respond(&with_parameter(&choice.call(), "format=csv")).await {
-        Ok(response) if response.status().is_success() => as_file(response, "calendar"),
+        Ok(response) if response.status().is_success() => as_file(response, "calendar.csv"),
         Ok(_) => reader.respond_error(MarketError::Refused("the filters cannot be read".to_owned())).await,
         Err(error) => reader.respond_error(error).await,
     }

@@ -4,3 +4,5 @@ mod cells;
 pub(crate) mod page;
 mod portfolio_text;
 mod result;
+
+pub(crate) use portfolio_text::read_holdings;

@@ -8,6 +8,7 @@ use maud::{Markup, html};
 
 use crate::app::state::App;
 use crate::dashboard::market::api_calls::{ApiCalls, MarketError, encode, with_parameter};
+use crate::dashboard::market::icalendar::{as_calendar, host_of, income_calendar};
 use crate::dashboard::market::income::portfolio_text::PortfolioText;
 use crate::dashboard::market::income::result::render_income;
 use crate::dashboard::market::page::{PageContent, as_file};
@@ -34,12 +35,29 @@ pub(crate) async fn show_income(reader: MarketReader, request: Request) -> Respo
     }
 }
 
+/// Events of the holdings in a form, as an iCalendar file.
+pub(crate) async fn show_calendar(reader: MarketReader, body: Bytes) -> Response {
+    match write_calendar(&reader, &holdings_of(&body)).await {
+        Ok(calendar) => as_file(as_calendar(calendar), "income.ics"),
+        Err(error) => reader.respond_error(error).await,
+    }
+}
+
+async fn write_calendar(reader: &MarketReader, holdings: &str) -> Result<String, MarketError> {
+    let answer = reader.calls().json_at_version(&call(holdings)).await?;
+    Ok(income_calendar(&reader.app, &answer, 0, host_of(&reader.origin)).await?)
+}
+
+/// Holdings in the form of a file.
+fn holdings_of(body: &Bytes) -> String {
+    Form::from_query(&String::from_utf8_lossy(body)).text("holdings").to_owned()
+}
+
 /// Payments of the holdings in a form, as CSV.
 pub(crate) async fn show_csv(reader: MarketReader, body: Bytes) -> Response {
-    let form = Form::from_query(&String::from_utf8_lossy(&body));
-    let call = with_parameter(&call(form.text("holdings")), "format=csv");
+    let call = with_parameter(&call(&holdings_of(&body)), "format=csv");
     match reader.calls().respond(&call).await {
-        Ok(response) if response.status().is_success() => as_file(response, "income"),
+        Ok(response) if response.status().is_success() => as_file(response, "income.csv"),
         Ok(_) => reader.respond_error(MarketError::Refused("the holdings cannot be read".to_owned())).await,
         Err(error) => reader.respond_error(error).await,
     }
@@ -56,10 +74,14 @@ fn call(holdings: &str) -> String {
 
 async fn respond_income(reader: &MarketReader, portfolio: PortfolioText) -> Response {
     let portfolio = &portfolio;
-    reader.respond_once(|calls| build(calls, portfolio)).await
+    reader.respond_once(|calls| build(calls, portfolio, reader)).await
 }
 
-async fn build(calls: ApiCalls, portfolio: &PortfolioText) -> Result<PageContent, MarketError> {
+async fn build(
+    calls: ApiCalls,
+    portfolio: &PortfolioText,
+    reader: &MarketReader,
+) -> Result<PageContent, MarketError> {
     let entered = portfolio.holdings.replace(',', "\n").replace(':', " ");
     if portfolio.holdings.is_empty() {
         let mistake = "No line has a symbol and a number of shares.";
@@ -70,7 +92,8 @@ async fn build(calls: ApiCalls, portfolio: &PortfolioText) -> Result<PageContent
         Ok(answer) => Ok(content(html! {
             h1 { (TITLE) }
             (unread(portfolio))
-            (render_income(&answer["data"], &portfolio.holdings, &call))
+            (render_income(&answer["data"], &call))
+            (keep(&portfolio.holdings, &entered, reader))
             details { summary { "Change the holdings" } (fields(&entered)) }
         })),
         Err(MarketError::Refused(mistake)) => Ok(content(form(&entered, Some(&mistake)))),
@@ -95,6 +118,36 @@ fn form(entered: &str, mistake: Option<&str>) -> Markup {
         p.lead { "Enter your shares and see the dividends of twelve months: what is declared, and what earlier payments let you expect." }
         (error_message(mistake))
         section.panel aria-label="Holdings" { (fields(entered)) }
+    }
+}
+
+/// Files of the income. An account holder can also save the holdings.
+fn keep(holdings: &str, entered: &str, reader: &MarketReader) -> Markup {
+    html! {
+        section.panel aria-labelledby="keep" {
+            h2 id="keep" { "Keep it" }
+            div.row {
+                @for (path, title) in [("/income.csv", "Payments as CSV"), ("/income.ics", "Payments as iCalendar")] {
+                    form method="post" action=(path) {
+                        input type="hidden" name="holdings" value=(holdings);
+                        button.second.small type="submit" { (title) }
+                    }
+                }
+            }
+            @match reader.csrf_field() {
+                Some(csrf_field) => {
+                    form.fields method="post" action="/dashboard/portfolios" {
+                        (csrf_field)
+                        input type="hidden" name="holdings" value=(entered);
+                        div.field { label for="name" { "Save to your account as" } input id="name" name="name" required maxlength="64" autocomplete="off"; }
+                        p.actions { button.small type="submit" { "Save" } }
+                    }
+                    p.hint { "A saved portfolio has addresses that calendar programs and spreadsheets follow." }
+                },
+                None if reader.app.dashboard.is_some() => p.hint { "With an account you can save the holdings, and follow their income in a calendar or a spreadsheet." },
+                None => {},
+            }
+        }
     }
 }
 

@@ -43,6 +43,17 @@ pub(crate) struct PortfolioText {
     pub(crate) further_unread: usize,
 }
 
+/// Holdings of a text in which every line has one, as the value of the API's parameter `holdings`. Otherwise the message
+/// for the reader.
+pub(crate) fn read_holdings(text: &str) -> Result<String, String> {
+    let read = PortfolioText::read(text);
+    match read.unread.into_iter().next() {
+        Some(problem) => Err(problem),
+        None if read.holdings.is_empty() => Err("No line has a symbol and a number of shares".to_owned()),
+        None => Ok(read.holdings),
+    }
+}
+
 /// Columns of a table with headings.
 #[derive(Debug, Clone, Copy)]
 struct Columns {

@@ -22,7 +22,7 @@ const REASONS: [(&str, &str); 7] = [
 ];
 
 /// Renders the answer of `/v1/portfolio/income`.
-pub(crate) fn render_income(data: &Value, holdings: &str, call: &str) -> Markup {
+pub(crate) fn render_income(data: &Value, call: &str) -> Markup {
     let gaps = rows(&data["gaps"]);
     html! {
         (Block { id: "sums", title: "Twelve months", call, csv: "", body: sums(data) }.render())
@@ -34,7 +34,7 @@ pub(crate) fn render_income(data: &Value, holdings: &str, call: &str) -> Markup 
         }
         (Block { id: "months", title: "By month", call, csv: "", body: months(data) }.render())
         (Block { id: "holdings", title: "By holding", call, csv: "", body: by_holding(data) }.render())
-        (Block { id: "payments", title: "Payments", call, csv: "", body: payments(data, holdings) }.render())
+        (Block { id: "payments", title: "Payments", call, csv: "", body: payments(data) }.render())
     }
 }
 
@@ -131,7 +131,7 @@ fn by_holding(data: &Value) -> Markup {
     }
 }
 
-fn payments(data: &Value, holdings: &str) -> Markup {
+fn payments(data: &Value) -> Markup {
     let payments = rows(&data["payments"]);
     html! {
         details { summary { (payments.len()) " payments" }
@@ -153,10 +153,6 @@ fn payments(data: &Value, holdings: &str) -> Markup {
                     }
                 }
             }
-        }
-        form method="post" action="/income.csv" {
-            input type="hidden" name="holdings" value=(holdings);
-            p.actions { button.second.small type="submit" { "Payments as CSV" } }
         }
     }
 }

@@ -21,7 +21,7 @@ pub(crate) async fn show_screener(reader: MarketReader) -> Response {
 pub(crate) async fn show_csv(reader: MarketReader) -> Response {
     let choice = ScreenChoice::read(&reader.parameters());
     match reader.calls().respond(&with_parameter(&choice.call(), "format=csv")).await {
-        Ok(response) if response.status().is_success() => as_file(response, "screener"),
+        Ok(response) if response.status().is_success() => as_file(response, "screener.csv"),
         Ok(_) => reader.respond_error(MarketError::Refused("the filters cannot be read".to_owned())).await,
         Err(error) => reader.respond_error(error).await,
     }

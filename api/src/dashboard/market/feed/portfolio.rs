@@ -1,0 +1,69 @@
+//! `/feed/{key}/portfolios/{name}/income.ics` and `income.csv`: income of a saved portfolio.
+
+use axum::Extension;
+use axum::extract::rejection::PathRejection;
+use axum::extract::{FromRequestParts, Path, State};
+use axum::http::header;
+use axum::http::request::Parts;
+use axum::response::Response;
+
+use super::{DataRouter, bearer, income_call, origin_of};
+use crate::account::portfolios::{Portfolio, find_portfolio};
+use crate::answer::{Access, Free};
+use crate::app::state::App;
+use crate::auth::ids::AccountId;
+use crate::dashboard::market::api_calls::{ApiCalls, MarketError, with_parameter};
+use crate::dashboard::market::icalendar::{as_calendar, host_of, income_calendar};
+use crate::error::ApiError;
+use crate::parameters::{ParameterReader, Parameters};
+
+/// Parameters of a saved portfolio: none, because the portfolio has the holdings.
+#[derive(Debug)]
+struct PortfolioParameters;
+
+impl Parameters for PortfolioParameters {
+    fn read(_: &mut ParameterReader<'_>) -> Self {
+        Self
+    }
+}
+
+/// Income of the portfolio. The key is charged once.
+pub(super) async fn show_portfolio(
+    State(app): State<App>,
+    path: Result<Path<(String, String, String)>, PathRejection>,
+    Extension(DataRouter(data)): Extension<DataRouter>,
+    mut caller: Parts,
+) -> Result<Response, ApiError> {
+    let nothing = || ApiError::NotFound("Nothing is at this address".to_owned());
+    let Path((key, name, file)) = path.map_err(|_| nothing())?;
+    caller.headers.insert(header::AUTHORIZATION, bearer(&key)?);
+    let admitted = Access::<Free, PortfolioParameters>::from_request_parts(&mut caller, &app).await?;
+    let portfolio = find(&app, admitted.account_id, &name).await?;
+    let calls = ApiCalls::new(data, admitted.tier);
+    let call = income_call(&portfolio.holdings);
+    match file.as_str() {
+        "income.csv" => Ok(calls.respond(&with_parameter(&call, "format=csv")).await?),
+        "income.ics" => {
+            let answer = calls.json_at_version(&call).await?;
+            let origin = origin_of(&app, &caller);
+            Ok(as_calendar(income_calendar(&app, &answer, portfolio.edits, host_of(&origin)).await?))
+        }
+        _ => Err(nothing()),
+    }
+}
+
+async fn find(app: &App, account: AccountId, name: &str) -> Result<Portfolio, ApiError> {
+    let unknown = || ApiError::NotFound("No saved portfolio has this name".to_owned());
+    let dashboard = app.dashboard.as_ref().ok_or_else(unknown)?;
+    let unavailable = |error: String| ApiError::Unavailable(error);
+    let client = dashboard.database_client().await.map_err(|error| unavailable(error.to_string()))?;
+    let found = find_portfolio(&client, account, name).await;
+    found.map_err(|error| unavailable(error.to_string()))?.ok_or_else(unknown)
+}
+
+/// Errors of the service's own calls.
+impl From<MarketError> for ApiError {
+    fn from(error: MarketError) -> Self {
+        Self::Unavailable(error.to_string())
+    }
+}

@@ -1,0 +1,113 @@
+//! Events of dividends: one for each ex-date and for each payment.
+//!
+//! Invariants: the UID comes from the id of the dividend, so that a correction replaces its event. A withdrawn dividend
+//! stays as CANCELLED, and an estimate is TENTATIVE.
+
+use chrono::{Days, NaiveDate};
+use serde_json::Value;
+
+use super::revisions::Revisions;
+use super::writer::{CalendarWriter, Event, EventStatus, event_id};
+use crate::app::state::App;
+use crate::dashboard::market::api_calls::encode;
+use crate::dashboard::market::values::{digits, plain, text};
+use crate::parameters::MinVersion;
+use crate::read::QueryError;
+
+/// Days of past dividends in a calendar.
+const PAST_DAYS: u64 = 90;
+
+/// API call for the dividends of a calendar, with withdrawn and estimated ones.
+pub(crate) fn dividends_call(symbols: &str, today: NaiveDate) -> String {
+    let since = today - Days::new(PAST_DAYS);
+    format!(
+        "/v1/dividends/history?symbols={}&start_date={since}&status=declared,paid,cancelled&include_projected=true&limit=1000",
+        encode(symbols)
+    )
+}
+
+/// Calendar of an answer to [`dividends_call`] at `version`.
+pub(crate) async fn dividends_calendar(
+    app: &App,
+    (answer, version): &(Value, MinVersion),
+    host: &str,
+) -> Result<String, QueryError> {
+    let rows = answer["data"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let revisions = Revisions::read(app, rows, *version).await?;
+    Ok(write(rows, &revisions, host))
+}
+
+fn write(rows: &[Value], revisions: &Revisions, host: &str) -> String {
+    let mut writer = CalendarWriter::new("Dividends", host);
+    for row in rows {
+        for (field, suffix, word) in [("ex_date", "ex", "ex-dividend"), ("payment_date", "payment", "pays")] {
+            if let Ok(day) = text(&row[field]).parse() {
+                write_event(&mut writer, row, revisions.number(row), (suffix, word, day));
+            }
+        }
+    }
+    writer.finish()
+}
+
+fn write_event(
+    writer: &mut CalendarWriter<'_>,
+    row: &Value,
+    sequence: i64,
+    (suffix, word, day): (&str, &str, NaiveDate),
+) {
+    let symbol = text(&row["symbol"]);
+    let (status, hint) = match text(&row["status"]) {
+        "cancelled" => (EventStatus::Cancelled, ""),
+        "projected" => (EventStatus::Tentative, " (estimated)"),
+        _ => (EventStatus::Confirmed, ""),
+    };
+    let amount = digits(&row["amount"]).unwrap_or_default();
+    writer.event(&Event {
+        id: &format!("{}-{suffix}", event_id(row)),
+        day,
+        sequence,
+        status,
+        changed_at: text(&row["updated_at"]),
+        summary: &format!("{symbol} {word} {amount} {}{hint}", text(&row["currency"])),
+        description: &format!(
+            "{} dividend of {symbol}, {}",
+            plain(text(&row["type"])),
+            plain(text(&row["status"]))
+        ),
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn row(id: Option<&str>, status: &str) -> Value {
+        json!({ "id": id, "symbol": "KO", "status": status, "type": "regular", "ex_date": "2024-06-13", "payment_date": "2024-06-28",
+                "amount": "0.485", "currency": "USD", "updated_at": "2024-06-01T12:00:00Z" })
+    }
+
+    #[test]
+    fn a_dividend_is_two_events_with_stable_ids() {
+        let revisions = Revisions::default();
+        let calendar = write(&[row(Some("d1"), "paid")], &revisions, "data.example");
+        for line in [
+            "UID:d1-ex@data.example\r\n",
+            "UID:d1-payment@data.example\r\n",
+            "LAST-MODIFIED:20240601T120000Z\r\n",
+            "DTSTART;VALUE=DATE:20240613\r\nDTEND;VALUE=DATE:20240614\r\n",
+            "SUMMARY:KO ex-dividend 0.485 USD\r\n",
+            "SEQUENCE:0\r\n",
+            "STATUS:CONFIRMED\r\n",
+        ] {
+            assert!(calendar.contains(line), "{line}: {calendar}");
+        }
+        assert!(write(&[row(Some("d1"), "cancelled")], &revisions, "h").contains("STATUS:CANCELLED\r\n"));
+        let estimate = write(&[row(None, "projected")], &revisions, "h");
+        assert!(
+            estimate.contains("STATUS:TENTATIVE\r\n")
+                && estimate.contains("UID:estimate-KO-2024-06-13-ex@h\r\n")
+        );
+    }
+}

@@ -1,0 +1,26 @@
+//! Dividends as iCalendar (RFC 5545), for calendar programs.
+
+mod dividend_events;
+mod income_events;
+mod revisions;
+mod writer;
+
+pub(crate) use dividend_events::{dividends_calendar, dividends_call};
+pub(crate) use income_events::income_calendar;
+
+use axum::http::{HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+
+/// Media type of iCalendar.
+const MEDIA_TYPE: &str = "text/calendar; charset=utf-8";
+
+/// Response with a calendar.
+pub(crate) fn as_calendar(file: String) -> Response {
+    ([(header::CONTENT_TYPE, HeaderValue::from_static(MEDIA_TYPE))], file).into_response()
+}
+
+/// Host of an origin, without scheme and port.
+pub(crate) fn host_of(origin: &str) -> &str {
+    let host = origin.split_once("://").map_or(origin, |(_, host)| host);
+    host.rsplit_once(':').map_or(host, |(name, _)| name)
+}

@@ -1,0 +1,86 @@
+//! Revision numbers of events: journal positions of the newest changes of their dividends.
+//!
+//! Invariants: the number of an event never falls, and it grows with every change of its dividend. A rebuild keeps the
+//! numbers of rows that it does not change.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use crate::app::state::App;
+use crate::dashboard::market::values::text;
+use crate::parameters::MinVersion;
+use crate::read::QueryError;
+use crate::read::lookup::run_query;
+
+const POSITIONS: &str = include_str!("../../../../queries/changes/positions.sql");
+
+/// Positions of the newest changes of some securities' dividends.
+#[derive(Debug, Default)]
+pub(super) struct Revisions {
+    by_row: HashMap<(String, String), i64>,
+    by_symbol: HashMap<String, i64>,
+    /// Position up to which changes were pruned.
+    begins: i64,
+    /// Position of the answer with the rows. Later changes are not in these rows.
+    answered: i64,
+}
+
+impl Revisions {
+    /// Reads the positions for the rows of an answer at `version`.
+    pub(super) async fn read(app: &App, rows: &[Value], version: MinVersion) -> Result<Self, QueryError> {
+        let mut symbols: Vec<&str> = rows.iter().map(|row| text(&row["symbol"])).collect();
+        symbols.sort_unstable();
+        symbols.dedup();
+        let generation = app.projection.pin_version(&version).await?;
+        let mut revisions = Self { answered: version.position, ..Self::default() };
+        for row in run_query(&generation, POSITIONS, &[&symbols]).await? {
+            let position: i64 = row.try_get("position")?;
+            match (row.try_get("symbol")?, row.try_get("id")?) {
+                (Some(symbol), Some(id)) => revisions.add(symbol, id, position),
+                _ => revisions.begins = position,
+            }
+        }
+        Ok(revisions)
+    }
+
+    fn add(&mut self, symbol: String, id: String, position: i64) {
+        let newest = self.by_symbol.entry(symbol.clone()).or_default();
+        *newest = position.max(*newest);
+        self.by_row.insert((symbol, id), position);
+    }
+
+    /// Revision number of a dividend. An estimate, which has no id, changes with the other dividends of its security.
+    pub(super) fn number(&self, row: &Value) -> i64 {
+        let symbol = text(&row["symbol"]);
+        let of_row = |id: &str| self.by_row.get(&(symbol.to_owned(), id.to_owned()));
+        let newest = match row["id"].as_str() {
+            Some(id) => of_row(id).or_else(|| of_row("")),
+            None => self.by_symbol.get(symbol),
+        };
+        newest.copied().unwrap_or(self.begins).max(self.begins).min(self.answered)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_number_is_of_the_row_else_of_its_symbol_else_of_the_pruned_changes() {
+        let mut revisions = Revisions { begins: 5, answered: 40, ..Revisions::default() };
+        revisions.add("KO".to_owned(), String::new(), 7);
+        revisions.add("KO".to_owned(), "d1".to_owned(), 30);
+        revisions.add("KO".to_owned(), "d3".to_owned(), 41);
+        let number =
+            |symbol: &str, id: Option<&str>| revisions.number(&json!({ "symbol": symbol, "id": id }));
+        assert_eq!(
+            [number("KO", Some("d1")), number("KO", Some("d2")), number("PEP", Some("d4"))],
+            [30, 7, 5]
+        );
+        // The change at 41 is later than the answer.
+        assert_eq!([number("KO", Some("d3")), number("KO", None)], [40, 40]);
+    }
+}

@@ -1,0 +1,162 @@
+//! Writer of iCalendar files.
+
+use std::fmt::Write;
+
+use chrono::{DateTime, Days, NaiveDate, Utc};
+use serde_json::Value;
+
+use crate::dashboard::market::values::text;
+
+/// Maximum octets of a line.
+const LINE: usize = 75;
+
+/// Whole-day event.
+#[derive(Debug)]
+pub(super) struct Event<'a> {
+    /// Id, unique within the service and the same in every file.
+    pub(super) id: &'a str,
+    pub(super) day: NaiveDate,
+    /// Number that grows with every change.
+    pub(super) sequence: i64,
+    pub(super) status: EventStatus,
+    /// Time of the last change, RFC 3339; empty if it is unknown.
+    pub(super) changed_at: &'a str,
+    pub(super) summary: &'a str,
+    pub(super) description: &'a str,
+}
+
+/// Status of an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum EventStatus {
+    Confirmed,
+    /// Estimate.
+    Tentative,
+    /// Withdrawn.
+    Cancelled,
+}
+
+/// iCalendar file that is being written.
+#[derive(Debug)]
+pub(super) struct CalendarWriter<'a> {
+    file: String,
+    /// Host that makes the UIDs unique in the world.
+    host: &'a str,
+    created_at: DateTime<Utc>,
+}
+
+impl<'a> CalendarWriter<'a> {
+    pub(super) fn new(name: &str, host: &'a str) -> Self {
+        let mut writer = Self { file: String::new(), host, created_at: Utc::now() };
+        for line in [
+            "BEGIN:VCALENDAR",
+            "VERSION:2.0",
+            "PRODID:-//Dividend Data Service//Calendar//EN",
+            "CALSCALE:GREGORIAN",
+            "METHOD:PUBLISH",
+            &format!("NAME:{}", escape(name)),
+            &format!("X-WR-CALNAME:{}", escape(name)),
+            "REFRESH-INTERVAL;VALUE=DURATION:PT12H",
+            "X-PUBLISHED-TTL:PT12H",
+        ] {
+            writer.line(line);
+        }
+        writer
+    }
+
+    pub(super) fn event(&mut self, event: &Event<'_>) {
+        let status = match event.status {
+            EventStatus::Confirmed => "CONFIRMED",
+            EventStatus::Tentative => "TENTATIVE",
+            EventStatus::Cancelled => "CANCELLED",
+        };
+        // With METHOD, the stamp is the time at which the file was made.
+        let (stamp, day) = (stamp(self.created_at), event.day);
+        self.line("BEGIN:VEVENT");
+        self.line(&format!("UID:{}@{}", escape(event.id), self.host));
+        self.line(&format!("DTSTAMP:{stamp}"));
+        if let Ok(changed_at) = event.changed_at.parse() {
+            self.line(&format!("LAST-MODIFIED:{}", self::stamp(changed_at)));
+        }
+        self.line(&format!("SEQUENCE:{}", event.sequence.clamp(0, i32::MAX.into())));
+        self.line(&format!("STATUS:{status}"));
+        self.line(&format!("DTSTART;VALUE=DATE:{}", day.format("%Y%m%d")));
+        self.line(&format!("DTEND;VALUE=DATE:{}", (day + Days::new(1)).format("%Y%m%d")));
+        self.line(&format!("SUMMARY:{}", escape(event.summary)));
+        self.line(&format!("DESCRIPTION:{}", escape(event.description)));
+        self.line("TRANSP:TRANSPARENT");
+        self.line("END:VEVENT");
+    }
+
+    pub(super) fn finish(mut self) -> String {
+        self.line("END:VCALENDAR");
+        self.file
+    }
+
+    /// Writes a line, folded after [`LINE`] octets.
+    fn line(&mut self, line: &str) {
+        let mut length = 0;
+        for letter in line.chars() {
+            if length + letter.len_utf8() > LINE {
+                self.file.push_str("\r\n ");
+                length = 1;
+            }
+            self.file.push(letter);
+            length += letter.len_utf8();
+        }
+        let _ = self.file.write_str("\r\n");
+    }
+}
+
+/// Id of a dividend's events. An estimate has no id: it belongs to its ex-date, and the declared dividend takes its place.
+pub(super) fn event_id(row: &Value) -> String {
+    match row["id"].as_str() {
+        Some(id) => id.to_owned(),
+        None => format!("estimate-{}-{}", text(&row["symbol"]), text(&row["ex_date"])),
+    }
+}
+
+fn stamp(at: DateTime<Utc>) -> String {
+    at.format("%Y%m%dT%H%M%SZ").to_string()
+}
+
+/// Text value with its special characters escaped.
+fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for letter in text.chars().filter(|letter| !letter.is_control()) {
+        if matches!(letter, '\\' | ';' | ',') {
+            escaped.push('\\');
+        }
+        escaped.push(letter);
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_lines_are_folded_and_special_characters_escaped() {
+        let mut writer = CalendarWriter { file: String::new(), host: "h", created_at: Utc::now() };
+        writer.line(&format!("SUMMARY:{}", escape(&"ä,;\\".repeat(40))));
+        assert!(writer.file.split("\r\n").all(|line| line.len() <= LINE), "{}", writer.file);
+        assert_eq!(writer.file.replace("\r\n ", ""), format!("SUMMARY:{}\r\n", "ä\\,\\;\\\\".repeat(40)));
+    }
+
+    #[test]
+    fn a_sequence_is_an_integer_of_the_format() {
+        let mut writer = CalendarWriter::new("Dividends", "h");
+        let event = Event {
+            id: "d1",
+            day: NaiveDate::default(),
+            sequence: i64::MAX,
+            status: EventStatus::Confirmed,
+            changed_at: "",
+            summary: "",
+            description: "",
+        };
+        writer.event(&event);
+        let file = writer.finish();
+        assert!(file.contains("SEQUENCE:2147483647\r\n") && !file.contains("LAST-MODIFIED"), "{file}");
+    }
+}

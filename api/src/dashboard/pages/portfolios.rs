@@ -1,0 +1,162 @@
+//! `/dashboard/portfolios`: saved holdings, and addresses of their income for calendars and spreadsheets.
+
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Redirect, Response};
+use maud::{Markup, html};
+
+use crate::account::AccountError;
+use crate::account::keys::{self, NewKey};
+use crate::account::portfolios::{self, Portfolio};
+use crate::dashboard::error::{PageError, to_form_message};
+use crate::dashboard::market::{encode, read_holdings};
+use crate::dashboard::pages::key::show_new_secret;
+use crate::dashboard::session::form::{AuthenticatedForm, Form};
+use crate::dashboard::session::notice::PageNotice;
+use crate::dashboard::session::visitor::AccountHolder;
+use crate::dashboard::view::layout::{Section, error_message, format_count, format_time, success_message};
+
+const PATH: &str = "/dashboard/portfolios";
+/// Files of a portfolio, with their programs.
+const FILES: [(&str, &str); 2] = [("income.ics", "calendar program"), ("income.csv", "spreadsheet")];
+
+/// Path of a portfolio's file after the key.
+fn file_path(name: &str, file: &str) -> String {
+    format!("/portfolios/{}/{file}", encode(name))
+}
+
+pub(crate) async fn show_portfolios(holder: AccountHolder) -> Result<Response, PageError> {
+    let edited = Form::from_query(&holder.visitor.query).text("edit").to_owned();
+    let edited = match edited.as_str() {
+        "" => None,
+        name => {
+            let client = holder.database_client().await?;
+            portfolios::find_portfolio(&client, holder.account_id(), name).await?
+        }
+    };
+    let typed = edited.map(|portfolio| (portfolio.name, lines(&portfolio.holdings))).unwrap_or_default();
+    page(&holder, None, (&typed.0, &typed.1)).await
+}
+
+async fn page(
+    holder: &AccountHolder,
+    message: Option<&str>,
+    typed: (&str, &str),
+) -> Result<Response, PageError> {
+    let saved = portfolios::list_portfolios(&*holder.database_client().await?, holder.account_id()).await?;
+    let body = html! {
+        h1 { "Portfolios" }
+        (success_message(PageNotice::message_for_query(&holder.visitor.query)))
+        @if saved.is_empty() { p.lead { "No portfolio yet. Save your holdings, and read their income in a calendar or a spreadsheet." } }
+        @for portfolio in &saved { (section(holder, portfolio)) }
+        section.panel aria-labelledby="save" {
+            h2 id="save" { "Save a portfolio" }
+            (form(holder, message, typed))
+        }
+    };
+    Ok(holder.render_page("Portfolios", Section::Portfolios, &body))
+}
+
+fn section(holder: &AccountHolder, portfolio: &Portfolio) -> Markup {
+    let name = portfolio.name.as_str();
+    let count = i64::try_from(portfolio.holdings.split(',').count()).unwrap_or(i64::MAX);
+    html! {
+        section.panel aria-label={ "Portfolio " (name) } {
+            h2 { (name) }
+            p { (format_count(count, "holding", "holdings")) ", saved " (format_time(portfolio.saved_at)) }
+            p.actions {
+                @if holder.has_market() { a.button.small.second href={ "/income?holdings=" (encode(&portfolio.holdings)) } { "Show the income" } }
+                a.button.small.second href={ (PATH) "?edit=" (encode(name)) "#save" } { "Edit" span.unseen { " " (name) } }
+            }
+            dl.words {
+                @for (file, program) in FILES {
+                    div { dt { "For a " (program) } dd { code { (holder.visitor.site.origin) "/feed/YOUR-KEY" (file_path(name, file)) } } }
+                }
+            }
+            form.row method="post" action={ (PATH) "/link" } {
+                (holder.csrf_field())
+                input type="hidden" name="name" value=(name);
+                button.small type="submit" { "Create a key for these addresses" }
+            }
+            details {
+                summary { "Delete" span.unseen { " " (name) } }
+                form.row method="post" action={ (PATH) "/delete" } {
+                    (holder.csrf_field())
+                    input type="hidden" name="name" value=(name);
+                    p { "Its addresses then answer that nothing is there. This cannot be undone." }
+                    button.small.danger type="submit" { "Delete “" (name) "”" }
+                }
+            }
+        }
+    }
+}
+
+fn form(holder: &AccountHolder, message: Option<&str>, (name, holdings): (&str, &str)) -> Markup {
+    html! {
+        (error_message(message))
+        form method="post" action=(PATH) {
+            (holder.csrf_field())
+            label for="name" { "Name" }
+            input id="name" name="name" required maxlength="64" autocomplete="off" value=(name) aria-describedby="name-hint" autofocus[message.is_some()];
+            p.hint id="name-hint" { "A portfolio of the same name is replaced." }
+            label for="holdings" { "Symbols and shares, a line each" }
+            textarea id="holdings" name="holdings" rows="8" required spellcheck="false" placeholder="KO 120\nPEP 40 5400" aria-describedby="holdings-hint" { (holdings) }
+            p.hint id="holdings-hint" { "A third number is the purchase cost of all shares. At most 100 holdings." }
+            button type="submit" { "Save" }
+        }
+    }
+}
+
+/// Holdings as lines of a form.
+fn lines(holdings: &str) -> String {
+    holdings.replace(',', "\n").replace(':', " ")
+}
+
+/// Saves the holdings of a form: lines, or the API's form from the income page.
+pub(crate) async fn save_portfolio(
+    AuthenticatedForm { holder, form }: AuthenticatedForm,
+) -> Result<Response, PageError> {
+    let typed = (form.text("name"), form.text("holdings"));
+    let saved = match read_holdings(typed.1) {
+        Ok(holdings) => {
+            let client = &mut *holder.database_client().await?;
+            portfolios::save_portfolio(client, holder.actor(), typed.0, &holdings).await
+        }
+        Err(message) => Err(AccountError::Refused(message)),
+    };
+    match saved {
+        Ok(()) => Ok(Redirect::to(&PageNotice::PortfolioSaved.add_to_path(PATH)).into_response()),
+        Err(error) => {
+            let page = page(&holder, Some(&to_form_message(error)?), typed).await?;
+            Ok((StatusCode::UNPROCESSABLE_ENTITY, page).into_response())
+        }
+    }
+}
+
+pub(crate) async fn delete_portfolio(
+    AuthenticatedForm { holder, form }: AuthenticatedForm,
+) -> Result<Response, PageError> {
+    let client = &mut *holder.database_client().await?;
+    portfolios::delete_portfolio(client, holder.actor(), form.text("name")).await?;
+    Ok(Redirect::to(&PageNotice::PortfolioDeleted.add_to_path(PATH)).into_response())
+}
+
+/// Creates a key for the addresses of a portfolio, and shows them with it.
+pub(crate) async fn create_link(
+    AuthenticatedForm { holder, form }: AuthenticatedForm,
+) -> Result<Response, PageError> {
+    let client = &mut *holder.database_client().await?;
+    let found = portfolios::find_portfolio(client, holder.account_id(), form.text("name")).await?;
+    let name = found.ok_or(PageError::NotFound)?.name;
+    let label: String = format!("Portfolio {name}").chars().take(64).collect();
+    let new = NewKey { name: &label, expires_at: None, rate_per_minute: None };
+    match keys::create_key(client, holder.actor(), &new).await {
+        Ok(drawn) => {
+            let paths = FILES.map(|(file, _)| file_path(&name, file));
+            show_new_secret(&holder, &drawn, None, &paths).await
+        }
+        Err(error) => {
+            let page = page(&holder, Some(&to_form_message(error)?), ("", "")).await?;
+            Ok((StatusCode::UNPROCESSABLE_ENTITY, page).into_response())
+        }
+    }
+}

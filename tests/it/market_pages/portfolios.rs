@@ -1,0 +1,137 @@
+//! Saved portfolios: their pages, and their income for calendars and spreadsheets.
+
+use anyhow::{Context, Result};
+
+use super::calendar::lines;
+use super::{PUBLIC, page};
+use crate::api_world::World;
+use crate::dashboard::visitor::Person;
+
+const PATH: &str = "/dashboard/portfolios";
+
+/// Value of the first line with this name after a UID.
+fn value_after(file: &str, uid: &str, name: &str) -> Result<String> {
+    let all = lines(file);
+    let mut rest = all.iter().skip_while(|line| !line.starts_with(uid));
+    let value =
+        rest.find_map(|line| line.strip_prefix(name)).with_context(|| format!("{uid} {name}: {file}"))?;
+    Ok(value.to_owned())
+}
+
+#[tokio::test]
+async fn a_saved_portfolio_is_a_calendar_and_a_table() -> Result<()> {
+    let world = World::start_with(&PUBLIC).await?;
+    let mut holder = Person::signed_up(&world.api, "portfolio@example.com").await?;
+    let typed = [("name", "My shares/EU"), ("holdings", "COLA 120 6000\nBRK.B 10")];
+    let saved = holder.fill(PATH, PATH, &typed).await?;
+    assert_eq!((saved.status, saved.location()), (303, "/dashboard/portfolios?done=portfolio-saved"));
+    let listed = holder.get(PATH).await?;
+    let address = "/feed/YOUR-KEY/portfolios/My%20shares%2FEU/income.ics";
+    assert!(listed.has("2 holdings") && listed.has(address), "{}", listed.text);
+    assert!(holder.get(&format!("{PATH}?edit=My+shares/EU")).await?.has("COLA 120 6000\nBRK.B 10"));
+
+    let made = holder.fill(PATH, "/dashboard/portfolios/link", &[("name", "My shares/EU")]).await?;
+    let key = made.between("<code id=\"secret\">", "</code>")?.to_owned();
+    let feed = format!("/feed/{key}/portfolios/My%20shares%2FEU");
+    assert!(made.has(&format!("{feed}/income.ics")), "{}", made.text);
+    let mut program = Person::at(&world.api)?;
+    let calendar = program.get(&format!("{feed}/income.ics")).await?;
+    assert_eq!(calendar.header("content-type"), "text/calendar; charset=utf-8", "{}", calendar.text);
+    assert_eq!(calendar.header("x-quota-remaining"), "4999", "one call");
+    let call = "/v1/portfolio/income?holdings=COLA:120:6000,BRK.B:10";
+    let sheet = program.get(&format!("{feed}/income.csv")).await?;
+    let direct = world.api.get(&format!("{call}&format=csv"), Some(&key)).await?;
+    assert_eq!(sheet.text, direct.text());
+
+    let income = world.json(&format!("{call}&decimals=string")).await?;
+    let payment = &income["data"]["payments"][0];
+    let (id, sum) =
+        (payment["id"].as_str().context("an id")?, payment["income"].as_str().context("an income")?);
+    let uid = format!("UID:{id}-income-payment@");
+    let summary = value_after(&calendar.text, &uid, "SUMMARY:")?;
+    assert_eq!(summary, format!("COLA pays {sum} USD"));
+
+    // More shares change the events of the same dividends.
+    let before: i64 = value_after(&calendar.text, &uid, "SEQUENCE:")?.parse()?;
+    holder.fill(PATH, PATH, &[("name", "My shares/EU"), ("holdings", "COLA 240")]).await?;
+    let changed = program.get(&format!("{feed}/income.ics")).await?;
+    assert_ne!(value_after(&changed.text, &uid, "SUMMARY:")?, summary);
+    let after: i64 = value_after(&changed.text, &uid, "SEQUENCE:")?.parse()?;
+    assert!(after > before, "{before} {after}");
+
+    for (path, status) in [("nope.ics", 404), ("income.ics?limit=1", 400)] {
+        assert_eq!(program.get(&format!("{feed}/{path}")).await?.status, status, "{path}");
+    }
+    assert_eq!(program.get(&format!("/feed/{key}/portfolios/other/income.ics")).await?.status, 404);
+    assert_eq!(program.get("/feed/dds_live_wrong/portfolios/My%20shares%2FEU/income.ics").await?.status, 401);
+    assert!(!world.api.process.log().contains(&key), "the key is in the log");
+
+    let removed = holder.fill(PATH, "/dashboard/portfolios/delete", &[("name", "My shares/EU")]).await?;
+    assert_eq!(removed.location(), "/dashboard/portfolios?done=portfolio-deleted");
+    assert_eq!(program.get(&format!("{feed}/income.ics")).await?.status, 404);
+    let log = holder.get("/dashboard/log").await?;
+    assert!(log.has("Portfolio saved") && log.has("Portfolio deleted"), "{}", log.text);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_portfolio_belongs_to_its_account() -> Result<()> {
+    let world = World::start_with(&PUBLIC).await?;
+    let mut owner = Person::signed_up(&world.api, "owner@example.com").await?;
+    owner.fill(PATH, PATH, &[("name", "shares"), ("holdings", "COLA 120")]).await?;
+    let mut other = Person::signed_up(&world.api, "other@example.com").await?;
+    let key = other.create_key("Calendar").await?;
+    let foreign = Person::at(&world.api)?.get(&format!("/feed/{key}/portfolios/shares/income.ics")).await?;
+    assert_eq!(foreign.status, 404, "{}", foreign.text);
+    assert!(!other.get(PATH).await?.has("COLA"));
+    assert_eq!(other.fill(PATH, "/dashboard/portfolios/link", &[("name", "shares")]).await?.status, 404);
+    let stranger = Person::at(&world.api)?.get(PATH).await?;
+    assert!(stranger.status == 303 && stranger.location().starts_with("/sign-in"), "{}", stranger.status);
+    Ok(())
+}
+
+#[tokio::test]
+async fn mistakes_are_named_and_nothing_is_saved() -> Result<()> {
+    let world = World::start_with(&PUBLIC).await?;
+    let mut holder = Person::signed_up(&world.api, "mistake@example.com").await?;
+    let many: String = (0..101).map(|number| format!("S{number} 1\n")).collect();
+    for (name, holdings, said) in [
+        ("shares", "COLA", "no number of shares of COLA"),
+        ("shares", "?", "is not a symbol"),
+        ("", "COLA 1", "must have 1 to 64 characters"),
+        ("shares", many.as_str(), "has more than 100 holdings"),
+    ] {
+        let refused = holder.fill(PATH, PATH, &[("name", name), ("holdings", holdings)]).await?;
+        assert!(refused.status == 422 && refused.has(said), "{said}: {}", refused.text);
+    }
+    for number in 0..20 {
+        let name = format!("list {number}");
+        assert_eq!(holder.fill(PATH, PATH, &[("name", &name), ("holdings", "COLA 1")]).await?.status, 303);
+    }
+    let full = holder.fill(PATH, PATH, &[("name", "one more"), ("holdings", "COLA 1")]).await?;
+    assert!(full.status == 422 && full.has("at most 20"), "{}", full.text);
+    let replaced = holder.fill(PATH, PATH, &[("name", "list 7"), ("holdings", "COLA 2")]).await?;
+    assert_eq!(replaced.status, 303);
+    let count: i64 = world.app.sql_value("select count(*) from accounts.portfolios").await?;
+    assert_eq!(count, 20);
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_income_page_offers_what_a_reader_may_keep() -> Result<()> {
+    let world = World::start_with(&PUBLIC).await?;
+    let shown = page(&world, "/income?holdings=COLA:120").await?;
+    assert!(shown.has("Payments as iCalendar") && !shown.has("Save to your account"), "{}", shown.text);
+    let file = Person::at(&world.api)?.post("/income.ics", &[("holdings", "COLA:120")]).await?;
+    assert!(file.status == 200 && file.text.starts_with("BEGIN:VCALENDAR\r\n"), "{}", file.text);
+    assert_eq!(file.header("content-disposition"), "attachment; filename=\"income.ics\"");
+    let mut holder = Person::signed_up(&world.api, "keeper@example.com").await?;
+    assert!(holder.get("/income?holdings=COLA:120").await?.has("Save to your account"));
+    let saved =
+        holder.fill("/income?holdings=COLA:120", PATH, &[("name", "kept"), ("holdings", "COLA 120")]).await?;
+    assert_eq!(saved.status, 303, "{}", saved.text);
+    let key = holder.create_key("Program").await?;
+    let direct = Person::at(&world.api)?.get(&format!("/feed/{key}/income.ics?holdings=COLA:120")).await?;
+    assert!(direct.status == 200 && direct.has("COLA pays"), "{}", direct.text);
+    Ok(())
+}
