@@ -13,7 +13,7 @@ from openbb_core.provider.query_executor import QueryExecutor
 from openbb_core.provider.registry import RegistryLoader
 from pydantic import SecretStr
 
-KEY = os.environ["KEY_PROFESSIONAL"]
+KEY = os.environ["DDS_API_KEY"]
 
 
 def fetch(model: str, key: str = KEY, **query: Any) -> list[Any]:
@@ -48,7 +48,7 @@ def main() -> None:
         assert symbol in [one.symbol for one in fetch("EquitySearch", query=symbol, is_symbol=True)]
 
         rows = client.get(f"/v1/etfs/{fund}/holdings")["data"]
-        assert [one.name for one in fetch("EtfHoldings", symbol=fund)] == [row["name"] for row in rows][: len(rows)]
+        assert [one.name for one in fetch("EtfHoldings", symbol=fund)] == [row["name"] for row in rows]
 
         row = client.get(f"/v1/stocks/{symbol}/metrics")["data"]
         metrics = fetch("KeyMetrics", symbol=symbol)[0]
