@@ -5,6 +5,7 @@
 //! ```sh
 //! cargo bench -p tests --bench access -- --symbols 10000 --accounts 2000 --seconds 3
 //! cargo bench -p tests --bench access -- --symbols 1000 --soak 600
+//! cargo bench -p tests --bench access -- --symbols 10000 --years 30 --only page
 //! ```
 //!
 //! Everything runs in one go on one machine, the generator of the load included, so the ratios hold although absolute
@@ -17,6 +18,7 @@
 mod capacity;
 mod counts;
 mod load;
+mod pages;
 mod peers;
 mod rivals;
 mod seed;
@@ -42,6 +44,9 @@ struct Arguments {
     /// Securities of the synthetic market
     #[arg(long, default_value_t = 10_000)]
     symbols: u32,
+    /// Years of history of every security
+    #[arg(long, default_value_t = 2)]
+    years: u32,
     /// Accounts, over all tiers
     #[arg(long, default_value_t = 2_000)]
     accounts: u32,
@@ -105,10 +110,11 @@ fn main() -> Result<()> {
 async fn run(arguments: Arguments) -> Result<()> {
     let servers = Servers::private().await?;
     let app = TestApp::builder().servers(&servers).start().await?;
-    let seeded = seed::seed(&app, arguments.symbols, arguments.accounts).await?;
+    let seeded = seed::seed(&app, arguments.symbols, arguments.years, arguments.accounts).await?;
     println!(
-        "{} symbols, {} accounts, {} s a line",
+        "{} symbols, {} years, {} accounts, {} s a line",
         seeded.symbols.len(),
+        arguments.years,
         seeded.keys.len(),
         arguments.seconds
     );
@@ -125,6 +131,7 @@ async fn run(arguments: Arguments) -> Result<()> {
     bench.quotes().await?;
     bench.uncached().await?;
     bench.mixed().await?;
+    bench.pages().await?;
     bench.sign_ins().await?;
     bench.processor_time().await?;
     bench.open_connections().await?;

@@ -35,6 +35,15 @@ impl Seeded {
         Arc::new(self.keys.iter().skip(3).step_by(4).map(|key| request(path, key)).collect())
     }
 
+    /// Pages of all securities, with these parameters.
+    pub(crate) fn pages(&self, parameters: &str) -> Arc<Vec<Vec<u8>>> {
+        let page = |symbol: &String| {
+            format!("GET /s/{symbol}{parameters} HTTP/1.1\r\nhost: bench\r\naccept: text/html\r\n\r\n")
+                .into_bytes()
+        };
+        Arc::new(self.symbols.iter().map(page).collect())
+    }
+
     /// Screens of a hundred rows, each another one.
     pub(crate) fn lists(&self) -> Arc<Vec<Vec<u8>>> {
         let path = |n: usize| format!("/v1/screener?limit=100&min_yield={}.{:03}", n / 1_000, n % 1_000);
@@ -57,8 +66,8 @@ fn request(path: &str, key: &str) -> Vec<u8> {
     format!("GET {path} HTTP/1.1\r\nhost: bench\r\nauthorization: Bearer {key}\r\n\r\n").into_bytes()
 }
 
-pub(crate) async fn seed(app: &TestApp, symbols: u32, accounts: u32) -> Result<Seeded> {
-    let long = market(app, symbols).await?;
+pub(crate) async fn seed(app: &TestApp, symbols: u32, years: u32, accounts: u32) -> Result<Seeded> {
+    let long = market(app, symbols, years).await?;
     let rows = app.sql("select symbol from read_g1.quotes order by md5(symbol)", &[]).await?;
     let symbols = rows.iter().map(|row| Ok(row.try_get(0)?)).collect::<Result<Vec<String>>>()?;
     let bars = "create table public.bar_rows as select $1::text as symbol, date '2024-06-28' - day as date, \
@@ -71,10 +80,10 @@ pub(crate) async fn seed(app: &TestApp, symbols: u32, accounts: u32) -> Result<S
     Ok(Seeded { symbols, keys, long })
 }
 
-/// Two years of every symbol, and more than ten of a few.
-async fn market(app: &TestApp, symbols: u32) -> Result<String> {
-    let all = symbols.to_string();
-    for (folder, symbols, years) in [("all", all.as_str(), "2"), ("few", "20", "11")] {
+/// So many years of every symbol, and more than ten of a few.
+async fn market(app: &TestApp, symbols: u32, years: u32) -> Result<String> {
+    let (all, years) = (symbols.to_string(), years.to_string());
+    for (folder, symbols, years) in [("all", all.as_str(), years.as_str()), ("few", "20", "11")] {
         let out = app.folder().join(folder).display().to_string();
         let generate = [
             "generate",
