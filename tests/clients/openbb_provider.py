@@ -50,6 +50,13 @@ def main() -> None:
         rows = client.get(f"/v1/etfs/{fund}/holdings")["data"]
         assert [one.name for one in fetch("EtfHoldings", symbol=fund)] == [row["name"] for row in rows]
 
+        held = next(row["symbol"] for row in client.get(f"/v1/etfs/{fund}/holdings")["data"] if row["symbol"])
+        rows = client.get(f"/v1/stocks/{held}/etf-holders")["data"]
+        found = fetch("EtfEquityExposure", symbol=held)
+        assert [(one.etf_symbol, one.weight) for one in found] == [
+            (row["etf_symbol"], float(row["weight"] / 100)) for row in rows
+        ], found[:3]
+
         row = client.get(f"/v1/stocks/{symbol}/metrics")["data"]
         metrics = fetch("KeyMetrics", symbol=symbol)[0]
         assert metrics.dividend_yield == row["dividend_yield"] and metrics.symbol == symbol

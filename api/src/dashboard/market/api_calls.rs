@@ -7,6 +7,7 @@ use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{Request, StatusCode, header};
 use axum::response::Response;
+use bytes::Bytes;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -14,11 +15,15 @@ use tower::ServiceExt;
 
 use crate::answer::InternalRequest;
 use crate::auth::tier::Tier;
+use crate::concurrency::cpu_pool::{CpuPoolError, run_low_priority};
 use crate::parameters::MinVersion;
 use crate::read::QueryError;
 
 /// Maximum bytes of an answer.
 const BYTES: usize = 8 * 1024 * 1024;
+
+/// Bytes from which an answer is long.
+const LONG: usize = 16 * 1024;
 
 /// Encoded characters: all that have a meaning in an address.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'.').remove(b'-').remove(b'_').remove(b',').remove(b':');
@@ -35,6 +40,12 @@ pub(crate) enum MarketError {
     Refused(String),
     #[error("cannot build the page: {0}")]
     Unavailable(String),
+}
+
+impl From<CpuPoolError> for MarketError {
+    fn from(error: CpuPoolError) -> Self {
+        Self::Unavailable(error.to_string())
+    }
 }
 
 impl From<QueryError> for MarketError {
@@ -81,11 +92,14 @@ impl ApiCalls {
     }
 
     /// Answer of a call with many rows, with decimals as text.
-    pub(crate) async fn read<T: DeserializeOwned>(&self, target: &str) -> Result<T, MarketError> {
+    pub(crate) async fn read<T: DeserializeOwned + Send + 'static>(
+        &self,
+        target: &str,
+    ) -> Result<T, MarketError> {
         Ok(self.read_at_version(target).await?.0)
     }
 
-    async fn read_at_version<T: DeserializeOwned>(
+    async fn read_at_version<T: DeserializeOwned + Send + 'static>(
         &self,
         target: &str,
     ) -> Result<(T, MinVersion), MarketError> {
@@ -94,7 +108,7 @@ impl ApiCalls {
         let body = to_bytes(response.into_body(), BYTES).await;
         let body = body.map_err(|error| MarketError::Unavailable(error.to_string()))?;
         if status == StatusCode::OK {
-            let answer = serde_json::from_slice(&body);
+            let answer = parse(body).await?;
             return Ok((answer.map_err(|error| MarketError::Unavailable(error.to_string()))?, version));
         }
         let body: Value = serde_json::from_slice(&body).unwrap_or_default();
@@ -113,6 +127,16 @@ impl ApiCalls {
         request.extensions_mut().insert(InternalRequest(self.tier));
         let Ok(response) = self.data.clone().oneshot(request).await;
         Ok(response)
+    }
+}
+
+/// Parses a body. A long one is parsed at low priority, so that the API's own calls come first.
+async fn parse<T: DeserializeOwned + Send + 'static>(
+    body: Bytes,
+) -> Result<Result<T, serde_json::Error>, CpuPoolError> {
+    match body.len() > LONG {
+        true => run_low_priority(move || serde_json::from_slice(&body)).await,
+        false => Ok(serde_json::from_slice(&body)),
     }
 }
 

@@ -12,6 +12,10 @@ from openbb_core.provider.standard_models.calendar_dividend import CalendarDivid
 from openbb_core.provider.standard_models.equity_historical import EquityHistoricalData, EquityHistoricalQueryParams
 from openbb_core.provider.standard_models.equity_screener import EquityScreenerData, EquityScreenerQueryParams
 from openbb_core.provider.standard_models.equity_search import EquitySearchData, EquitySearchQueryParams
+from openbb_core.provider.standard_models.etf_equity_exposure import (
+    EtfEquityExposureData,
+    EtfEquityExposureQueryParams,
+)
 from openbb_core.provider.standard_models.etf_holdings import EtfHoldingsData, EtfHoldingsQueryParams
 from openbb_core.provider.standard_models.historical_dividends import (
     HistoricalDividendsData,
@@ -185,6 +189,24 @@ class HoldingsFetcher(Fetcher[EtfHoldingsQueryParams, list[EtfHoldingsData]]):
         return [EtfHoldingsData(**row) for row in data]
 
 
+class ExposureFetcher(Fetcher[EtfEquityExposureQueryParams, list[EtfEquityExposureData]]):
+    """Funds that hold a security, the largest weight first. OpenBB's weight is a fraction."""
+
+    @staticmethod
+    def transform_query(params: dict[str, Any]) -> EtfEquityExposureQueryParams:
+        return EtfEquityExposureQueryParams(**params)
+
+    @staticmethod
+    async def aextract_data(query: EtfEquityExposureQueryParams, credentials: Credentials, **_: Any) -> Rows:
+        return await rows(f"/v1/stocks/{quote(query.symbol, safe='')}/etf-holders", {}, credentials)
+
+    @staticmethod
+    def transform_data(query: EtfEquityExposureQueryParams, data: Rows, **_: Any) -> list[EtfEquityExposureData]:
+        return [
+            EtfEquityExposureData(**{**row, "equity_symbol": row["symbol"], "weight": row["weight"] / 100}) for row in data
+        ]
+
+
 class MetricsFetcher(Fetcher[KeyMetricsQueryParams, list[KeyMetricsData]]):
     """Dividend metrics of a symbol."""
 
@@ -210,5 +232,6 @@ FETCHERS: dict[str, type[Fetcher]] = {
     "EquityScreener": ScreenerFetcher,
     "EquitySearch": SearchFetcher,
     "EtfHoldings": HoldingsFetcher,
+    "EtfEquityExposure": ExposureFetcher,
     "KeyMetrics": MetricsFetcher,
 }

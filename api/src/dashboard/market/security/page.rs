@@ -9,6 +9,7 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::concurrency::cpu_pool::run_low_priority;
 use crate::dashboard::market::api_calls::{ApiCalls, MarketError, encode};
 use crate::dashboard::market::block::{Block, Choice, render_choices};
 use crate::dashboard::market::chart::price_chart::{Close, PriceChart};
@@ -70,7 +71,8 @@ pub(crate) async fn show_security(
                         reader.with_parameters(&format!("/s/{}", encode(canonical))),
                     ));
                 }
-                Ok(content(&answers, canonical, &choice, depth))
+                // The largest page is rendered at low priority, so that the API's own calls come first.
+                Ok(run_low_priority(move || content(&answers, &symbol, &choice, depth)).await?)
             }
         })
         .await
