@@ -90,6 +90,7 @@ async fn every_tool_says_what_its_endpoint_says() -> Result<()> {
             "/v1/stocks/COLA/metrics?explain=true&fields=dividend_yield",
         ),
         ("security", json!({ "symbol": "FUND", "view": "holdings" }), "/v1/etfs/FUND/holdings"),
+        ("security", json!({ "symbol": "COLA", "view": "etf_holders" }), "/v1/stocks/COLA/etf-holders"),
         (
             "security",
             json!({ "symbol": "COLA", "view": "splits", "fields": ["ratio"] }),

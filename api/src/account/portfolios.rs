@@ -60,7 +60,7 @@ pub(crate) async fn save_portfolio(
 ) -> Result<(), AccountError> {
     let name = parse_name("save the portfolio", name)?;
     let refused = |cause: String| AccountError::Refused(format!("cannot save the portfolio: {cause}"));
-    let parsed = parse_holdings(holdings).map_err(|error| refused(error.to_string()))?;
+    let parsed = parse_holdings(holdings).map_err(|error| refused(format!("it {error}")))?;
     let transaction = client.transaction().await?;
     let account = actor.lock(&transaction).await?;
     if transaction.execute(SAVE, &[&account.id, &name, &holdings, &MOST]).await? == 0 {

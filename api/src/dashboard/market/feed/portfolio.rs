@@ -7,7 +7,7 @@ use axum::http::header;
 use axum::http::request::Parts;
 use axum::response::Response;
 
-use super::{DataRouter, bearer, income_call, origin_of};
+use super::keyed_call::{DataRouter, bearer, income_call, origin_of};
 use crate::account::portfolios::{Portfolio, find_portfolio};
 use crate::answer::{Access, Free};
 use crate::app::state::App;
