@@ -181,16 +181,27 @@ async fn every_metric_is_explained_with_its_observations() -> Result<()> {
         entry.and_then(|entry| entry["formula"].as_str()).unwrap_or_default().to_owned()
     };
     assert!(
-        formula("dps_ttm")
-            .ends_with("0.26 (2024-02-09) + 0.26 (2024-05-09) + 0.26 (2024-08-09) + 0.26 (2024-11-09)"),
+        formula("dps_ttm").ends_with(
+            "0.26 (2024-02-09) + 0.26 (2024-05-09) + 0.26 (2024-08-09) + 0.26 (2024-11-09) = 1.04 USD"
+        ),
         "{}",
         formula("dps_ttm")
     );
     assert!(formula("dps_forward").contains("0.26 (2024-11-09) x 4"), "{}", formula("dps_forward"));
     let price = metrics["price"].as_str().context("no price")?;
-    assert_eq!(formula("yield_ttm"), format!("1.04 / {price} x 100"));
-    assert!(formula("growth_5y").contains("(D[2023] 1 / D[2018] 0.8) ^ (1/5)"), "{}", formula("growth_5y"));
-    assert_eq!(formula("payout_ratio"), "1.04 / eps 2 x 100");
+    let day = metrics["price_date"].as_str().context("no session")?;
+    let (trailing, headline) = (&metrics["yield_ttm"], &metrics["dividend_yield"]);
+    let (trailing, headline) = (trailing.as_str().context("a yield")?, headline.as_str().context("a yield")?);
+    let expected = format!("dividends of 12 months 1.04 / close {price} of {day} x 100 = {trailing} %");
+    assert_eq!(formula("yield_ttm"), expected);
+    let expected = format!("forward dividend 1.04 / close {price} of {day} x 100 = {headline} %");
+    assert_eq!(formula("dividend_yield"), expected);
+    assert!(
+        formula("growth_5y").contains("(1 in 2023 / 0.8 in 2018) ^ (1/5) - 1, x 100 = "),
+        "{}",
+        formula("growth_5y")
+    );
+    assert_eq!(formula("payout_ratio"), "dividends of 12 months 1.04 / eps 2 x 100 = 52 %");
     let beta: f64 = metrics["beta_5y"].as_str().context("no beta")?.parse()?;
     assert!((0.9..1.1).contains(&beta), "the security moves with the benchmark, but its beta is {beta}");
     let base = entries.iter().find(|entry| entry["metric"] == "growth_5y").context("no growth")?;

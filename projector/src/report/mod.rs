@@ -2,6 +2,7 @@
 
 pub mod lists;
 
+use market::event::Kind;
 use market::metrics::{ExplainedDecision, ExplainedObservation, Explanation};
 use market::row::{QuarantineReason, Quarantined};
 use market::symbol::Symbol;
@@ -190,6 +191,10 @@ fn print_observation(observation: &ExplainedObservation) {
         format!("    {:<12} {date:<10} {:>16}", observation.kind, format!("{amount} {currency}").trim());
     line += &format!(" from {}", observation.source);
     let origin = match (&observation.file, observation.line) {
+        // Prices know only the first line of their batch.
+        (Some(file), 1..) if observation.kind == Kind::Price.as_str() => {
+            Some(format!("{file}, batch from line {}", observation.line))
+        }
         (Some(file), 1..) => Some(format!("{file}:{}", observation.line)),
         (None, 1..) => Some(format!("line {}", observation.line)),
         _ => None,

@@ -3,21 +3,19 @@
 //!
 //! The explanation is computed from the facts, with the market date, policy and rule parameters of the generation.
 
-use std::collections::HashMap;
-
 use anyhow::{Context, bail};
 use chrono::NaiveDate;
 use market::metrics;
-use market::metrics::{ExplainedObservation, Explanation, METHOD_VERSION};
+use market::metrics::{Explanation, METHOD_VERSION};
 use market::symbol::Symbol;
+use store::feed_files::name_files;
 use store::ids::GenerationId;
-use tokio_postgres::{Client, Transaction};
+use tokio_postgres::Client;
 
 use crate::generation::Generation;
 use crate::review::security::SecurityContext;
 
 const ACTIVE: &str = "select generation from active";
-const FILES: &str = "select frame, file from frames where frame = any($1) and file <> ''";
 const BY_ID: &str = include_str!("../../queries/generation_by_id.sql");
 
 /// Scope of an explanation.
@@ -70,28 +68,13 @@ pub async fn explain_security(
     Ok(explanation)
 }
 
-/// Fills in the files of the observations.
-async fn name_files(transaction: &Transaction<'_>, explanation: &mut Explanation) -> anyhow::Result<()> {
-    let used = explanation.metrics.iter_mut().flat_map(|metric| &mut metric.observations);
-    let mut observations: Vec<&mut ExplainedObservation> = used.chain(&mut explanation.unused).collect();
-    let frames: Vec<Vec<u8>> =
-        observations.iter().filter_map(|observation| Some(observation.frame?.to_vec())).collect();
-    let mut files: HashMap<Vec<u8>, String> = HashMap::new();
-    for row in transaction.query(FILES, &[&frames]).await? {
-        files.insert(row.try_get("frame")?, row.try_get("file")?);
-    }
-    for observation in &mut observations {
-        observation.file = observation.frame.and_then(|frame| files.get(&frame[..]).cloned());
-    }
-    Ok(())
-}
-
 /// Removes all metrics except `metric`.
 fn retain_metric(explanation: &mut Explanation, metric: &str) -> anyhow::Result<()> {
     if !explanation.metrics.iter().any(|explained| explained.metric == metric) {
-        let known: Vec<&str> =
-            explanation.metrics.iter().map(|explained| explained.metric.as_str()).collect();
-        bail!("metric {metric} does not exist; there are {}", known.join(", "));
+        let nearest = explanation.nearest_metric(metric).unwrap_or("none");
+        bail!(
+            "metric {metric} does not exist; the nearest is {nearest}; without a metric, all are explained"
+        );
     }
     explanation.limit_to_metrics(|explained| explained == metric);
     Ok(())

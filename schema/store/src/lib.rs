@@ -8,6 +8,7 @@ pub mod copy;
 pub mod db;
 mod error;
 pub mod facts;
+pub mod feed_files;
 pub mod from_row;
 pub mod history;
 pub mod ids;

@@ -8,6 +8,7 @@ use market::identity::Identity;
 use market::metrics;
 use market::metrics::{DerivationContext, Explanation, Rules};
 use market::row::{JsonColumn, Metrics};
+use store::feed_files::name_files;
 use store::history::load_histories;
 use tokio_postgres::Row;
 
@@ -23,10 +24,20 @@ const SEARCH_PATH: &str = include_str!("../../../queries/past/search_path.sql");
 /// Inputs of the derivation for a past day.
 struct PastFacts {
     version: DataVersion,
+    fact_set: String,
     policy: SourcePolicy,
     rules: Rules,
     own: History,
     benchmark: Option<History>,
+}
+
+/// Metrics of a day.
+pub(super) struct PastMetrics {
+    pub(super) version: DataVersion,
+    pub(super) metrics: Metrics,
+    pub(super) explanation: Option<Explanation>,
+    /// Schema of the facts.
+    pub(super) fact_set: String,
 }
 
 /// Metrics of a day. If requested, with an explanation.
@@ -35,11 +46,24 @@ pub(super) async fn derive_past_metrics(
     symbol: &PathSymbol,
     as_of: NaiveDate,
     explain: bool,
-) -> Result<(DataVersion, Metrics, Option<Explanation>), ApiError> {
+) -> Result<PastMetrics, ApiError> {
     let facts = read(generation, symbol).await?;
-    let version = facts.version;
+    let (version, fact_set) = (facts.version, facts.fact_set.clone());
     let (metrics, explanation) = run_low_priority(move || derive(&facts, as_of, explain)).await?;
-    Ok((version, metrics, explanation))
+    Ok(PastMetrics { version, metrics, explanation, fact_set })
+}
+
+/// Fills in the feed files of the observations. No connection is in use during the derivation, so this needs another
+/// one; record batches are never changed or removed.
+pub(super) async fn name_feed_files(
+    generation: &ServedGeneration,
+    fact_set: &str,
+    explanation: &mut Explanation,
+) -> Result<(), ApiError> {
+    let mut client = generation.client().await?;
+    let transaction = lookup::begin_snapshot(&mut client).await?;
+    transaction.query_one(SEARCH_PATH, &[&fact_set]).await?;
+    Ok(name_files(&*transaction, explanation).await?)
 }
 
 fn derive(facts: &PastFacts, as_of: NaiveDate, explain: bool) -> (Metrics, Option<Explanation>) {
@@ -59,14 +83,15 @@ async fn read(generation: &ServedGeneration, symbol: &PathSymbol) -> Result<Past
     let row = row.ok_or_else(|| lookup::missing_version_error(generation))?;
     let own = identity(&row, "identity")?.ok_or_else(|| lookup::unknown_symbol_error(symbol))?;
     let benchmark = identity(&row, "benchmark_identity")?;
-    let facts: String = row.try_get("fact_set")?;
-    transaction.query_one(SEARCH_PATH, &[&facts]).await?;
+    let fact_set: String = row.try_get("fact_set")?;
+    transaction.query_one(SEARCH_PATH, &[&fact_set]).await?;
     let wanted: Vec<&Identity> = [Some(&own), benchmark.as_ref()].into_iter().flatten().collect();
     let histories = load_histories(&*transaction, &wanted).await;
     let mut histories = histories.map_err(|error| ApiError::Internal(error.into()))?.into_iter();
     let (JsonColumn(policy), JsonColumn(rules)) = (row.try_get("policy")?, row.try_get("rules")?);
     Ok(PastFacts {
         version: DataVersion::from_row(&row)?,
+        fact_set,
         policy,
         rules,
         own: histories.next().ok_or_else(|| lookup::unknown_symbol_error(symbol))?,

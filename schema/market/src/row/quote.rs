@@ -6,7 +6,7 @@ use crate::decimal::ExactDecimal;
 use crate::{table_row, text_enum};
 
 text_enum! {
-    /// Data source of the quote: end-of-day bars.
+    /// Kind of the quote: end-of-day bars.
     pub enum QuoteSource { Eod = "eod" }
 }
 
@@ -69,7 +69,9 @@ table_row! {
         "dividend_currency" dividend_currency: Option<String>,
         /// Session of the latest close.
         "price_date" price_date: Option<NaiveDate>,
-        /// Data source of the quote, always `eod`.
+        /// Feed of the latest close, as `source` of a dividend; null without a price.
+        "price_source" price_source: Option<String>,
+        /// Kind of the quote, always `eod` (end of day). The feed is `price_source`.
         "source" source: QuoteSource,
         /// Observation time of the newest fact from which the row is computed.
         "updated_at" updated_at: DateTime<Utc>,

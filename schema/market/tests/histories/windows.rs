@@ -35,7 +35,11 @@ fn a_payment_of_a_year_ago_to_the_day_is_not_of_the_year() {
     let trailing = metric(&life.history(), "dps_ttm");
     assert_eq!(trailing.value.as_deref(), Some("1.1"));
     assert_eq!(seen(&trailing), ["dividend 2023-06-29 0.5 USD", "dividend 2024-06-28 0.6 USD"]);
-    assert!(trailing.formula.ends_with(": 0.5 (2023-06-29) + 0.6 (2024-06-28)"), "{}", trailing.formula);
+    assert!(
+        trailing.formula.ends_with(": 0.5 (2023-06-29) + 0.6 (2024-06-28) = 1.1 USD"),
+        "{}",
+        trailing.formula
+    );
     let total = metric(&life.history(), "dps_ttm_total");
     assert_eq!((seen(&total), total.value), (seen(&trailing), trailing.value));
 }
@@ -107,13 +111,16 @@ fn who_has_suspended_its_dividend_is_said_to_pay_nothing() {
         let told = metric(history, "dps_forward");
         (told.value.expect("a figure"), told.formula)
     };
-    let indicated = "latest regular amount declared 0.5 (2024-03-25) x 4 payments a year";
+    let indicated = "latest regular amount declared 0.5 (2024-03-25) x 4 payments a year = 2 USD";
     assert_eq!(told(&history), ("2".to_owned(), indicated.to_owned()));
     history.security = Some(observed::<Security>(json!({
         "symbol": "LIFE", "name": "Life", "type": "stock", "currency": "USD", "status": "active",
         "dividend_suspended_on": "2024-05-02",
     })));
-    assert_eq!(told(&history), ("0".to_owned(), "0, since the payer is suspended".to_owned()));
+    assert_eq!(
+        told(&history),
+        ("0".to_owned(), "the payer is suspended, so the forward dividend = 0 USD".to_owned())
+    );
 }
 
 #[test]
@@ -155,9 +162,10 @@ fn the_close_of_a_session_is_what_the_source_that_is_believed_says() {
         (told.value, told.formula, told.observations.len())
     };
     let counts = |close: &str, day: &str| {
-        (Some(close.to_owned()), format!("raw close of {day}, which a is believed for"), 1)
+        let formula = format!("raw close of {day} from a, the only source of the day = {close} USD");
+        (Some(close.to_owned()), formula, 1)
     };
-    let nothing = |day: &str, seen: usize| (None, format!("no bar of {day} counts"), seen);
+    let nothing = |day: &str, seen: usize| (None, format!("null: no bar of {day} counts"), seen);
     assert_eq!(told(&history, "2024-06-27"), counts("50", "2024-06-27"));
     assert_eq!(told(&history, "2024-06-28"), counts("51", "2024-06-28"));
     assert_eq!(told(&history, "2024-06-26"), nothing("2024-06-26", 0));

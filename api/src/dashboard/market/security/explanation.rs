@@ -90,7 +90,7 @@ fn rows(observations: &[Value]) -> Markup {
                             td data-label="Date" { (show(&row["date"], Unit::Date)) }
                             td.number data-label="Value" { (show(&row["amount"], Unit::Money(text(&row["currency"])))) }
                             td.words data-label="Use" { (plain(text(&row["outcome"]))) @if !text(&row["reason"]).is_empty() { ": " (text(&row["reason"])) } }
-                            td data-label="Feed and line" { code { (text(&row["source"])) } @if row["line"].as_i64().is_some_and(|line| line > 0) { ", line " (row["line"]) } }
+                            td data-label="Feed and line" { code { (text(&row["source"])) } @if !text(&row["file"]).is_empty() { ", " (text(&row["file"])) } @if row["line"].as_i64().is_some_and(|line| line > 0) { ", line " (row["line"]) } }
                         }
                     }
                 }

@@ -55,7 +55,7 @@ pub(crate) fn growth(inputs: &MetricInputs<'_>, income: &IncomeMetrics, flags: &
     }
     let sustained: Vec<DividendRate> = inputs.schedule.sustained_rates().collect();
     GrowthMetrics {
-        growth: [1, 3, 5, LONGEST_SPAN].map(|span| totals.growth(running - 1, span)),
+        growth: [1, 3, 5, LONGEST_SPAN].map(|span| totals.growth(running - 1, span).ok()),
         streak,
         at_risk: is_at_risk(income.forward.amount, &totals, running - 1, &inputs.rules.streak),
         payment_years: payment_years(&totals, &unproven_years(inputs), running),

@@ -32,6 +32,26 @@ pub struct YearTotal {
     coverage: Option<i32>,
 }
 
+/// Reason for a missing growth rate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NoGrowthReason {
+    /// The history does not reach back to the base year.
+    #[error("no regular dividend is known in {0} or before")]
+    NoBase(i32),
+    /// A year of the span has no payment.
+    #[error("no regular dividend was paid in {0}")]
+    NoPayment(i32),
+    /// Payments of unknown amount are missing in a year of the span.
+    #[error("several payments of {0} are missing")]
+    MissingPayments(i32),
+    /// The base year is a first year with fewer payments than the next year.
+    #[error("the first year {0} has fewer payments than the next year")]
+    PartialBase(i32),
+    /// The rate exceeds the range of decimals.
+    #[error("the rate is too large")]
+    OutOfRange,
+}
+
 /// Dividend totals of all years from the first regular ex-date to the running year.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AnnualTotals {
@@ -129,23 +149,41 @@ impl AnnualTotals {
         self.first_year() != Some(year) || self.total(year + 1).is_none_or(begun)
     }
 
+    /// True if the year is over and its total lacks no payment. The history before the first row may be missing, so a
+    /// first year is complete only if its payments cover its twelve months, or if it is a base for a later complete year.
+    pub fn is_complete(&self, year: i32, running: i32) -> bool {
+        let covers_year = || {
+            let coverage = self.total(year).and_then(|total| total.coverage);
+            coverage.is_some_and(|months| months >= YEAR) || (year + 1 < running && self.is_base(year))
+        };
+        year < running && !self.is_unknown(year) && (self.first_year() != Some(year) || covers_year())
+    }
+
     /// True if payments of unknown amount are missing in the year.
     pub fn is_unknown(&self, year: i32) -> bool {
         self.total(year).is_some_and(|total| total.is_unknown)
     }
 
     /// Compound growth over the `span` years that end with `last`, percent a year.
-    pub fn growth(&self, last: i32, span: i32) -> Option<Decimal> {
-        let base = self.total(last - span)?;
-        if (last - span..=last).any(|year| self.amount(year) <= Decimal::ZERO || self.is_unknown(year)) {
-            return None;
+    pub fn growth(&self, last: i32, span: i32) -> Result<Decimal, NoGrowthReason> {
+        let base = self.total(last - span).ok_or(NoGrowthReason::NoBase(last - span))?;
+        for year in base.year..=last {
+            if self.amount(year) <= Decimal::ZERO {
+                return Err(NoGrowthReason::NoPayment(year));
+            }
+            if self.is_unknown(year) {
+                return Err(NoGrowthReason::MissingPayments(year));
+            }
         }
         if !self.is_base(base.year) {
-            return None;
+            return Err(NoGrowthReason::PartialBase(base.year));
         }
-        let ratio = quotient(self.amount(last), base.amount)?;
-        let yearly = root(ratio, u32::try_from(span).ok()?)?;
-        (yearly - Decimal::ONE).checked_mul(HUNDRED)
+        let compound = || {
+            let ratio = quotient(self.amount(last), base.amount)?;
+            let yearly = root(ratio, u32::try_from(span).ok()?)?;
+            (yearly - Decimal::ONE).checked_mul(HUNDRED)
+        };
+        compound().ok_or(NoGrowthReason::OutOfRange)
     }
 }
 
@@ -179,7 +217,11 @@ mod tests {
     fn compound_growth() {
         let check = |amounts: &[Decimal], span, expected: Option<Decimal>| {
             let totals = totals_of(&yearly(2014, amounts), "2025-02-01");
-            assert_eq!(totals.growth(2024, span).map(|g| round(g, 4)), expected, "{amounts:?} over {span}");
+            assert_eq!(
+                totals.growth(2024, span).ok().map(|g| round(g, 4)),
+                expected,
+                "{amounts:?} over {span}"
+            );
         };
         let ten = [
             dec!(1),
@@ -227,7 +269,8 @@ mod tests {
         ];
         let rates: Vec<DividendRate> =
             rows.iter().map(|(day, amount)| DividendRate { ex_date: date(day), amount: *amount }).collect();
-        assert_eq!(totals_of(&rates, "2025-01-31").growth(2024, 1), None);
+        let growth = totals_of(&rates, "2025-01-31").growth(2024, 1);
+        assert_eq!(growth, Err(NoGrowthReason::PartialBase(2023)));
     }
 
     #[test]
@@ -316,6 +359,7 @@ mod tests {
             ("2024-03-05", dec!(1)),
         ]);
         assert_eq!([2022, 2023, 2024].map(|year| totals.is_base(year)), [false, true, true]);
+        assert_eq!([2022, 2023, 2024].map(|year| totals.is_complete(year, 2024)), [false, true, false]);
         let whole = years(&[
             ("2023-03-05", dec!(1)),
             ("2023-09-05", dec!(1)),
@@ -323,6 +367,26 @@ mod tests {
             ("2024-09-05", dec!(1.5)),
         ]);
         assert!(whole.is_base(2023));
-        assert_eq!((whole.growth(2024, 1), whole.growth(2024, 3)), (Some(dec!(25)), None));
+        assert!(whole.is_complete(2023, 2025) && whole.is_complete(2024, 2025));
+        let expected = (Ok(dec!(25)), Err(NoGrowthReason::NoBase(2021)));
+        assert_eq!((whole.growth(2024, 1), whole.growth(2024, 3)), expected);
+    }
+
+    #[test]
+    fn a_first_year_is_complete_if_its_payments_cover_it() {
+        let first_year = |days: &[&str], as_of: &str| {
+            let rates: Vec<DividendRate> =
+                days.iter().map(|day| DividendRate { ex_date: date(day), amount: dec!(1) }).collect();
+            let totals = totals_of(&rates, as_of);
+            totals.is_complete(totals.first_year().unwrap(), date(as_of).year())
+        };
+        let quarters = ["2023-02-10", "2023-05-10", "2023-08-10", "2023-11-10", "2024-02-10", "2024-05-10"];
+        assert!(first_year(&quarters, "2024-06-30"));
+        assert!(!first_year(&quarters[1..], "2024-06-30"), "the first quarter is missing");
+        assert!(!first_year(&quarters[..3], "2023-12-31"), "the running year");
+        // Payments without a schedule cover no months; only a later complete year proves the first one.
+        let irregular = ["2022-01-10", "2022-03-01", "2023-02-20", "2023-12-01"];
+        assert!(!first_year(&irregular, "2023-12-31"));
+        assert!(first_year(&irregular, "2024-01-31"));
     }
 }

@@ -177,6 +177,8 @@ pub struct YieldRange {
     pub highest: Decimal,
     /// Lowest month end, percent.
     pub lowest: Decimal,
+    /// Number of month ends.
+    pub month_ends: usize,
 }
 
 /// Number of months in a yield range.
@@ -212,7 +214,7 @@ pub(crate) fn yield_range(
         return None;
     }
     let (highest, lowest) = (yields.iter().max().copied()?, yields.iter().min().copied()?);
-    Some(YieldRange { average: mean(&yields)?, highest, lowest })
+    Some(YieldRange { average: mean(&yields)?, highest, lowest, month_ends: yields.len() })
 }
 
 #[cfg(test)]

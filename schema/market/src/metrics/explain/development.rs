@@ -3,7 +3,7 @@
 use chrono::{Datelike, NaiveDate};
 use rust_decimal::Decimal;
 
-use super::entry::Rounding::{Amount, Percent, Unrounded};
+use super::entry::Unit::{Amounts, Percent, Unrounded};
 use super::entry::{ExplainedMetric, ExplainedObservation};
 use super::entry::{date, entry, number};
 use super::observations::{of_dividends, of_fundamentals, of_payment, of_security};
@@ -28,18 +28,29 @@ fn of_years(computed: &ComputedMetrics<'_>, first: i32, last: i32) -> Vec<Explai
 
 fn growth(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
     let last = computed.inputs.as_of.year() - 1;
-    let span_of = |span: i32| {
+    let served = |index: usize| computed.growth.growth[index];
+    let span_of = |(index, span): (usize, i32)| {
         let base = last - span;
-        let (ended, began) = (total(computed, last), total(computed, base));
-        let formula = format!("(D[{last}] {ended} / D[{base}] {began}) ^ (1/{span}) - 1, x 100");
+        let formula = match computed.growth.totals.growth(last, span) {
+            Err(reason) => format!("null: {reason}"),
+            Ok(_) if served(index).is_none() => {
+                format!("null: the share basis of dividends in {base} to {last} is uncertain")
+            }
+            Ok(_) => {
+                let ratio =
+                    format!("({} in {last} / {} in {base})", total(computed, last), total(computed, base));
+                let root = if span == 1 { String::new() } else { format!(" ^ (1/{span})") };
+                format!("{ratio}{root} - 1, x 100")
+            }
+        };
         let payments = [of_years(computed, base, base), of_years(computed, last, last)].concat();
         entry(&format!("growth_{span}y"), "R13", Percent, formula, payments)
     };
-    let mut entries: Vec<ExplainedMetric> = [1, 3, 5, 10].map(span_of).into();
+    let mut entries: Vec<ExplainedMetric> = [(0, 1), (1, 3), (2, 5), (3, 10)].map(span_of).into();
     let totals =
         format!("regular amounts by year of the ex-date, on today's share basis{}", peculiar_years(computed));
     let first = computed.growth.totals.first_year().unwrap_or(last);
-    entries.push(entry("annual_totals", "R13", Amount, totals, of_years(computed, first, last + 1)));
+    entries.push(entry("annual_totals", "R13", Amounts, totals, of_years(computed, first, last + 1)));
     entries
 }
 
@@ -52,7 +63,14 @@ fn peculiar_years(computed: &ComputedMetrics<'_>) -> String {
     let unknown: Vec<i32> =
         totals.years.iter().filter(|total| total.is_unknown).map(|total| total.year).collect();
     let assumed: Vec<i32> = totals.gaps.iter().copied().filter(|year| !unknown.contains(year)).collect();
+    let running = computed.inputs.as_of.year();
+    let partial: Vec<i32> = totals
+        .first_year()
+        .into_iter()
+        .filter(|year| *year < running && !totals.is_complete(*year, running) && !totals.is_unknown(*year))
+        .collect();
     [
+        list("incomplete, since payments before the first row may be missing,", &partial),
         list("payments with a slot of another year counted in", &totals.shifted),
         list("one missing payment assumed in", &assumed),
         list("several missing payments, so unknown, in", &unknown),
@@ -76,13 +94,28 @@ fn streaks(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
         rules.streak.tolerance,
         years.join(", ")
     );
-    let forward = number(computed.income.forward.amount);
-    let risk = format!("forward {forward} below D[{last}] {}", total(computed, last));
-    let began =
-        computed.growth.totals.first_year().map_or_else(|| "none".to_owned(), |year| year.to_string());
-    let bound = format!(
-        "whether the streak reaches the first year known, {began}, with no seed and no listing since"
-    );
+    let risk = match computed.income.forward.amount {
+        None => "false: there is no forward dividend".to_owned(),
+        Some(forward) => {
+            let verdict = if computed.growth.at_risk { "below" } else { "not below" };
+            format!(
+                "forward dividend {} is {verdict} the dividends of {last}, {}",
+                number(Some(forward)),
+                total(computed, last)
+            )
+        }
+    };
+    let bound = match (streak.lower_bound, computed.growth.totals.first_year()) {
+        (true, Some(began)) => {
+            format!("the streak reaches the first known year {began}, without a seed or a later listing")
+        }
+        (_, None) => "no regular dividend is known".to_owned(),
+        (false, Some(began)) => {
+            format!(
+                "the streak does not reach the first known year {began}, or a seed or a listing bounds it"
+            )
+        }
+    };
     let observations = [of_years(computed, first, running), of_security(computed)].concat();
     let known =
         if streak.seeded { ", in the data alone: a seed of the increase streak adds none" } else { "" };
@@ -157,7 +190,10 @@ fn changes(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
     let raise = format!("newest rate above the one before by more than {tolerance} %: {}", date(raised));
     let cut =
         format!("newest rate below the one before by more than {tolerance} %: {}", date(changes.last_cut));
-    let size = format!("rate of {} over the comparable one before, less 1, x 100", date(raised));
+    let size = match raised {
+        Some(day) => format!("rate of {day} / the comparable rate before - 1, x 100"),
+        None => "null: no increase is known".to_owned(),
+    };
     vec![
         entry("latest_increase_date", "R13", Unrounded, raise, around(raised)),
         entry("latest_increase_percent", "R13", Percent, size, around(raised)),

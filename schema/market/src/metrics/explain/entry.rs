@@ -19,10 +19,14 @@ pub struct ExplainedMetric {
     pub value: Option<String>,
     /// Rule number, for example R7.
     pub rule: String,
-    /// Formula with its values.
+    /// Formula with its values and its result.
     pub formula: String,
     /// Rounding of the value.
     pub rounding: String,
+    /// Unit of the value.
+    #[serde(skip)]
+    #[schema(ignore)]
+    pub(crate) unit: Unit,
     /// Observations that determine the value.
     pub observations: Vec<ExplainedObservation>,
     /// Number of older observations that are not listed.
@@ -46,13 +50,12 @@ pub struct ExplainedObservation {
     pub source: String,
     /// Vendor's revision of the record.
     pub revision: i64,
-    /// Line in the feed's file; 0 if unknown.
+    /// Line in the feed's file; for a price, the first line of its batch. 0 if unknown.
     pub line: i64,
-    /// Name of the feed's file, if the caller filled it in.
+    /// Name of the feed's file; omitted if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(ignore)]
     pub file: Option<String>,
-    /// Id of the record batch in the log. The name of the feed's file is looked up by it. `None` for prices.
+    /// Id of the record batch in the log, by which the file is found.
     #[serde(skip)]
     #[schema(ignore)]
     pub frame: Option<[u8; 16]>,
@@ -72,22 +75,45 @@ impl ExplainedObservation {
     }
 }
 
-/// Rounding of a value.
-#[derive(Clone, Copy)]
-pub(crate) enum Rounding {
+/// Unit of a value, from which its rounding follows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Unit {
+    /// Amount per share, in the currency of the dividends.
     Amount,
+    /// Price, in the currency of the prices.
+    Price,
+    /// List of amounts.
+    Amounts,
     Percent,
+    Ratio,
     /// Counts, dates and words.
+    #[default]
     Unrounded,
 }
 
-impl Rounding {
-    fn as_str(self) -> &'static str {
+impl Unit {
+    fn rounding(self) -> &'static str {
         match self {
-            Self::Amount => "6 places, half away from zero",
-            Self::Percent => "4 places, half away from zero",
+            Self::Amount | Self::Price | Self::Amounts => "6 places, half away from zero",
+            Self::Percent | Self::Ratio => "4 places, half away from zero",
             Self::Unrounded => "none",
         }
+    }
+}
+
+impl ExplainedMetric {
+    /// Fills in the served value, and completes the formula with it.
+    pub(crate) fn set_value(&mut self, value: Option<String>, computed: &ComputedMetrics<'_>) {
+        if let Some(value) = &value {
+            match self.unit {
+                Unit::Amount => self.formula += &format!(" = {value} {}", computed.inputs.dividend_currency),
+                Unit::Price => self.formula += &format!(" = {value} {}", computed.inputs.currency),
+                Unit::Percent => self.formula += &format!(" = {value} %"),
+                Unit::Ratio => self.formula += &format!(" = {value}"),
+                Unit::Amounts | Unit::Unrounded => {}
+            }
+        }
+        self.value = value;
     }
 }
 
@@ -95,7 +121,7 @@ impl Rounding {
 pub(crate) fn entry(
     metric: &str,
     rule: &str,
-    rounding: Rounding,
+    unit: Unit,
     formula: impl Into<String>,
     observations: Vec<ExplainedObservation>,
 ) -> ExplainedMetric {
@@ -111,7 +137,8 @@ pub(crate) fn entry(
         value: None,
         rule: rule.to_owned(),
         formula: formula.into(),
-        rounding: rounding.as_str().to_owned(),
+        rounding: unit.rounding().to_owned(),
+        unit,
         observations: listed,
         older_observations: 0,
     }

@@ -1,14 +1,19 @@
 //! Explanations of payouts, list membership, safety, returns and risk.
 
+use rust_decimal::Decimal;
+
 use super::entry::ExplainedMetric;
-use super::entry::Rounding::{Percent, Unrounded};
+use super::entry::Unit::{Percent, Ratio, Unrounded};
 use super::entry::{entry, number, window};
 use super::observations::{of_bar, of_dividends, of_fundamentals, of_price, of_security};
+use crate::decimal::round;
+use crate::event::Kind;
 use crate::metrics::computed::ComputedMetrics;
 use crate::metrics::dividends::class::DividendClass;
-use crate::metrics::dividends::payout::PayoutBasis;
-use crate::metrics::prices::risk::DAILY_RETURNS;
+use crate::metrics::dividends::payout::{NoPayoutReason, PayoutBasis};
+use crate::metrics::prices::risk::{DAILY_MINIMUM, DAILY_RETURNS};
 use crate::metrics::prices::total_return::start_bar;
+use crate::row::DividendState;
 
 pub(crate) fn explain_payout_and_risk(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
     [payouts(computed), verdicts(computed), returns(computed)].concat()
@@ -22,46 +27,63 @@ fn payouts(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
         PayoutBasis::Ffo => computed.figures.ffo_per_share,
     };
     let (basis, paid) = (payouts.basis.as_str(), number(computed.income.dps_ttm));
-    let ratio = match payouts.ratio {
-        Ok(_) => format!("{paid} / {basis} {} x 100", number(earned)),
-        Err(gap) => format!("null: {}", gap.as_str()),
+    let no_payout = payouts.ratio.err().map(|reason| format!("null: {}", payout_gap(reason)));
+    let ratio = || format!("dividends of 12 months {paid} / {basis} {} x 100", number(earned));
+    let ratio = no_payout.clone().unwrap_or_else(ratio);
+    let eps = computed.figures.eps_ttm;
+    let cover = match (no_payout, eps, computed.income.dps_ttm) {
+        (Some(none), _, _) => none,
+        (None, Some(eps), Some(dividends)) if !dividends.is_zero() => {
+            format!("earnings per share {} / dividends of 12 months {paid}", number(Some(eps)))
+        }
+        (None, None, _) => "null: earnings per share are unknown".to_owned(),
+        (None, Some(_), _) => "null: no dividends in 12 months".to_owned(),
     };
-    let cover = format!("earnings per share {} / {paid}", number(computed.figures.eps_ttm));
-    let cash_flow = number(computed.figures.free_cash_flow);
     let reported = computed.inputs.merged.fundamentals.as_ref().map(|merged| &merged.figures);
-    let total = number(reported.and_then(|figures| figures.dividends_paid_ttm));
-    let fcf = format!("dividends paid {total} / free cash flow {cash_flow} x 100");
+    let total = reported.and_then(|figures| figures.dividends_paid_ttm);
+    let fcf = match (payouts.fcf, total, computed.figures.free_cash_flow) {
+        (Some(_), _, cash) => {
+            format!("dividends paid {} / free cash flow {} x 100", number(total), number(cash))
+        }
+        (None, _, None) => "null: free cash flow is unknown".to_owned(),
+        (None, None, _) => "null: the dividends paid are unknown".to_owned(),
+        (None, Some(_), Some(cash)) => {
+            format!("null: no ratio with a free cash flow of {}", number(Some(cash)))
+        }
+    };
     let figures = of_fundamentals(computed);
     let both = [of_dividends(computed, after, through, DividendClass::is_regular), figures.clone()].concat();
     vec![
         entry("payout_ratio", "R17", Percent, ratio, both.clone()),
-        entry("dividend_cover", "R17", Percent, cover, both),
+        entry("dividend_cover", "R17", Ratio, cover, both),
         entry("fcf_payout_ratio", "R17", Percent, fcf, figures),
     ]
 }
 
 fn verdicts(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
     let income = &computed.income;
-    let chowder = format!(
-        "forward yield {} + growth of five years {}",
-        number(income.yield_forward),
-        number(computed.growth.growth[2])
-    );
+    let chowder = match (income.yield_forward, computed.growth.growth[2]) {
+        (forward @ Some(_), growth @ Some(_)) => {
+            format!("forward yield {} + growth of five years {}", percent(forward), percent(growth))
+        }
+        (None, _) => "null: there is no forward yield".to_owned(),
+        (_, None) => "null: there is no growth of five years".to_owned(),
+    };
     let passes = format!("{chowder}: at least 12 with a yield from 3 %, 15 below it, 8 for utilities");
     let safety = format!(
         "status {}, at risk {}, payout {}, free-cash-flow payout {}",
         income.status,
         computed.growth.at_risk,
-        number(computed.payouts.ratio.ok()),
-        number(computed.payouts.fcf)
+        percent(computed.payouts.ratio.ok()),
+        percent(computed.payouts.fcf)
     );
     let rules = &computed.inputs.rules.safety;
     let trap = format!(
-        "{safety}, forward {} against trailing {}, price change of 12 months {} %: a trap with a payout above {} %, a \
+        "{safety}, forward {} against trailing {}, price change of 12 months {}: a trap with a payout above {} %, a \
          forward more than {} % below, or a price fall of more than {} %",
         number(income.forward.amount),
         number(income.dps_ttm),
-        number(computed.returns.price_change_1y),
+        percent(computed.returns.price_change_1y),
         rules.payout_limit,
         rules.trap_dividend_fall,
         rules.trap_price_fall
@@ -76,49 +98,83 @@ fn verdicts(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
     );
     let (figures, price) = (of_fundamentals(computed), of_price(computed));
     vec![
-        entry("chowder_number", "R16", Percent, chowder, price.clone()),
+        entry("chowder_number", "R16", Ratio, chowder, price.clone()),
         entry("chowder_pass", "R16", Unrounded, passes, of_security(computed)),
         entry("safety", "R18", Unrounded, label, figures.clone()),
         entry("yield_trap_risk", "R18", Unrounded, trap, [figures, price].concat()),
     ]
 }
 
+/// Formats a percentage for a formula.
+fn percent(value: Option<Decimal>) -> String {
+    value.map_or_else(|| "unknown".to_owned(), |value| format!("{} %", number(Some(round(value, 4)))))
+}
+
+/// Reason of a missing payout ratio as a sentence.
+fn payout_gap(reason: NoPayoutReason) -> &'static str {
+    match reason {
+        NoPayoutReason::NotApplicable => "a fund has no payout ratio",
+        NoPayoutReason::NegativeEarnings => "earnings are 0 or less",
+        NoPayoutReason::CurrencyMismatch => "earnings and dividends are in different currencies",
+        NoPayoutReason::Missing => "earnings or dividends are unknown",
+    }
+}
+
 fn returns(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
     let (series, through) = (computed.inputs.series(), computed.inputs.as_of);
-    let returned = |metric: &str, months: u32| {
+    let returned = |metric: &str, months: u32, value: Option<Decimal>| {
         let start = start_bar(&series, through, months);
-        let formula = format!(
-            "product of (P + D) x s / P before, from the last close {months} months ago to the latest, less 1, x 100"
-        );
         let paid = start
-            .map(|index| of_dividends(computed, series.date(index), through, DividendClass::in_price_factor));
+            .map(|index| of_dividends(computed, series.date(index), through, DividendClass::in_price_factor))
+            .unwrap_or_default();
+        let formula = match (start, computed.inputs.price, value) {
+            (Some(index), Some(price), Some(_)) => {
+                let payments = paid.iter().filter(|row| row.kind == Kind::Dividend.as_str()).count();
+                format!(
+                    "close {} of {} to close {} of {}, with {payments} payments reinvested at the close of their ex-dates: \
+                     product of (P + D) x s / P before - 1, x 100",
+                    number(Some(series.close(index))),
+                    series.date(index),
+                    number(Some(series.close(price.index))),
+                    price.date
+                )
+            }
+            (None, _, _) => format!("null: no close is known at {months} months before {through}"),
+            _ if income_is_unknown(computed) => "null: the dividends are unknown".to_owned(),
+            _ => "null: a distribution is in another currency, or no close is known".to_owned(),
+        };
         let bars = start.map(|index| of_bar(computed, index));
-        let observations = [bars.unwrap_or_default(), paid.unwrap_or_default(), of_price(computed)].concat();
+        let observations = [bars.unwrap_or_default(), paid, of_price(computed)].concat();
         entry(metric, "R12", Percent, formula, observations)
     };
     let newest = series.bars.len();
     let first = newest.saturating_sub(DAILY_RETURNS + 1);
+    let daily = newest.saturating_sub(1).min(DAILY_RETURNS);
+    let volatility = match computed.returns.volatility {
+        Some(_) => format!(
+            "sample standard deviation of the newest {daily} daily returns of the adjusted close x sqrt({DAILY_RETURNS}) x 100"
+        ),
+        None => format!("null: {daily} daily returns are known, at least {DAILY_MINIMUM} are needed"),
+    };
+    let beta = match computed.returns.beta {
+        Some(_) => {
+            "covariance / variance of month-end returns against the benchmark over 60 months".to_owned()
+        }
+        None => format!(
+            "null: without a benchmark, or with under {} pairs of month-end returns in 60 months",
+            computed.inputs.rules.risk.beta_least_pairs
+        ),
+    };
     let oldest = (newest > 0).then(|| of_bar(computed, first));
     let range = [oldest.unwrap_or_default(), of_price(computed)].concat();
     vec![
-        returned("total_return_1y", 12),
-        returned("total_return_5y", 60),
-        entry(
-            "volatility_1y",
-            "R23",
-            Percent,
-            "sample standard deviation of the newest 252 daily returns of the adjusted close x sqrt(252) x 100; null under 60",
-            range,
-        ),
-        entry(
-            "beta_5y",
-            "R23",
-            Percent,
-            format!(
-                "covariance over variance of month-end returns against the benchmark over 60 months; null under {} pairs",
-                computed.inputs.rules.risk.beta_least_pairs
-            ),
-            of_price(computed),
-        ),
+        returned("total_return_1y", 12, computed.returns.total_return_1y),
+        returned("total_return_5y", 60, computed.returns.total_return_5y),
+        entry("volatility_1y", "R23", Percent, volatility, range),
+        entry("beta_5y", "R23", Ratio, beta, of_price(computed)),
     ]
+}
+
+fn income_is_unknown(computed: &ComputedMetrics<'_>) -> bool {
+    computed.income.status == DividendState::Unknown
 }

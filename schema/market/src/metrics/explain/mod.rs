@@ -13,10 +13,12 @@ use chrono::NaiveDate;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::calendar::months_before;
 use super::computed::{ComputedMetrics, compute};
 use super::context::DerivationContext;
 use super::dividends::payout::NoPayoutReason;
 use crate::day::day_number;
+use crate::event::Kind;
 use crate::history::History;
 use crate::row::{Metrics, Quarantined, TableRow};
 
@@ -55,20 +57,31 @@ pub struct Explanation {
 
 impl Explanation {
     /// Limits the explanation to some metrics, with the unused observations that could have changed them: those of the
-    /// same kinds, not older than the oldest observation used. Other ones are only counted.
+    /// same kinds, not older than the oldest observation used, or those of the last year if none is used. Other ones are
+    /// only counted.
     pub fn limit_to_metrics(&mut self, is_wanted: impl Fn(&str) -> bool) {
         self.metrics.retain(|one| is_wanted(&one.metric));
         let used: Vec<&ExplainedObservation> =
             self.metrics.iter().flat_map(|one| &one.observations).collect();
-        if used.is_empty() {
-            return;
-        }
         let all = self.unused.len();
-        self.unused.retain(|unused| {
-            used.iter()
-                .any(|used| used.is_about_same(unused) && (unused.date.is_none() || used.date <= unused.date))
-        });
+        if used.is_empty() {
+            // Rows of the last year may be the reason that no row is used.
+            let year_ago = months_before(self.as_of, 12);
+            self.unused.retain(|unused| unused.date.is_none_or(|date| date > year_ago));
+        } else {
+            self.unused.retain(|unused| {
+                used.iter().any(|used| {
+                    used.is_about_same(unused) && (unused.date.is_none() || used.date <= unused.date)
+                })
+            });
+        }
         self.older_unused += all - self.unused.len();
+    }
+
+    /// Name of the metric that is most similar to a text.
+    pub fn nearest_metric(&self, text: &str) -> Option<&str> {
+        let names = self.metrics.iter().map(|metric| metric.metric.as_str());
+        names.min_by_key(|name| strsim::damerau_levenshtein(text, name))
     }
 
     /// Limits the explanation to days from `first` on. Older observations are only counted, and older
@@ -121,11 +134,20 @@ pub fn explain_session(
     let observations = observations::of_day(&computed, day_number(session));
     let counted = observations.first().filter(|first| first.outcome == "used");
     let formula = match counted {
-        Some(counted) => format!("raw close of {session}, which {} is believed for", counted.source),
-        None => format!("no bar of {session} counts"),
+        Some(counted) if observations.len() == 1 => {
+            format!("raw close of {session} from {}, the only source of the day", counted.source)
+        }
+        Some(counted) => format!(
+            "raw close of {session} from {}; {}",
+            counted.source,
+            observations::source_choice(&computed, Kind::Price)
+        ),
+        None => format!("null: no bar of {session} counts"),
     };
     let value = counted.and_then(|counted| counted.amount).map(|close| close.to_string());
-    ExplainedMetric { value, ..entry::entry("price", "R32", entry::Rounding::Amount, formula, observations) }
+    let mut explained = entry::entry("price", "R32", entry::Unit::Price, formula, observations);
+    explained.set_value(value, &computed);
+    explained
 }
 
 fn explained(computed: &ComputedMetrics<'_>, metrics: &Metrics) -> Vec<ExplainedMetric> {
@@ -137,7 +159,8 @@ fn explained(computed: &ComputedMetrics<'_>, metrics: &Metrics) -> Vec<Explained
     ]
     .concat();
     for entry in &mut explained {
-        entry.value = served.get(&entry.metric).filter(|value| !value.is_null()).map(plain);
+        let value = served.get(&entry.metric).filter(|value| !value.is_null()).map(plain);
+        entry.set_value(value, computed);
     }
     let place = |name: &str| Metrics::COLUMNS.iter().position(|column| *column == name);
     explained.sort_by_key(|entry| place(&entry.metric));

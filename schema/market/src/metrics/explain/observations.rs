@@ -4,6 +4,7 @@ use chrono::{Datelike, NaiveDate};
 use rust_decimal::Decimal;
 
 use super::entry::{ExplainedObservation, number};
+use crate::bars::BarVersion;
 use crate::day::date_of;
 use crate::decimal::ExactDecimal;
 use crate::event::{Kind, line_column};
@@ -117,7 +118,7 @@ pub(crate) fn of_day(computed: &ComputedMetrics<'_>, day: i32) -> Vec<ExplainedO
             revision: version.revision,
             line: line_column(version.line),
             file: None,
-            frame: None,
+            frame: Some(version.frame).filter(|frame| *frame != BarVersion::UNKNOWN.frame),
             outcome: outcome.to_owned(),
             reason: reason.to_owned(),
         })
@@ -225,10 +226,18 @@ fn observation<T>(
     }
 }
 
+/// Rule that chooses among the sources of a kind.
+pub(crate) fn source_choice(computed: &ComputedMetrics<'_>, kind: Kind) -> &'static str {
+    match computed.inputs.policy.rules.iter().any(|rule| rule.kind == kind) {
+        true => "the source policy prefers it for this date",
+        false => "no policy is set: the newest source wins",
+    }
+}
+
 /// Reason of a row whose source does not win.
 fn other_source_text(computed: &ComputedMetrics<'_>, kind: Kind) -> &'static str {
     match computed.inputs.policy.rules.iter().any(|rule| rule.kind == kind) {
-        true => "the source policy believes another source for its dates",
+        true => "the source policy prefers another source for its date",
         false => "no policy is set: the newest source wins",
     }
 }

@@ -1,6 +1,8 @@
 //! Explanations of income metrics: trailing and forward dividends, yields, payment frequency, next payment.
 
-use super::entry::Rounding::{Amount, Percent, Unrounded};
+use rust_decimal::Decimal;
+
+use super::entry::Unit::{Amount, Percent, Price, Unrounded};
 use super::entry::{ExplainedMetric, ExplainedObservation};
 use super::entry::{date, entry, number, window};
 use super::observations::{of_dividends, of_payment, of_price, of_security};
@@ -9,7 +11,7 @@ use crate::metrics::calendar::months_before;
 use crate::metrics::computed::ComputedMetrics;
 use crate::metrics::dividends::class::DividendClass;
 use crate::metrics::merge::Payment;
-use crate::row::{DividendState, Flag};
+use crate::row::{DividendState, Flag, ForwardBasis, YieldBasis};
 
 pub(crate) fn explain_income(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
     [trailing(computed), forward(computed), yields(computed), rhythm(computed)].concat()
@@ -32,8 +34,9 @@ fn trailing(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
     let count = format!("number of regular ex-dates in ({after}, {through}]");
     let listed = computed.inputs.security().and_then(|security| security.ipo_date);
     let first = computed.inputs.rates.first().map(|rate| rate.ex_date);
+    let reach = if computed.flags.has(Flag::TtmIncomplete) { "do not reach" } else { "reach" };
     let complete = format!(
-        "whether the data reach back to {after}: listed {}, first regular ex-date {}",
+        "the data {reach} back to {after}: listed {}, first regular ex-date {}",
         date(listed),
         date(first)
     );
@@ -66,8 +69,13 @@ fn forward(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
         date(computed.inputs.ex_dates.last().copied()),
         per_year.map_or_else(|| "unknown".to_owned(), |n| n.to_string())
     );
-    let basis =
-        format!("{}: whether the ex-date of the latest amount lies ahead", computed.income.forward.basis);
+    let basis = match computed.income.forward.basis {
+        ForwardBasis::Declared => "declared: the ex-date of the latest amount is ahead",
+        ForwardBasis::LastTimesFrequency => {
+            "last_times_frequency: the ex-date of the latest amount has passed"
+        }
+        ForwardBasis::None => "none: there is no forward dividend",
+    };
     vec![
         entry("dps_forward", "R8", Amount, indicated(computed), latest.clone()),
         entry("forward_basis", "R8", Unrounded, basis, latest.clone()),
@@ -81,7 +89,9 @@ fn indicated(computed: &ComputedMetrics<'_>) -> String {
     let rules = &computed.inputs.rules.forward;
     let last = rates.iter().rev().nth(usize::from(forward.latest_unusual));
     match (forward.amount, last, computed.inputs.payments_per_year()) {
-        (None, _, _) => "no forward figure: a fund, a delisted security or an irregular payer".to_owned(),
+        (None, _, _) => {
+            "null: a fund, a delisted security or an irregular payer has no forward dividend".to_owned()
+        }
         (Some(value), Some(last), Some(n)) if !value.is_zero() => {
             let amount = number(Some(last.amount));
             if arithmetic::remove_division_error(last.amount.saturating_mul(n.into())) == value {
@@ -101,7 +111,7 @@ fn indicated(computed: &ComputedMetrics<'_>) -> String {
                 )
             }
         }
-        (Some(_), _, _) => format!("0, since the payer is {}", computed.income.status),
+        (Some(_), _, _) => format!("the payer is {}, so the forward dividend", computed.income.status),
     }
 }
 
@@ -127,46 +137,91 @@ fn next(computed: &ComputedMetrics<'_>) -> String {
 fn yields(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
     let income = &computed.income;
     let (after, through) = window(computed);
-    let close = number(computed.inputs.close());
-    let over_price = |amount| {
-        if income.mismatch {
-            let (paid, priced) = (&computed.inputs.dividend_currency, &computed.inputs.currency);
-            format!("null: dividends in {paid}, prices in {priced}")
-        } else {
-            format!("{} / {close} x 100", number(amount))
-        }
+    let price = price_text(computed);
+    let (ttm, forward) = ("dividends of 12 months", "forward dividend");
+    let basis = match income.yield_basis {
+        Some(YieldBasis::Forward) => "forward, since there is a forward dividend",
+        Some(YieldBasis::Ttm) => "ttm, since there is no forward dividend",
+        None => "null: there is no yield",
     };
-    let price = match computed.inputs.price {
-        Some(price) => {
-            format!("raw close of {}, carried through splits to {}", price.date, computed.inputs.as_of)
-        }
-        None => "no price known".to_owned(),
-    };
-    let basis = income.yield_basis.map_or_else(|| "null".to_owned(), |basis| basis.to_string());
-    let headline = format!("headline: the {basis} yield, status {}", income.status);
-    let which = "forward where a forward figure exists, else ttm";
     let with_price = |payments: Vec<ExplainedObservation>| [payments, of_price(computed)].concat();
     let regular = with_price(of_dividends(computed, after, through, DividendClass::is_regular));
     let all = with_price(of_dividends(computed, after, through, DividendClass::in_ttm_total));
     let latest = with_price(newest(computed, 2));
+    let rate = if income.forward.amount.is_some() { latest.clone() } else { regular.clone() };
     let mut entries = vec![
-        entry("price", "R9", Amount, price.clone(), of_price(computed)),
+        entry("price", "R9", Price, price.clone(), of_price(computed)),
         entry("price_date", "R21", Unrounded, price, of_price(computed)),
-        entry("dividend_yield", "R9", Percent, headline, [regular.clone(), latest.clone()].concat()),
-        entry("yield_basis", "R9", Unrounded, which, latest.clone()),
-        entry("yield_ttm", "R7", Percent, over_price(income.dps_ttm), regular),
-        entry("yield_ttm_total", "R7", Percent, over_price(income.dps_ttm_total), all),
-        entry("yield_forward", "R8", Percent, over_price(income.forward.amount), latest),
+        entry("dividend_yield", "R9", Percent, headline(computed), rate),
+        entry("yield_basis", "R9", Unrounded, basis, latest.clone()),
+        entry("yield_ttm", "R7", Percent, over_price(computed, ttm, income.dps_ttm), regular),
+        entry(
+            "yield_ttm_total",
+            "R7",
+            Percent,
+            over_price(computed, "regular and special dividends of 12 months", income.dps_ttm_total),
+            all,
+        ),
+        entry("yield_forward", "R8", Percent, over_price(computed, forward, income.forward.amount), latest),
     ];
     let five_years = of_dividends(computed, months_before(through, 72), through, DividendClass::is_regular);
     for (metric, what) in [("yield_5y_avg", "mean"), ("yield_5y_high", "highest"), ("yield_5y_low", "lowest")]
     {
-        let formula = format!(
-            "{what} of the trailing yields at the last 60 month ends whose 12 months the history covers; null under 12"
-        );
+        let formula = match income.yield_range {
+            Some(range) => {
+                format!("{what} trailing yield of {} month ends, each with its 12 months", range.month_ends)
+            }
+            None if income.mismatch || income.status == DividendState::Unknown => headline(computed),
+            None => "null: fewer than 12 month ends have a close and 12 months of dividends".to_owned(),
+        };
         entries.push(entry(metric, "R7", Percent, formula, five_years.clone()));
     }
     entries
+}
+
+/// Latest close with its session and the splits since.
+fn price_text(computed: &ComputedMetrics<'_>) -> String {
+    let Some(price) = computed.inputs.price else { return "null: no close is known".to_owned() };
+    let raw = computed.inputs.series().close(price.index);
+    if raw == price.close {
+        return format!("raw close of {}", price.date);
+    }
+    format!(
+        "raw close {} of {}, adjusted for the splits up to {}",
+        number(Some(raw)),
+        price.date,
+        computed.inputs.as_of
+    )
+}
+
+/// Dividend over the latest close, percent.
+fn over_price(computed: &ComputedMetrics<'_>, dividend: &str, amount: Option<Decimal>) -> String {
+    if computed.income.mismatch {
+        let (paid, priced) = (&computed.inputs.dividend_currency, &computed.inputs.currency);
+        return format!("null: dividends in {paid}, prices in {priced}");
+    }
+    match (amount, computed.inputs.price) {
+        (None, _) => format!("null: no {dividend}"),
+        (Some(_), None) => "null: no close is known".to_owned(),
+        (Some(amount), Some(price)) => {
+            let (amount, close) = (number(Some(amount)), number(Some(price.close)));
+            format!("{dividend} {amount} / close {close} of {} x 100", price.date)
+        }
+    }
+}
+
+/// Formula of the headline yield.
+fn headline(computed: &ComputedMetrics<'_>) -> String {
+    let income = &computed.income;
+    match (income.status, income.forward.amount) {
+        (DividendState::Unknown, _) => "null: the dividends are unknown".to_owned(),
+        (DividendState::Active, Some(_)) => over_price(computed, "forward dividend", income.forward.amount),
+        (DividendState::Active, None) => over_price(computed, "dividends of 12 months", income.dps_ttm),
+        (status, _) => match income.dividend_yield {
+            Some(_) => format!("the payer is {status}, so the yield"),
+            None => over_price(computed, "dividends of 12 months", income.dps_ttm),
+        },
+    }
 }
 
 fn rhythm(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {

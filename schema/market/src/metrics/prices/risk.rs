@@ -29,7 +29,8 @@ pub struct MonthlyReturns {
 const ONE: i128 = 1_000_000_000_000_000;
 /// Maximum number of daily returns in a volatility.
 pub(crate) const DAILY_RETURNS: usize = 252;
-const DAILY_MINIMUM: usize = 60;
+/// Minimum number of daily returns.
+pub(crate) const DAILY_MINIMUM: usize = 60;
 const MONTHS: i32 = 60;
 
 /// Annualised volatility, percent; `None` under 60 returns.

@@ -8,6 +8,7 @@ use crate::metrics::arithmetic;
 use crate::metrics::arithmetic::{length_to_i32, quotient};
 use crate::metrics::computed::ComputedMetrics;
 use crate::metrics::dividends::grower_lists::{grower_tier, is_king};
+use crate::metrics::dividends::growth::YearTotal;
 use crate::row::{AnnualTotal, DividendState, Flag, JsonColumn, Metrics, Quarantined};
 
 /// Rounds the computed metrics into their row.
@@ -79,11 +80,11 @@ pub(crate) fn metrics(computed: &ComputedMetrics<'_>, quarantined: &[Quarantined
 }
 
 fn annual_totals(computed: &ComputedMetrics<'_>) -> Vec<AnnualTotal> {
-    let running = computed.inputs.as_of.year();
-    let total = |year: &crate::metrics::dividends::growth::YearTotal| AnnualTotal {
+    let (totals, running) = (&computed.growth.totals, computed.inputs.as_of.year());
+    let total = |year: &YearTotal| AnnualTotal {
         year: year.year,
         amount: arithmetic::amount(year.amount),
-        complete: year.year < running,
+        complete: totals.is_complete(year.year, running),
     };
-    computed.growth.totals.years.iter().map(total).collect()
+    totals.years.iter().map(total).collect()
 }

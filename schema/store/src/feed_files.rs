@@ -1,0 +1,32 @@
+//! Feed files of observations, found by the record batch of each observation.
+
+use std::collections::HashMap;
+
+use market::metrics::{ExplainedObservation, Explanation};
+use tokio_postgres::GenericClient;
+
+const FILES: &str = "select frame, file from frames where frame = any($1) and file <> ''";
+
+/// Fills in the feed files of an explanation's observations. The connection's `search_path` selects the fact set.
+///
+/// # Errors
+/// Postgres rejects the query or is unreachable.
+pub async fn name_files(
+    client: &impl GenericClient,
+    explanation: &mut Explanation,
+) -> Result<(), tokio_postgres::Error> {
+    let used = explanation.metrics.iter_mut().flat_map(|metric| &mut metric.observations);
+    let mut observations: Vec<&mut ExplainedObservation> = used.chain(&mut explanation.unused).collect();
+    let mut frames: Vec<[u8; 16]> = observations.iter().filter_map(|observation| observation.frame).collect();
+    frames.sort_unstable();
+    frames.dedup();
+    let frames: Vec<&[u8]> = frames.iter().map(|frame| &frame[..]).collect();
+    let mut files: HashMap<Vec<u8>, String> = HashMap::new();
+    for row in client.query(FILES, &[&frames]).await? {
+        files.insert(row.try_get("frame")?, row.try_get("file")?);
+    }
+    for observation in &mut observations {
+        observation.file = observation.frame.and_then(|frame| files.get(&frame[..]).cloned());
+    }
+    Ok(())
+}
