@@ -70,7 +70,7 @@ class TypeScript:
 
 def what_is_given() -> dict[str, Any]:
     """The portfolio, the days and the names the tasks are about."""
-    payers = plain.ask("/v1/stocks", has_dividends="true", currency="USD", limit=100)["data"]
+    payers = plain.ask("/v1/stocks", pays_dividend="true", currency="USD", limit=100)["data"]
     today = date.fromisoformat(plain.ask("/v1/dividends/ex-dates")["meta"]["today"])
     symbols = [row["symbol"] for row in payers]
     return {

@@ -8,9 +8,9 @@ from datetime import date
 from typing import Any
 
 from dds_client import Client
-from openbb_core.app.model.abstract.error import OpenBBError
 from openbb_core.provider.query_executor import QueryExecutor
 from openbb_core.provider.registry import RegistryLoader
+from openbb_core.provider.utils.errors import EmptyDataError, UnauthorizedError
 from pydantic import SecretStr
 
 KEY = os.environ["DDS_API_KEY"]
@@ -66,10 +66,11 @@ def main() -> None:
         found = fetch("HistoricalSplits", symbol=split["symbol"])
         assert [(one.date.isoformat(), one.split_ratio) for one in found] == [(row["ex_date"], row["text"]) for row in rows]
 
-    for key, query in (("dds_live_wrong", {"symbol": symbol}), (KEY, {"symbol": "NOPE"})):
+    refused = (("dds_live_wrong", symbol, UnauthorizedError), (KEY, "NOPE", EmptyDataError))
+    for key, query, kind in refused:
         try:
-            fetch("KeyMetrics", key=key, **query)
-        except OpenBBError as error:
+            fetch("KeyMetrics", key=key, symbol=query)
+        except kind as error:
             print(f"refused: {error}")
         else:
             raise AssertionError(f"{query} was answered")

@@ -15,7 +15,7 @@ async fn one_stock_from_every_side() -> Result<()> {
     let quote = world.json("/v1/stocks/cola/quote").await?;
     check(
         &quote["data"],
-        json!({ "symbol": "COLA", "currency": "USD", "source": "eod", "price_date": "2024-06-14" }),
+        json!({ "symbol": "COLA", "currency": "USD", "source": "eod", "price_date": "2024-06-14", "price_source": "test" }),
     );
     check(&quote["meta"], json!({ "as_of": "2024-06-14" }));
 
@@ -252,5 +252,59 @@ async fn lists_across_securities() -> Result<()> {
     assert_eq!(dividends["data"][1]["dividends"], json!([]));
     let metrics = world.json("/v1/bulk/metrics?symbols=COLA").await?;
     check(&metrics["data"][0], json!({ "symbol": "COLA" }));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_comparison_and_yearly_totals_are_flat_in_csv() -> Result<()> {
+    let world = World::start().await?;
+    let quote = world.json("/v1/stocks/COLA/quote").await?;
+    let fields = "symbol,quote.price,metrics.increase_streak_years";
+    let sheet =
+        world.get(&format!("/v1/compare?symbols=COLA,BRK.B&format=csv&fields={fields}")).await?.text();
+    let lines: Vec<&str> = sheet.lines().collect();
+    let streak = world.json("/v1/stocks/COLA/metrics").await?["data"]["increase_streak_years"].clone();
+    assert_eq!(
+        lines[..2],
+        [fields.to_owned(), format!("COLA,{},{streak}", quote["data"]["price"])],
+        "{sheet}"
+    );
+    assert_eq!(lines.len(), 3, "{sheet}");
+    // A section is all of its columns; `sections` limits the rest.
+    let sheet = world.get("/v1/compare?symbols=COLA&format=csv&sections=quote").await?.text();
+    let header = sheet.lines().next().unwrap_or_default();
+    assert!(header.starts_with("symbol,quote.name,") && !header.contains("metrics"), "{header}");
+    let same = world.get("/v1/compare?symbols=COLA&format=csv&fields=symbol,quote").await?.text();
+    assert_eq!(same, sheet);
+
+    let metrics = world.json("/v1/stocks/COLA/metrics").await?;
+    let years = metrics["data"]["annual_totals"].as_array().cloned().unwrap_or_default();
+    let expected: Vec<String> = years
+        .iter()
+        .map(|year| format!("COLA,{},{},{}", year["year"], year["amount"], year["complete"]))
+        .collect();
+    assert!(expected.len() > 3, "{expected:?}");
+    for path in ["/v1/stocks/COLA/metrics?", "/v1/bulk/metrics?symbols=COLA&"] {
+        let sheet = world.get(&format!("{path}fields=symbol,annual_totals&format=csv")).await?.text();
+        let (header, rows) = sheet.split_once("\r\n").unwrap_or_default();
+        assert_eq!(header, "symbol,year,amount,complete", "{path}");
+        assert_eq!(rows.lines().collect::<Vec<_>>(), expected, "{path}");
+    }
+    // Without `fields`, one row has all figures and its totals are one cell.
+    let sheet = world.get("/v1/stocks/COLA/metrics?format=csv").await?.text();
+    assert_eq!(sheet.lines().count(), 2, "{sheet}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_older_name_of_a_parameter_has_the_same_effect() -> Result<()> {
+    let world = World::start().await?;
+    for wanted in [true, false] {
+        let named = world.json(&format!("/v1/stocks?pays_dividend={wanted}")).await?;
+        let older = world.json(&format!("/v1/stocks?has_dividends={wanted}")).await?;
+        assert_eq!(named["data"], older["data"]);
+        assert!(column(&named, "pays_dividend").iter().all(|pays| *pays == json!(wanted)), "{named}");
+        assert!(!column(&named, "symbol").is_empty(), "{wanted}: {named}");
+    }
     Ok(())
 }

@@ -129,6 +129,7 @@ async fn mistakes_are_named_all_at_once() -> Result<()> {
         ("/v1/stocks?fields=symbol,nope", &["fields"]),
         ("/v1/stocks?symbols=", &["symbols"]),
         ("/v1/stocks?type=bond", &["type"]),
+        ("/v1/stocks?pays_dividend=true&has_dividends=true", &["has_dividends"]),
         ("/v1/prices/COLA?start_date=2024-02-30", &["start_date"]),
         ("/v1/prices/COLA?start_date=2024-02-02&end_date=2024-02-01", &["end_date"]),
         ("/v1/prices/COLA?range=1y&start_date=2024-02-01", &["range"]),

@@ -12,6 +12,14 @@ const MOST_FIELDS: usize = 50;
 /// Pattern of a data version, with or without a position.
 const VERSION_PATTERN: &str = "^g[0-9]{1,9}\\.[0-9]{1,18}(\\.[0-9]{1,18})?$";
 
+/// Column with a list. CSV that names it has one row per element.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ExpandedColumn {
+    pub(crate) name: &'static str,
+    /// Fields of an element, which are the columns of the CSV.
+    pub(crate) fields: &'static [&'static str],
+}
+
 /// Output options of a response.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Output {
@@ -22,6 +30,17 @@ pub(crate) struct Output {
     pub(crate) columns: &'static [&'static str],
     /// Selected fields; `None` for all.
     pub(crate) fields: Option<Vec<&'static str>>,
+    /// Column whose elements are the rows of the CSV.
+    pub(crate) expanded: Option<ExpandedColumn>,
+}
+
+impl Output {
+    /// Same options. CSV has one row per element of `column` if `fields` names this column.
+    pub(crate) fn expand_if_named(self, column: ExpandedColumn) -> Self {
+        let named = self.fields.as_ref().is_some_and(|fields| fields.contains(&column.name));
+        let expanded = (named && self.format == ResponseFormat::Csv).then_some(column);
+        Self { expanded, ..self }
+    }
 }
 
 /// Parameters of every endpoint with data.
@@ -64,7 +83,7 @@ impl ParameterReader<'_> {
         let fields = self.read_fields(columns, of_csv);
         self.read_min_version();
         self.read_version_headers();
-        Output { format, text_decimals, columns, fields }
+        Output { format, text_decimals, columns, fields, expanded: None }
     }
 
     /// Reads `fields`, whose names must be in `columns`. The OpenAPI document also lists the names in `others`.

@@ -242,6 +242,14 @@ impl<'a> ParameterReader<'a> {
         found.map(|word| word == "true")
     }
 
+    /// Reads a boolean that has an older name. Both names together are an error.
+    pub(crate) fn read_bool_or_alias(&mut self, name: &'static str, alias: &'static str) -> Option<bool> {
+        let (value, older) = (self.read_bool(name), self.read_bool(alias));
+        let both = self.is_given(name) && self.is_given(alias);
+        self.require(!both, alias, &format!("is another name of {name}; give one of them"));
+        value.or(older)
+    }
+
     /// Reads a calendar day, `YYYY-MM-DD`.
     pub(crate) fn read_date(&mut self, name: &'static str) -> Option<NaiveDate> {
         let value = self.read_value(name, || json!({ "type": "string", "format": "date" }))?;

@@ -1,6 +1,7 @@
 //! Renderer of rows to JSON or CSV. It writes all fields or selected fields, and decimals as numbers or texts.
 //!
-//! Invariant: digits are copied without arithmetic. A CSV page has the same columns as the JSON page.
+//! Invariant: digits are copied without arithmetic. A CSV page has the same columns as the JSON page. A dotted column of
+//! CSV is a path in the JSON object (`quote.price`).
 
 use std::fmt;
 
@@ -76,7 +77,7 @@ pub(crate) fn render_list<T: Serialize>(
 pub(crate) fn list_opening(output: &Output) -> Result<Vec<u8>, RenderError> {
     match output.format {
         ResponseFormat::Json => Ok(b"{\"data\":[".to_vec()),
-        ResponseFormat::Csv => csv_bytes(|writer| Ok(writer.write_record(columns(output))?)),
+        ResponseFormat::Csv => csv_bytes(|writer| Ok(writer.write_record(csv_header(output))?)),
     }
 }
 
@@ -149,7 +150,19 @@ fn columns(output: &Output) -> &[&'static str] {
     output.fields.as_deref().unwrap_or(output.columns)
 }
 
-/// Converts JSON objects to CSV records.
+/// Names of the CSV columns.
+fn csv_header(output: &Output) -> Vec<&'static str> {
+    let mut header = Vec::new();
+    for column in columns(output) {
+        match output.expanded.filter(|expanded| expanded.name == *column) {
+            Some(expanded) => header.extend_from_slice(expanded.fields),
+            None => header.push(column),
+        }
+    }
+    header
+}
+
+/// CSV records of JSON objects: one per object, or one per element of the expanded column.
 fn records(
     output: &Output,
     rows: impl IntoIterator<Item = Result<Vec<u8>, RenderError>>,
@@ -158,16 +171,39 @@ fn records(
         for row in rows {
             let row = row?;
             let members: JsonMembers<'_> = serde_json::from_slice(&row)?;
-            for column in columns(output) {
-                writer.write_field(cell(members.get(column))?)?;
+            let Some(expanded) = output.expanded else {
+                write_csv_record(writer, output, &members, None)?;
+                continue;
+            };
+            for element in members.elements(expanded.name)? {
+                write_csv_record(writer, output, &members, Some(&element))?;
             }
-            writer.write_record(None::<&[u8]>)?;
         }
         Ok(())
     })
 }
 
-/// Runs `write` with a CSV writer, and returns the written bytes.
+/// Writes one CSV record. `element` is the element of the expanded column.
+fn write_csv_record(
+    writer: &mut csv::Writer<Vec<u8>>,
+    output: &Output,
+    members: &JsonMembers<'_>,
+    element: Option<&JsonMembers<'_>>,
+) -> Result<(), RenderError> {
+    for column in columns(output) {
+        match output.expanded.filter(|expanded| expanded.name == *column).zip(element) {
+            Some((expanded, element)) => {
+                for field in expanded.fields {
+                    writer.write_field(cell(element.get(field))?)?;
+                }
+            }
+            None => writer.write_field(cell(members.at(column)?)?)?,
+        }
+    }
+    Ok(writer.write_record(None::<&[u8]>)?)
+}
+
+/// Bytes that `write` writes with a CSV writer.
 fn csv_bytes(
     write: impl FnOnce(&mut csv::Writer<Vec<u8>>) -> Result<(), RenderError>,
 ) -> Result<Vec<u8>, RenderError> {
@@ -191,6 +227,20 @@ struct JsonMembers<'a>(Vec<(String, &'a RawValue)>);
 impl<'a> JsonMembers<'a> {
     fn get(&self, name: &str) -> Option<&'a RawValue> {
         self.0.iter().find(|(known, _)| known == name).map(|(_, value)| *value)
+    }
+
+    /// Value at a path of names with dots between them; `None` below a null.
+    fn at(&self, path: &str) -> Result<Option<&'a RawValue>, serde_json::Error> {
+        let Some((name, rest)) = path.split_once('.') else { return Ok(self.get(path)) };
+        match self.get(name).map(RawValue::get) {
+            None | Some("null") => Ok(None),
+            Some(text) => serde_json::from_str::<JsonMembers<'a>>(text)?.at(rest),
+        }
+    }
+
+    /// Objects in a member that is a list.
+    fn elements(&self, name: &str) -> Result<Vec<JsonMembers<'a>>, serde_json::Error> {
+        self.get(name).map_or_else(|| Ok(vec![]), |list| serde_json::from_str(list.get()))
     }
 }
 
@@ -220,6 +270,7 @@ mod tests {
     use rust_decimal::Decimal;
 
     use super::*;
+    use crate::parameters::ExpandedColumn;
 
     #[derive(Serialize)]
     struct SampleRow {
@@ -241,7 +292,7 @@ mod tests {
     }
 
     fn check(format: ResponseFormat, text_decimals: bool, fields: Option<Vec<&'static str>>, expected: &str) {
-        let output = Output { format, text_decimals, columns: COLUMNS, fields };
+        let output = Output { format, text_decimals, columns: COLUMNS, fields, expanded: None };
         let body = render_list(&output, &[row()], &serde_json::json!({})).expect("renders");
         assert_eq!(String::from_utf8_lossy(&body), expected);
     }
@@ -275,5 +326,24 @@ mod tests {
         let output = Output { format: ResponseFormat::Csv, columns: COLUMNS, ..Output::default() };
         let body = render_single(&output, &SampleRow { price: None, ..row() }, &()).expect("renders");
         assert!(String::from_utf8_lossy(&body).contains("\",,\"["));
+    }
+
+    #[test]
+    fn csv_columns_are_paths_and_elements() {
+        let csv =
+            |columns: &'static [&'static str], expanded: Option<ExpandedColumn>, row: serde_json::Value| {
+                let output = Output { format: ResponseFormat::Csv, columns, expanded, ..Output::default() };
+                String::from_utf8_lossy(&render_list(&output, &[row], &()).expect("renders")).into_owned()
+            };
+        let row =
+            serde_json::json!({ "symbol": "A", "quote": { "price": 1.5, "name": "=B" }, "metrics": null });
+        let columns = &["symbol", "quote.price", "quote.name", "metrics.price"];
+        assert_eq!(csv(columns, None, row), "symbol,quote.price,quote.name,metrics.price\r\nA,1.5,'=B,\r\n");
+        let years = ExpandedColumn { name: "years", fields: &["year", "amount"] };
+        let row = |years: serde_json::Value| serde_json::json!({ "symbol": "A", "years": years });
+        let two = row(serde_json::json!([{ "amount": 2.5, "year": 2023 }, { "amount": null, "year": 2024 }]));
+        let columns = &["symbol", "years"];
+        assert_eq!(csv(columns, Some(years), two), "symbol,year,amount\r\nA,2023,2.5\r\nA,2024,\r\n");
+        assert_eq!(csv(columns, Some(years), row(serde_json::json!([]))), "symbol,year,amount\r\n");
     }
 }

@@ -1,9 +1,10 @@
 //! `GET /v1/compare`: up to ten symbols side by side.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::LazyLock;
 
 use axum::response::Response;
-use market::row::{FundamentalsRow, Metrics, Quote};
+use market::row::{FundamentalsRow, Metrics, Quote, TableRow};
 use rust_decimal::Decimal;
 use serde::Serialize;
 use utoipa::{IntoParams, ToSchema};
@@ -12,7 +13,9 @@ use crate::answer::{Access, Free};
 use crate::answer::{HandlerContext, RenderedBody};
 use crate::auth::tier::Tier;
 use crate::error::ApiError;
-use crate::parameters::{DocumentedParameters, Output, ParameterReader, Parameters, SymbolList};
+use crate::parameters::{
+    DocumentedParameters, Output, ParameterReader, Parameters, ResponseFormat, SymbolList,
+};
 use crate::read::DataVersion;
 use crate::read::lookup::{self, ResolvedSymbols};
 use crate::render::envelope::{ListMeta, Warning};
@@ -25,6 +28,23 @@ const METRICS: &str = include_str!("../../queries/bulk/metrics.sql");
 const MOST: usize = 10;
 const SECTIONS: &[&str] = &["quote", "fundamentals", "metrics"];
 const COLUMNS: &[&str] = &["symbol", "quote", "fundamentals", "metrics"];
+/// Columns of the CSV by section, for example `quote.price`. The symbol is a column of its own.
+static SECTION_COLUMNS: LazyLock<Vec<(&str, Vec<String>)>> = LazyLock::new(|| {
+    let of = |section: &'static str, columns: &[&str]| {
+        let named = columns.iter().filter(|column| **column != "symbol");
+        (section, named.map(|column| format!("{section}.{column}")).collect())
+    };
+    vec![
+        of("quote", Quote::COLUMNS),
+        of("fundamentals", FundamentalsRow::COLUMNS),
+        of("metrics", Metrics::COLUMNS),
+    ]
+});
+/// Names that `fields` accepts in CSV: a section selects all of its columns.
+static CSV_FIELDS: LazyLock<Vec<&str>> = LazyLock::new(|| {
+    let of_sections = SECTION_COLUMNS.iter().flat_map(|(_, columns)| columns.iter().map(String::as_str));
+    COLUMNS.iter().copied().chain(of_sections).collect()
+});
 
 /// Security of a comparison.
 #[derive(Debug, Serialize, ToSchema)]
@@ -78,19 +98,36 @@ impl Parameters for CompareParameters {
     fn read(reader: &mut ParameterReader<'_>) -> Self {
         let symbols = reader.read_required_symbols(MOST);
         let sections = reader.read_words("sections", SECTIONS).unwrap_or_else(|| SECTIONS.to_vec());
-        let mut output = reader.read_output(COLUMNS);
-        let chosen = output.fields.take().unwrap_or_else(|| COLUMNS.to_vec());
-        output.fields = Some(
-            chosen.into_iter().filter(|column| *column == "symbol" || sections.contains(column)).collect(),
-        );
+        let mut output = reader.read_output_with_csv(COLUMNS, &CSV_FIELDS);
+        let mut chosen = output.fields.take().unwrap_or_else(|| COLUMNS.to_vec());
+        if output.format == ResponseFormat::Csv {
+            chosen = csv_columns(&chosen);
+        }
+        let is_wanted = |column: &&str| {
+            let section = column.split_once('.').map_or(*column, |(section, _)| section);
+            section == "symbol" || sections.contains(&section)
+        };
+        output.fields = Some(chosen.into_iter().filter(is_wanted).collect());
         Self { symbols, sections, output }
     }
+}
+
+/// CSV columns of the chosen fields, each once, in the order of the sections.
+fn csv_columns(chosen: &[&'static str]) -> Vec<&'static str> {
+    let mut columns: Vec<&str> = chosen.iter().copied().filter(|name| *name == "symbol").collect();
+    for (section, of_section) in SECTION_COLUMNS.iter() {
+        let whole = chosen.contains(section);
+        columns
+            .extend(of_section.iter().map(String::as_str).filter(|column| whole || chosen.contains(column)));
+    }
+    columns
 }
 
 /// Compare up to 10 symbols
 ///
 /// Quote, fundamentals (Starter and higher) and metrics of each symbol, in request order. `meta.best` has the best
-/// symbol for each figure.
+/// symbol for each figure. CSV has one row per symbol, and a column for each figure of a section, for example
+/// `quote.price`.
 #[utoipa::path(
     get, path = "/v1/compare", tag = "Compare", security(("bearer" = []), ("api_key" = [])),
     params(DocumentedParameters<CompareParameters>),

@@ -36,7 +36,7 @@ def test_a_small_rate_walks_sixty_pages_awaited(slow_key: str) -> None:
 
 def fifty() -> list[str]:
     with Client() as client:
-        return [row.symbol for row in client.stocks(has_dividends=True, limit=50).data]
+        return [row.symbol for row in client.stocks(pays_dividend=True, limit=50).data]
 
 
 def test_a_page_that_breaks_off_raises_and_is_not_asked_again(relay: type[Relay]) -> None:

@@ -12,7 +12,7 @@ macro_rules! filters {
 const STOCKS: &[Filter] = filters![
     "symbols" "symbol" Among, "type" "type" Is, "exchange" "exchange" Is, "sector" "sector" Is,
     "industry" "industry" Is, "country" "country" Is, "currency" "currency" Is, "frequency" "frequency" Is,
-    "has_dividends" "pays_dividend" Is, "is_active" "is_active" Is,
+    "pays_dividend" "pays_dividend" Is, "is_active" "is_active" Is,
     "min_yield" "dividend_yield" AtLeast, "max_yield" "dividend_yield" AtMost,
     "min_price" "price" AtLeast, "max_price" "price" AtMost,
     "min_market_cap" "market_cap" AtLeast, "max_market_cap" "market_cap" AtMost,

@@ -79,7 +79,7 @@ async fn every_figure_says_why() -> Result<()> {
         assert!(why.has("<dt>Rule</dt>") && why.has("<dt>Formula</dt>"), "{link}: {}", why.text);
     }
     let why = page(&world, "/s/COLA/why/dps_ttm").await?;
-    for said in ["R7", "<code>test</code>, line ", "datetime=\"2024-06-13\""] {
+    for said in ["R7", "<code>test</code>, ", ", line ", "datetime=\"2024-06-13\""] {
         assert!(why.has(said), "{said}: {}", why.text);
     }
     Ok(())
@@ -122,6 +122,7 @@ async fn a_block_is_a_file_for_spreadsheets() -> Result<()> {
         ("/s/FUND/holdings.csv", "/v1/etfs/FUND/holdings?limit=25&format=csv"),
         ("/s/COLA/etf-holders.csv", "/v1/stocks/COLA/etf-holders?limit=25&format=csv"),
         ("/s/COLA/metrics.csv", "/v1/stocks/COLA/metrics?format=csv"),
+        ("/s/COLA/years.csv", "/v1/stocks/COLA/metrics?fields=annual_totals&format=csv"),
     ] {
         let sheet = reader.get(file).await?;
         assert_eq!(sheet.text, world.get(call).await?.text(), "{file}");

@@ -33,7 +33,8 @@ export interface paths {
         };
         /**
          * Bulk metrics (Professional)
-         * @description In request order. Counts as one call for any number of symbols.
+         * @description In request order. Counts as one call for any number of symbols. In CSV, `fields` with `annual_totals` gives one row
+         *     per symbol and year, with the columns `year`, `amount` and `complete`.
          */
         get: operations["bulk_metrics"];
         put?: never;
@@ -95,7 +96,8 @@ export interface paths {
         /**
          * Compare up to 10 symbols
          * @description Quote, fundamentals (Starter and higher) and metrics of each symbol, in request order. `meta.best` has the best
-         *     symbol for each figure.
+         *     symbol for each figure. CSV has one row per symbol, and a column for each figure of a section, for example
+         *     `quote.price`.
          */
         get: operations["compare"];
         put?: never;
@@ -603,7 +605,8 @@ export interface paths {
         /**
          * Dividend metrics
          * @description Yields, growth, streaks, payout and safety, by documented rules. `beta_5y` is measured against the projector's
-         *     benchmark.
+         *     benchmark. In CSV, `fields` with `annual_totals` gives one row per year, with the columns `year`, `amount` and
+         *     `complete`. The other fields repeat on each row.
          */
         get: operations["stocks_by_symbol_metrics"];
         put?: never;
@@ -690,7 +693,10 @@ export interface components {
         AnnualTotal: {
             /** @description Sum of the year per share, on today's share basis, in the row's currency. */
             amount: components["schemas"]["Exact"];
-            /** @description True if the year is over; false for the running year. */
+            /**
+             * @description True if the year is over and its sum lacks no known payment. False for the running year, for a first year that
+             *     begins late (payments before the first row may be missing), and for a year with several missing payments.
+             */
             complete: boolean;
             /**
              * Format: int32
@@ -925,7 +931,7 @@ export interface components {
              * @description Vendor's revision of the record.
              */
             revision: number;
-            /** @description Feed of the record. */
+            /** @description Feed of the record. The feed of a quote is its `price_source`. */
             source: string;
             /**
              * Format: decimal
@@ -1105,7 +1111,7 @@ export interface components {
         };
         /** @description Derivation of one metric. */
         ExplainedMetric: {
-            /** @description Formula with its values. */
+            /** @description Formula with its values and its result. */
             formula: string;
             /** @description Name of the field in the metrics row. */
             metric: string;
@@ -1134,13 +1140,15 @@ export interface components {
              * @description Ex-date, session or date of the figures.
              */
             date?: string | null;
+            /** @description Name of the feed's file; omitted if unknown. */
+            file?: string | null;
             /** @description Vendor's id of the record. */
             id?: string | null;
             /** @description Kind of record: dividend, split, price, fundamentals, security or evidence. */
             kind: string;
             /**
              * Format: int64
-             * @description Line in the feed's file; 0 if unknown.
+             * @description Line in the feed's file; for a price, the first line of its batch. 0 if unknown.
              */
             line: number;
             /**
@@ -2623,6 +2631,8 @@ export interface components {
              * @description Session of the latest close.
              */
             price_date: string | null;
+            /** @description Feed of the latest close, as `source` of a dividend; null without a price. */
+            price_source: string | null;
             /** @description Sector name. */
             sector: string | null;
             /**
@@ -2640,7 +2650,7 @@ export interface components {
              * @description Mean split-adjusted close of the newest 200 sessions; null with fewer sessions.
              */
             sma_200: Decimal | null;
-            /** @description Data source of the quote, always `eod`. */
+            /** @description Kind of the quote, always `eod` (end of day). The feed is `price_source`. */
             source: components["schemas"]["QuoteSource"];
             /** @description Canonical ticker. */
             symbol: string;
@@ -2676,7 +2686,7 @@ export interface components {
             year_low_date: string | null;
         };
         /**
-         * @description Data source of the quote: end-of-day bars.
+         * @description Kind of the quote: end-of-day bars.
          * @enum {string}
          */
         QuoteSource: "eod";
@@ -6688,7 +6698,7 @@ export interface operations {
                  */
                 frequency?: ("weekly" | "biweekly" | "semi_monthly" | "four_weekly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown")[];
                 /**
-                 * @description True for securities that pay regular dividends, false for all other securities.
+                 * @description Older name of `pays_dividend`, with the same effect.
                  * @example true
                  */
                 has_dividends?: boolean;
@@ -6743,6 +6753,11 @@ export interface operations {
                  * @example 2
                  */
                 min_yield?: Decimal;
+                /**
+                 * @description True for securities that pay regular dividends, false for all other securities.
+                 * @example true
+                 */
+                pays_dividend?: boolean;
                 /**
                  * @description Sectors by name or slug, comma-separated.
                  * @example Utilities

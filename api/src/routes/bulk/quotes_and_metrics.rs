@@ -14,6 +14,7 @@ use crate::parameters::{DocumentedParameters, Output, ParameterReader, Parameter
 use crate::read::lookup;
 use crate::render::rows;
 use crate::routes::ErrorResponses;
+use crate::routes::stocks::metrics::ANNUAL_TOTALS;
 
 const QUOTES: &str = include_str!("../../../queries/bulk/quotes.sql");
 const METRICS: &str = include_str!("../../../queries/bulk/metrics.sql");
@@ -35,7 +36,8 @@ impl<const METRICS: bool> Parameters for BulkParameters<METRICS> {
 
     fn read(reader: &mut ParameterReader<'_>) -> Self {
         let columns: &'static [&'static str] = if METRICS { Metrics::COLUMNS } else { Quote::COLUMNS };
-        Self { symbols: reader.read_required_symbols(MAX_SYMBOLS), output: reader.read_output(columns) }
+        let symbols = reader.read_required_symbols(MAX_SYMBOLS);
+        Self { symbols, output: reader.read_output(columns).expand_if_named(ANNUAL_TOTALS) }
     }
 }
 
@@ -73,7 +75,8 @@ pub(crate) async fn quotes(access: Access<Professional, BulkParameters<false>>) 
 
 /// Bulk metrics (Professional)
 ///
-/// In request order. Counts as one call for any number of symbols.
+/// In request order. Counts as one call for any number of symbols. In CSV, `fields` with `annual_totals` gives one row
+/// per symbol and year, with the columns `year`, `amount` and `complete`.
 #[utoipa::path(
     get, path = "/v1/bulk/metrics", tag = "Bulk", security(("bearer" = []), ("api_key" = [])),
     params(DocumentedParameters<BulkParameters<true>>),

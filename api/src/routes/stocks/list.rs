@@ -57,6 +57,9 @@ pub(crate) struct ListParameters {
     #[param(value_type = Option<String>)]
     frequency: Option<Vec<Frequency>>,
     /// True for securities that pay regular dividends, false for all other securities.
+    pays_dividend: Option<bool>,
+    /// Older name of `pays_dividend`, with the same effect.
+    #[expect(dead_code, reason = "documented here, read as pays_dividend")]
     has_dividends: Option<bool>,
     /// True for securities that still trade, false for all other securities.
     #[param(value_type = Option<bool>, default = true)]
@@ -93,6 +96,7 @@ impl Parameters for ListParameters {
         let (min_price, max_price) = reader.read_bounds("min_price", "max_price", Bounds::Amount);
         let (min_market_cap, max_market_cap) =
             reader.read_bounds("min_market_cap", "max_market_cap", Bounds::Amount);
+        let pays_dividend = reader.read_bool_or_alias("pays_dividend", "has_dividends");
         let page = reader.read_page(&PAGING);
         Self {
             symbols,
@@ -103,7 +107,8 @@ impl Parameters for ListParameters {
             country: reader.read_names(FilterField::Country),
             currency: reader.read_currencies(),
             frequency: reader.read_words("frequency", Frequency::ALL),
-            has_dividends: reader.read_bool("has_dividends"),
+            pays_dividend,
+            has_dividends: None,
             is_active,
             min_yield,
             max_yield,
@@ -126,7 +131,7 @@ impl ListParameters {
             && is_among(self.country.as_ref(), stock.country.as_ref())
             && is_among(self.currency.as_ref(), Some(&stock.currency))
             && is_among(self.frequency.as_ref(), stock.frequency.as_ref())
-            && self.has_dividends.is_none_or(|wanted| stock.pays_dividend == Some(wanted))
+            && self.pays_dividend.is_none_or(|wanted| stock.pays_dividend == Some(wanted))
             && stock.is_active == self.is_active
             && is_within_bounds(stock.dividend_yield.map(|value| value.0), self.min_yield, self.max_yield)
             && is_within_bounds(stock.price.map(|value| value.0), self.min_price, self.max_price)

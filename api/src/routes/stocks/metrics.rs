@@ -9,12 +9,14 @@ use market::row::{Metrics, TableRow};
 use serde::Serialize;
 use utoipa::{IntoParams, ToSchema};
 
-use super::past_metrics;
+use super::past_metrics::{self, PastMetrics};
 use crate::answer::HandlerContext;
 use crate::answer::{Access, Free};
 use crate::auth::tier::Tier;
 use crate::error::ApiError;
-use crate::parameters::{DocumentedParameters, Output, ParameterReader, Parameters, PathSymbol};
+use crate::parameters::{
+    DocumentedParameters, ExpandedColumn, Output, ParameterReader, Parameters, PathSymbol,
+};
 use crate::read::DataVersion;
 use crate::read::lookup;
 use crate::render::envelope::{Single, Warning};
@@ -22,6 +24,9 @@ use crate::routes::ErrorResponses;
 
 const METRICS: &str = include_str!("../../../queries/stocks/metrics.sql");
 
+/// Totals by year. In CSV each year is a row if `fields` names them.
+pub(in crate::routes) const ANNUAL_TOTALS: ExpandedColumn =
+    ExpandedColumn { name: "annual_totals", fields: &["year", "amount", "complete"] };
 const EXPLANATION: &str = "explanation";
 static EXPLAINED: LazyLock<Vec<&'static str>> =
     LazyLock::new(|| Metrics::COLUMNS.iter().copied().chain([EXPLANATION]).collect());
@@ -73,7 +78,7 @@ impl Parameters for MetricsParameters {
         let past = as_of.is_none_or(|as_of| as_of <= reader.today());
         reader.require(past, "as_of", "is in the future");
         let columns: &'static [&'static str] = if explain { &EXPLAINED } else { Metrics::COLUMNS };
-        let mut output = reader.read_output(columns);
+        let mut output = reader.read_output(columns).expand_if_named(ANNUAL_TOTALS);
         let explained = output.fields.clone().filter(|fields| explain && !fields.contains(&EXPLANATION));
         if let Some(fields) = output.fields.as_mut().filter(|_| explained.is_some()) {
             fields.push(EXPLANATION);
@@ -93,7 +98,8 @@ impl Parameters for MetricsParameters {
 /// Dividend metrics
 ///
 /// Yields, growth, streaks, payout and safety, by documented rules. `beta_5y` is measured against the projector's
-/// benchmark.
+/// benchmark. In CSV, `fields` with `annual_totals` gives one row per year, with the columns `year`, `amount` and
+/// `complete`. The other fields repeat on each row.
 #[utoipa::path(
     get, path = "/v1/stocks/{symbol}/metrics", tag = "Stocks", security(("bearer" = []), ("api_key" = [])),
     params(DocumentedParameters<MetricsParameters>),
@@ -127,10 +133,14 @@ async fn answer(
     if as_of == newest && !asked.explain {
         return Ok((version, MetricsAnswer { metrics, explanation: None }));
     }
-    let (version, metrics, mut explanation) =
+    let past =
         past_metrics::derive_past_metrics(&context.generation, &asked.symbol, as_of, asked.explain).await?;
-    if let Some((explanation, chosen)) = explanation.as_mut().zip(asked.explained.as_ref()) {
-        explanation.limit_to_metrics(|metric| chosen.contains(&metric));
+    let PastMetrics { version, metrics, mut explanation, fact_set } = past;
+    if let Some(explanation) = &mut explanation {
+        if let Some(chosen) = &asked.explained {
+            explanation.limit_to_metrics(|metric| chosen.contains(&metric));
+        }
+        past_metrics::name_feed_files(&context.generation, &fact_set, explanation).await?;
     }
     Ok((version, MetricsAnswer { metrics, explanation }))
 }

@@ -18,7 +18,9 @@ class AnnualTotal(Struct, frozen=True, kw_only=True):
     amount: Decimal
     """Sum of the year per share, on today's share basis, in the row's currency."""
     complete: bool
-    """True if the year is over; false for the running year."""
+    """True if the year is over and its sum lacks no known payment. False for the running year, for a
+    first year that begins late (payments before the first row may be missing), and for a year with
+    several missing payments."""
     year: int
     """Calendar year."""
 
@@ -143,7 +145,7 @@ class CalendarRow(Struct, frozen=True, kw_only=True):
     change_percent: Decimal | None = None
     """Change of the regular part against the previous regular payment, split-adjusted, percent."""
     source: str
-    """Feed of the record."""
+    """Feed of the record. The feed of a quote is its `price_source`."""
     revision: int
     """Vendor's revision of the record."""
     updated_at: dt.datetime
@@ -354,7 +356,7 @@ class DividendRow(Struct, frozen=True, kw_only=True):
     change_percent: Decimal | None = None
     """Change of the regular part against the previous regular payment, split-adjusted, percent."""
     source: str
-    """Feed of the record."""
+    """Feed of the record. The feed of a quote is its `price_source`."""
     revision: int
     """Vendor's revision of the record."""
     updated_at: dt.datetime
@@ -515,7 +517,7 @@ class ExplainedMetric(Struct, frozen=True, kw_only=True):
     """Derivation of one metric."""
 
     formula: str
-    """Formula with its values."""
+    """Formula with its values and its result."""
     metric: str
     """Name of the field in the metrics row."""
     observations: list[ExplainedObservation]
@@ -539,12 +541,14 @@ class ExplainedObservation(Struct, frozen=True, kw_only=True):
     """ISO 4217 currency of the amount."""
     date: dt.date | None = None
     """Ex-date, session or date of the figures."""
+    file: str | None = None
+    """Name of the feed's file; omitted if unknown."""
     id: str | None = None
     """Vendor's id of the record."""
     kind: str
     """Kind of record: dividend, split, price, fundamentals, security or evidence."""
     line: int
-    """Line in the feed's file; 0 if unknown."""
+    """Line in the feed's file; for a price, the first line of its batch. 0 if unknown."""
     outcome: str
     """Status of the observation: used, superseded, cancelled, duplicate, translation, other_source,
     overridden, not_yet_known, moved, missing (a payment that adjusted closes show and no row has),
@@ -1952,8 +1956,10 @@ class Quote(Struct, frozen=True, kw_only=True):
     """ISO 4217 currency of the dividends; null for non-payers."""
     price_date: dt.date | None = None
     """Session of the latest close."""
+    price_source: str | None = None
+    """Feed of the latest close, as `source` of a dividend; null without a price."""
     source: str
-    """Data source of the quote, always `eod`.
+    """Kind of the quote, always `eod` (end of day). The feed is `price_source`.
 
     One of: eod.
     """

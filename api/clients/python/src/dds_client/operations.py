@@ -412,7 +412,7 @@ class StocksQuery(TypedDict, total=False):
     frequency: str | Sequence[Literal["weekly", "biweekly", "semi_monthly", "four_weekly", "monthly", "bimonthly", "quarterly", "triannual", "semi_annual", "annual", "irregular", "none", "unknown"]]
     """Payment frequencies, comma-separated."""
     has_dividends: bool
-    """True for securities that pay regular dividends, false for all other securities."""
+    """Older name of `pays_dividend`, with the same effect."""
     industry: str
     """Industries by name or slug, comma-separated."""
     is_active: bool
@@ -435,6 +435,8 @@ class StocksQuery(TypedDict, total=False):
     version. Status 412 if no such data exists."""
     min_yield: Decimal | int | str
     """Minimum headline dividend yield, percent."""
+    pays_dividend: bool
+    """True for securities that pay regular dividends, false for all other securities."""
     sector: str
     """Sectors by name or slug, comma-separated."""
     sort: str | Sequence[Literal["symbol.asc", "symbol.desc", "name.asc", "name.desc", "market_cap.asc", "market_cap.desc", "price.asc", "price.desc", "dividend_yield.asc", "dividend_yield.desc"]]

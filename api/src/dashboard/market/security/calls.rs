@@ -58,6 +58,10 @@ impl SecurityCalls {
         format!("/v1/stocks/{}/metrics", self.symbol)
     }
 
+    pub(crate) fn years(&self) -> String {
+        format!("{}?fields=annual_totals", self.metrics())
+    }
+
     pub(crate) fn dividends(&self) -> String {
         format!("/v1/dividends/history?symbols={}&include_projected=true&limit=1000", self.symbol)
     }
@@ -93,6 +97,7 @@ impl SecurityCalls {
         Some(match name {
             "profile" => self.profile(),
             "metrics" => self.metrics(),
+            "years" => self.years(),
             "dividends" => self.dividends(),
             "splits" => self.splits(),
             "holdings" => self.holdings(),

@@ -19,12 +19,18 @@ pub(crate) fn render_years(metrics: &Value) -> Markup {
         return html! { p { "No year of this history has dividends." } };
     }
     let currency = text(&metrics["currency"]);
+    let running = text(&metrics["as_of"]).get(..4).and_then(|year| year.parse().ok());
     let mut bars: Vec<Bar> = years.iter().map(bar).collect();
     bars.sort_by(|a, b| a.label.cmp(&b.label));
     let label = format!("Dividends a share of {} years, in {currency}", bars.len());
     let unit = format!("{currency} a share, on today's share basis");
-    let chart =
-        BarChart { solid: "Complete year", light: "Running year", unit: &unit, label: &label, bars: &bars };
+    let chart = BarChart {
+        solid: "Complete year",
+        light: "Incomplete year",
+        unit: &unit,
+        label: &label,
+        bars: &bars,
+    };
     html! {
         (chart.render())
         details { summary { "The same as a table" }
@@ -33,13 +39,18 @@ pub(crate) fn render_years(metrics: &Value) -> Markup {
                     thead { tr { th scope="col" { "Year" } th.number scope="col" { "Dividends a share" } } }
                     tbody {
                         @for year in years {
-                            tr { th scope="row" { (year["year"]) @if year["complete"] == false { " " span.tag.off { "running" } } } td.number { (show(&year["amount"], Unit::Money(currency))) } }
+                            tr { th scope="row" { (year["year"]) @if year["complete"] == false { " " span.tag.off { (incompleteness(year, running)) } } } td.number { (show(&year["amount"], Unit::Money(currency))) } }
                         }
                     }
                 }
             }
         }
     }
+}
+
+/// Reason why a year is not complete.
+fn incompleteness(year: &Value, running: Option<i64>) -> &'static str {
+    if year["year"].as_i64() == running { "running" } else { "incomplete" }
 }
 
 fn bar(year: &Value) -> Bar {

@@ -123,7 +123,7 @@ fn content(answers: &Answers, symbol: &str, choice: &PriceChoice, depth: i32) ->
         (heading(answers, symbol, name))
         (Block { id: "summary", title: "At a glance", call: &paths.profile(), csv: &file("profile"), body: summary(answers) }.render())
         (Block { id: "prices", title: "Price", call: &paths.prices(choice), csv: &format!("{}{}", file("prices"), choice.query()), body: prices(answers, symbol, choice, depth) }.render())
-        (Block { id: "years", title: "Dividends by year", call: &format!("{}?fields=annual_totals", paths.metrics()), csv: "", body: render_years(&answers.metrics) }.render())
+        (Block { id: "years", title: "Dividends by year", call: &paths.years(), csv: &file("years"), body: render_years(&answers.metrics) }.render())
         (Block { id: "dividends", title: "Dividends", call: &paths.dividends(), csv: &file("dividends"), body: render_rows(&answers.dividends) }.render())
         (Block { id: "figures", title: "Figures", call: &paths.metrics(), csv: &file("metrics"), body: render_figures(symbol, &answers.metrics) }.render())
         @if let Some(holdings) = &answers.holdings {
