@@ -17,18 +17,19 @@ pub fn analyst_schema(id: GenerationId) -> String {
 }
 
 /// Creates the views of a generation in the caller's transaction. `schema` has the tables of the generation, and is in
-/// the search path again afterwards.
+/// the search path again afterwards. `fact_set` has the record batches and rejects.
 pub(crate) async fn create_analyst_views(
     client: &impl GenericClient,
     id: GenerationId,
     schema: &str,
+    fact_set: &str,
 ) -> Result<(), DbError> {
     let views = analyst_schema(id);
     let enter = "select set_config('search_path', $1, true)";
     client.execute(enter, &[&schema]).await?;
     client.batch_execute(UNPACK_SQL).await?;
     client.batch_execute(&format!("create schema {views}")).await?;
-    client.execute(enter, &[&format!("{views}, {schema}")]).await?;
+    client.execute(enter, &[&format!("{views}, {schema}, {fact_set}")]).await?;
     client.batch_execute(ANALYST).await?;
     describe_views(client, id).await?;
     client.execute(enter, &[&schema]).await?;

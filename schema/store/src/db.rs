@@ -176,7 +176,7 @@ pub async fn create_generation(
             &[&id, &fact_set, &method_version, &state, &benchmark],
         )
         .await?;
-    analysts::create_analyst_views(client, id, &schema).await
+    analysts::create_analyst_views(client, id, &schema, fact_set).await
 }
 
 /// Creates the indexes that readers need, for the first generation in the search path. Must be called after the first
