@@ -74,6 +74,20 @@ impl StackProcess {
         Ok(StackProcess { program, folder, daemon })
     }
 
+    /// Runs a stack with these files only, which must end by itself.
+    pub async fn run_to_end(files: &[(&str, &str)]) -> Result<Output> {
+        let program = Binaries::shared().await?.path(Program::Ingest).with_file_name("stack");
+        let folder = folder::ephemeral("stack")?;
+        let feeds = folder.join("feeds");
+        fs::create_dir(&feeds)?;
+        for (name, text) in files {
+            fs::write(feeds.join(name), text)?;
+        }
+        let mut command = in_private_environment(&program, &folder);
+        command.arg(&feeds);
+        output(command).await
+    }
+
     /// Output of the stack so far.
     pub fn log(&self) -> String {
         self.daemon.log()

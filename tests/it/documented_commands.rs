@@ -83,6 +83,16 @@ async fn every_command_line_of_readme_and_docs_runs_on_a_fresh_stack() -> Result
     stack.stop().await
 }
 
+#[tokio::test]
+async fn a_stack_without_a_usable_file_ends_and_says_why() -> Result<()> {
+    let ended = StackProcess::run_to_end(&[("notes.csv", "a,b\n1,2\n")]).await?;
+    ensure!(ended.code == 1, "exit code {}\n{}{}", ended.code, ended.stdout, ended.stderr);
+    for text in ["no feed is loaded:", "/notes.csv: ", "every file is refused; correct the files"] {
+        ensure!(ended.stderr.contains(text), "no {text} in {}{}", ended.stdout, ended.stderr);
+    }
+    Ok(())
+}
+
 async fn run(stack: &StackProcess, line: &CommandLine) -> Result<()> {
     let text = match line.text.contains(" RUN") {
         true => line.text.replace(" RUN", &format!(" {}", last_load(stack).await?)),

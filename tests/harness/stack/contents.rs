@@ -56,8 +56,11 @@ impl LoadPlan {
         }
     }
 
-    pub(super) fn begun(&self, folder: &StackFolder) -> Result<()> {
-        self.remember(folder, false)
+    /// Records that the load begins. Returns the record from before.
+    pub(super) fn begun(&self, folder: &StackFolder) -> Result<EarlierContents> {
+        let earlier = EarlierContents(folder.read_json(FILE));
+        self.remember(folder, false)?;
+        Ok(earlier)
     }
 
     pub(super) fn done(&self, folder: &StackFolder) -> Result<()> {
@@ -80,6 +83,20 @@ impl LoadPlan {
             }
         };
         folder.write_json(FILE, &contents)
+    }
+}
+
+/// Record of the contents from before a load.
+#[derive(Debug)]
+pub(super) struct EarlierContents(Option<Contents>);
+
+impl EarlierContents {
+    /// Restores the record after a load that left no rows behind.
+    pub(super) fn restore(&self, folder: &StackFolder) -> Result<()> {
+        match &self.0 {
+            Some(contents) => folder.write_json(FILE, contents),
+            None => folder.remove(&[FILE]),
+        }
     }
 }
 

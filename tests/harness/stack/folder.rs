@@ -103,7 +103,7 @@ impl StackFolder {
         write_private(&self.path.join(name), &serde_json::to_vec_pretty(value)?)
     }
 
-    fn remove(&self, names: &[&str]) -> Result<()> {
+    pub(super) fn remove(&self, names: &[&str]) -> Result<()> {
         for path in names.iter().map(|name| self.path.join(name)).filter(|path| path.exists()) {
             let removed = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
             removed.with_context(|| format!("removing {}", path.display()))?;

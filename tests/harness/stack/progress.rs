@@ -30,18 +30,18 @@ impl Progress {
 
     /// Runs one step to its end, showing now and then the last thing it said.
     pub(super) async fn step(&self, what: &str, command: Command, log: &Path) -> Result<()> {
-        self.step_with_findings(what, command, log, 0).await?;
+        self.step_with_findings(what, command, log, &[]).await?;
         Ok(())
     }
 
-    /// Runs one step that may also end with the exit code `findings`. Returns its output in that case.
+    /// Runs one step that may also end with an exit code of `findings`. Returns this code and its output in that case.
     pub(super) async fn step_with_findings(
         &self,
         what: &str,
         command: Command,
         log: &Path,
-        findings: i32,
-    ) -> Result<Option<String>> {
+        findings: &[i32],
+    ) -> Result<Option<(i32, String)>> {
         self.say(format_args!("{what}"));
         let earlier = fs::metadata(log).map_or(0, |metadata| metadata.len() as usize);
         let mut child = Daemon::start(what, command, log)?;
@@ -50,8 +50,9 @@ impl Progress {
             if let Some(status) = child.exit_status()? {
                 match exit_code(status) {
                     0 => return Ok(None),
-                    code if code == findings => {
-                        return Ok(Some(child.log().get(earlier..).unwrap_or_default().to_owned()));
+                    code if findings.contains(&code) => {
+                        let output = child.log().get(earlier..).unwrap_or_default().to_owned();
+                        return Ok(Some((code, output)));
                     }
                     code => {
                         bail!("{what}: exit code {code}; {} ends:\n{}", log.display(), child.log_tail(20))

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
 use super::contents::LoadPlan;
 use super::folder::StackFolder;
@@ -23,6 +23,8 @@ const DEMO: [&str; 7] = ["--symbols", "300", "--years", "30", "--seed", "7", "--
 
 /// Exit code of a load without some files or rows.
 const SOME_REFUSED: i32 = 1;
+/// Exit code of a load without any row.
+const NOTHING_LOADED: i32 = 2;
 /// Beginnings of the lines of a load's summary about rows that are not loaded.
 const REFUSALS: [&str; 3] = ["refused ", "rejected: ", "open rejects "];
 
@@ -62,24 +64,40 @@ impl<'a> Services<'a> {
             LoadPlan::Demo => (vec![self.generate().await?], "demo"),
             LoadPlan::Feeds { paths, source, .. } => (paths.clone(), source.as_str()),
         };
-        plan.begun(self.folder)?;
+        let contents = plan.begun(self.folder)?;
         let mut command = self.command(Program::Ingest);
         command.arg("load").args(&paths).args(["--source", source, "--effect-wait", "0"]);
         let log = self.folder.log("load");
         let what = "loading the feeds into the log";
-        let refusals = self.progress.step_with_findings(what, command, &log, SOME_REFUSED).await?;
-        if let Some(summary) = refusals {
-            self.say_refusals(&summary, source, &log);
+        let codes = [SOME_REFUSED, NOTHING_LOADED];
+        match self.progress.step_with_findings(what, command, &log, &codes).await? {
+            Some((NOTHING_LOADED, summary)) => {
+                contents.restore(self.folder)?;
+                self.say_refusals("no feed is loaded:", &summary);
+                bail!(
+                    "every file is refused; correct the files and start again, or start with --empty ({} has the whole report)",
+                    log.display()
+                )
+            }
+            Some((_, summary)) => {
+                self.say_refusals("some of the feeds are not loaded:", &summary);
+                self.say_next_load(source, &log);
+            }
+            None => {}
         }
         plan.done(self.folder)
     }
 
-    /// Says which files and rows of the feeds are not loaded, and how to load them.
-    fn say_refusals(&self, summary: &str, source: &str, log: &Path) {
-        self.progress.say(format_args!("some of the feeds are not loaded:"));
+    /// Says which files and rows of the feeds are not loaded.
+    fn say_refusals(&self, title: &str, summary: &str) {
+        self.progress.say(format_args!("{title}"));
         for line in summary.lines().filter(|line| REFUSALS.iter().any(|start| line.starts_with(start))) {
             self.progress.say(format_args!("  {line}"));
         }
+    }
+
+    /// Says how to load the refused files.
+    fn say_next_load(&self, source: &str, log: &Path) {
         self.progress.say(format_args!(
             "the rest is loaded; correct the files, then run `ingest load FILE --source {source}` with the variables of `{} env` ({} has the whole report)",
             super::report::program_name(),
