@@ -75,7 +75,7 @@ async fn what_differs_is_ranked_by_day_and_field_and_says_why() -> Result<()> {
     let why: Vec<&str> = found["why"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     let says = |text: &str| why.iter().any(|line| line.contains(text));
     assert!(says("only in 2: dividend 2024-06-14 0.5 USD from left"), "{why:#?}");
-    assert!(says("the source policy believes another source"), "{why:#?}");
+    assert!(says("the source policy prefers another source"), "{why:#?}");
 
     let prices = table(&diff, "prices")?;
     assert_eq!((&prices["differing"], &prices["columns"]), (&json!(2), &json!({ "close": 2 })));

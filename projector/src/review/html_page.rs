@@ -46,13 +46,15 @@ impl HtmlFile {
     }
 }
 
-/// Writes a list of sentences.
+/// Writes a list of sentences. A list of rule parameters can wrap after each parameter.
 pub(crate) fn write_list(page: &mut String, lines: &[String]) -> fmt::Result {
     if lines.is_empty() {
         return Ok(());
     }
     writeln!(page, "<ul>")?;
-    lines.iter().try_for_each(|line| writeln!(page, "<li>{}</li>", escape_html(line)))?;
+    lines.iter().try_for_each(|line| {
+        writeln!(page, "<li>{}</li>", escape_html(line).replace(',', ",<wbr>").replace('+', "+<wbr>"))
+    })?;
     writeln!(page, "</ul>")
 }
 

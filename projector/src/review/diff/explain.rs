@@ -20,6 +20,10 @@ use crate::review::explain::{ExplainRequest, explain_security};
 const MAX_OBSERVATIONS: usize = 3;
 /// Largest number of terms of a formula that is shown as a whole.
 const MAX_TERMS: usize = 8;
+/// Reason of a figure that neither its observations nor its formula explain.
+const SAME_INPUTS: &str = "observations and formula are identical; other inputs of the derivation differ";
+/// Reason of a row without a figure that a rule explains.
+const FOLLOWS: &str = "it follows from reference data, prices, dividends or rules that differ";
 /// Text between the terms of a formula.
 const TERM_END: &str = ", ";
 
@@ -92,8 +96,7 @@ fn find_reasons(figure: &str, a: &ExplainedGeneration, b: &ExplainedGeneration) 
         }));
     }
     if reasons.is_empty() {
-        reasons
-            .push("observations and formula are identical; other inputs of the derivation differ".to_owned());
+        reasons.push(SAME_INPUTS.to_owned());
     }
     reasons
 }
@@ -216,13 +219,14 @@ async fn explain_derived_rows(
         row.why = match explain_sides(client, generations, &row.owner()).await? {
             Err(unexplained) => unexplained,
             Ok([a, b]) => {
-                let is_explained = |column: &str| find_metric(&a.1, column).is_some();
-                let figure =
-                    row.columns.iter().map(|changed| &*changed.column).find(|name| is_explained(name));
-                figure.map_or_else(
-                    || vec!["it follows from reference data, prices or dividends that differ".to_owned()],
-                    |figure| find_reasons(figure, &a, &b),
-                )
+                let is_explained = |column: &&str| find_metric(&a.1, column).is_some();
+                let figures = row.columns.iter().map(|changed| &*changed.column).filter(is_explained);
+                // The first figure whose formula or observations differ says most.
+                let mut reasons = figures.map(|figure| find_reasons(figure, &a, &b));
+                let first = reasons.next();
+                let differing =
+                    first.iter().cloned().chain(reasons).find(|reasons| *reasons != [SAME_INPUTS]);
+                differing.or(first).unwrap_or_else(|| vec![FOLLOWS.to_owned()])
             }
         };
     }

@@ -66,7 +66,7 @@ fn write_plots(page: &mut String, found: &Differences) -> fmt::Result {
 fn write_tables(page: &mut String, tables: &[TableDiff]) -> fmt::Result {
     let rows = tables.iter().map(|table| {
         let columns: Vec<String> =
-            table.columns.iter().map(|(name, count)| format!("{name} {count}")).collect();
+            table.columns.iter().map(|(name, count)| format!("{name}\u{a0}{count}")).collect();
         let counts = [table.rows_a, table.rows_b, table.differing].map(|count| count.to_string());
         [std::slice::from_ref(&table.table), &counts[..], &[columns.join(", ")]].concat()
     });
@@ -86,20 +86,28 @@ fn write_topic(page: &mut String, ranked: &TopicSummary) -> fmt::Result {
 }
 
 fn write_rows(page: &mut String, table: &TableDiff) -> fmt::Result {
-    let heading = format!("{} of {}", table.differing, table.table);
+    let rows = if table.differing == 1 { "row" } else { "rows" };
+    let heading = format!("{} differing {rows} of {}", table.differing, table.table);
+    let is_explained = table.rows.iter().any(|row| !row.why.is_empty());
     let rows = table.rows.iter().flat_map(|row| {
+        let why = match row.why.is_empty() && is_explained {
+            true => "a larger --limit explains this row".to_owned(),
+            false => row.why.join("\n"),
+        };
         let has_value =
             |changed: &&ColumnDifference| changed.a != CellValue::Null || changed.b != CellValue::Null;
-        row.columns.iter().filter(has_value).map(|changed| value_cells(row, changed))
+        // The reason of a row is said once, in the line of its first column.
+        row.columns.iter().filter(has_value).enumerate().map(move |(position, changed)| {
+            value_cells(row, changed, if position == 0 { why.clone() } else { String::new() })
+        })
     });
     write_table(page, &heading, &ROW_COLUMNS, rows)?;
     write_hidden_count(page, table.differing, table.rows.len())
 }
 
-fn value_cells(row: &RowDifference, changed: &ColumnDifference) -> Vec<String> {
+fn value_cells(row: &RowDifference, changed: &ColumnDifference, why: String) -> Vec<String> {
     let [a, b] = shorten_values(&changed.a, &changed.b);
-    let (key, why) = (row.rest_of_key(), row.why.join("\n"));
-    vec![row.owner(), key, row.change.to_string(), changed.column.clone(), a, b, why]
+    vec![row.owner(), row.rest_of_key(), row.change.to_string(), changed.column.clone(), a, b, why]
 }
 
 fn write_hidden_count(page: &mut String, count: u64, shown: usize) -> fmt::Result {

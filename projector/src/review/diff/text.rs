@@ -1,5 +1,7 @@
 //! Text output of a comparison.
 
+use std::collections::BTreeMap;
+
 use serde_json::value::RawValue;
 use telemetry::outln;
 use telemetry::table::{Column, Table};
@@ -95,7 +97,7 @@ fn print_hidden_count(count: u64, shown: usize, place: &str) {
     }
 }
 
-/// Both values of a difference, shortened. Of two lists, only the differing elements are shown. `--json` and `--csv` have
+/// Both values of a difference, shortened. Of two lists or objects, only the differing elements are shown. `--json` and `--csv` have
 /// the values in full.
 pub(crate) fn shorten_values(a: &CellValue, b: &CellValue) -> [String; 2] {
     match (list_elements(a), list_elements(b)) {
@@ -104,11 +106,15 @@ pub(crate) fn shorten_values(a: &CellValue, b: &CellValue) -> [String; 2] {
     }
 }
 
-/// Elements of a JSON list, as text that can wrap after each member.
+/// Elements of a JSON list or members of a JSON object, as text that can wrap after each member.
 fn list_elements(cell: &CellValue) -> Option<Vec<String>> {
     let CellValue::Json(text) = cell else { return None };
-    let elements: Vec<Box<RawValue>> = serde_json::from_str(text).ok()?;
-    Some(elements.iter().map(|element| element.get().replace(",\"", ", \"")).collect())
+    let wrappable = |value: &RawValue| value.get().replace(",\"", ", \"");
+    if let Ok(elements) = serde_json::from_str::<Vec<Box<RawValue>>>(text) {
+        return Some(elements.iter().map(|element| wrappable(element)).collect());
+    }
+    let members: BTreeMap<String, Box<RawValue>> = serde_json::from_str(text).ok()?;
+    Some(members.iter().map(|(name, value)| format!("{name}: {}", wrappable(value))).collect())
 }
 
 /// Elements that the other list lacks.
