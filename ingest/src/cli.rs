@@ -113,8 +113,12 @@ async fn run(Cli { stream, command }: Cli) -> ExitCode {
         IngestCommand::Pull(args) => run_interruptible(run_pull(&args, &stream)).await,
         IngestCommand::Undo(args) => finish_undo(undo_run(&args, &stream, false).await, args.json),
         IngestCommand::Verify(args) => run_interruptible(run_verify(&args, &stream)).await,
-        IngestCommand::Export(args) => finish_copy(archive::export_log(&args, &stream).await, args.json),
-        IngestCommand::Import(args) => finish_copy(archive::import_log(&args, &stream).await, args.json),
+        IngestCommand::Export(args) => {
+            finish_copy(archive::export_log(&args, &stream).await, LogCopyReport::export_text, args.json)
+        }
+        IngestCommand::Import(args) => {
+            finish_copy(archive::import_log(&args, &stream).await, LogCopyReport::import_text, args.json)
+        }
         IngestCommand::Runs(args) => finish_read(inspect::list_runs(&args, &stream).await),
         IngestCommand::Rejects(args) => finish_rejects(list_rejects(&args, &stream).await),
         IngestCommand::Freshness(args) => {
@@ -266,10 +270,14 @@ fn finish_freshness(result: Result<FreshnessReport, LogError>, output: ListArgs)
     }
 }
 
-fn finish_copy(result: Result<LogCopyReport, LogCopyError>, json: bool) -> ExitCode {
+fn finish_copy(
+    result: Result<LogCopyReport, LogCopyError>,
+    text: fn(&LogCopyReport) -> String,
+    json: bool,
+) -> ExitCode {
     match result {
         Ok(copied) => {
-            print_result(&copied, &copied.text(), json);
+            print_result(&copied, &text(&copied), json);
             ExitCode::SUCCESS
         }
         Err(

@@ -118,12 +118,12 @@ fn summary(args: &GenerateArgs, market: &SyntheticMarket, counts: RowCounts, ela
         planted => format!("\n{planted} planted faults: planted.list"),
     };
     format!(
-        "synthetic market {first} to {last} in {}: {} files, {} MB\n\
+        "synthetic market {first} to {last} in {}: {} files, {} kB\n\
          {} securities, {} bars, {dividends} dividends, {splits} splits, {fundamentals} fundamentals, {etfs} ETFs, \
-         {holdings} holdings{planted}\n{}.{:03} s, {rate} bars a second",
+         {holdings} holdings{planted}\nwritten in {}.{:03} s",
         args.out.display(),
         counts.files,
-        counts.bytes / 1_000_000,
+        counts.bytes / 1_000,
         args.symbols,
         counts.bars,
         milliseconds / 1_000,

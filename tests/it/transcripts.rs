@@ -26,6 +26,8 @@ const FILES: &[(&str, &str)] = &[
     ("drop/splits.csv", "symbol,ex_date,from,to\nKO,2012-08-13,1,2\n"),
     ("drop/other.csv", "a,b\n1,2\n"),
     ("bad/dividends.csv", "symbol,ex_date,amount\nKO,no date,0.485\nKO,2024-06-14,many\n"),
+    ("inbox/splits.csv", "symbol,ex_date,from,to\nTGT,2000-07-20,1,2\n"),
+    ("inbox/other.csv", "a,b\n1,2\n"),
     ("second/prices.csv", "symbol,date,close\nTGT,2024-06-28,15\n"),
 ];
 
@@ -66,6 +68,25 @@ ingest freshness --at 2024-07-01T16:00:00Z --source dezk
 ingest freshness --at 2024-07-01T16:00:00Z --kind split
 ingest verify
 ingest resume
+# ingest: folders, vendors and copies
+ingest watch inbox --source inbox --once --settle 0s
+ingest watch inbox --source inbox --once --settle 0s
+ingest watch absent --source inbox --once
+ingest pull tiingo --once
+ingest pull absent --once
+ingest pull tiingo --symbols KO --since 2024-01-01 --dry-run
+ingest pull --help
+ingest export log.zst
+ingest export log.zst
+ingest import log.zst
+ingest import absent.zst
+ingest generate --symbols 5 --years 2 --seed 7 --until 2024-06-28 --out market
+ingest generate --symbols 0
+ingest show 1
+ingest show 999
+ingest rejects --help
+ingest resume
+ingest health
 # ingest: help and failures
 ingest map --help
 ingest runs --help
@@ -91,6 +112,7 @@ projector explain TGT dps_ttm
 projector explain KO dividend_yield
 projector explain TGT price --date 2024-06-28
 projector explain NONE dps_ttm
+projector explain TGT dps_tmm
 projector rules --limit 3
 projector policy set dividend desk --rank 1
 projector policy set price desk --rank 1 --now
@@ -105,6 +127,18 @@ projector drop 9
 projector promote 9
 projector rollback
 projector export --parquet out
+projector quarantine release KO
+projector quarantine release NONE --note checked
+projector dead-letters show 5
+projector dead-letters retry 5
+projector policy remove dividend absent
+projector rebuild --rule streak.tolerence=1
+projector rebuild --only stock
+projector audit --since 0123
+projector backup backup
+projector backup backup
+projector restore absent
+projector restore backup
 # projector: failures
 projector list --projector-database-url postgres://user:secret@127.0.0.1:1/dividends
 projector migrate --database-url=
@@ -127,6 +161,9 @@ api account list
 api account sessions ann@example.com
 api usage ann@example.com
 api usage ann@example.com --calls 30
+api account disable ann@example.com
+api account enable ann@example.com
+api key delete ann@example.com 99
 api account delete ann@example.com
 api account list
 api account show ann@example.com
@@ -240,6 +277,7 @@ fn mask_digits(line: &str) -> String {
         "0000-00-00T00:00:00.000000Z",
         "0000-00-00T00:00:00",
         "127.0.0.1:00000",
+        ".000 s",
         ".0 s",
         ".0 MB",
         "0/s",

@@ -20,12 +20,11 @@ use crate::source::regular_file::{Links, read_small_text};
 /// The bookmark of each request is stored in the log, and advances only after the rows of the request are in the log.
 /// Calls are charged in the log before they are made, so that a budget also covers restarts and several machines.
 ///
-///   TIINGO_TOKEN=… ingest pull tiingo --symbols KO,PEP --since 2020-01-01 --once
+/// Example: TIINGO_TOKEN=… ingest pull tiingo --symbols KO,PEP --since 2020-01-01 --once
 ///
 /// Exit codes: 0 all fetched and loaded; 1 some requests failed, were refused or must wait for the budget; 2 nothing
 /// was loaded, or a manifest is invalid; 3 NATS unreachable; 130 interrupted.
 #[derive(Debug, Clone, Args)]
-#[command(verbatim_doc_comment)]
 pub struct PullArgs {
     /// Names of shipped manifests, or TOML files
     #[arg(required = true, value_name = "MANIFEST")]

@@ -17,14 +17,16 @@ use export::{ListedReject, export_rejects};
 use open::reject_id;
 pub(crate) use open::{OpenRejects, RejectIdSearch};
 
-/// Lists the open rejects: rows that could not be loaded and are not corrected yet. Exports them as a feed to correct.
+/// Lists the open rejects, or exports them as a feed to correct. A reject is a row
+/// that could not be loaded. It is open until it is corrected.
 ///
 ///   ingest rejects --source eod --export mend.ndjson
 ///   (edit mend.ndjson; keep reject_id, and delete rows that need no correction)
 ///   ingest load mend.ndjson --source eod
 ///
-/// A reject is closed by loading a row with its reject_id, in any format. It is open again if that load is undone. The
-/// rejects of an undone run are closed. An export has all rejects. With --json, each reject is a line.
+/// A reject is closed by loading a row with its reject_id, in any format. It is
+/// open again if that load is undone. The rejects of an undone run are closed.
+/// An export has all rejects. With --json, each reject is a line.
 #[derive(Debug, Clone, Args)]
 #[command(verbatim_doc_comment)]
 pub struct RejectsArgs {

@@ -57,12 +57,23 @@ pub struct LogCopyReport {
 }
 
 impl LogCopyReport {
-    /// Result as text.
-    pub fn text(&self) -> String {
-        let mut text = format!("{} messages, {}\n", self.messages, self.file);
-        if self.there_before > 0 {
-            text.push_str(&format!("{} of them were in the stream already\n", self.there_before));
-        }
+    /// Result of an export as text.
+    pub fn export_text(&self) -> String {
+        format!("exported {} messages to {}\n{}", self.messages, self.file, self.gaps_text())
+    }
+
+    /// Result of an import as text.
+    pub fn import_text(&self) -> String {
+        let new = self.messages.saturating_sub(self.there_before);
+        let before = match self.there_before {
+            0 => String::new(),
+            before => format!("; the stream had {before} messages of it before"),
+        };
+        format!("imported {new} messages from {}{before}\n{}", self.file, self.gaps_text())
+    }
+
+    fn gaps_text(&self) -> String {
+        let mut text = String::new();
         if self.gaps > 0 {
             text.push_str(&format!(
                 "{} sequences are missing in the original: later messages get smaller sequences in a copy, so facts must be rebuilt from it\n",

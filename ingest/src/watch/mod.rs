@@ -97,7 +97,7 @@ pub async fn watch_folder(
         shutdown,
     };
     let unusable = |source| WatchError::Folder { folder: args.folder.clone(), source };
-    let mut pending = PendingFiles::default();
+    let (mut pending, mut processed) = (PendingFiles::default(), 0_u64);
     while !shutdown.is_requested() {
         if !watch.folder.folder.is_at_its_path() {
             return Err(WatchError::Gone { folder: args.folder.clone() });
@@ -105,7 +105,10 @@ pub async fn watch_folder(
         let mut pause = args.every;
         for name in pending.poll(&watch.folder.folder, args.settle).map_err(unusable)? {
             match watch.process_file(&name, pending.state(&name), &report_event).await {
-                FileResult::Moved => pending.forget(&name),
+                FileResult::Moved => {
+                    processed += 1;
+                    pending.forget(&name);
+                }
                 FileResult::Changed => pending.restart(&name),
                 FileResult::NotMoved => pending.postpone(&name),
                 FileResult::LogUnreachable => {
@@ -118,6 +121,7 @@ pub async fn watch_folder(
         if args.once
             && let Some(left) = pending.only_postponed()
         {
+            tracing::info!(processed, left, "the folder has no more files");
             return Ok(left);
         }
         let mut shutdown = shutdown.clone();

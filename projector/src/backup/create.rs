@@ -50,7 +50,9 @@ impl BackupReport {
     /// Lines of the summary in text form.
     pub fn summary(&self) -> String {
         let Self { folder, sequence, rows, missing_messages, .. } = self;
-        let mut text = format!("{folder}: the log up to {sequence}, {rows} rows of accounts and policy");
+        let mut text = format!(
+            "backup in {folder}: the log up to message {sequence}, {rows} rows of accounts and policy"
+        );
         if *missing_messages > 0 {
             text.push_str(&format!(
                 "\n{missing_messages} later messages of the log are missing: the projector has not applied them; see projector status"

@@ -22,7 +22,7 @@ use crate::stream::StreamError;
 pub enum ArchiveError {
     #[error(transparent)]
     Stream(#[from] StreamError),
-    #[error("{path}: {source}")]
+    #[error("cannot use the file {path}: {source}")]
     File { path: String, source: std::io::Error },
     #[error("{path} is not a whole export of a log: {reason}")]
     NotWhole { path: String, reason: String },

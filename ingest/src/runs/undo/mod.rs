@@ -181,7 +181,7 @@ impl UndoRun<'_> {
         }
         failpoint!("ingest.begun");
         let (frames, mut undone) = self.compute_changes(self.start_sequence().await?).await?;
-        tracing::info!("{}", undone.text().trim_end());
+        tracing::info!(run = %undone.run, undo = %undone.undo, "publishing the undo of a run");
         let digest = publication.manifest.inputs.concat();
         publication.manifest.rows = frames.rows;
         for frame in frames.encoded {
