@@ -694,7 +694,7 @@ export interface components {
             /** @description Sum of the year per share, on today's share basis, in the row's currency. */
             amount: components["schemas"]["Exact"];
             /**
-             * @description True if the year is over and its sum lacks no known payment. False for the running year, for a first year that
+             * @description True if the year is over and no payment of it is missing. False for the running year, for a first year that
              *     begins late (payments before the first row may be missing), and for a year with several missing payments.
              */
             complete: boolean;

@@ -18,7 +18,7 @@ class AnnualTotal(Struct, frozen=True, kw_only=True):
     amount: Decimal
     """Sum of the year per share, on today's share basis, in the row's currency."""
     complete: bool
-    """True if the year is over and its sum lacks no known payment. False for the running year, for a
+    """True if the year is over and no payment of it is missing. False for the running year, for a
     first year that begins late (payments before the first row may be missing), and for a year with
     several missing payments."""
     year: int
