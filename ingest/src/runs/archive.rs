@@ -51,7 +51,8 @@ pub struct LogCopyReport {
     /// Number of sequences that are missing in the original. Later messages have smaller sequences in the copy.
     pub gaps: u64,
     /// Number of messages that an interrupted import had already written.
-    pub there_before: u64,
+    #[serde(rename = "there_before")]
+    pub already_present: u64,
     /// Path of the file, as on the command line.
     pub file: String,
 }
@@ -64,8 +65,8 @@ impl LogCopyReport {
 
     /// Result of an import as text.
     pub fn import_text(&self) -> String {
-        let new = self.messages.saturating_sub(self.there_before);
-        let before = match self.there_before {
+        let new = self.messages.saturating_sub(self.already_present);
+        let before = match self.already_present {
             0 => String::new(),
             before => format!("; the stream had {before} messages of it before"),
         };
@@ -105,7 +106,7 @@ pub async fn export_log(
     Ok(LogCopyReport {
         messages: archive.finish()?,
         gaps,
-        there_before: 0,
+        already_present: 0,
         file: args.file.display().to_string(),
     })
 }
@@ -119,7 +120,7 @@ pub async fn import_log(
     Ok(LogCopyReport {
         messages: imported.messages,
         gaps: imported.gaps,
-        there_before: imported.there_before,
+        already_present: imported.already_present,
         file: args.file.display().to_string(),
     })
 }

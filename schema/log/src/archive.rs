@@ -49,7 +49,7 @@ const LAYOUT: u32 = 1;
 /// Name of the header that contains the malformed header block of the original message, as text.
 const MALFORMED_HEADERS: &str = "Dds-Malformed-Headers";
 /// Maximum size of a record, in bytes. Every log message is smaller.
-const LARGEST: usize = 64 << 20;
+const MAX_RECORD_BYTES: usize = 64 << 20;
 
 /// One log message in the archive file.
 #[derive(Debug)]
@@ -214,7 +214,7 @@ impl ArchiveReader {
         let mut length = [0; 4];
         self.input.read_exact(&mut length).map_err(|error| self.not_whole(error))?;
         let length = u32::from_le_bytes(length) as usize;
-        if length > LARGEST {
+        if length > MAX_RECORD_BYTES {
             return Err(self.not_whole(format!("it has a record of {length} bytes")));
         }
         let mut bytes = vec![0; length];

@@ -26,7 +26,7 @@ pub struct ImportReport {
     /// log.
     pub gaps: u64,
     /// Number of messages that an interrupted import had already written.
-    pub there_before: u64,
+    pub already_present: u64,
 }
 
 /// Imports an exported log into a stream. The stream must be empty or contain the beginning of the same log.
@@ -34,7 +34,7 @@ pub async fn import_archive(path: &Path, settings: &StreamSettings) -> Result<Im
     let mut reader = ArchiveReader::open_verified(path)?;
     let context = settings.connect("import").await?;
     let mut stream = settings.open_for_import(&context, &reader.genesis).await?;
-    let there_before =
+    let already_present =
         stream.info().await.map_err(|error| ArchiveError::Read(error.to_string()))?.state.last_sequence;
     let mut import =
         ArchiveImport { context, settings, sent: HashMap::new(), position: 0, waiting: Vec::new() };
@@ -42,17 +42,17 @@ pub async fn import_archive(path: &Path, settings: &StreamSettings) -> Result<Im
     while let Some(message) = reader.next_message()? {
         gaps += message.sequence.saturating_sub(next);
         next = message.sequence + 1;
-        import.message(message, there_before).await?;
+        import.message(message, already_present).await?;
     }
     import.wait_until_stored().await?;
-    if import.position < there_before {
+    if import.position < already_present {
         return Err(ArchiveError::Refused(format!(
-            "cannot import: stream {} has {there_before} messages, the file only {}, so the stream grew since the export; import into a stream that is empty or does not exist (--nats-stream)",
+            "cannot import: stream {} has {already_present} messages, the file only {}, so the stream grew since the export; import into a stream that is empty or does not exist (--nats-stream)",
             settings.nats_stream, import.position
         )));
     }
     settings.end_import(&import.context).await?;
-    Ok(ImportReport { messages: import.position, gaps, there_before })
+    Ok(ImportReport { messages: import.position, gaps, already_present })
 }
 
 /// True if the server rejects a message because its storage is full. A retry would then fail too.
@@ -77,12 +77,12 @@ struct ArchiveImport<'a> {
 }
 
 impl ArchiveImport<'_> {
-    async fn message(&mut self, message: ArchivedMessage, there_before: u64) -> Result<(), ArchiveError> {
+    async fn message(&mut self, message: ArchivedMessage, already_present: u64) -> Result<(), ArchiveError> {
         let ArchivedMessage { kind, headers, body, .. } = message;
         self.position += 1;
         let id = headers.iter().find(|(name, _)| name == MESSAGE_ID).map(|(_, id)| id.clone());
         let repeated = id.and_then(|id| self.sent.insert(id, Instant::now()));
-        if self.position <= there_before {
+        if self.position <= already_present {
             return Ok(());
         }
         if let Some(wait) = repeated.and_then(|at| RESTORE_WINDOW.checked_sub(at.elapsed())) {

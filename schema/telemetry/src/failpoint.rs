@@ -13,7 +13,7 @@ const VARIABLE: &str = "FAILPOINT";
 
 struct Armed {
     name: String,
-    passing: u64,
+    count: u64,
     signal: String,
 }
 
@@ -31,7 +31,7 @@ pub fn pass_failpoint(name: &str) {
     static ARMED: OnceLock<Option<Armed>> = OnceLock::new();
     static PASSED: AtomicU64 = AtomicU64::new(0);
     let Some(armed) = ARMED.get_or_init(armed).as_ref().filter(|armed| armed.name == name) else { return };
-    if PASSED.fetch_add(1, Ordering::SeqCst) + 1 == armed.passing {
+    if PASSED.fetch_add(1, Ordering::SeqCst) + 1 == armed.count {
         let command = format!("kill -s {} \"$PPID\"", armed.signal);
         let sent = Command::new("sh").args(["-c", &command]).status();
         assert!(sent.is_ok_and(|status| status.success()), "failpoint {name}: no signal was sent");
@@ -42,12 +42,12 @@ pub fn pass_failpoint(name: &str) {
 fn armed() -> Option<Armed> {
     let text = std::env::var(VARIABLE).ok()?;
     let parsed = parse(&text);
-    assert!(parsed.is_some(), "{VARIABLE}={text} is not name:passing:signal");
+    assert!(parsed.is_some(), "{VARIABLE}={text} is not name:count:signal");
     parsed
 }
 
 fn parse(text: &str) -> Option<Armed> {
     let mut parts = text.split(':');
-    let (name, passing, signal) = (parts.next()?, parts.next()?.parse().ok()?, parts.next()?);
-    Some(Armed { name: name.to_owned(), passing, signal: signal.to_owned() })
+    let (name, count, signal) = (parts.next()?, parts.next()?.parse().ok()?, parts.next()?);
+    Some(Armed { name: name.to_owned(), count, signal: signal.to_owned() })
 }

@@ -187,7 +187,7 @@ fn decode(coding: u8, codes: &mut [i64]) -> Result<(), PackedBarsError> {
         2 => codes.iter_mut().for_each(|code| {
             *code = if *code == 0 { MISSING } else { value(&code.wrapping_sub(1)) };
         }),
-        _ => return Err(PackedBarsError::Damaged("a block is coded in no way that is known")),
+        _ => return Err(PackedBarsError::Damaged("a block has an unknown coding")),
     }
     Ok(())
 }

@@ -10,8 +10,8 @@ pub enum PackedBarsError {
     Damaged(&'static str),
     #[error("columns are damaged: {0}")]
     Codec(#[from] postcard::Error),
-    #[error("cannot read packed bars of form {0}: a newer version wrote them; upgrade this program")]
-    UnknownForm(u8),
+    #[error("cannot read packed bars of version {0}: a newer version wrote them; upgrade this program")]
+    UnknownVersion(u8),
     #[error(transparent)]
     Bars(#[from] BarsError),
 }

@@ -8,12 +8,12 @@ use super::error::PackedBarsError;
 
 /// Format version, the first byte of the days. A new version also needs a new codec name in the log, so that older
 /// readers stop at its messages.
-pub(super) const FORM: u8 = 1;
+pub(super) const FORMAT_VERSION: u8 = 1;
 
 /// Header of the days column.
 #[derive(Serialize, Deserialize)]
 struct DaysHeader {
-    form: u8,
+    version: u8,
     scale: u32,
     bars: u32,
     first_day: i32,
@@ -23,9 +23,9 @@ struct DaysHeader {
 pub(super) fn pack_days(scale: u32, days: &[i32]) -> Result<Vec<u8>, PackedBarsError> {
     let bars = u32::try_from(days.len()).map_err(|_| PackedBarsError::TOO_MANY)?;
     let first_day = days.first().copied().unwrap_or(0);
-    let mut bytes = postcard::to_stdvec(&DaysHeader { form: FORM, scale, bars, first_day })?;
-    let steps: Vec<i64> = days.windows(2).map(|days| i64::from(days[1]) - expected(days[0])).collect();
-    blocks::write(&steps, &mut bytes);
+    let mut bytes = postcard::to_stdvec(&DaysHeader { version: FORMAT_VERSION, scale, bars, first_day })?;
+    let distances: Vec<i64> = days.windows(2).map(|days| i64::from(days[1]) - expected(days[0])).collect();
+    blocks::write(&distances, &mut bytes);
     Ok(bytes)
 }
 
@@ -39,15 +39,21 @@ const NEXT_WEEKDAY: [i64; 7] = [1, 1, 1, 1, 1, 3, 2];
 
 /// Days from the last session before a block to each expected session of the block. The index is the weekday of that
 /// last session, 0 for Monday.
-const AHEAD: [[i32; BLOCK]; WEEKDAYS] = [ahead(0), ahead(1), ahead(2), ahead(3), ahead(4)];
+const EXPECTED_DISTANCES: [[i32; BLOCK]; WEEKDAYS] = [
+    expected_distances(0),
+    expected_distances(1),
+    expected_distances(2),
+    expected_distances(3),
+    expected_distances(4),
+];
 const WEEKDAYS: usize = 5;
 
-/// Upper bound of the days in [`AHEAD`].
+/// Upper bound of the days in [`EXPECTED_DISTANCES`].
 const FARTHEST: i32 = 7 * BLOCK.div_ceil(WEEKDAYS) as i32;
 
-/// Days from a weekday to each of the next expected sessions. `on` is the weekday, 0 for Monday.
-const fn ahead(on: usize) -> [i32; BLOCK] {
-    let (mut days, mut place, mut day, mut weekday) = ([0; BLOCK], 0, 0, on);
+/// Days from a weekday to each of the next expected sessions. `start` is the weekday, 0 for Monday.
+const fn expected_distances(start: usize) -> [i32; BLOCK] {
+    let (mut days, mut place, mut day, mut weekday) = ([0; BLOCK], 0, 0, start);
     while place < BLOCK {
         day += if weekday == WEEKDAYS - 1 { 3 } else { 1 };
         weekday = (weekday + 1) % WEEKDAYS;
@@ -70,28 +76,28 @@ pub fn unpack_days(days: &[u8]) -> Result<Vec<i32>, PackedBarsError> {
 /// Decodes the scale and the days, with capacity for `room` further days.
 pub(super) fn scale_and_days(bytes: &[u8], room: usize) -> Result<(u32, Vec<i32>), PackedBarsError> {
     match bytes.first() {
-        Some(&FORM) => {}
-        Some(form) => return Err(PackedBarsError::UnknownForm(*form)),
+        Some(&FORMAT_VERSION) => {}
+        Some(version) => return Err(PackedBarsError::UnknownVersion(*version)),
         None => return Err(PackedBarsError::LENGTHS),
     }
     let (head, mut rest): (DaysHeader, &[u8]) = postcard::take_from_bytes(bytes)?;
     let bars = usize::try_from(head.bars).map_err(|_| PackedBarsError::TOO_MANY)?;
-    let steps = bars.saturating_sub(1);
-    if !blocks::can_contain_blocks(rest.len(), steps) {
+    let count = bars.saturating_sub(1);
+    if !blocks::can_contain_blocks(rest.len(), count) {
         return Err(PackedBarsError::LENGTHS);
     }
     let mut sessions = Sessions::from(head.first_day, bars, room);
-    blocks::for_each_block(&mut rest, steps, |steps| sessions.append_steps(steps))?;
+    blocks::for_each_block(&mut rest, count, |distances| sessions.append_distances(distances))?;
     blocks::expect_end(rest)?;
     Ok((head.scale, sessions.days))
 }
 
-/// Decoder of days. A step is the distance of a day from the next expected session, in days.
+/// Decoder of days. Each encoded distance is the number of days from the next expected session to the actual one.
 struct Sessions {
     days: Vec<i32>,
     last: i32,
     /// Weekday of the last day.
-    on: usize,
+    weekday: usize,
 }
 
 impl Sessions {
@@ -99,42 +105,42 @@ impl Sessions {
     fn from(first: i32, count: usize, room: usize) -> Self {
         let mut days = Vec::with_capacity(count.saturating_add(room));
         days.extend((count > 0).then_some(first));
-        Self { days, last: first, on: weekday(first) }
+        Self { days, last: first, weekday: weekday(first) }
     }
 
-    /// Appends the days that a block of steps encodes.
-    fn append_steps(&mut self, mut steps: &[i64]) -> Result<(), PackedBarsError> {
+    /// Appends the days that a block of distances encodes.
+    fn append_distances(&mut self, mut distances: &[i64]) -> Result<(), PackedBarsError> {
         loop {
             // Nearly every session is the expected one.
-            let expected = steps.iter().position(|step| *step != 0).unwrap_or(steps.len());
+            let expected = distances.iter().position(|distance| *distance != 0).unwrap_or(distances.len());
             self.append_expected(expected)?;
-            let Some((step, later)) = steps.get(expected..).and_then(<[i64]>::split_first) else {
+            let Some((distance, later)) = distances.get(expected..).and_then(<[i64]>::split_first) else {
                 return Ok(());
             };
-            self.append_session(*step)?;
-            steps = later;
+            self.append_session(*distance)?;
+            distances = later;
         }
     }
 
     /// Appends `count` expected sessions.
     fn append_expected(&mut self, count: usize) -> Result<(), PackedBarsError> {
-        match self.on.checked_sub(1).and_then(|on| AHEAD.get(on)?.get(..count)) {
-            Some(ahead) if self.last <= i32::MAX - FARTHEST => {
+        match self.weekday.checked_sub(1).and_then(|weekday| EXPECTED_DISTANCES.get(weekday)?.get(..count)) {
+            Some(distances) if self.last <= i32::MAX - FARTHEST => {
                 let last = self.last;
-                self.days.extend(ahead.iter().map(|after| last + after));
+                self.days.extend(distances.iter().map(|distance| last + distance));
                 self.last = self.days.last().copied().unwrap_or(last);
-                self.on = (self.on - 1 + count) % WEEKDAYS + 1;
+                self.weekday = (self.weekday - 1 + count) % WEEKDAYS + 1;
                 Ok(())
             }
             _ => (0..count).try_for_each(|_| self.append_session(0)),
         }
     }
 
-    /// Appends a session that is `by` days after the next expected session.
-    fn append_session(&mut self, by: i64) -> Result<(), PackedBarsError> {
-        let day = expected(self.last).wrapping_add(by);
-        self.last = i32::try_from(day).map_err(|_| PackedBarsError::Damaged("a day is none"))?;
-        self.on = weekday(self.last);
+    /// Appends a session that is `distance` days after the next expected session.
+    fn append_session(&mut self, distance: i64) -> Result<(), PackedBarsError> {
+        let day = expected(self.last).wrapping_add(distance);
+        self.last = i32::try_from(day).map_err(|_| PackedBarsError::Damaged("a day is out of range"))?;
+        self.weekday = weekday(self.last);
         self.days.push(self.last);
         Ok(())
     }

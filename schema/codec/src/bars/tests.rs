@@ -1,7 +1,7 @@
 use market::bars::{Bar, BarColumn, BarVersion, Bars, BarsError, CloseColumns, MISSING, VersionDictionary};
 use proptest::prelude::*;
 
-use super::sessions::FORM;
+use super::sessions::FORMAT_VERSION;
 use super::*;
 use crate::digest;
 
@@ -124,9 +124,12 @@ fn packed_columns_have_to_agree() {
 #[test]
 fn columns_of_a_newer_form_are_refused() {
     let mut newer = PackedBars::pack(&bars(2, &[(730_001, 4_015)])).unwrap();
-    newer.days[0] = FORM + 1;
+    newer.days[0] = FORMAT_VERSION + 1;
     let found = newer.unpack();
-    assert!(matches!(found, Err(PackedBarsError::UnknownForm(form)) if form == FORM + 1), "{found:?}");
+    assert!(
+        matches!(found, Err(PackedBarsError::UnknownVersion(version)) if version == FORMAT_VERSION + 1),
+        "{found:?}"
+    );
     assert!(unpack_days(&newer.days).is_err());
     assert!(unpack_closes(&newer.days, &newer.close, &[], 0).is_err());
     assert!(unpack_days(&[]).is_err());

@@ -141,7 +141,7 @@ impl<'a> Iterator for Fields<'a> {
         }
         let ordinal =
             self.ordinals.next().ok_or(PackedRecordsError::Damaged("a row has fewer values than fields"));
-        Some(ordinal.and_then(|ordinal| value(self.values, *ordinal)))
+        Some(ordinal.and_then(|ordinal| value_at(self.values, *ordinal)))
     }
 }
 
@@ -192,7 +192,7 @@ impl<'a> FieldReader<'a> {
 }
 
 /// Value at an index; an error if the index is too large.
-pub(super) fn value<T: Copy>(values: &[T], ordinal: u32) -> Result<T, PackedRecordsError> {
+pub(super) fn value_at<T: Copy>(values: &[T], ordinal: u32) -> Result<T, PackedRecordsError> {
     let value = usize::try_from(ordinal).ok().and_then(|ordinal| values.get(ordinal));
-    value.copied().ok_or(PackedRecordsError::Damaged("a row names what is not there"))
+    value.copied().ok_or(PackedRecordsError::Damaged("an index of a row is too large"))
 }

@@ -10,7 +10,7 @@ use super::error::PackedRecordsError;
 use super::packed::read;
 
 /// Declares the record kinds of a history and their lists.
-macro_rules! kept {
+macro_rules! history_lists {
     ($($record:ident => $list:ident),* $(,)?) => {
         /// Adds packed records of one kind and source to a history. `owns` selects the days on which the symbol belongs
         /// to the security. Records of kinds without a list are ignored.
@@ -37,7 +37,7 @@ macro_rules! kept {
     };
 }
 
-kept! {
+history_lists! {
     Dividend => dividends,
     Split => splits,
     Fundamentals => fundamentals,

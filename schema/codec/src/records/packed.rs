@@ -10,7 +10,7 @@ use chrono::DateTime;
 use compact_str::CompactString;
 use serde::{Deserialize, Serialize};
 
-use super::encoded::{EncodedRecord, FieldReader, RecordLayout, RowFields, value};
+use super::encoded::{EncodedRecord, FieldReader, RecordLayout, RowFields, value_at};
 use super::error::PackedRecordsError;
 use super::raw::RawObservation;
 use super::set::RecordSet;
@@ -106,9 +106,9 @@ impl RecordSet {
                 security_ref: row.security_ref.map(str::to_owned),
                 revision: row.revision,
                 retracted: row.retracted,
-                observed_at: value(&packed.times, row.time)?,
+                observed_at: value_at(&packed.times, row.time)?,
                 line: row.line,
-                frame: value(&packed.frames, row.frame)?,
+                frame: value_at(&packed.frames, row.frame)?,
                 record: EncodedRecord::join(row.fields.values(&packed.values))?,
             });
         }
@@ -124,7 +124,7 @@ pub fn read<T: RecordLayout>(source: &str, bytes: &[u8]) -> Result<Vec<Observati
     let packed = open(bytes)?;
     let source = CompactString::from(source);
     let observation = |row: &Row<'_>| {
-        let observed_at = DateTime::from_timestamp_micros(value(&packed.times, row.time)?);
+        let observed_at = DateTime::from_timestamp_micros(value_at(&packed.times, row.time)?);
         Ok(Observation {
             source: source.clone(),
             id: row.id.map(str::to_owned),
@@ -134,7 +134,7 @@ pub fn read<T: RecordLayout>(source: &str, bytes: &[u8]) -> Result<Vec<Observati
             observed_at: observed_at
                 .ok_or(PackedRecordsError::Damaged("an observation time is outside the calendar"))?,
             line: row.line,
-            frame: value(&packed.frames, row.frame)?,
+            frame: value_at(&packed.frames, row.frame)?,
             record: FieldReader::read_row(row.fields.values(&packed.values))?,
         })
     };
