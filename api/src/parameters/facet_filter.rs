@@ -7,13 +7,13 @@ use super::{ParameterError, ParameterReader};
 use crate::parameters::facets::FilterField;
 
 /// Maximum length of a list of names, in characters.
-const LONGEST: usize = 512;
+const MAX_LENGTH: usize = 512;
 
 impl ParameterReader<'_> {
     /// Reads the parameter named like `field`: a comma-separated list, returned as served names. An unknown name is an
     /// error, unless no data is loaded yet or the request has a cursor.
     pub(crate) fn read_names(&mut self, field: FilterField) -> Option<Vec<String>> {
-        let text = self.read_text(field.as_str(), LONGEST)?;
+        let text = self.read_text(field.as_str(), MAX_LENGTH)?;
         let as_written = || text.split(',').map(|name| name.trim().to_owned()).collect();
         let Some(facet_index) = self.facet_index else {
             self.needs_facet_index = true;

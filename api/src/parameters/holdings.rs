@@ -7,11 +7,11 @@ use super::ParameterReader;
 use super::symbols::{ListedSymbol, SymbolList};
 
 /// Maximum number of holdings.
-const MOST_HOLDINGS: usize = 100;
+const MAX_HOLDINGS: usize = 100;
 /// Maximum length of a holding, in characters.
-const LONGEST: usize = 64;
+const MAX_LENGTH: usize = 64;
 /// Maximum number of shares, and maximum cost.
-const LARGEST: i64 = 1_000_000_000;
+const MAX_NUMBER: i64 = 1_000_000_000;
 /// Maximum decimal places of shares and cost.
 const PLACES: u32 = 6;
 /// Regular expression of a holding.
@@ -46,14 +46,14 @@ pub(crate) struct HoldingList {
 impl ParameterReader<'_> {
     /// Reads `holdings`, which is required.
     pub(crate) fn read_holdings(&mut self) -> HoldingList {
-        let item = || json!({ "type": "string", "minLength": 3, "maxLength": LONGEST, "pattern": ITEM });
-        let schema = || json!({ "type": "array", "minItems": 1, "maxItems": MOST_HOLDINGS, "items": item() });
+        let item = || json!({ "type": "string", "minLength": 3, "maxLength": MAX_LENGTH, "pattern": ITEM });
+        let schema = || json!({ "type": "array", "minItems": 1, "maxItems": MAX_HOLDINGS, "items": item() });
         let text = self.read_value("holdings", schema);
         self.require_given("holdings");
         let Some(text) = text else { return HoldingList::default() };
         parse_holdings(&text).unwrap_or_else(|error| {
             let maximum =
-                matches!(error, HoldingsError::TooMany).then(|| json!({ "maximum": MOST_HOLDINGS }));
+                matches!(error, HoldingsError::TooMany).then(|| json!({ "maximum": MAX_HOLDINGS }));
             self.add_error("holdings", error.to_string(), maximum);
             HoldingList::default()
         })
@@ -63,7 +63,7 @@ impl ParameterReader<'_> {
 /// Error of a list of holdings, as a predicate of the parameter.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum HoldingsError {
-    #[error("has more than {MOST_HOLDINGS} holdings")]
+    #[error("has more than {MAX_HOLDINGS} holdings")]
     TooMany,
     #[error("has an item {item:?} that {cause}")]
     Item { item: String, cause: &'static str },
@@ -72,12 +72,12 @@ pub(crate) enum HoldingsError {
 /// Parses comma-separated holdings. Several lots of a symbol are added.
 pub(crate) fn parse_holdings(text: &str) -> Result<HoldingList, HoldingsError> {
     let items: Vec<&str> = text.split(',').map(str::trim).collect();
-    if items.len() > MOST_HOLDINGS {
+    if items.len() > MAX_HOLDINGS {
         return Err(HoldingsError::TooMany);
     }
     let mut list = HoldingList::default();
     for item in items {
-        let shown = || item.chars().take(LONGEST).collect();
+        let shown = || item.chars().take(MAX_LENGTH).collect();
         let (symbol, holding) = parse(item).map_err(|cause| HoldingsError::Item { item: shown(), cause })?;
         list.add(symbol, &holding);
     }
@@ -110,13 +110,13 @@ fn parse(item: &str) -> Result<(ListedSymbol, Holding), &'static str> {
     Ok((symbol, Holding { shares, cost }))
 }
 
-/// Number from 0 to [`LARGEST`], with at most [`PLACES`] decimal places.
+/// Number from 0 to [`MAX_NUMBER`], with at most [`PLACES`] decimal places.
 fn quantity(text: &str) -> Option<Decimal> {
     let is_plain = text.starts_with(|first: char| first.is_ascii_digit())
         && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'.'));
     let number: Decimal = text.parse().ok().filter(|_| is_plain)?;
     let number = number.normalize();
-    (number.scale() <= PLACES && number <= Decimal::from(LARGEST)).then_some(number)
+    (number.scale() <= PLACES && number <= Decimal::from(MAX_NUMBER)).then_some(number)
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use std::cmp::Ordering;
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
 
-use super::page::MOST_KEYS;
+use super::page::MAX_SORT_KEYS;
 use super::{Direction, Page};
 use crate::parameters::cursor::ResponseSigner;
 
@@ -50,7 +50,7 @@ pub(crate) trait Sortable {
 }
 
 /// Position of a row in the order: values of the sort keys, then the tie-breaker.
-struct SortPosition<'a>([Option<SortValue<'a>>; MOST_KEYS], Cow<'a, str>);
+struct SortPosition<'a>([Option<SortValue<'a>>; MAX_SORT_KEYS], Cow<'a, str>);
 
 impl<'a> SortPosition<'a> {
     fn of(row: &'a impl Sortable, page: &Page) -> Self {

@@ -8,9 +8,9 @@ use serde_json::json;
 use super::ParameterReader;
 
 /// Bound for numbers. All figures of the service are below it.
-const MOST: i64 = 9_999_999_999_999_999;
+const MAX_VALUE: i64 = 9_999_999_999_999_999;
 /// Maximum length of a number, in characters. The shortest text of any 64-bit float is shorter.
-const LONGEST: usize = 40;
+const MAX_LENGTH: usize = 40;
 
 /// Bounds of a decimal parameter, both inclusive.
 #[derive(Debug, Clone, Copy)]
@@ -32,9 +32,9 @@ impl Bounds {
         match self {
             Self::Percent => (0, 1_000),
             Self::SignedPercent => (-1_000, 1_000),
-            Self::Amount => (0, MOST),
-            Self::AtLeast(least) => (least, MOST),
-            Self::Any => (-MOST, MOST),
+            Self::Amount => (0, MAX_VALUE),
+            Self::AtLeast(least) => (least, MAX_VALUE),
+            Self::Any => (-MAX_VALUE, MAX_VALUE),
         }
     }
 }
@@ -102,7 +102,7 @@ fn threshold(text: &str) -> Option<Decimal> {
     let digits = mantissa.strip_prefix(['-', '+']).unwrap_or(mantissa);
     let plain = digits.bytes().all(|b| matches!(b, b'0'..=b'9' | b'.'))
         && digits.starts_with(|c: char| c.is_ascii_digit());
-    if !plain || text.len() > LONGEST {
+    if !plain || text.len() > MAX_LENGTH {
         return None;
     }
     let mantissa: Decimal = mantissa.parse().ok()?;

@@ -35,7 +35,7 @@ impl<P: Parameters + IntoParams> IntoParams for DocumentedParameters<P> {
         documented.extend(OutputParameters::into_params(query));
         documented.extend(OtherDateParameters::into_params(query));
         documented.extend(SymbolPath::into_params(path));
-        recorded_specs::<P>().into_iter().map(|accepted| accepted.documented_by(&documented)).collect()
+        recorded_specs::<P>().into_iter().map(|spec| spec.documented_by(&documented)).collect()
     }
 }
 
@@ -45,9 +45,9 @@ fn recorded_specs<P: Parameters>() -> Vec<ParameterSpec> {
     let Ok(signer) = CursorSigner::new(None, None) else { return vec![] };
     let mut reader =
         ParameterReader::new(&[], "", &headers, &signer, "", NaiveDate::default(), Arc::default());
-    reader.accepted = Some(vec![]);
+    reader.recorded_specs = Some(vec![]);
     P::read(&mut reader);
-    reader.accepted.unwrap_or_default()
+    reader.recorded_specs.unwrap_or_default()
 }
 
 impl ParameterSpec {
@@ -60,15 +60,15 @@ impl ParameterSpec {
         if let Some(default) = written.get("default") {
             schema["default"] = default.clone();
         }
-        let place =
-            if self.place == ParameterLocation::Path { ParameterIn::Path } else { ParameterIn::Query };
+        let location =
+            if self.location == ParameterLocation::Path { ParameterIn::Path } else { ParameterIn::Query };
         let mut parameter = words.cloned().map_or_else(ParameterBuilder::new, ParameterBuilder::from);
         if is_list {
             parameter = parameter.style(Some(ParameterStyle::Form)).explode(Some(false));
         }
         parameter
             .name(self.name)
-            .parameter_in(place)
+            .parameter_in(location)
             .required(if self.required { Required::True } else { Required::False })
             .schema(serde_json::from_value::<RefOr<Schema>>(schema).ok())
             .build()

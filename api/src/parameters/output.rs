@@ -8,7 +8,7 @@ use utoipa::IntoParams;
 use super::{MIN_VERSION_HEADER, MinVersion, ParameterReader, ResponseFormat};
 
 /// Maximum number of names in `fields`.
-const MOST_FIELDS: usize = 50;
+const MAX_FIELDS: usize = 50;
 /// Pattern of a data version, with or without a position.
 const VERSION_PATTERN: &str = "^g[0-9]{1,9}\\.[0-9]{1,18}(\\.[0-9]{1,18})?$";
 
@@ -76,7 +76,7 @@ impl ParameterReader<'_> {
         let format = match format {
             Some("csv") => ResponseFormat::Csv,
             Some(_) => ResponseFormat::Json,
-            None => self.accepted(),
+            None => self.accepted_format(),
         };
         self.format = format;
         let columns = if format == ResponseFormat::Csv { of_csv } else { of_json };
@@ -95,11 +95,11 @@ impl ParameterReader<'_> {
         let schema = || {
             let others = others.iter().filter(|other| !columns.contains(other));
             let all: Vec<&str> = columns.iter().chain(others).copied().collect();
-            json!({ "type": "array", "minItems": 1, "maxItems": MOST_FIELDS, "items": { "type": "string", "enum": all } })
+            json!({ "type": "array", "minItems": 1, "maxItems": MAX_FIELDS, "items": { "type": "string", "enum": all } })
         };
         let text = self.read_value("fields", schema)?;
         let names: Vec<&str> = text.split(',').map(str::trim).collect();
-        self.require(names.len() <= MOST_FIELDS, "fields", "has more than 50 names");
+        self.require(names.len() <= MAX_FIELDS, "fields", "has more than 50 names");
         for name in &names {
             if !columns.contains(name) {
                 let name: String = name.chars().take(64).collect();
@@ -137,7 +137,7 @@ impl ParameterReader<'_> {
     }
 
     /// Format according to the `Accept` header: CSV if its quality value is above that of JSON.
-    fn accepted(&self) -> ResponseFormat {
+    fn accepted_format(&self) -> ResponseFormat {
         let Some(accept) = self.headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()) else {
             return ResponseFormat::Json;
         };

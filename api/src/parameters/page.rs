@@ -7,12 +7,12 @@ use super::{MinVersion, ParameterReader};
 use crate::parameters::cursor::ResponseSigner;
 
 /// Maximum number of keys in `sort`.
-pub(super) const MOST_KEYS: usize = 3;
+pub(super) const MAX_SORT_KEYS: usize = 3;
 /// Prefix of the signed filters, for cursors that contain a data version. Release 0.1.0 signed filters without a
 /// prefix, so it refuses these cursors.
 const CURSOR_FORMAT: &str = "2 ";
 /// Maximum length of a cursor, in characters.
-const LONGEST_CURSOR: usize = 512;
+const MAX_CURSOR_LENGTH: usize = 512;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Direction {
@@ -74,7 +74,7 @@ impl ParameterReader<'_> {
         let signed_filters = format!("{CURSOR_FORMAT}{filters}");
         let (cursor, signer) = (self.read_value("cursor", cursor_schema), self.signer);
         let open = |filters: &str| {
-            let cursor = cursor.as_deref().filter(|cursor| cursor.len() <= LONGEST_CURSOR)?;
+            let cursor = cursor.as_deref().filter(|cursor| cursor.len() <= MAX_CURSOR_LENGTH)?;
             signer.open(cursor, filters)
         };
         let mut after = open(&signed_filters);
@@ -97,7 +97,7 @@ impl ParameterReader<'_> {
         let default: Vec<String> =
             paging.order.iter().map(|(key, direction)| format!("{key}.{direction}")).collect();
         let text = self.read_value("sort", || {
-            json!({ "type": "array", "minItems": 1, "maxItems": MOST_KEYS, "uniqueItems": true, "default": default,
+            json!({ "type": "array", "minItems": 1, "maxItems": MAX_SORT_KEYS, "uniqueItems": true, "default": default,
                     "items": { "type": "string", "enum": allowed } })
         })?;
         let mut order = Vec::new();
@@ -123,13 +123,13 @@ impl ParameterReader<'_> {
                 }
             }
         }
-        self.require(order.len() <= MOST_KEYS, "sort", "has more than 3 keys");
+        self.require(order.len() <= MAX_SORT_KEYS, "sort", "has more than 3 keys");
         Some(order)
     }
 }
 
 fn cursor_schema() -> serde_json::Value {
-    json!({ "type": "string", "minLength": 1, "maxLength": LONGEST_CURSOR, "pattern": "^[A-Za-z0-9_-]+$" })
+    json!({ "type": "string", "minLength": 1, "maxLength": MAX_CURSOR_LENGTH, "pattern": "^[A-Za-z0-9_-]+$" })
 }
 
 impl Page {

@@ -27,7 +27,7 @@ const MANY_ROWS_OF_CSV: i64 = 500;
 pub(crate) struct ParameterReader<'a> {
     path: &'a [(&'a str, &'a str)],
     query: Vec<(String, String)>,
-    asked: Vec<&'static str>,
+    known_names: Vec<&'static str>,
     pub(super) errors: Vec<ParameterError>,
     pub(super) bad_cursor: bool,
     pub(super) format: ResponseFormat,
@@ -46,7 +46,7 @@ pub(crate) struct ParameterReader<'a> {
     /// True if a name was not checked.
     pub(super) needs_facet_index: bool,
     /// Specifications of the parameters that were read; `None` unless the reader documents an endpoint.
-    pub(super) accepted: Option<Vec<ParameterSpec>>,
+    pub(super) recorded_specs: Option<Vec<ParameterSpec>>,
 }
 
 impl<'a> ParameterReader<'a> {
@@ -63,7 +63,7 @@ impl<'a> ParameterReader<'a> {
         Self {
             path,
             query,
-            asked: Vec::with_capacity(PARAMETERS),
+            known_names: Vec::with_capacity(PARAMETERS),
             errors: vec![],
             bad_cursor: false,
             format: ResponseFormat::Json,
@@ -76,7 +76,7 @@ impl<'a> ParameterReader<'a> {
             served_rules,
             facet_index: None,
             needs_facet_index: false,
-            accepted: None,
+            recorded_specs: None,
         }
     }
 
@@ -128,8 +128,8 @@ impl<'a> ParameterReader<'a> {
                 continue;
             }
             names.push(name);
-            if !self.asked.contains(&name.as_str()) {
-                let allowed = Some(json!(self.asked));
+            if !self.known_names.contains(&name.as_str()) {
+                let allowed = Some(json!(self.known_names));
                 found.push(ParameterError {
                     param: truncate_for_message(name),
                     error: "is not a parameter of this endpoint".to_owned(),
@@ -164,12 +164,17 @@ impl<'a> ParameterReader<'a> {
     }
 
     /// Records the accepted values of a parameter for the OpenAPI document.
-    fn record_spec(&mut self, place: ParameterLocation, name: &'static str, schema: impl FnOnce() -> Value) {
-        if let Some(accepted) = &mut self.accepted {
-            accepted.push(ParameterSpec {
-                place,
+    fn record_spec(
+        &mut self,
+        location: ParameterLocation,
+        name: &'static str,
+        schema: impl FnOnce() -> Value,
+    ) {
+        if let Some(specs) = &mut self.recorded_specs {
+            specs.push(ParameterSpec {
+                location,
                 name,
-                required: place == ParameterLocation::Path,
+                required: location == ParameterLocation::Path,
                 schema: schema(),
             });
         }
@@ -188,9 +193,9 @@ impl<'a> ParameterReader<'a> {
     /// Records an error if a parameter is absent. The parameter must have been read before.
     pub(crate) fn require_given(&mut self, name: &'static str) {
         self.require(self.is_given(name), name, "is required");
-        let accepted = self.accepted.iter_mut().flatten().find(|accepted| accepted.name == name);
-        if let Some(accepted) = accepted {
-            accepted.required = true;
+        let spec = self.recorded_specs.iter_mut().flatten().find(|spec| spec.name == name);
+        if let Some(spec) = spec {
+            spec.required = true;
         }
     }
 
@@ -206,7 +211,7 @@ impl<'a> ParameterReader<'a> {
         name: &'static str,
         schema: impl FnOnce() -> Value,
     ) -> Option<String> {
-        self.asked.push(name);
+        self.known_names.push(name);
         self.record_spec(ParameterLocation::Query, name, schema);
         let value = self.query.iter().find(|(known, _)| known == name)?.1.clone();
         if value.trim().is_empty() {
@@ -221,12 +226,12 @@ impl<'a> ParameterReader<'a> {
         Some(value)
     }
 
-    /// Reads a text of at most `most` characters.
-    pub(crate) fn read_text(&mut self, name: &'static str, most: usize) -> Option<String> {
-        let schema = || json!({ "type": "string", "minLength": 1, "maxLength": most, "pattern": TEXT });
+    /// Reads a text of at most `max_length` characters.
+    pub(crate) fn read_text(&mut self, name: &'static str, max_length: usize) -> Option<String> {
+        let schema = || json!({ "type": "string", "minLength": 1, "maxLength": max_length, "pattern": TEXT });
         let value = self.read_value(name, schema)?;
-        if value.chars().count() > most {
-            self.add_error(name, format!("is longer than {most} characters"), None);
+        if value.chars().count() > max_length {
+            self.add_error(name, format!("is longer than {max_length} characters"), None);
             return None;
         }
         Some(value)

@@ -12,7 +12,8 @@ use tokio_postgres::Row;
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub(crate) struct ServedRules {
     /// Value of `metrics.method_version`.
-    pub(crate) version: String,
+    #[serde(rename = "version")]
+    pub(crate) method_version: String,
     /// Rule parameters with non-default values, by name.
     pub(crate) rules: BTreeMap<String, String>,
     /// Operator's note about the promotion.
@@ -23,7 +24,7 @@ impl ServedRules {
     /// Reads the columns `method_version`, `rules` and `note`.
     pub(crate) fn from_row(row: &Row) -> Result<Self, tokio_postgres::Error> {
         let JsonColumn(rules) = row.try_get("rules")?;
-        Ok(Self { version: row.try_get("method_version")?, rules, note: row.try_get("note")? })
+        Ok(Self { method_version: row.try_get("method_version")?, rules, note: row.try_get("note")? })
     }
 
     /// Value of an integer rule parameter in this generation.

@@ -18,7 +18,7 @@ pub(super) enum ParameterLocation {
 /// Name, location and accepted values of a parameter, as recorded while it is read.
 #[derive(Debug)]
 pub(super) struct ParameterSpec {
-    pub(super) place: ParameterLocation,
+    pub(super) location: ParameterLocation,
     pub(super) name: &'static str,
     pub(super) required: bool,
     pub(super) schema: Value,

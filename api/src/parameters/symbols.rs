@@ -9,7 +9,7 @@ use super::spec::ITEM;
 
 /// Maximum length of a list item, in characters. All tickers are shorter. A request head has room for a thousand such
 /// items.
-const LONGEST: usize = 24;
+const MAX_LENGTH: usize = 24;
 
 /// Symbol in a path. The response for an invalid ticker is a 404, as for an unknown ticker.
 #[derive(Debug, Clone)]
@@ -53,10 +53,10 @@ pub(crate) struct ListedSymbol {
 }
 
 impl ListedSymbol {
-    /// Parses one item of a list; `None` if it is not 1 to [`LONGEST`] printable ASCII characters.
+    /// Parses one item of a list; `None` if it is not 1 to [`MAX_LENGTH`] printable ASCII characters.
     pub(super) fn parse(item: &str) -> Option<Self> {
         let is_item =
-            !item.is_empty() && item.len() <= LONGEST && item.bytes().all(|b| matches!(b, b' '..=b'~'));
+            !item.is_empty() && item.len() <= MAX_LENGTH && item.bytes().all(|b| matches!(b, b' '..=b'~'));
         let candidates = || Symbol::parse(item).ok().as_ref().map(spellings).unwrap_or_default();
         is_item.then(|| Self { text: item.to_owned(), candidates: candidates() })
     }
@@ -97,7 +97,7 @@ impl ParameterReader<'_> {
 
     /// Reads the list `symbols` of at most `most` symbols, without repetitions.
     pub(crate) fn read_symbols(&mut self, most: usize) -> Option<SymbolList> {
-        let item = || json!({ "type": "string", "minLength": 1, "maxLength": LONGEST, "pattern": ITEM });
+        let item = || json!({ "type": "string", "minLength": 1, "maxLength": MAX_LENGTH, "pattern": ITEM });
         let schema = || json!({ "type": "array", "minItems": 1, "maxItems": most, "items": item() });
         let text = self.read_value("symbols", schema)?;
         let mut list: Vec<ListedSymbol> = Vec::new();
@@ -105,7 +105,7 @@ impl ParameterReader<'_> {
             let Some(symbol) = ListedSymbol::parse(item) else {
                 self.add_error(
                     "symbols",
-                    format!("has an item that is not 1 to {LONGEST} ASCII characters"),
+                    format!("has an item that is not 1 to {MAX_LENGTH} ASCII characters"),
                     None,
                 );
                 return None;

@@ -51,7 +51,7 @@ fn add_notice(mut document: Value, method: &ServedRules) -> Value {
 pub(crate) fn describe_deviation(method: &ServedRules) -> String {
     let rules: Vec<String> =
         method.rules.iter().map(|(name, value)| format!("`{name}` is {value}")).collect();
-    let mut sentences = vec![format!("**Method {}.**", method.version)];
+    let mut sentences = vec![format!("**Method {}.**", method.method_version)];
     if !rules.is_empty() {
         sentences.push(format!("The figures served deviate from the rules: {}.", rules.join(", ")));
     }
@@ -66,9 +66,10 @@ mod tests {
     #[test]
     fn a_deviation_is_said_while_it_is_served() {
         let document = NoticedDocument::new(&json!({ "info": { "description": "Dividends." } }));
-        let plain = ServedRules { version: "1".into(), ..ServedRules::default() };
+        let plain = ServedRules { method_version: "1".into(), ..ServedRules::default() };
         let rules = [("streak.tolerance".to_owned(), "1".to_owned())].into();
-        let method = ServedRules { version: "1+streak.tolerance=1".into(), rules, note: Some("Why.".into()) };
+        let method =
+            ServedRules { method_version: "1+streak.tolerance=1".into(), rules, note: Some("Why.".into()) };
         let said = json!({ "info": {
             "description": "Dividends.\n\n**Method 1+streak.tolerance=1.** The figures served deviate from the rules: `streak.tolerance` is 1. Why.",
             "x-method": { "version": "1+streak.tolerance=1", "rules": { "streak.tolerance": "1" }, "note": "Why." }
