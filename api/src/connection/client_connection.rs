@@ -12,7 +12,7 @@ use crate::metrics::ConnectionCounts;
 /// Maximum size of a request head that any client may send, in bytes. A larger head needs a valid key or a permit.
 const SMALL_HEAD: usize = 16 * 1024;
 /// Number of bytes that a client must accept within the write timeout, unless fewer bytes remain.
-const LEAST_TAKEN: usize = 64 * 1024;
+const MIN_ACCEPTED_BYTES: usize = 64 * 1024;
 
 /// Timeouts of a client connection.
 #[derive(Debug, Clone, Copy)]
@@ -37,11 +37,11 @@ pub(crate) struct ClientConnection {
 #[derive(Debug)]
 struct ConnectionProgress {
     phase: ConnectionPhase,
-    /// Time at which the phase started.
-    since: Instant,
+    /// Start of the phase. It restarts when the client has accepted all bytes of a blocked write.
+    phase_started_at: Instant,
     /// True after a request with a valid key.
     has_shown_key: bool,
-    /// Blocked write; `None` after the client has accepted [`LEAST_TAKEN`] or all bytes.
+    /// Blocked write; `None` after the client has accepted [`MIN_ACCEPTED_BYTES`] or all bytes.
     blocked: Option<BlockedWrite>,
 }
 
@@ -49,8 +49,8 @@ struct ConnectionProgress {
 enum ConnectionPhase {
     /// No request is in progress.
     Idle,
-    /// A request head is being received. `place` is the permit for a large head.
-    Head { bytes: usize, place: Option<OwnedSemaphorePermit> },
+    /// A request head is being received. `permit` is the permit for a large head.
+    Head { bytes: usize, permit: Option<OwnedSemaphorePermit> },
     /// A request is being processed.
     Working,
 }
@@ -58,7 +58,7 @@ enum ConnectionPhase {
 #[derive(Debug)]
 struct BlockedWrite {
     since: Instant,
-    taken: usize,
+    accepted_bytes: usize,
 }
 
 /// Eviction rank. The connection with the lowest rank is evicted first.
@@ -66,14 +66,14 @@ struct BlockedWrite {
 pub(super) struct EvictionRank {
     has_shown_key: bool,
     is_sending: bool,
-    since: Instant,
+    phase_started_at: Instant,
 }
 
 impl ClientConnection {
     pub(super) fn new(closing: AbortHandle, large_heads: Arc<Semaphore>) -> Self {
         let progress = ConnectionProgress {
             phase: ConnectionPhase::Idle,
-            since: Instant::now(),
+            phase_started_at: Instant::now(),
             has_shown_key: false,
             blocked: None,
         };
@@ -110,12 +110,12 @@ impl ClientConnection {
         let mut progress = self.progress();
         let has_shown_key = progress.has_shown_key;
         match &mut progress.phase {
-            ConnectionPhase::Idle => progress.enter(ConnectionPhase::Head { bytes: count, place: None }),
-            ConnectionPhase::Head { bytes, place } => {
+            ConnectionPhase::Idle => progress.enter(ConnectionPhase::Head { bytes: count, permit: None }),
+            ConnectionPhase::Head { bytes, permit } => {
                 *bytes += count;
-                if *bytes > SMALL_HEAD && !has_shown_key && place.is_none() {
-                    *place = Arc::clone(&self.large_heads).try_acquire_owned().ok();
-                    return place.is_some();
+                if *bytes > SMALL_HEAD && !has_shown_key && permit.is_none() {
+                    *permit = Arc::clone(&self.large_heads).try_acquire_owned().ok();
+                    return permit.is_some();
                 }
             }
             // These bytes belong to the next, pipelined request. hyper's read buffer bounds them.
@@ -128,8 +128,8 @@ impl ClientConnection {
     pub(super) fn record_accepted(&self, count: usize) {
         let mut progress = self.progress();
         if let Some(blocked) = &mut progress.blocked {
-            blocked.taken += count;
-            if blocked.taken >= LEAST_TAKEN {
+            blocked.accepted_bytes += count;
+            if blocked.accepted_bytes >= MIN_ACCEPTED_BYTES {
                 progress.blocked = None;
             }
         }
@@ -137,14 +137,16 @@ impl ClientConnection {
 
     /// Records that a write is blocked, because the client currently accepts no bytes.
     pub(super) fn record_blocked(&self) {
-        self.progress().blocked.get_or_insert_with(|| BlockedWrite { since: Instant::now(), taken: 0 });
+        self.progress()
+            .blocked
+            .get_or_insert_with(|| BlockedWrite { since: Instant::now(), accepted_bytes: 0 });
     }
 
     /// Records that the client has accepted all bytes.
     pub(super) fn record_drained(&self) {
         let mut progress = self.progress();
         if progress.blocked.take().is_some() {
-            progress.since = Instant::now();
+            progress.phase_started_at = Instant::now();
         }
     }
 
@@ -153,8 +155,8 @@ impl ClientConnection {
         let progress = self.progress();
         let beyond = |since: Instant, limit| now.saturating_duration_since(since) > limit;
         let is_late = match progress.phase {
-            ConnectionPhase::Idle => beyond(progress.since, timeouts.idle),
-            ConnectionPhase::Head { .. } => beyond(progress.since, timeouts.head),
+            ConnectionPhase::Idle => beyond(progress.phase_started_at, timeouts.idle),
+            ConnectionPhase::Head { .. } => beyond(progress.phase_started_at, timeouts.head),
             // The deadline of the request applies instead.
             ConnectionPhase::Working => false,
         };
@@ -166,9 +168,13 @@ impl ClientConnection {
         let progress = self.progress();
         let is_sending = matches!(progress.phase, ConnectionPhase::Head { .. });
         // Only clients with a key receive data, so only their pending writes prevent eviction.
-        let is_taking = progress.blocked.is_some() && progress.has_shown_key;
-        let rank = EvictionRank { has_shown_key: progress.has_shown_key, is_sending, since: progress.since };
-        (!matches!(progress.phase, ConnectionPhase::Working) && !is_taking).then_some(rank)
+        let is_accepting = progress.blocked.is_some() && progress.has_shown_key;
+        let rank = EvictionRank {
+            has_shown_key: progress.has_shown_key,
+            is_sending,
+            phase_started_at: progress.phase_started_at,
+        };
+        (!matches!(progress.phase, ConnectionPhase::Working) && !is_accepting).then_some(rank)
     }
 
     fn progress(&self) -> MutexGuard<'_, ConnectionProgress> {
@@ -178,7 +184,7 @@ impl ClientConnection {
 
 impl ConnectionProgress {
     fn enter(&mut self, phase: ConnectionPhase) {
-        (self.phase, self.since) = (phase, Instant::now());
+        (self.phase, self.phase_started_at) = (phase, Instant::now());
     }
 }
 
@@ -232,7 +238,7 @@ mod tests {
         let _working = connection.begin_request();
         connection.record_blocked();
         assert!(!is_overdue_after(&connection, 29) && is_overdue_after(&connection, 31));
-        connection.record_accepted(LEAST_TAKEN - 1);
+        connection.record_accepted(MIN_ACCEPTED_BYTES - 1);
         assert!(is_overdue_after(&connection, 31));
         connection.record_accepted(1);
         assert!(!is_overdue_after(&connection, 31));
@@ -243,13 +249,13 @@ mod tests {
 
     #[test]
     fn large_heads_of_strangers_take_turns() {
-        let places = Arc::new(Semaphore::new(1));
-        let [one, two] = [(); 2].map(|()| new(Arc::clone(&places)));
+        let permits = Arc::new(Semaphore::new(1));
+        let [one, two] = [(); 2].map(|()| new(Arc::clone(&permits)));
         assert!(one.record_received(1) && one.record_received(SMALL_HEAD));
         assert!(two.record_received(1) && !two.record_received(SMALL_HEAD));
         drop(one.begin_request());
         assert!(two.record_received(1));
-        let keyed = new(places);
+        let keyed = new(permits);
         keyed.record_valid_key();
         assert!(keyed.record_received(1) && keyed.record_received(SMALL_HEAD));
     }

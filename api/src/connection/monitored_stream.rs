@@ -37,7 +37,7 @@ impl<S> MonitoredStream<S> {
         self.reply.is_some()
     }
 
-    fn noted(&self, written: Poll<Result<usize>>) -> Poll<Result<usize>> {
+    fn record_write_result(&self, written: Poll<Result<usize>>) -> Poll<Result<usize>> {
         match &written {
             Poll::Ready(Ok(count)) => self.connection.record_accepted(*count),
             Poll::Ready(Err(_)) => {}
@@ -81,7 +81,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for MonitoredStream<S> {
             true => self.poll_reply(cx).map_ok(|()| bytes.len()),
             false => Pin::new(&mut self.stream).poll_write(cx, bytes),
         };
-        self.noted(written)
+        self.record_write_result(written)
     }
 
     fn poll_write_vectored(
@@ -93,7 +93,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for MonitoredStream<S> {
             return self.poll_write(cx, only);
         }
         let written = Pin::new(&mut self.stream).poll_write_vectored(cx, slices);
-        self.noted(written)
+        self.record_write_result(written)
     }
 
     fn is_write_vectored(&self) -> bool {

@@ -22,7 +22,7 @@ pub(crate) type ProtocolErrorHandler = Box<dyn Fn(StatusCode) -> Response + Send
 
 /// Maximum number of bytes read from the client after the reply. If the connection were closed at once, the client
 /// could lose the reply.
-const LINGER: usize = 1024 * 1024;
+const MAX_LINGER_BYTES: usize = 1024 * 1024;
 
 /// Status of a reply that hyper wrote; `None` for all other bytes.
 pub(super) fn hyper_reply_status(bytes: &[u8]) -> Option<StatusCode> {
@@ -68,7 +68,7 @@ impl ErrorReply {
         cx: &mut Context<'_>,
     ) -> Poll<io::Result<()>> {
         let mut space = [0; 4096];
-        while self.lingered < LINGER {
+        while self.lingered < MAX_LINGER_BYTES {
             let mut buffer = ReadBuf::new(&mut space);
             ready!(Pin::new(&mut *stream).poll_read(cx, &mut buffer))?;
             match buffer.filled().len() {

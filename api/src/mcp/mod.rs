@@ -31,27 +31,27 @@ use crate::connection::request_id::current_request_id;
 use crate::error::ApiError;
 use crate::parameters::UnroutedParameters;
 use call_context::CallContext;
-use server::Server;
+use server::McpServer;
 
 /// Path of the MCP endpoint.
 pub(crate) const PATH: &str = "/mcp";
 /// Maximum size of a message, in bytes.
-const MESSAGE_BYTES: usize = 64 * 1024;
+const MAX_MESSAGE_BYTES: usize = 64 * 1024;
 /// Maximum number of bytes of a too large body that are read and discarded. A client that is still sending would not
 /// read the error.
-const PASSED_OVER_BYTES: usize = 1024 * 1024;
+const MAX_DISCARDED_BYTES: usize = 1024 * 1024;
 
-type Service = StreamableHttpService<Server, NeverSessionManager>;
+type Service = StreamableHttpService<McpServer, NeverSessionManager>;
 
 /// Router of the MCP endpoint. `data` is the router that the tools call.
 pub(crate) fn routes(app: &App, data: Router) -> Router<App> {
-    let server = Server::new(app.clone(), data);
+    let server = McpServer::new(app.clone(), data);
     // The Host header needs no check, because a browser never adds a key to a page's requests by itself.
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
         .with_json_response(true)
         .with_allowed_hosts(Vec::<String>::new())
-        .with_max_request_body_bytes(MESSAGE_BYTES);
+        .with_max_request_body_bytes(MAX_MESSAGE_BYTES);
     let service: Service = StreamableHttpService::new(
         move || Ok(server.clone()),
         Arc::new(NeverSessionManager::default()),
@@ -70,8 +70,8 @@ async fn handle_message(app: App, service: Service, request: Request) -> Result<
     let body = read_message(&app, body).await?;
     let call_context = CallContext::new(current_request_id());
     parts.extensions.insert(call_context.clone());
-    let asked = Request::from_parts(parts.clone(), Body::from(body));
-    let answer = service.handle(asked).await;
+    let request = Request::from_parts(parts.clone(), Body::from(body));
+    let answer = service.handle(request).await;
     if call_context.has_refused_key() {
         return Err(ApiError::InvalidKey);
     }
@@ -113,21 +113,21 @@ async fn read_message(app: &App, body: Body) -> Result<Vec<u8>, ApiError> {
     }
 }
 
-/// Reads a body of at most [`MESSAGE_BYTES`].
+/// Reads a body of at most [`MAX_MESSAGE_BYTES`].
 async fn read(body: Body) -> Result<Vec<u8>, ApiError> {
     let (mut pieces, mut bytes, mut length) = (body.into_data_stream(), Vec::new(), 0);
     while let Some(piece) = pieces.next().await {
         let piece = piece.map_err(|_| refused(StatusCode::BAD_REQUEST, "The body ended early"))?;
         length += piece.len();
-        if length > PASSED_OVER_BYTES {
+        if length > MAX_DISCARDED_BYTES {
             break;
         }
-        if length <= MESSAGE_BYTES {
+        if length <= MAX_MESSAGE_BYTES {
             bytes.extend_from_slice(&piece);
         }
     }
-    if length > MESSAGE_BYTES {
-        let message = format!("The body is larger than {MESSAGE_BYTES} bytes");
+    if length > MAX_MESSAGE_BYTES {
+        let message = format!("The body is larger than {MAX_MESSAGE_BYTES} bytes");
         return Err(refused(StatusCode::PAYLOAD_TOO_LARGE, &message));
     }
     Ok(bytes)
@@ -147,7 +147,7 @@ async fn to_service_error(answer: Response) -> Result<Response, ApiError> {
     if is_json || !(status.is_client_error() || status.is_server_error()) {
         return Ok(answer);
     }
-    let text = axum::body::to_bytes(answer.into_body(), MESSAGE_BYTES).await.unwrap_or_default();
+    let text = axum::body::to_bytes(answer.into_body(), MAX_MESSAGE_BYTES).await.unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
     match status.is_server_error() {
         true => Err(ApiError::Internal(anyhow::anyhow!("the MCP library failed: {text}"))),

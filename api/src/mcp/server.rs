@@ -27,16 +27,16 @@ use crate::error::ApiError;
 /// Instructions for the model, sent before the tools.
 const INSTRUCTIONS: &str = include_str!("instructions.md");
 /// Maximum size of an API response, in bytes. It is sufficient for the largest page of the largest rows.
-const ANSWER_BYTES: usize = 4 * 1024 * 1024;
+const MAX_RESPONSE_BYTES: usize = 4 * 1024 * 1024;
 
 /// MCP server handler, which calls the API's routes.
 #[derive(Debug, Clone)]
-pub(super) struct Server {
+pub(super) struct McpServer {
     app: App,
     data: Router,
 }
 
-impl Server {
+impl McpServer {
     pub(super) fn new(app: App, data: Router) -> Self {
         Self { app, data }
     }
@@ -63,7 +63,7 @@ impl Server {
         if status.is_server_error() {
             self.refund(caller);
         }
-        let body = axum::body::to_bytes(response.into_body(), ANSWER_BYTES).await;
+        let body = axum::body::to_bytes(response.into_body(), MAX_RESPONSE_BYTES).await;
         let body = body.map_err(|error| {
             self.refund(caller);
             internal(&error)
@@ -79,7 +79,7 @@ impl Server {
     }
 }
 
-impl ServerHandler for Server {
+impl ServerHandler for McpServer {
     fn get_info(&self) -> ServerConfig {
         let name = Implementation::new("dividend-data-service", env!("CARGO_PKG_VERSION"));
         ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
@@ -101,7 +101,7 @@ impl ServerHandler for Server {
 
     async fn call_tool(
         &self,
-        asked: CallToolRequestParams,
+        request: CallToolRequestParams,
         context: ToolRequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let parts = context.extensions.get::<Parts>();
@@ -112,15 +112,15 @@ impl ServerHandler for Server {
                 None,
             ));
         };
-        let Some(tool) = tools::find(&asked.name)? else {
+        let Some(tool) = tools::find(&request.name)? else {
             return Err(ErrorData::invalid_params("unknown tool; tools/list returns all tools", None));
         };
-        let answer = match ToolCall::from_arguments(tool, &asked.arguments.unwrap_or_default()) {
+        let answer = match ToolCall::from_arguments(tool, &request.arguments.unwrap_or_default()) {
             Ok(call) => {
                 let asking = Box::pin(self.call_api(&call, caller, call_context));
                 request_id::with_request_id(call_context.id.clone(), asking).await?
             }
-            Err(mistake) => ToolResult::invalid_argument(mistake),
+            Err(error) => ToolResult::invalid_argument(error),
         };
         let content = vec![ContentBlock::text(answer.text)];
         let result = match answer.is_error {

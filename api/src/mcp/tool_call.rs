@@ -10,12 +10,12 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use rmcp::model::JsonObject;
 use serde_json::{Value, json};
 
-use super::tools::{Route, Tool};
+use super::tools::{Tool, ToolRoute};
 use crate::admission::RequestContext;
 use crate::parameters::ParameterError;
 
 /// Maximum number of rows on a page. The cursor gives access to the remaining rows.
-const MOST_ROWS: u64 = 200;
+const MAX_ROWS: u64 = 200;
 
 /// API request of a tool call. The first `skip` rows of the response were in an earlier result.
 #[derive(Debug, PartialEq, Eq)]
@@ -82,8 +82,8 @@ fn select_endpoint<'a>(
     given: &JsonObject,
 ) -> Result<(Option<&'a str>, &'a str), ParameterError> {
     match &tool.route {
-        Route::One(path) => Ok((None, path)),
-        Route::Chosen { by, paths } => {
+        ToolRoute::One(path) => Ok((None, path)),
+        ToolRoute::Chosen { by, paths } => {
             let choice = given.get(by).filter(|value| !value.is_null()).or_else(|| tool.default(by));
             let path = choice.and_then(Value::as_str).and_then(|choice| paths.get(choice));
             let words: Vec<&String> = paths.keys().collect();
@@ -93,18 +93,18 @@ fn select_endpoint<'a>(
     }
 }
 
-/// Converts the value of an argument to the text of a parameter; `None` for null. `limit` is reduced to [`MOST_ROWS`].
+/// Converts the value of an argument to the text of a parameter; `None` for null. `limit` is reduced to [`MAX_ROWS`].
 fn text(name: &str, value: &Value) -> Result<Option<String>, ParameterError> {
     Ok(match value {
         Value::Null => None,
         Value::String(text) if text.trim().is_empty() => return Err(argument_error(name, "is empty", None)),
         Value::String(text) if name == "limit" => {
-            Some(text.parse::<u64>().map_or_else(|_| text.clone(), |rows| rows.min(MOST_ROWS).to_string()))
+            Some(text.parse::<u64>().map_or_else(|_| text.clone(), |rows| rows.min(MAX_ROWS).to_string()))
         }
         Value::String(text) => Some(text.clone()),
         Value::Bool(flag) => Some(flag.to_string()),
         Value::Number(number) if name == "limit" => {
-            Some(number.as_u64().map_or_else(|| number.to_string(), |rows| rows.min(MOST_ROWS).to_string()))
+            Some(number.as_u64().map_or_else(|| number.to_string(), |rows| rows.min(MAX_ROWS).to_string()))
         }
         Value::Number(number) => Some(number.to_string()),
         Value::Array(items) => {

@@ -15,7 +15,7 @@ use crate::parameters::ParameterError;
 
 /// Maximum size of a tool's text as a JSON string, in bytes. A whole message has at most 32 KiB, of which 1 KiB remains
 /// for the JSON around the text.
-const MOST: usize = 31 * 1024;
+const MAX_TEXT_BYTES: usize = 31 * 1024;
 
 /// Result of a tool call.
 #[derive(Debug)]
@@ -52,7 +52,9 @@ impl ToolResult {
         match serde_json::from_str::<Vec<&RawValue>>(envelope.data.get()) {
             Ok(rows) if rows.is_empty() => Self::empty_list(&envelope, body),
             Ok(rows) => Self::list(call, &envelope, &rows, body).unwrap_or_else(|_| Self::unreadable()),
-            Err(_) if json_string_length(body) <= MOST => Self { text: body.to_owned(), is_error: false },
+            Err(_) if json_string_length(body) <= MAX_TEXT_BYTES => {
+                Self { text: body.to_owned(), is_error: false }
+            }
             Err(_) => Self::too_large(),
         }
     }
@@ -65,11 +67,11 @@ impl ToolResult {
         body: &str,
     ) -> Result<Self, serde_json::Error> {
         let rows = rows.get(call.skip..).unwrap_or_default();
-        if call.skip == 0 && json_string_length(body) <= MOST {
+        if call.skip == 0 && json_string_length(body) <= MAX_TEXT_BYTES {
             return Ok(Self { text: body.to_owned(), is_error: false });
         }
         let meta = serde_json::to_string(&envelope.meta)?;
-        let mut room = MOST.saturating_sub(json_string_length(&meta) + 256);
+        let mut room = MAX_TEXT_BYTES.saturating_sub(json_string_length(&meta) + 256);
         let fits = |row: &&&RawValue| {
             let size = json_string_length(row.get()) + 1;
             let is_fitting = size <= room;
@@ -103,8 +105,8 @@ impl ToolResult {
     }
 
     /// Result for an invalid argument.
-    pub(super) fn invalid_argument(mistake: ParameterError) -> Self {
-        let error = ApiError::Parameters(vec![mistake]);
+    pub(super) fn invalid_argument(error: ParameterError) -> Self {
+        let error = ApiError::Parameters(vec![error]);
         Self::api_error(StatusCode::BAD_REQUEST, &error.body().to_string())
     }
 
@@ -208,7 +210,8 @@ mod tests {
         while seen < 1_000 {
             let answer = ToolResult::from_response(&call(skip, Some("page")), StatusCode::OK, &whole);
             assert!(
-                !answer.is_error && serde_json::to_string(&answer.text).is_ok_and(|text| text.len() <= MOST)
+                !answer.is_error
+                    && serde_json::to_string(&answer.text).is_ok_and(|text| text.len() <= MAX_TEXT_BYTES)
             );
             assert!(answer.text.contains(r#""price":1.10"#));
             let answer: Value = serde_json::from_str(&answer.text).expect("JSON");
@@ -232,7 +235,7 @@ mod tests {
 
     #[test]
     fn what_is_too_large_or_unknown_is_an_error() {
-        let single = format!(r#"{{"data":{{"text":"{}"}},"meta":{{}}}}"#, "x".repeat(MOST));
+        let single = format!(r#"{{"data":{{"text":"{}"}},"meta":{{}}}}"#, "x".repeat(MAX_TEXT_BYTES));
         assert!(
             ToolResult::from_response(&call(0, None), StatusCode::OK, &single)
                 .text

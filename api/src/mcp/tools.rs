@@ -26,7 +26,7 @@ pub(super) struct Tool {
     name: String,
     title: String,
     description: String,
-    pub(super) route: Route,
+    pub(super) route: ToolRoute,
     required: Vec<String>,
     /// Fields of a row that are returned by default; empty if the response is not a list.
     #[serde(default)]
@@ -38,7 +38,7 @@ pub(super) struct Tool {
 /// Endpoint of a tool.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
-pub(super) enum Route {
+pub(super) enum ToolRoute {
     One(String),
     /// Several endpoints, of which an argument selects one.
     Chosen {
@@ -68,7 +68,7 @@ pub(super) fn find(name: &str) -> Result<Option<&'static Tool>, ErrorData> {
 impl Tool {
     /// Adds the arguments that all tools have, and the choices of the argument that selects the endpoint.
     fn complete(&mut self) {
-        if let Route::Chosen { by, paths } = &self.route {
+        if let ToolRoute::Chosen { by, paths } = &self.route {
             self.arguments[by]["enum"] = paths.keys().cloned().collect();
         }
         for (name, meaning) in COMMON {
@@ -124,8 +124,8 @@ mod tests {
         assert!((1..=9).contains(&tools.len()));
         for tool in &tools {
             let (chooser, paths) = match &tool.route {
-                Route::One(path) => ("", vec![path]),
-                Route::Chosen { by, paths } => (by.as_str(), paths.values().collect()),
+                ToolRoute::One(path) => ("", vec![path]),
+                ToolRoute::Chosen { by, paths } => (by.as_str(), paths.values().collect()),
             };
             let known: Vec<String> = paths.iter().flat_map(|path| parameters(&document, path)).collect();
             for name in tool.arguments().into_iter().filter(|name| *name != chooser && *name != "cursor") {
@@ -139,8 +139,8 @@ mod tests {
         let document = document();
         for tool in read().expect("tools.json holds tools").iter().filter(|tool| !tool.fields.is_empty()) {
             let paths = match &tool.route {
-                Route::One(path) => vec![path],
-                Route::Chosen { paths, .. } => paths.values().collect(),
+                ToolRoute::One(path) => vec![path],
+                ToolRoute::Chosen { paths, .. } => paths.values().collect(),
             };
             for path in paths {
                 let all = document["paths"][path]["get"]["parameters"].as_array().expect("a documented path");
