@@ -28,21 +28,21 @@ use crate::dashboard::view::live_example::ExampleCache;
 use error::PageError;
 
 /// Maximum size of a form, in bytes.
-const FORM: usize = 16 * 1024;
+const MAX_FORM_BYTES: usize = 16 * 1024;
 
 /// Router of all pages. `data` is the API router from which pages get their data. If the dashboard is switched off,
 /// only the pages for plans, reference, status and the market exist.
 pub(crate) fn dashboard_routes(app: &App, data: Router, document: &Value) -> Router<App> {
     let pages = match app.dashboard.is_some() {
         true => pages().merge(pages_with_password()),
-        false => pages_alone(),
+        false => pages_without_dashboard(),
     };
     let feeds = market::feed::feed_routes(&data);
     let pages = pages
         .merge(market::market_routes(app, data.clone()).layer(from_fn(page_deadline::limit_page_time)))
         .layer(Extension(ExampleCache::new(data)))
         .layer(Extension(Arc::new(ReferencePage::new(document))))
-        .layer(DefaultBodyLimit::max(FORM));
+        .layer(DefaultBodyLimit::max(MAX_FORM_BYTES));
     let origin_check =
         CsrfLayer::new().with_rejection_response(crate::dashboard::security_headers::reject_foreign_form);
     let headers = axum::middleware::from_fn_with_state(
@@ -148,7 +148,7 @@ fn pages_with_password() -> Router<App> {
 }
 
 /// Router of the pages that exist if the dashboard is switched off.
-fn pages_alone() -> Router<App> {
+fn pages_without_dashboard() -> Router<App> {
     Router::new()
         .route("/plans", get(crate::dashboard::pages::plans::show_plans_without_dashboard))
         .route("/docs", get(crate::dashboard::pages::reference::show_reference_without_dashboard))

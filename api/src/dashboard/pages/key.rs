@@ -42,18 +42,18 @@ pub(crate) const EXAMPLE_FEED: &str = "/calendar.ics?symbols=KO,PEP";
 /// send a header.
 pub(crate) async fn show_new_secret(
     holder: &AccountHolder,
-    drawn: &CreatedKey,
+    created: &CreatedKey,
     replaced: Option<Overlap>,
     feeds: &[String],
 ) -> Result<Response, PageError> {
-    let secret = drawn.secret.expose_secret();
-    let shown = holder.visitor.example.latest_sound_example().await;
+    let secret = created.secret.expose_secret();
+    let shown = holder.visitor.example.latest_example().await;
     let call = shown.as_ref().map_or("/v1/stocks?limit=3", |shown| shown.call.as_str());
     let curl =
         format!("curl -s '{}{call}' \\\n  -H 'Authorization: Bearer {secret}'", holder.visitor.site.origin);
     let feed = |path: &String| format!("{}/feed/{secret}{path}", holder.visitor.site.origin);
     let body = html! {
-        h1 { "Your key “" (drawn.key.name) "”" }
+        h1 { "Your key “" (created.key.name) "”" }
         p.notice role="status" { strong { "Copy it now." } " It is shown this once and stored nowhere; if you lose it, create another." }
         @match replaced {
             Some(Overlap::None) => p { "The key it replaces is refused from now on." },
@@ -125,8 +125,8 @@ pub(crate) async fn replace_key(
     if key.status != "active" {
         return Err(PageError::Refused(ENDED.to_owned()));
     }
-    let drawn = keys::replace_key(client, holder.actor(), &key.id.to_string(), overlap).await?;
-    show_new_secret(&holder, &drawn, Some(overlap), &[EXAMPLE_FEED.to_owned()]).await
+    let created = keys::replace_key(client, holder.actor(), &key.id.to_string(), overlap).await?;
+    show_new_secret(&holder, &created, Some(overlap), &[EXAMPLE_FEED.to_owned()]).await
 }
 
 pub(crate) async fn show_delete_form(id: KeyId, holder: AccountHolder) -> Result<Response, PageError> {

@@ -15,22 +15,22 @@ use crate::dashboard::session::visitor::AccountHolder;
 use crate::dashboard::view::layout::{Section, error_message, format_day, format_time, success_message};
 
 /// Lifetimes of a key: form value, label and number of days. The first is the default.
-const LIVES: [(&str, &str, i64); 3] =
+const LIFETIMES: [(&str, &str, i64); 3] =
     [("90", "90 days", 90), ("30", "30 days", 30), ("365", "One year", 365)];
 /// Other choices of an expiry: form value and label.
-const OTHER_LIVES: [(&str, &str); 2] = [("never", "Never"), ("date", "On a day")];
+const OTHER_LIFETIMES: [(&str, &str); 2] = [("never", "Never"), ("date", "On a day")];
 /// Values in the form that creates a key. After an error, the form shows them again.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct KeyFormValues<'a> {
     name: &'a str,
-    life: &'a str,
+    lifetime: &'a str,
     date: &'a str,
 }
 
 impl KeyFormValues<'_> {
     /// Default values, with a suggested name.
     pub(crate) fn with_name(name: &'static str) -> KeyFormValues<'static> {
-        KeyFormValues { name, life: LIVES[0].0, date: "" }
+        KeyFormValues { name, lifetime: LIFETIMES[0].0, date: "" }
     }
 }
 
@@ -79,8 +79,8 @@ pub(crate) fn render_key_form(
             p.hint id="name-hint" { "For you alone: what will use the key, like “laptop” or “nightly report”." }
             fieldset.choices {
                 legend { "Ends after" }
-                @for (value, title) in LIVES.iter().map(|(value, title, _)| (*value, *title)).chain(OTHER_LIVES) {
-                    label { input type="radio" name="life" value=(value) checked[value == typed.life]; (title) }
+                @for (value, title) in LIFETIMES.iter().map(|(value, title, _)| (*value, *title)).chain(OTHER_LIFETIMES) {
+                    label { input type="radio" name="life" value=(value) checked[value == typed.lifetime]; (title) }
                 }
             }
             div.only-date {
@@ -103,10 +103,13 @@ pub(crate) async fn create_key(
         Err(message) => Err(AccountError::Refused(message)),
     };
     match made {
-        Ok(drawn) => show_new_secret(&holder, &drawn, None, &[EXAMPLE_FEED.to_owned()]).await,
+        Ok(created) => show_new_secret(&holder, &created, None, &[EXAMPLE_FEED.to_owned()]).await,
         Err(error) => {
-            let typed =
-                KeyFormValues { name: form.text("name"), life: form.text("life"), date: form.text("date") };
+            let typed = KeyFormValues {
+                name: form.text("name"),
+                lifetime: form.text("life"),
+                date: form.text("date"),
+            };
             let page = page(&holder, None, Some(&to_form_message(error)?), typed).await?;
             Ok((StatusCode::UNPROCESSABLE_ENTITY, page).into_response())
         }
@@ -114,16 +117,16 @@ pub(crate) async fn create_key(
 }
 
 fn expiry(form: &Form) -> Result<Option<DateTime<Utc>>, String> {
-    let life = form.text("life");
-    if life == "never" {
+    let lifetime = form.text("life");
+    if lifetime == "never" {
         return Ok(None);
     }
-    if life == "date" {
+    if lifetime == "date" {
         let day: NaiveDate = form.text("date").parse().map_err(|_| "choose the key's last day".to_owned())?;
         let end = day.succ_opt().and_then(|next| next.and_hms_opt(0, 0, 0));
         return end.map(|end| Some(end.and_utc())).ok_or("that day is too far off".to_owned());
     }
-    let days = LIVES.iter().find(|(word, ..)| *word == life).map(|(_, _, days)| *days);
+    let days = LIFETIMES.iter().find(|(word, ..)| *word == lifetime).map(|(_, _, days)| *days);
     let days = days.ok_or("choose how long the key lasts")?;
     Ok(Some(Utc::now() + TimeDelta::days(days)))
 }

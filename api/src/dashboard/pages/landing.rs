@@ -20,7 +20,7 @@ const SERVED: [(&str, &str); 6] = [
 ];
 
 pub(crate) async fn show_landing(visitor: Visitor) -> Response {
-    let shown = visitor.example.latest_sound_example().await;
+    let shown = visitor.example.latest_example().await;
     let body = html! {
         div.hero {
             div {

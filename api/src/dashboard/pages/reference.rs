@@ -25,7 +25,7 @@ use crate::routes::rules_notice::describe_deviation;
 const TITLE: &str = "Reference";
 /// Optional parameters that get an initial value, because their endpoint needs at least one of several parameters: path
 /// and parameter.
-const NEEDED: [(&str, &str); 1] = [("/v1/dividends/history", "symbols")];
+const EFFECTIVELY_REQUIRED: [(&str, &str); 1] = [("/v1/dividends/history", "symbols")];
 
 /// Parts of the page that are equal for every reader.
 #[derive(Debug)]
@@ -79,7 +79,7 @@ pub(crate) async fn render_reference(
     reference: &ReferencePage,
     key: KeyFieldState<'_>,
 ) -> Response {
-    let shown = visitor.example.latest_sound_example().await;
+    let shown = visitor.example.latest_example().await;
     let body = body(&visitor.app, reference, &key_panel(visitor.viewer(), key), shown.as_deref());
     allow_service_calls(visitor.render_page(TITLE, Section::Other, &body))
 }
@@ -234,9 +234,9 @@ fn endpoint(document: &Value, path: &str, operation: &Value) -> Markup {
     }
 }
 
-/// True if the form requires the parameter: it is required, or listed in [`NEEDED`].
+/// True if the form requires the parameter: it is required, or listed in [`EFFECTIVELY_REQUIRED`].
 fn is_needed(path: &str, parameter: &Value) -> bool {
-    parameter["required"] == true || NEEDED.contains(&(path, text(parameter, "name")))
+    parameter["required"] == true || EFFECTIVELY_REQUIRED.contains(&(path, text(parameter, "name")))
 }
 
 /// Renders the input field of a parameter. Only a needed parameter gets an initial value.

@@ -31,9 +31,9 @@ pub(crate) async fn create_reference_key(
     AuthenticatedForm { holder, .. }: AuthenticatedForm,
 ) -> Result<Response, PageError> {
     let mut client = holder.database_client().await?;
-    match draw(&mut client, &holder).await {
-        Ok(drawn) => {
-            let key_box = KeyFieldState::New(drawn.secret.expose_secret());
+    match create(&mut client, &holder).await {
+        Ok(created) => {
+            let key_box = KeyFieldState::New(created.secret.expose_secret());
             Ok(render_reference(&holder.visitor, &reference, key_box).await)
         }
         Err(error) => {
@@ -44,7 +44,7 @@ pub(crate) async fn create_reference_key(
     }
 }
 
-async fn draw(client: &mut Client, holder: &AccountHolder) -> Result<CreatedKey, AccountError> {
+async fn create(client: &mut Client, holder: &AccountHolder) -> Result<CreatedKey, AccountError> {
     delete_reference_key(client, holder).await?;
     let expires_at = Some(Utc::now() + TimeDelta::hours(HOURS));
     let new = NewKey { name: NAME, expires_at, rate_per_minute: None };

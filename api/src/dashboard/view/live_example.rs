@@ -1,7 +1,7 @@
 //! Live example of the landing page: an API response that is refreshed every minute.
 //!
 //! Invariants: the example is a security for which `projector audit` would report nothing. No page waits longer than
-//! [`WAIT`] for the example, so that pages are also shown during a database outage.
+//! [`MAX_PAGE_WAIT`] for the example, so that pages are also shown during a database outage.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -21,9 +21,9 @@ const FRESH: Duration = Duration::from_secs(60);
 /// Pause after a refresh that found no suitable security.
 const PAUSE: Duration = Duration::from_secs(2);
 /// Maximum time for which a page waits for a refresh.
-const WAIT: Duration = Duration::from_millis(500);
+const MAX_PAGE_WAIT: Duration = Duration::from_millis(500);
 /// Maximum time of a refresh.
-const LONGEST: Duration = Duration::from_secs(10);
+const MAX_REFRESH_TIME: Duration = Duration::from_secs(10);
 /// First candidate: a fund that most readers know.
 const FAVORITE: &str = "SPY";
 /// Further candidates: dividend payers by market value.
@@ -87,20 +87,20 @@ impl ExampleCache {
 
     /// Latest example. An outdated example is refreshed first; if that fails or takes too long, the outdated example is
     /// returned. `None` before the first success.
-    pub(crate) async fn latest_sound_example(&self) -> Option<Arc<ApiExample>> {
+    pub(crate) async fn latest_example(&self) -> Option<Arc<ApiExample>> {
         if !self.is_due() {
             return self.latest();
         }
         if let Ok(lock) = Arc::clone(&self.refreshing).try_lock_owned() {
             let example = self.clone();
             tokio::spawn(async move {
-                let found = tokio::time::timeout(LONGEST, example.find()).await.ok().flatten();
+                let found = tokio::time::timeout(MAX_REFRESH_TIME, example.find()).await.ok().flatten();
                 example.store(found);
                 drop(lock);
             });
         }
         // The refresh continues after the page has stopped waiting.
-        let _ = tokio::time::timeout(WAIT, self.refreshing.lock()).await;
+        let _ = tokio::time::timeout(MAX_PAGE_WAIT, self.refreshing.lock()).await;
         self.latest()
     }
 
@@ -122,26 +122,26 @@ impl ExampleCache {
     }
 
     async fn find(&self) -> Option<ApiExample> {
-        let symbol = self.sound_symbol().await?;
+        let symbol = self.presentable_symbol().await?;
         let call = format!("/v1/stocks/{}/quote", path_segment(&symbol));
-        let answer = indented(&self.ask(&call).await?);
+        let answer = indented(&self.fetch(&call).await?);
         let first = async |path: &str, name: &str| -> Option<String> {
-            Some(self.ask_json(path).await?["data"][0][name].as_str()?.to_owned())
+            Some(self.fetch_json(path).await?["data"][0][name].as_str()?.to_owned())
         };
         let fund = first(FUND, "symbol").await.unwrap_or_default();
         let sector = first(SECTOR, "sector").await.unwrap_or_default();
         Some(ApiExample { call, answer, symbol, fund, sector })
     }
 
-    /// Finds the first candidate that passes [`Self::is_sound`].
-    async fn sound_symbol(&self) -> Option<String> {
-        if self.is_sound(FAVORITE).await {
+    /// Finds the first candidate that passes [`Self::is_presentable`].
+    async fn presentable_symbol(&self) -> Option<String> {
+        if self.is_presentable(FAVORITE).await {
             return Some(FAVORITE.to_owned());
         }
-        let payers = self.ask_json(PAYERS).await?;
+        let payers = self.fetch_json(PAYERS).await?;
         for row in payers["data"].as_array()? {
             if let Some(symbol) = row["symbol"].as_str()
-                && self.is_sound(symbol).await
+                && self.is_presentable(symbol).await
             {
                 return Some(symbol.to_owned());
             }
@@ -150,24 +150,26 @@ impl ExampleCache {
     }
 
     /// True if the metrics of the security pass [`is_clean`], and its dividend status is the same as a month ago.
-    async fn is_sound(&self, symbol: &str) -> bool {
+    async fn is_presentable(&self, symbol: &str) -> bool {
         let path = format!("/v1/stocks/{}/metrics", path_segment(symbol));
-        let Some(now) = self.ask_json(&path).await.map(|mut body| body["data"].take()) else { return false };
+        let Some(now) = self.fetch_json(&path).await.map(|mut body| body["data"].take()) else {
+            return false;
+        };
         let Some(before) = day(&now["as_of"]).and_then(|day| day.checked_sub_months(Months::new(1))) else {
             return false;
         };
         if !is_clean(&now) {
             return false;
         }
-        let before = self.ask_json(&format!("{path}?as_of={before}&fields=dividend_status")).await;
+        let before = self.fetch_json(&format!("{path}?as_of={before}&fields=dividend_status")).await;
         before.is_some_and(|before| before["data"]["dividend_status"] == now["dividend_status"])
     }
 
-    async fn ask_json(&self, path: &str) -> Option<Value> {
-        serde_json::from_str(&self.ask(path).await?).ok()
+    async fn fetch_json(&self, path: &str) -> Option<Value> {
+        serde_json::from_str(&self.fetch(path).await?).ok()
     }
 
-    async fn ask(&self, path: &str) -> Option<String> {
+    async fn fetch(&self, path: &str) -> Option<String> {
         let mut request = Request::get(path).body(Body::empty()).ok()?;
         request.extensions_mut().insert(InternalRequest(Tier::Free));
         let Ok(response) = self.data.clone().oneshot(request).await;
