@@ -245,8 +245,8 @@ fn log_unavailable(cause: &str) {
 }
 
 impl From<ParameterErrors> for ApiError {
-    fn from(mistakes: ParameterErrors) -> Self {
-        match mistakes {
+    fn from(errors: ParameterErrors) -> Self {
+        match errors {
             ParameterErrors::Parameters(errors) => Self::Parameters(errors),
             ParameterErrors::Cursor => Self::InvalidCursor,
         }

@@ -192,7 +192,7 @@ impl AdmissionMetrics {
             )?,
             statement: register_histogram_with_registry!(
                 "dds_admission_statement_duration_seconds",
-                "Time of one admission round with the database.",
+                "Duration of one admission batch in the database, in seconds.",
                 DURATION_BUCKETS.to_vec(),
                 registry
             )?,

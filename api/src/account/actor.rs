@@ -16,9 +16,9 @@ const LIMITER: &str = include_str!("../../queries/accounts/lock_limiter.sql");
 const RECORD: &str = include_str!("../../queries/accounts/record.sql");
 const ACTIVE_KEYS: &str = include_str!("../../queries/accounts/count_active_keys.sql");
 /// Maximum number of changes of one kind that a holder may make within a day. It limits the size of the audit log.
-const MOST_CHANGES: i64 = 50;
+const MAX_CHANGES: i64 = 50;
 /// Maximum number of audit log entries for session starts of a holder within a day. Session ends have the same limit.
-const MOST_SESSION_ENTRIES: i64 = 200;
+const MAX_SESSION_ENTRIES: i64 = 200;
 /// Actor name of the holder in the audit log.
 const HOLDER: &str = "account";
 
@@ -96,18 +96,18 @@ impl LockedAccount {
     }
 
     /// Appends an audit log entry for the transaction's change. `details` must not contain a secret. Fails if the
-    /// holder has made [`MOST_CHANGES`] changes of this kind within a day.
+    /// holder has made [`MAX_CHANGES`] changes of this kind within a day.
     pub(crate) async fn record(
         &self,
         transaction: &Transaction<'_>,
         action: &str,
         details: Value,
     ) -> Result<(), AccountError> {
-        if self.append(transaction, action, details, self.is_own().then_some(MOST_CHANGES)).await? {
+        if self.append(transaction, action, details, self.is_own().then_some(MAX_CHANGES)).await? {
             return Ok(());
         }
         Err(AccountError::Refused(format!(
-            "cannot make the change: at most {MOST_CHANGES} equal changes can be made per day; try again tomorrow"
+            "cannot make the change: at most {MAX_CHANGES} equal changes can be made per day; try again tomorrow"
         )))
     }
 
@@ -123,7 +123,7 @@ impl LockedAccount {
         Ok(())
     }
 
-    /// Appends an audit log entry for a session. If the holder has [`MOST_SESSION_ENTRIES`] entries of this action
+    /// Appends an audit log entry for a session. If the holder has [`MAX_SESSION_ENTRIES`] entries of this action
     /// within a day, no entry is appended. The session is not refused.
     pub(crate) async fn record_session(
         &self,
@@ -131,7 +131,7 @@ impl LockedAccount {
         action: &str,
         details: Value,
     ) -> Result<(), AccountError> {
-        self.append(transaction, action, details, self.is_own().then_some(MOST_SESSION_ENTRIES)).await?;
+        self.append(transaction, action, details, self.is_own().then_some(MAX_SESSION_ENTRIES)).await?;
         Ok(())
     }
 

@@ -13,7 +13,7 @@ const HISTORY: &str = include_str!("../../queries/accounts/history.sql");
 const LOG: &str = include_str!("../../queries/accounts/log.sql");
 const REFUSAL: &str = include_str!("../../queries/accounts/record_refusal.sql");
 /// Maximum number of refused sign-ins in the audit log of an account within a day.
-const MOST_REFUSALS: i64 = 50;
+const MAX_REFUSALS: i64 = 50;
 /// Maximum number of entries that the dashboard shows to a holder.
 const SHOWN: i64 = 200;
 
@@ -29,14 +29,14 @@ sql_row! {
     }
 }
 
-/// Appends a refused sign-in to the account's audit log. After [`MOST_REFUSALS`] such entries within a day, no entry is
+/// Appends a refused sign-in to the account's audit log. After [`MAX_REFUSALS`] such entries within a day, no entry is
 /// appended.
 pub(crate) async fn record_refused_sign_in(
     client: &Client,
     account_id: AccountId,
     address: &str,
 ) -> Result<(), AccountError> {
-    client.execute(REFUSAL, &[&account_id, &address, &MOST_REFUSALS]).await?;
+    client.execute(REFUSAL, &[&account_id, &address, &MAX_REFUSALS]).await?;
     Ok(())
 }
 

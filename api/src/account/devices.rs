@@ -13,7 +13,7 @@ use crate::auth::ids::AccountId;
 const REMEMBER: &str = include_str!("../../queries/accounts/remember_devices.sql");
 const FORGET: &str = include_str!("../../queries/accounts/forget_devices.sql");
 /// Maximum number of known devices of an account.
-const MOST: i64 = 40;
+const MAX_DEVICES: i64 = 40;
 
 /// SHA-256 hash that identifies a device: the hash of a browser's device cookie, or of a network.
 pub(crate) type DeviceHash = [u8; 32];
@@ -45,7 +45,7 @@ pub(super) async fn remember_devices(
     let devices = [&browser[..], &client.network[..]];
     let replaced = client.browser.as_ref().map(|browser| &browser[..]);
     transaction.execute(REMEMBER, &[&account_id, &&devices[..], &replaced]).await?;
-    transaction.execute(FORGET, &[&account_id, &MOST]).await?;
+    transaction.execute(FORGET, &[&account_id, &MAX_DEVICES]).await?;
     Ok(())
 }
 

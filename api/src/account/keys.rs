@@ -25,9 +25,9 @@ const REPLACEMENT: &str = include_str!("../../queries/accounts/find_replacement.
 const MADE: &str = include_str!("../../queries/accounts/keys_made.sql");
 const EXPIRE: &str = include_str!("../../queries/accounts/expire_key.sql");
 /// Maximum number of active keys of an account.
-const MOST_ACTIVE: i64 = 10;
+const MAX_ACTIVE_KEYS: i64 = 10;
 /// Maximum number of keys that a holder may create within a day. It limits the number of stored rows.
-const MOST_MADE: i64 = 100;
+const MAX_KEYS_PER_DAY: i64 = 100;
 
 sql_row! {
     /// API key without its secret.
@@ -98,10 +98,10 @@ pub(crate) async fn create_key(
             "cannot create the key: an active key is already named {name}; if its secret is lost, replace that key"
         )));
     }
-    let drawn = insert_key(&transaction, &account, &NewKey { name: &name, ..*new }).await?;
-    account.record_key(&transaction, "key.create", json!(drawn.key)).await?;
+    let created = insert_key(&transaction, &account, &NewKey { name: &name, ..*new }).await?;
+    account.record_key(&transaction, "key.create", json!(created.key)).await?;
     transaction.commit().await?;
-    Ok(drawn)
+    Ok(created)
 }
 
 /// Replaces the secret of the active key with this id or name. The old secret expires at the end of the overlap.
@@ -129,13 +129,13 @@ pub(crate) async fn replace_key(
         refuse_full(&transaction, &account, otherwise).await?;
         transaction.execute(EXPIRE, &[&id, &overlap.hours()]).await?;
     }
-    let drawn = insert_key(&transaction, &account, &new).await?;
-    let mut details = json!(drawn.key);
+    let created = insert_key(&transaction, &account, &new).await?;
+    let mut details = json!(created.key);
     details["replaces"] = json!(id);
     details["overlap"] = overlap.as_str().into();
     account.record_key(&transaction, "key.re_roll", details).await?;
     transaction.commit().await?;
-    Ok(drawn)
+    Ok(created)
 }
 
 /// Deletes the active key with this id or name, from the next request on. Returns id and name of the key.
@@ -181,10 +181,10 @@ async fn refuse_full(
     account: &LockedAccount,
     otherwise: &str,
 ) -> Result<(), AccountError> {
-    if account.count_active_keys(transaction).await? < MOST_ACTIVE {
+    if account.count_active_keys(transaction).await? < MAX_ACTIVE_KEYS {
         return Ok(());
     }
-    Err(refused(format!("an account can have at most {MOST_ACTIVE} active keys: {otherwise}")))
+    Err(refused(format!("an account can have at most {MAX_ACTIVE_KEYS} active keys: {otherwise}")))
 }
 
 /// Fails if the key was already replaced. Otherwise a repeated request would create a second secret. Its key would also
@@ -212,9 +212,9 @@ async fn insert_key(
 ) -> Result<CreatedKey, AccountError> {
     if account.is_own() {
         let made: i64 = transaction.query_one(MADE, &[&account.id]).await?.try_get("made")?;
-        if made >= MOST_MADE {
+        if made >= MAX_KEYS_PER_DAY {
             return Err(refused(format!(
-                "cannot create the key: at most {MOST_MADE} keys can be created per day; try again tomorrow"
+                "cannot create the key: at most {MAX_KEYS_PER_DAY} keys can be created per day; try again tomorrow"
             )));
         }
     }

@@ -35,9 +35,9 @@ const COMMON: &str = include_str!("common_passwords.txt");
 const PERMIT_TIMEOUT: Duration = Duration::from_secs(15);
 /// Maximum number of passwords that wait for a hashing permit. In a full queue, a new password displaces the newest
 /// password of the network with the most waiting passwords.
-const QUEUE: usize = 512;
+const MAX_WAITERS: usize = 512;
 /// Maximum number of passwords of one network or account that wait for a hashing permit.
-const QUEUE_OF_ONE: usize = 40;
+const MAX_WAITERS_PER_KEY: usize = 40;
 /// Hash against which passwords for unknown addresses are verified, so that timing does not reveal an account.
 static PLACEHOLDER: LazyLock<Result<String, PasswordError>> = LazyLock::new(|| hash_now("no one's password"));
 
@@ -58,14 +58,14 @@ pub(crate) enum PasswordError {
 
 /// Key of the hashing queue. The queue serves its keys round-robin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum HashingTurn {
+pub(crate) enum HashingQueueKey {
     /// Account whose holder is signed in or uses a known device. These clients are served first.
     Known(AccountId),
     /// Network of any other client.
     Network(ClientNetwork),
 }
 
-impl QueueKey for HashingTurn {
+impl QueueKey for HashingQueueKey {
     fn is_urgent(self) -> bool {
         matches!(self, Self::Known(_))
     }
@@ -73,7 +73,7 @@ impl QueueKey for HashingTurn {
 
 /// Argon2 hasher with a limit of concurrent hashes, and with a fair queue for waiting passwords.
 #[derive(Debug, Clone)]
-pub(crate) struct PasswordHashing(Arc<FairQueue<HashingTurn>>);
+pub(crate) struct PasswordHashing(Arc<FairQueue<HashingQueueKey>>);
 
 /// Account of an email address, with the hash of its password.
 #[derive(Debug)]
@@ -87,12 +87,12 @@ pub(crate) struct StoredPassword {
 }
 
 impl PasswordHashing {
-    pub(crate) fn new(at_once: usize) -> Self {
+    pub(crate) fn new(max_concurrent: usize) -> Self {
         Self(FairQueue::new(QueueLimits {
-            at_once,
-            in_flight: at_once,
-            queued: QUEUE_OF_ONE,
-            total: QUEUE,
+            max_permits: max_concurrent,
+            max_in_progress_per_key: max_concurrent,
+            max_waiters_per_key: MAX_WAITERS_PER_KEY,
+            max_waiters: MAX_WAITERS,
             timeout: PERMIT_TIMEOUT,
         }))
     }
@@ -100,9 +100,9 @@ impl PasswordHashing {
     pub(crate) async fn hash(
         &self,
         password: SecretString,
-        turn: HashingTurn,
+        key: HashingQueueKey,
     ) -> Result<String, PasswordError> {
-        self.work(turn, move || hash_now(password.expose_secret())).await?
+        self.work(key, move || hash_now(password.expose_secret())).await?
     }
 
     /// Compares a password with the stored hash. If `stored` is `None`, the comparison takes equally long and returns
@@ -111,10 +111,10 @@ impl PasswordHashing {
         &self,
         password: SecretString,
         stored: Option<&StoredPassword>,
-        turn: HashingTurn,
+        key: HashingQueueKey,
     ) -> Result<bool, PasswordError> {
         let hash = stored.map(|stored| stored.hash.clone());
-        self.work(turn, move || {
+        self.work(key, move || {
             let placeholder = PLACEHOLDER.as_ref().map_err(PasswordError::Placeholder)?;
             let right = compare(password.expose_secret(), hash.as_deref().unwrap_or(placeholder));
             Ok(right && hash.is_some())
@@ -124,13 +124,13 @@ impl PasswordHashing {
 
     async fn work<T: Send + 'static>(
         &self,
-        turn: HashingTurn,
+        key: HashingQueueKey,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, PasswordError> {
-        let place = self.0.acquire(turn).await.map_err(|_| PasswordError::Busy)?;
+        let permit = self.0.acquire(key).await.map_err(|_| PasswordError::Busy)?;
         let worked = run_low_priority(move || {
             // The permit returns to the queue when the hashing ends, even if the caller's future was dropped before.
-            let _place = place;
+            let _permit = permit;
             work()
         });
         Ok(worked.await?)
@@ -251,17 +251,18 @@ mod tests {
         assert!(!check(&"ab1c2".repeat(26)), "130 characters");
     }
 
-    const STRANGER: HashingTurn = HashingTurn::Network(ClientNetwork::V4([192, 0, 2, 1]));
+    const STRANGER: HashingQueueKey = HashingQueueKey::Network(ClientNetwork::V4([192, 0, 2, 1]));
 
     #[tokio::test]
     async fn a_full_queue_refuses_a_network_at_once_and_no_known_holder() {
         let hashing = PasswordHashing::new(1);
         let first = hashing.0.acquire(STRANGER).await.unwrap();
-        let mut waiting: Vec<_> = (0..QUEUE_OF_ONE).map(|_| Box::pin(hashing.0.acquire(STRANGER))).collect();
+        let mut waiting: Vec<_> =
+            (0..MAX_WAITERS_PER_KEY).map(|_| Box::pin(hashing.0.acquire(STRANGER))).collect();
         assert!(waiting.iter_mut().all(|waiter| waiter.now_or_never().is_none()));
         let refused = hashing.hash("correct horse battery".into(), STRANGER).await;
         assert!(matches!(refused, Err(PasswordError::Busy)), "{refused:?}");
-        let mut holder = Box::pin(hashing.0.acquire(HashingTurn::Known(AccountId(1))));
+        let mut holder = Box::pin(hashing.0.acquire(HashingQueueKey::Known(AccountId(1))));
         assert!((&mut holder).now_or_never().is_none());
         drop(first);
         assert!(holder.now_or_never().is_some_and(|permit| permit.is_ok()), "before the waiting network");

@@ -25,7 +25,7 @@ const LIST: &str = include_str!("../../queries/accounts/list_sessions.sql");
 const END: &str = include_str!("../../queries/accounts/end_session.sql");
 const END_OF_COOKIE: &str = include_str!("../../queries/accounts/end_session_of_cookie.sql");
 /// Maximum number of sessions of an account. A new session beyond it replaces the oldest session.
-const MOST: i64 = 20;
+const MAX_SESSIONS: i64 = 20;
 /// Maximum stored length of a user agent, in characters.
 const AGENT: usize = 200;
 
@@ -85,7 +85,7 @@ pub(crate) async fn begin_session(
     let (token, device) = (Token::generate(), Token::generate());
     let agent: String = origin.agent.chars().filter(|c| !c.is_control()).take(AGENT).collect();
     transaction.execute(BEGIN, &[&&token.hash[..], &account.id, &origin.address, &agent]).await?;
-    transaction.execute(PRUNE, &[&account.id, &MOST]).await?;
+    transaction.execute(PRUNE, &[&account.id, &MAX_SESSIONS]).await?;
     account.record_session(transaction, "session.begin", json!({ "address": origin.address })).await?;
     devices::remember_devices(transaction, account.id, &device.hash, &origin.devices).await?;
     Ok(SessionCookies { session: token.text, device: device.text })

@@ -21,7 +21,7 @@ text_enum! {
         /// Status 404
         NotFound = "not_found",
         /// Any other status 4xx
-        Mistake = "mistake",
+        ClientError = "mistake",
         /// Status 403
         Plan = "plan",
         /// Status 429, limit per minute

@@ -130,7 +130,7 @@ mod tests {
         let limiter = AccountLimiter {
             account,
             tier: Tier::Free,
-            bucket: Bucket { rate_per_minute: 60, burst: 60, tokens: 60.0 },
+            bucket: Bucket { rate_per_minute: 60, capacity: 60, tokens: 60.0 },
             at: now,
             monthly_quota: 1_000,
             month: now.date_naive(),

@@ -12,7 +12,7 @@ use crate::auth::tier::Tier;
 
 /// Threshold for backward jumps of the time. A smaller jump comes from reordered decisions; a larger jump is a change
 /// of the clock.
-const ORDER: TimeDelta = TimeDelta::seconds(1);
+const CLOCK_JUMP_THRESHOLD: TimeDelta = TimeDelta::seconds(1);
 
 /// Rate-limit bucket and used quota of an account.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,7 +40,7 @@ impl AccountLimiter {
     /// Refills the bucket for the elapsed time, and starts a new month if one has begun.
     pub(crate) fn advance(&mut self, now: DateTime<Utc>) {
         self.bucket = self.bucket.refilled_after(now - self.at);
-        self.at = later(self.at, now);
+        self.at = monotonic_time(self.at, now);
         let today = now.date_naive();
         let month = today.with_day(1).unwrap_or(today);
         if month > self.month {
@@ -50,7 +50,7 @@ impl AccountLimiter {
 
     /// True if the tier of the account permits the call.
     fn includes(&self, call: &AdmissionRequest) -> bool {
-        self.tier.rank() >= call.need
+        self.tier.rank() >= call.required_rank
     }
 
     /// True if an admitted call counts against the quota.
@@ -109,13 +109,13 @@ impl KeyLimiter {
     /// Refills the bucket for the elapsed time.
     pub(crate) fn advance(&mut self, now: DateTime<Utc>) {
         self.bucket = self.bucket.refilled_after(now - self.at);
-        self.at = later(self.at, now);
+        self.at = monotonic_time(self.at, now);
     }
 }
 
-/// Time of a charge: `now`, or the later `before` if the clock went back by less than [`ORDER`].
-fn later(before: DateTime<Utc>, now: DateTime<Utc>) -> DateTime<Utc> {
-    if before > now && before - now < ORDER { before } else { now }
+/// Time of a charge: `now`, or the later `before` if the clock went back by less than [`CLOCK_JUMP_THRESHOLD`].
+fn monotonic_time(before: DateTime<Utc>, now: DateTime<Utc>) -> DateTime<Utc> {
+    if before > now && before - now < CLOCK_JUMP_THRESHOLD { before } else { now }
 }
 
 #[cfg(test)]
@@ -173,7 +173,7 @@ mod tests {
     #[derive(Debug, Clone)]
     struct Model {
         tier: usize,
-        burst: i64,
+        capacity: i64,
         units: i64,
         at: i64,
         month: (i32, u32),
@@ -184,17 +184,17 @@ mod tests {
 
     impl Model {
         fn new() -> Self {
-            let (burst, own) = (i64::from(TIERS[0].1), i64::from(OWN) * CALL);
+            let (capacity, own) = (i64::from(TIERS[0].1), i64::from(OWN) * CALL);
             let month = (instant(START).year(), instant(START).month());
-            Self { tier: 0, burst, units: burst * CALL, at: START, month, used: 0, own, own_at: START }
+            Self { tier: 0, capacity, units: capacity * CALL, at: START, month, used: 0, own, own_at: START }
         }
 
         fn advance(&mut self, now: i64) {
-            let (rate, burst, _) = TIERS[self.tier];
-            let used = self.burst * CALL - self.units;
-            self.burst = i64::from(burst);
+            let (rate, capacity, _) = TIERS[self.tier];
+            let used = self.capacity * CALL - self.units;
+            self.capacity = i64::from(capacity);
             let flowed = i64::from(rate) * (now - self.at).max(0);
-            self.units = ((self.burst * CALL - used).max(0) + flowed).min(self.burst * CALL);
+            self.units = ((self.capacity * CALL - used).max(0) + flowed).min(self.capacity * CALL);
             let flowed = i64::from(OWN) * (now - self.own_at).max(0);
             self.own = (self.own + flowed).min(i64::from(OWN) * CALL);
             // A backward jump below one second counts as reordering.
@@ -206,9 +206,9 @@ mod tests {
             }
         }
 
-        fn call(&mut self, (need, counted, own): (i16, bool, bool)) -> AdmissionVerdict {
+        fn call(&mut self, (required_rank, counted, own): (i16, bool, bool)) -> AdmissionVerdict {
             let full = |units: i64| units + FORGIVEN >= CALL;
-            let included = self.tier >= usize::try_from(need).expect("a rank");
+            let included = self.tier >= usize::try_from(required_rank).expect("a rank");
             let granted = full(self.units) && (!own || full(self.own));
             if granted {
                 self.units -= CALL;
@@ -229,14 +229,15 @@ mod tests {
 
     /// Reads the account again, under its current tier.
     fn read(stored: &AccountLimiter, tier: usize) -> AccountLimiter {
-        let (rate_per_minute, burst, monthly_quota) = TIERS[tier];
-        let bucket = Bucket { rate_per_minute, burst, tokens: stored.bucket.tokens };
-        let bucket = bucket.with_capacity_changed_from(stored.bucket.burst);
+        let (rate_per_minute, capacity, monthly_quota) = TIERS[tier];
+        let bucket = Bucket { rate_per_minute, capacity, tokens: stored.bucket.tokens };
+        let bucket = bucket.with_capacity_changed_from(stored.bucket.capacity);
         AccountLimiter { tier: NAMES[tier], bucket, monthly_quota, ..stored.clone() }
     }
 
     fn new_account() -> (AccountLimiter, KeyLimiter) {
-        let full = |rate_per_minute, burst| Bucket { rate_per_minute, burst, tokens: f64::from(burst) };
+        let full =
+            |rate_per_minute, capacity| Bucket { rate_per_minute, capacity, tokens: f64::from(capacity) };
         let at = instant(START);
         let (month, used) = (at.date_naive().with_day(1).expect("a day"), 0);
         let bucket = full(TIERS[0].0, TIERS[0].1);
@@ -286,8 +287,8 @@ mod tests {
                         agrees(&account, &key, &model)?;
                         // Calls that pass together are subtracted together, in any order.
                         let of_account = calls.iter().filter(|(.., own)| !own);
-                        let call = |(need, counted, _): &(i16, bool, bool)| {
-                            AdmissionRequest { key: presented, need: *need, counted: *counted }
+                        let call = |(required_rank, counted, _): &(i16, bool, bool)| {
+                            AdmissionRequest { key: presented, required_rank: *required_rank, counted: *counted }
                         };
                         let wanted: Vec<AdmissionRequest> = of_account.map(call).collect();
                         let (mut all, many) = (account.clone(), i32::try_from(wanted.len()).expect("few"));
@@ -301,11 +302,11 @@ mod tests {
                             prop_assert!((left - all.bucket.tokens).abs() < 1e-6);
                             prop_assert_eq!(all.used, account.used + i64::from(counted));
                         }
-                        for (need, counted, own) in calls {
-                            let call = AdmissionRequest { key: presented, need, counted };
+                        for (required_rank, counted, own) in calls {
+                            let call = AdmissionRequest { key: presented, required_rank, counted };
                             let before = account.clone();
                             let admitted = account.decide(&call, own.then_some(&mut key));
-                            let verdict = model.call((need, counted, own));
+                            let verdict = model.call((required_rank, counted, own));
                             prop_assert_eq!(admitted.verdict, verdict, "{:?}", before);
                             prop_assert_eq!(admitted.counted, account.used > before.used);
                         }

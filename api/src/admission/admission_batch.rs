@@ -98,9 +98,9 @@ impl AdmissionBatch {
     pub(crate) fn choose_write_modes(&mut self) {
         for account in &mut self.list {
             let BatchDemand { calls, counted, uses_key_bucket } = account.demand;
-            let is_taken =
+            let is_decrement =
                 account.is_settled && !uses_key_bucket && account.limiter.has_capacity(calls, counted);
-            account.write_mode = if is_taken { WriteMode::Decrement } else { WriteMode::CompareAndSet };
+            account.write_mode = if is_decrement { WriteMode::Decrement } else { WriteMode::CompareAndSet };
         }
     }
 
@@ -136,7 +136,7 @@ impl AdmissionBatch {
         Some(account)
     }
 
-    /// Records the new versions and balances of the rows that `take.sql` changed.
+    /// Records the new versions and balances of the rows that `decrement.sql` changed.
     pub(crate) fn record_decrements(&mut self, row: &Row) -> Result<(), Error> {
         let (accounts, versions): (Vec<AccountId>, Vec<RowVersion>) =
             (row.try_get("accounts")?, row.try_get("versions")?);
@@ -172,14 +172,14 @@ impl CachedAccount {
     pub(crate) fn from_row(row: &Row, now: DateTime<Utc>) -> Result<Self, Error> {
         let bucket = Bucket {
             rate_per_minute: row.try_get("rate_per_minute")?,
-            burst: row.try_get("burst")?,
+            capacity: row.try_get("burst")?,
             tokens: row.try_get("tokens")?,
         };
-        let cap: i32 = row.try_get("cap")?;
+        let stored_capacity: i32 = row.try_get("cap")?;
         let limiter = AccountLimiter {
             account: row.try_get("account_id")?,
             tier: row.try_get("tier")?,
-            bucket: bucket.with_capacity_changed_from(cap),
+            bucket: bucket.with_capacity_changed_from(stored_capacity),
             at: row.try_get("at")?,
             monthly_quota: row.try_get("monthly_quota")?,
             month: row.try_get("month")?,
@@ -192,7 +192,7 @@ impl CachedAccount {
             version: row.try_get("version")?,
             plan_version: row.try_get("plan_version")?,
             paid_until,
-            is_settled: cap == bucket.burst,
+            is_settled: stored_capacity == bucket.capacity,
             demand: BatchDemand::default(),
             write_mode: WriteMode::default(),
             written: None,
@@ -224,7 +224,7 @@ impl KeyBucket {
         // An unused key has a full bucket.
         let tokens = row.try_get::<_, Option<f64>>("key_tokens")?.unwrap_or(f64::from(rate));
         let at = row.try_get::<_, Option<DateTime<Utc>>>("key_at")?.unwrap_or(now);
-        let limiter = KeyLimiter { bucket: Bucket { rate_per_minute: rate, burst: rate, tokens }, at };
+        let limiter = KeyLimiter { bucket: Bucket { rate_per_minute: rate, capacity: rate, tokens }, at };
         Ok(Self { key: row.try_get("key_id")?, limiter, version })
     }
 }

@@ -221,7 +221,7 @@ async fn decide_batch(
     let (round, deciding) = (Instant::now(), decide_reconnecting(connection, cache, &calls));
     let span = tracing::info_span!(target: SPAN_TARGET, "admission", otel.kind = "client", calls = i64::try_from(calls.len()).ok());
     let decided =
-        timeout(response_timeout, deciding.instrument(span)).await.unwrap_or(Err(AdmissionError::Silent));
+        timeout(response_timeout, deciding.instrument(span)).await.unwrap_or(Err(AdmissionError::Timeout));
     metrics.statement.observe(round.elapsed().as_secs_f64());
     metrics.batch.observe(to_float(calls.len()));
     match decided {
@@ -281,8 +281,8 @@ impl WaitingCall {
     /// an error is sent instead.
     fn send_decision(self, outcome: AdmissionOutcome, response_timeout: Duration) -> Option<Self> {
         let decision = match outcome {
-            AdmissionOutcome::Open if self.since.elapsed() < response_timeout => return Some(self),
-            AdmissionOutcome::Open => Err(AdmissionError::Contended),
+            AdmissionOutcome::Undecided if self.since.elapsed() < response_timeout => return Some(self),
+            AdmissionOutcome::Undecided => Err(AdmissionError::Contended),
             AdmissionOutcome::Decided(decision) => Ok(decision),
         };
         let _ = self.decision.send(decision);

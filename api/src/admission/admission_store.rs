@@ -24,8 +24,8 @@ use crate::auth::ids::{AccountId, KeyId};
 use crate::concurrency::background_tasks::BackgroundTasks;
 
 const READ: &str = include_str!("../../queries/access/read.sql");
-const TAKE: &str = include_str!("../../queries/access/take.sql");
-const CHARGE: &str = include_str!("../../queries/access/charge.sql");
+const DECREMENT: &str = include_str!("../../queries/access/decrement.sql");
+const COMPARE_AND_SET: &str = include_str!("../../queries/access/compare_and_set.sql");
 const REFUND: &str = include_str!("../../queries/access/refund.sql");
 const COUNT: &str = include_str!("../../queries/access/count.sql");
 const FORGET: &str = include_str!("../../queries/access/forget_counts.sql");
@@ -40,8 +40,8 @@ const PREPARE_TIMEOUT: Duration = Duration::from_secs(5);
 pub(crate) struct AdmissionStore {
     client: Client,
     read: Statement,
-    take: Statement,
-    charge: Statement,
+    decrement: Statement,
+    compare_and_set: Statement,
     refund: Statement,
     /// Duration of one round trip, measured when the connection was opened.
     pub(crate) round_trip: Duration,
@@ -55,15 +55,16 @@ impl AdmissionStore {
     ) -> Result<Self, AdmissionError> {
         let (client, driver) = connect::open(&config, &tls).await?;
         tasks.spawn(driver);
-        timeout(PREPARE_TIMEOUT, Self::prepare(client)).await.map_err(|_| AdmissionError::Silent)?
+        timeout(PREPARE_TIMEOUT, Self::prepare(client)).await.map_err(|_| AdmissionError::Timeout)?
     }
 
     async fn prepare(client: Client) -> Result<Self, AdmissionError> {
-        let (read, take) = (client.prepare(READ).await?, client.prepare(TAKE).await?);
-        let (charge, refund) = (client.prepare(CHARGE).await?, client.prepare(REFUND).await?);
+        let (read, decrement) = (client.prepare(READ).await?, client.prepare(DECREMENT).await?);
+        let (compare_and_set, refund) =
+            (client.prepare(COMPARE_AND_SET).await?, client.prepare(REFUND).await?);
         let sent = Instant::now();
         client.simple_query(CHECK).await?;
-        Ok(Self { client, read, take, charge, refund, round_trip: sent.elapsed() })
+        Ok(Self { client, read, decrement, compare_and_set, refund, round_trip: sent.elapsed() })
     }
 
     /// Succeeds if the server replies and accepts writes.
@@ -102,19 +103,19 @@ impl AdmissionStore {
         let unread_keys: Vec<usize> = (0..keys.len()).filter(unknown).collect();
         let sent = Instant::now();
         // The statements are pipelined and executed in this order.
-        let (taken, charged, rows) = future::try_join3(
-            self.take(&accounts.accounts_by_write_mode(WriteMode::Decrement)),
-            self.charge(&accounts),
+        let (decremented, written, rows) = future::try_join3(
+            self.decrement(&accounts.accounts_by_write_mode(WriteMode::Decrement)),
+            self.compare_and_set(&accounts),
             self.read(unread_keys.iter().map(|key_index| keys[*key_index].hash()).collect()),
         )
         .await?;
-        if let Some(row) = taken.as_ref().or(charged.first()).or(rows.first()) {
+        if let Some(row) = decremented.as_ref().or(written.first()).or(rows.first()) {
             cache.clock.update(row.try_get::<_, DateTime<Utc>>("now")?, sent, Instant::now());
         }
-        for row in &charged {
+        for row in &written {
             accounts.record_write(row.try_get("account_id")?, row.try_get("version")?);
         }
-        if let Some(row) = &taken {
+        if let Some(row) = &decremented {
             accounts.record_decrements(row)?;
         }
         let mut found = vec![None; keys.len()];
@@ -128,7 +129,7 @@ impl AdmissionStore {
                         decided.or_else(|| accounts.decide_in_mode(call, key_index, WriteMode::Decrement)),
                     ),
                     None if found[key_index].is_none() => AdmissionOutcome::Decided(None),
-                    Some(false) | None => AdmissionOutcome::Open,
+                    Some(false) | None => AdmissionOutcome::Undecided,
                 }
             };
         let outcomes = placed().zip(decided.into_iter().chain(repeat_with(|| None))).map(outcome).collect();
@@ -151,14 +152,14 @@ impl AdmissionStore {
     }
 
     /// Subtracts calls from the rows of these accounts, without reading the rows first. This is the common case.
-    async fn take(&self, accounts: &[&CachedAccount]) -> Result<Option<Row>, Error> {
+    async fn decrement(&self, accounts: &[&CachedAccount]) -> Result<Option<Row>, Error> {
         if accounts.is_empty() {
             return Ok(None);
         }
         let ids = column(accounts, |account| account.limiter.account);
         let plans = column(accounts, |account| account.plan_version);
         let rates = column(accounts, |account| account.limiter.bucket.rate_per_second());
-        let sizes = column(accounts, |account| account.limiter.bucket.burst);
+        let capacities = column(accounts, |account| account.limiter.bucket.capacity);
         let times = column(accounts, |account| account.limiter.at);
         let months = column(accounts, |account| account.limiter.month);
         let quotas = column(accounts, |account| account.limiter.monthly_quota);
@@ -166,36 +167,47 @@ impl AdmissionStore {
         let counted = column(accounts, |account| account.demand.counted);
         self.client
             .query_opt(
-                &self.take,
-                &[&ids, &plans, &rates, &sizes, &times, &months, &quotas, &calls, &counted],
+                &self.decrement,
+                &[&ids, &plans, &rates, &capacities, &times, &months, &quotas, &calls, &counted],
             )
             .await
     }
 
     /// Writes accounts whose rows are unchanged since they were cached. Accounts with only refused calls are written
     /// too, so that a backward change of the clock is detected.
-    async fn charge(&self, accounts: &AdmissionBatch) -> Result<Vec<Row>, Error> {
+    async fn compare_and_set(&self, accounts: &AdmissionBatch) -> Result<Vec<Row>, Error> {
         let list = accounts.accounts_by_write_mode(WriteMode::CompareAndSet);
         if list.is_empty() {
             return Ok(vec![]);
         }
         let ids = column(&list, |account| account.limiter.account);
         let tokens = column(&list, |account| account.limiter.bucket.tokens);
-        let sizes = column(&list, |account| account.limiter.bucket.burst);
+        let capacities = column(&list, |account| account.limiter.bucket.capacity);
         let times = column(&list, |account| account.limiter.at);
         let months = column(&list, |account| account.limiter.month);
         let used = column(&list, |account| account.limiter.used);
         let versions = column(&list, |account| account.version);
-        let key_bucket: Vec<&KeyBucket> = accounts.key_buckets().collect();
-        let keys: Vec<KeyId> = key_bucket.iter().map(|key_bucket| key_bucket.key).collect();
+        let key_buckets: Vec<&KeyBucket> = accounts.key_buckets().collect();
+        let keys: Vec<KeyId> = key_buckets.iter().map(|key_bucket| key_bucket.key).collect();
         let key_tokens: Vec<f64> =
-            key_bucket.iter().map(|key_bucket| key_bucket.limiter.bucket.tokens).collect();
+            key_buckets.iter().map(|key_bucket| key_bucket.limiter.bucket.tokens).collect();
         let key_times: Vec<DateTime<Utc>> =
-            key_bucket.iter().map(|key_bucket| key_bucket.limiter.at).collect();
+            key_buckets.iter().map(|key_bucket| key_bucket.limiter.at).collect();
         self.client
             .query(
-                &self.charge,
-                &[&ids, &tokens, &sizes, &times, &months, &used, &versions, &keys, &key_tokens, &key_times],
+                &self.compare_and_set,
+                &[
+                    &ids,
+                    &tokens,
+                    &capacities,
+                    &times,
+                    &months,
+                    &used,
+                    &versions,
+                    &keys,
+                    &key_tokens,
+                    &key_times,
+                ],
             )
             .await
     }
@@ -237,7 +249,7 @@ fn column<T>(accounts: &[&CachedAccount], field: impl Fn(&CachedAccount) -> T) -
 fn key_index_of(row: &Row, unread_keys: &[usize]) -> Result<usize, AdmissionError> {
     let key_index: i64 = row.try_get("ordinal")?;
     let key_index = usize::try_from(key_index - 1).ok().and_then(|key_index| unread_keys.get(key_index));
-    key_index.copied().ok_or(AdmissionError::Misplaced)
+    key_index.copied().ok_or(AdmissionError::UnrequestedKey)
 }
 
 /// Distinct keys of the calls, and for each call the index of its key.

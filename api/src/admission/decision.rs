@@ -15,7 +15,7 @@ use crate::auth::tier::Tier;
 pub(crate) struct AdmissionRequest {
     pub(crate) key: PresentedKey,
     /// Minimum tier that the call needs, as a rank.
-    pub(crate) need: i16,
+    pub(crate) required_rank: i16,
     /// True if the call counts against the quota.
     pub(crate) counted: bool,
 }
@@ -45,7 +45,7 @@ pub(crate) struct AdmissionDecision {
 impl AdmissionDecision {
     /// Decision for a call of the service itself, which is not charged.
     pub(crate) fn uncharged(tier: Tier) -> Self {
-        let bucket = Bucket { rate_per_minute: 1, burst: 1, tokens: 1.0 };
+        let bucket = Bucket { rate_per_minute: 1, capacity: 1, tokens: 1.0 };
         let usage = RemainingLimits { bucket, now: Utc::now(), quota: 0, used: 0, month: 0..1 };
         Self {
             account: AccountId(0),
@@ -64,7 +64,7 @@ pub(crate) enum AdmissionOutcome {
     /// Decision; `None` for an invalid key.
     Decided(Option<AdmissionDecision>),
     /// No decision yet: the account was only read, or another instance changed it.
-    Open,
+    Undecided,
 }
 
 /// Reason for a missing decision. One failure may concern all waiting calls, so the type is `Clone`.
@@ -75,11 +75,11 @@ pub(crate) enum AdmissionError {
     #[error("the admission worker has stopped")]
     Ended,
     #[error("the database did not respond in time")]
-    Silent,
+    Timeout,
     #[error("concurrent changes of the account prevented a decision")]
     Contended,
     #[error("the database returned a key that was not requested")]
-    Misplaced,
+    UnrequestedKey,
     #[error("{0}")]
     ConnectionLost(Arc<str>),
     #[error("{0}")]
@@ -89,7 +89,7 @@ pub(crate) enum AdmissionError {
 impl From<DbError> for AdmissionError {
     fn from(error: DbError) -> Self {
         match error {
-            DbError::Unanswered { .. } => Self::Silent,
+            DbError::Unanswered { .. } => Self::Timeout,
             error => Self::Store(error_chain(&error).into()),
         }
     }

@@ -34,7 +34,7 @@ pub(crate) fn write_account_limits(headers: &mut HeaderMap, charge: &AccountChar
         false => (bucket.remaining_within_rate(), usage.full_at_unix()),
     };
     let left = usage.quota_left();
-    let Bucket { rate_per_minute, burst, .. } = *bucket;
+    let Bucket { rate_per_minute, capacity, .. } = *bucket;
     let mut values = LimitHeaderValues::default();
     values.number(rate_per_minute.into());
     values.number(remaining);
@@ -42,7 +42,7 @@ pub(crate) fn write_account_limits(headers: &mut HeaderMap, charge: &AccountChar
     values.number(usage.quota);
     values.number(left);
     values.number(usage.quota_resets_at_unix());
-    values.pair([("\"rate\";q=", burst.into()), (";w=", bucket.seconds_to_fill_empty())]);
+    values.pair([("\"rate\";q=", capacity.into()), (";w=", bucket.seconds_to_fill_empty())]);
     values.pair([(", \"month\";q=", usage.quota), (";w=", usage.month_seconds())]);
     values.end();
     values.pair([("\"rate\";r=", bucket.available_calls()), (";t=", bucket.seconds_until_full())]);
@@ -53,7 +53,7 @@ pub(crate) fn write_account_limits(headers: &mut HeaderMap, charge: &AccountChar
 
 /// Writes the remaining limits of an address, for a request without an account.
 pub(crate) fn write_address_limits(headers: &mut HeaderMap, left: RemainingCalls, now: DateTime<Utc>) {
-    let full = now.timestamp_micros() + left.until_full.cast_signed();
+    let full = now.timestamp_micros() + left.until_full_us.cast_signed();
     let reset = full.div_euclid(1_000_000) + i64::from(full.rem_euclid(1_000_000) > 0);
     let (limit, remaining) = (left.limit.cast_signed(), left.remaining.cast_signed());
     debug_assert!(limit >= 0 && remaining >= 0, "settings bound both");
@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn an_account_sees_its_minute_its_month_and_the_exact_state() {
         let usage = RemainingLimits {
-            bucket: Bucket { rate_per_minute: 10, burst: 20, tokens: 19.0 },
+            bucket: Bucket { rate_per_minute: 10, capacity: 20, tokens: 19.0 },
             now: DateTime::from_timestamp_millis(1_000_250).expect("a time"),
             quota: 5_000,
             used: 1,

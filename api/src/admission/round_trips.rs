@@ -7,11 +7,11 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 /// Number of recent round trips that are stored.
-const RECENT: usize = 16;
+const MAX_STORED: usize = 16;
 /// Number of round trips that a decision may take: a read, a charge, and one repetition of each.
 const PER_DECISION: u32 = 4;
 /// Maximum timeout that is computed from round trips.
-const LONGEST: Duration = Duration::from_secs(2);
+const MAX_COMPUTED_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Recent round trips of one connection.
 #[derive(Debug, Default)]
@@ -25,7 +25,7 @@ impl RoundTrips {
     }
 
     pub(crate) fn record(&mut self, round_trip: Duration) {
-        if self.0.len() >= RECENT {
+        if self.0.len() >= MAX_STORED {
             self.0.pop_front();
         }
         self.0.push_back(round_trip);
@@ -35,7 +35,7 @@ impl RoundTrips {
     /// most 2 s.
     pub(crate) fn response_timeout(&self, configured: Duration) -> Duration {
         let shortest = self.0.iter().min().copied().unwrap_or_default();
-        configured.max((shortest * PER_DECISION).min(LONGEST))
+        configured.max((shortest * PER_DECISION).min(MAX_COMPUTED_TIMEOUT))
     }
 }
 
@@ -52,14 +52,14 @@ mod tests {
         trips.restart(far);
         assert_eq!(trips.response_timeout(configured), far * 4);
         trips.restart(far * 100);
-        assert_eq!(trips.response_timeout(configured), LONGEST);
+        assert_eq!(trips.response_timeout(configured), MAX_COMPUTED_TIMEOUT);
         // One quick response of an overloaded server shows that it is near.
         trips.restart(near);
-        (0..RECENT - 1).for_each(|_| trips.record(far));
+        (0..MAX_STORED - 1).for_each(|_| trips.record(far));
         assert_eq!(trips.response_timeout(configured), configured);
         trips.record(far);
         assert_eq!(trips.response_timeout(configured), far * 4);
         // The configured timeout may exceed the bound.
-        assert_eq!(trips.response_timeout(LONGEST * 3), LONGEST * 3);
+        assert_eq!(trips.response_timeout(MAX_COMPUTED_TIMEOUT * 3), MAX_COMPUTED_TIMEOUT * 3);
     }
 }

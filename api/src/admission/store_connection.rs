@@ -24,8 +24,8 @@ const CHECK_TIMEOUT: Duration = Duration::from_millis(1_200);
 /// Consecutive failures after which the database counts as unreachable.
 const FAILURES: u32 = 2;
 /// Minimum and maximum pause between connection attempts.
-const LEAST_PAUSE: Duration = Duration::from_millis(50);
-const LONGEST_PAUSE: Duration = Duration::from_millis(300);
+const MIN_PAUSE: Duration = Duration::from_millis(50);
+const MAX_PAUSE: Duration = Duration::from_millis(300);
 
 /// True while the database is reachable, as of the latest connection attempt, check or decision.
 #[derive(Debug, Clone, Default)]
@@ -171,7 +171,7 @@ impl StoreConnection {
         }
         tokio::time::sleep_until(self.next_attempt.into()).await;
         // The pause counts from the start of this attempt, because the caller may stop waiting before the attempt ends.
-        self.next_attempt = Instant::now() + self.pauses.next().unwrap_or(LONGEST_PAUSE);
+        self.next_attempt = Instant::now() + self.pauses.next().unwrap_or(MAX_PAUSE);
         let attempt = AdmissionStore::open(self.config.clone(), self.tls.clone(), self.tasks.clone());
         let connecting = self.connecting.insert(self.tasks.spawn(attempt));
         let connected = connecting.await;
@@ -187,8 +187,8 @@ impl StoreConnection {
 
 fn reconnect_pauses() -> ExponentialBackoff {
     ExponentialBuilder::default()
-        .with_min_delay(LEAST_PAUSE)
-        .with_max_delay(LONGEST_PAUSE)
+        .with_min_delay(MIN_PAUSE)
+        .with_max_delay(MAX_PAUSE)
         .with_jitter()
         .without_max_times()
         .build()

@@ -7,7 +7,7 @@ use std::ops::Range;
 use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 
 /// Tolerance for rounding errors of `tokens`, in calls. A token that lacks at most this fraction is available.
-const EPSILON: f64 = 1e-6;
+const TOKEN_TOLERANCE: f64 = 1e-6;
 
 /// State of a token bucket at one point in time.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -15,7 +15,7 @@ pub(crate) struct Bucket {
     /// Refill rate, in calls.
     pub(crate) rate_per_minute: i32,
     /// Capacity, in calls.
-    pub(crate) burst: i32,
+    pub(crate) capacity: i32,
     /// Available calls.
     pub(crate) tokens: f64,
 }
@@ -26,17 +26,16 @@ impl Bucket {
         f64::from(self.rate_per_minute.max(1)) / 60.0
     }
 
-    /// Adjusts `tokens` after the capacity changed from `full` to `burst`, so that the number of used calls stays the
-    /// same.
-    pub(crate) fn with_capacity_changed_from(self, full: i32) -> Self {
-        let used = f64::from(full) - self.tokens;
-        Self { tokens: (f64::from(self.burst) - used).max(0.0), ..self }
+    /// Adjusts `tokens` after the capacity changed from `previous` to `capacity`. The number of used calls stays equal.
+    pub(crate) fn with_capacity_changed_from(self, previous: i32) -> Self {
+        let used = f64::from(previous) - self.tokens;
+        Self { tokens: (f64::from(self.capacity) - used).max(0.0), ..self }
     }
 
     /// Refills the bucket for the elapsed time. A negative time refills nothing.
     pub(crate) fn refilled_after(self, elapsed: TimeDelta) -> Self {
         let flowed = self.rate_per_second() * seconds(elapsed).max(0.0);
-        Self { tokens: (self.tokens + flowed).min(f64::from(self.burst)), ..self }
+        Self { tokens: (self.tokens + flowed).min(f64::from(self.capacity)), ..self }
     }
 
     /// Subtracts one call.
@@ -46,18 +45,18 @@ impl Bucket {
 
     /// Available calls, rounded down.
     pub(crate) fn available_calls(&self) -> i64 {
-        floor(self.tokens + EPSILON).max(0)
+        floor(self.tokens + TOKEN_TOLERANCE).max(0)
     }
 
     /// Number of calls left within the rate per minute, without the burst reserve.
     pub(crate) fn remaining_within_rate(&self) -> i64 {
-        (self.available_calls() - i64::from(self.burst - self.rate_per_minute))
+        (self.available_calls() - i64::from(self.capacity - self.rate_per_minute))
             .clamp(0, i64::from(self.rate_per_minute))
     }
 
     /// Time to refill an empty bucket, in seconds.
     pub(crate) fn seconds_to_fill_empty(&self) -> i64 {
-        floor((f64::from(self.burst) / self.rate_per_second()).round())
+        floor((f64::from(self.capacity) / self.rate_per_second()).round())
     }
 
     /// Seconds until the bucket is full, rounded up.
@@ -66,12 +65,12 @@ impl Bucket {
     }
 
     fn filling(&self) -> f64 {
-        ((f64::from(self.burst) - self.tokens) / self.rate_per_second()).max(0.0)
+        ((f64::from(self.capacity) - self.tokens) / self.rate_per_second()).max(0.0)
     }
 
     /// Seconds until the bucket admits the next call.
     fn wait(&self) -> f64 {
-        ((1.0 - EPSILON - self.tokens) / self.rate_per_second()).max(0.0)
+        ((1.0 - TOKEN_TOLERANCE - self.tokens) / self.rate_per_second()).max(0.0)
     }
 
     /// Whole seconds until the bucket admits the next call, at least 1.
@@ -152,7 +151,7 @@ mod tests {
     use super::*;
 
     fn bucket(tokens: f64) -> Bucket {
-        Bucket { rate_per_minute: 10, burst: 20, tokens }
+        Bucket { rate_per_minute: 10, capacity: 20, tokens }
     }
 
     #[test]
@@ -171,7 +170,7 @@ mod tests {
 
     #[test]
     fn the_bucket_that_stops_the_next_call_governs() {
-        let key = |tokens| Bucket { rate_per_minute: 5, burst: 5, tokens };
+        let key = |tokens| Bucket { rate_per_minute: 5, capacity: 5, tokens };
         assert_eq!(bucket(19.0).tighter_of(key(4.0)), key(4.0));
         assert_eq!(bucket(0.5).tighter_of(key(4.0)), bucket(0.5));
         assert_eq!(bucket(19.0).tighter_of(key(0.5)), key(0.5));
@@ -183,7 +182,7 @@ mod tests {
     #[derive(Debug, Clone)]
     struct Model {
         rate: i64,
-        burst: i64,
+        capacity: i64,
         units: i64,
         /// Microseconds.
         now: i64,
@@ -195,12 +194,12 @@ mod tests {
     impl Model {
         fn advance(&mut self, microseconds: i64) {
             self.now += microseconds;
-            self.units = (self.units + self.rate * microseconds.max(0)).min(self.burst * CALL);
+            self.units = (self.units + self.rate * microseconds.max(0)).min(self.capacity * CALL);
         }
 
-        fn change(&mut self, (rate, burst): (i64, i64)) {
-            let used = self.burst * CALL - self.units;
-            (self.rate, self.burst, self.units) = (rate, burst, (burst * CALL - used).max(0));
+        fn change(&mut self, (rate, capacity): (i64, i64)) {
+            let used = self.capacity * CALL - self.units;
+            (self.rate, self.capacity, self.units) = (rate, capacity, (capacity * CALL - used).max(0));
         }
 
         fn call(&mut self) -> bool {
@@ -212,10 +211,10 @@ mod tests {
 
         #[expect(clippy::cast_precision_loss, reason = "as the store counts")]
         fn usage(&self) -> RemainingLimits {
-            let (rate, burst) = (i32::try_from(self.rate), i32::try_from(self.burst));
+            let (rate, capacity) = (i32::try_from(self.rate), i32::try_from(self.capacity));
             let bucket = Bucket {
                 rate_per_minute: rate.expect("a rate"),
-                burst: burst.expect("a burst"),
+                capacity: capacity.expect("a capacity"),
                 tokens: self.units as f64 / CALL as f64,
             };
             let now = DateTime::from_timestamp_micros(self.now).expect("a time");
@@ -274,8 +273,8 @@ mod tests {
     proptest! {
         #[test]
         fn headers_promise_what_then_happens(tier in 0usize..4, start in 0i64..10_000_000_000, steps in steps()) {
-            let (rate, burst) = TIERS[tier];
-            let mut model = Model { rate, burst, units: burst * CALL, now: start };
+            let (rate, capacity) = TIERS[tier];
+            let mut model = Model { rate, capacity, units: capacity * CALL, now: start };
             for step in steps {
                 let passed = match step {
                     Step::Wait(microseconds) => { model.advance(microseconds); continue }

@@ -101,7 +101,7 @@ fn outcome(status: StatusCode, quota_refused: bool) -> CallOutcome {
         StatusCode::FORBIDDEN => CallOutcome::Plan,
         StatusCode::TOO_MANY_REQUESTS if quota_refused => CallOutcome::Quota,
         StatusCode::TOO_MANY_REQUESTS => CallOutcome::Rate,
-        status if status.is_client_error() => CallOutcome::Mistake,
+        status if status.is_client_error() => CallOutcome::ClientError,
         status if status.is_server_error() => CallOutcome::Failed,
         _ => CallOutcome::Answered,
     }
@@ -175,7 +175,7 @@ impl UsageWriter {
         while !self.sums.is_empty() {
             let mut chunk = take_rows(&mut self.sums, CHUNK);
             let written = timeout(RESPONSE_TIMEOUT, self.add_to_store(&chunk)).await;
-            if let Err(error) = written.unwrap_or(Err(AdmissionError::Silent)) {
+            if let Err(error) = written.unwrap_or(Err(AdmissionError::Timeout)) {
                 self.sums.append(&mut chunk);
                 self.connection.close();
                 static LIMIT: LogLimit = LogLimit::new();
@@ -237,10 +237,10 @@ mod tests {
         for (status, outcome_expected) in [
             (200, CallOutcome::Answered),
             (304, CallOutcome::Answered),
-            (400, CallOutcome::Mistake),
+            (400, CallOutcome::ClientError),
             (403, CallOutcome::Plan),
             (404, CallOutcome::NotFound),
-            (405, CallOutcome::Mistake),
+            (405, CallOutcome::ClientError),
             (429, CallOutcome::Rate),
             (500, CallOutcome::Failed),
             (503, CallOutcome::Failed),

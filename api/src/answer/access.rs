@@ -50,7 +50,7 @@ pub(crate) struct Access<G, P> {
     /// Path and query of the request, unchanged.
     pub(crate) target: String,
     pub(crate) if_none_match: Option<HeaderValue>,
-    gate: PhantomData<G>,
+    required_tier: PhantomData<G>,
 }
 
 impl<G: RequiredTier, P: Parameters> FromRequestParts<App> for Access<G, P> {
@@ -89,7 +89,7 @@ impl<G: RequiredTier, P: Parameters> FromRequestParts<App> for Access<G, P> {
             read = parse_parameters::<P>(&path, parts, app, today, &served_rules, Some(&facet_index));
         }
         let admitted = admit(parts, app, &read.requirements::<G>(today)).await?;
-        std::mem::replace(&mut read.mistakes, Ok(()))?;
+        std::mem::replace(&mut read.errors, Ok(()))?;
         let generation = app.projection.pin_version(&read.min_version).await;
         if let Ok(generation) = &generation
             && generation.served_rules() != served_rules
@@ -99,7 +99,7 @@ impl<G: RequiredTier, P: Parameters> FromRequestParts<App> for Access<G, P> {
             let rules = generation.served_rules();
             read = parse_parameters::<P>(&path, parts, app, today, &rules, Some(&facet_index));
         }
-        read.mistakes?;
+        read.errors?;
         Ok(Self {
             app: app.clone(),
             generation,
@@ -112,7 +112,7 @@ impl<G: RequiredTier, P: Parameters> FromRequestParts<App> for Access<G, P> {
             detects_truncation: parts.version >= Version::HTTP_11,
             target: parts.uri.path_and_query().map_or("", PathAndQuery::as_str).to_owned(),
             if_none_match: parts.headers.get(header::IF_NONE_MATCH).cloned(),
-            gate: PhantomData,
+            required_tier: PhantomData,
         })
     }
 }
@@ -131,7 +131,7 @@ struct ParsedParameters<P> {
     /// True if filters contain names that were not checked, because the facet index was not given.
     needs_facet_index: bool,
     min_version: MinVersion,
-    mistakes: Result<(), ParameterErrors>,
+    errors: Result<(), ParameterErrors>,
 }
 
 /// Properties of a request that decide its admission.
@@ -139,22 +139,22 @@ struct AccessRequirements {
     /// Minimum tier of the endpoint, and the feature's name for a refusal.
     endpoint: (Tier, &'static str),
     /// Minimum tier of the used parameters, and the feature's name for a refusal.
-    needs: Option<(Tier, &'static str)>,
+    parameter_tier: Option<(Tier, &'static str)>,
     /// Oldest day of the requested history.
-    oldest: Option<NaiveDate>,
+    oldest_day: Option<NaiveDate>,
     /// True if the request matches an endpoint and its parameters have no errors.
-    is_call: bool,
+    counts_as_call: bool,
     today: NaiveDate,
 }
 
 impl<P: Parameters> ParsedParameters<P> {
     fn requirements<G: RequiredTier>(&self, today: NaiveDate) -> AccessRequirements {
-        let valid = self.mistakes.is_ok();
+        let valid = self.errors.is_ok();
         AccessRequirements {
             endpoint: (G::TIER, P::FEATURE),
-            needs: self.parameters.needs().filter(|_| valid),
-            oldest: self.parameters.oldest().filter(|_| valid),
-            is_call: valid && P::ROUTED,
+            parameter_tier: self.parameters.needs().filter(|_| valid),
+            oldest_day: self.parameters.oldest().filter(|_| valid),
+            counts_as_call: valid && P::ROUTED,
             today,
         }
     }
@@ -187,7 +187,7 @@ fn parse_parameters<P: Parameters>(
         is_costly: P::IS_COSTLY || reader.requests_many_rows(),
         needs_facet_index: reader.needs_facet_index(),
         min_version: reader.min_version(),
-        mistakes: if P::ROUTED { reader.finish() } else { Ok(()) },
+        errors: if P::ROUTED { reader.finish() } else { Ok(()) },
     }
 }
 
@@ -208,7 +208,7 @@ async fn admit(
     if let Some(refused) = app.throttle.find_refusal(caller.client, key.map(|key| key.tag)) {
         caller.set_remaining_failures(refused.left);
         app.metrics.throttled.inc();
-        return Err(ApiError::RateLimited { retry_after: refused.retry_after });
+        return Err(ApiError::RateLimited { retry_after: refused.retry_after_seconds });
     }
     let failed = || {
         caller.set_remaining_failures(app.throttle.record_failure(caller.client));
@@ -216,11 +216,12 @@ async fn admit(
     };
     let key = key.ok_or_else(failed)?;
     let tiers = app.projection.tiers();
-    let depth = required.oldest.map_or(0, |oldest| tiers.lowest_rank_including(oldest, required.today));
+    let depth = required.oldest_day.map_or(0, |oldest| tiers.lowest_rank_including(oldest, required.today));
     let (tier, _) = required.endpoint;
-    let counted = required.is_call && app.settings.quota_check.is_counted(tier);
-    let asked = required.needs.map_or(tier.rank(), |(needed, _)| needed.rank().max(tier.rank()));
-    let call = AdmissionRequest { key, need: depth.max(asked), counted };
+    let counted = required.counts_as_call && app.settings.quota_check.is_counted(tier);
+    let rank =
+        required.parameter_tier.map_or(tier.rank(), |(parameter, _)| parameter.rank().max(tier.rank()));
+    let call = AdmissionRequest { key, required_rank: depth.max(rank), counted };
     let admitted = app.admission.decide(call).await?.ok_or_else(failed)?;
     app.throttle.record_valid_key(key.tag);
     caller.set_decision(&admitted);
@@ -244,8 +245,10 @@ fn quota_exceeded(usage: &RemainingLimits) -> ApiError {
 
 /// First reason to refuse the request because of the tier: endpoint, feature, or history depth.
 fn tier_refusal(required: &AccessRequirements, tiers: &TierTable, current: Tier) -> ApiError {
-    if let Some((_, feature)) =
-        [Some(required.endpoint), required.needs].into_iter().flatten().find(|(tier, _)| current < *tier)
+    if let Some((_, feature)) = [Some(required.endpoint), required.parameter_tier]
+        .into_iter()
+        .flatten()
+        .find(|(tier, _)| current < *tier)
     {
         return ApiError::FeatureNotAvailable { current, feature, earliest: None };
     }

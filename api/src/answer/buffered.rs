@@ -14,8 +14,8 @@ pub(super) async fn respond(
     rendering: BoxFuture<'static, Result<RenderedBody, ApiError>>,
 ) -> Response {
     let fill = async {
-        let rendered = generation.unless_silent(rendering).await?;
-        generation.observe(rendered.version);
+        let rendered = generation.run_while_responsive(rendering).await?;
+        generation.record_returned_version(rendered.version);
         Ok::<_, ApiError>(handle.to_cached(rendered.body, &rendered.version, rendered.next_cursor.as_deref()))
     };
     let filled = app.response_cache.get_or_render(&handle.key, fill);

@@ -16,7 +16,7 @@ mod streamed;
 pub(crate) use access::{Access, InternalRequest};
 pub(crate) use context::{HandlerContext, RenderedBody};
 pub(crate) use required_tier::{Free, Professional, RequiredTier, Starter};
-pub(crate) use response_writer::{FinishedBody, ResponseWriter, StreamingBody};
+pub(crate) use response_writer::{BodyWriter, FinishedBody, ResponseWriter};
 
 use axum::response::{IntoResponse, Response};
 use futures::future::LocalBoxFuture;

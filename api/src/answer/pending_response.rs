@@ -60,7 +60,7 @@ pub(super) fn prepare<G: RequiredTier, P: Parameters>(
     if if_none_match.is_some() {
         let etag = key.etag(&version);
         if response::matches_etag(if_none_match.as_ref(), &etag, false) {
-            generation.observe(version);
+            generation.record_returned_version(version);
             return Err(response::not_modified(&etag));
         }
     }

@@ -9,7 +9,7 @@ use crate::render::body_channel::{BodySender, Disconnected, MAX_UNCOMPRESSED};
 /// Writer of a response that has not started. Writing starts when the data version is known.
 #[derive(Debug)]
 pub(crate) struct ResponseWriter {
-    writer: BodySender,
+    sender: BodySender,
     /// Channel that gets the data version when the body exceeds [`MAX_UNCOMPRESSED`] bytes. The receiver then starts
     /// streaming. `None` if the response must not be streamed.
     long_signal: Option<oneshot::Sender<DataVersion>>,
@@ -17,8 +17,8 @@ pub(crate) struct ResponseWriter {
 
 /// Writer of a response that has started.
 #[derive(Debug)]
-pub(crate) struct StreamingBody {
-    writer: BodySender,
+pub(crate) struct BodyWriter {
+    sender: BodySender,
     version: DataVersion,
     long_signal: Option<oneshot::Sender<DataVersion>>,
     /// Number of bytes written so far.
@@ -35,17 +35,17 @@ pub(crate) struct FinishedBody {
 impl ResponseWriter {
     /// Creates a writer to a body channel. Without `long_signal`, the response is not streamed, but sent after it is
     /// finished.
-    pub(super) fn new(writer: BodySender, long_signal: Option<oneshot::Sender<DataVersion>>) -> Self {
-        Self { writer, long_signal }
+    pub(super) fn new(sender: BodySender, long_signal: Option<oneshot::Sender<DataVersion>>) -> Self {
+        Self { sender, long_signal }
     }
 
     /// Starts a response that is rendered from this data version.
-    pub(crate) fn begin(self, version: DataVersion) -> StreamingBody {
-        StreamingBody { writer: self.writer, version, long_signal: self.long_signal, length: 0 }
+    pub(crate) fn begin(self, version: DataVersion) -> BodyWriter {
+        BodyWriter { sender: self.sender, version, long_signal: self.long_signal, length: 0 }
     }
 }
 
-impl StreamingBody {
+impl BodyWriter {
     pub(crate) fn write(&mut self, bytes: impl Into<Bytes>) -> Result<(), Disconnected> {
         let bytes = bytes.into();
         self.length += bytes.len();
@@ -55,12 +55,12 @@ impl StreamingBody {
         {
             long_signal.send(self.version).map_err(|_| Disconnected)?;
         }
-        self.writer.write(bytes)
+        self.sender.write(bytes)
     }
 
     /// Finishes the response. With a cursor, the response has a link to the next page.
     pub(crate) fn finish(self, next_cursor: Option<String>) -> Result<FinishedBody, Disconnected> {
-        self.writer.finish()?;
+        self.sender.finish()?;
         Ok(FinishedBody { version: self.version, next_cursor })
     }
 }

@@ -14,7 +14,7 @@ use super::response_writer::{FinishedBody, ResponseWriter};
 use crate::app::state::App;
 use crate::auth::ids::AccountId;
 use crate::concurrency::cpu_pool::lower_thread_priority;
-use crate::concurrency::fair_queue::{AccountSlot, Permit, RenderPermit};
+use crate::concurrency::fair_queue::{KeySlot, Permit, WorkPermit};
 use crate::connection::request_id::current_request_id;
 use crate::error::ApiError;
 use crate::read::ServedGeneration;
@@ -31,37 +31,37 @@ pub(super) async fn respond(asked: PendingResponse, write: WriteHandler) -> Resu
     if let Some(kept) = asked.cached_response() {
         return Ok(kept);
     }
-    let Permit { render, slot } = asked.app.fair_queue.acquire(asked.account_id).await?;
+    let Permit { work, slot } = asked.app.fair_queue.acquire(asked.account_id).await?;
     // Another request may have cached the same response while this one waited.
     if let Some(kept) = asked.cached_response() {
         return Ok(kept);
     }
     let PendingResponse { handle, app, generation, accepts_streaming, .. } = asked;
-    let bulk = generation.bulk_generation();
+    let expensive = generation.expensive_generation();
     let (long_signal, mut long_version) = oneshot::channel();
-    let (writer, reader) = body_channel(Arc::clone(&slot));
-    let outlet = ResponseWriter::new(writer, accepts_streaming.then_some(long_signal));
+    let (sender, reader) = body_channel(Arc::clone(&slot));
+    let writer = ResponseWriter::new(sender, accepts_streaming.then_some(long_signal));
     let limit = app.settings.request_timeout();
     let writing = async move || {
         let late = |_| ApiError::Unavailable("the request took too long".to_owned());
-        let generation = Arc::clone(&bulk);
-        let writing = generation.unless_silent(write(bulk, outlet));
+        let generation = Arc::clone(&expensive);
+        let writing = generation.run_while_responsive(write(expensive, writer));
         tokio::time::timeout(limit, writing).await.map_err(late)?
     };
-    let mut finished = on_own_thread(writing, render, slot).map_err(|error| {
+    let mut finished = on_own_thread(writing, work, slot).map_err(|error| {
         ApiError::Unavailable(format!("cannot start a thread for an expensive response: {error}"))
     })?;
     let outcome = tokio::select! {
         biased;
         outcome = &mut finished => outcome,
         Ok(version) = &mut long_version => {
-            generation.observe(version);
+            generation.record_returned_version(version);
             return Ok(handle.respond(&handle.etag(&version), None, || Body::new(reader)));
         }
     };
     let panicked = |_| ApiError::Internal(anyhow::anyhow!("the handler panicked"));
     let written = outcome.map_err(panicked)??;
-    generation.observe(written.version);
+    generation.record_returned_version(written.version);
     Ok(respond_complete(&app, &handle, &written, reader))
 }
 
@@ -69,15 +69,15 @@ pub(super) async fn respond(asked: PendingResponse, write: WriteHandler) -> Resu
 /// end, even if the client disconnects.
 fn on_own_thread<F: Future<Output = WriteOutcome>>(
     writing: impl FnOnce() -> F + Send + 'static,
-    render: RenderPermit<AccountId>,
-    slot: Arc<AccountSlot<AccountId>>,
+    work: WorkPermit<AccountId>,
+    slot: Arc<KeySlot<AccountId>>,
 ) -> io::Result<oneshot::Receiver<WriteOutcome>> {
     let (finish, finished) = oneshot::channel();
     let (runtime, id) = (tokio::runtime::Handle::current(), current_request_id());
     thread::Builder::new().name("costly answer".to_owned()).spawn(move || {
         lower_thread_priority();
         let outcome = runtime.block_on(writing());
-        drop((render, slot));
+        drop((work, slot));
         // After the response head was sent, the receiver no longer exists.
         match finish.send(outcome) {
             Ok(()) | Err(Ok(_) | Err(ApiError::ClientDisconnected(_))) => {}
@@ -94,7 +94,7 @@ fn respond_complete(
     app: &App,
     handle: &CacheHandle,
     written: &FinishedBody,
-    reader: BodyReceiver<Arc<AccountSlot<AccountId>>>,
+    reader: BodyReceiver<Arc<KeySlot<AccountId>>>,
 ) -> Response {
     let FinishedBody { version, next_cursor } = written;
     if let Some(body) = reader.complete_body() {

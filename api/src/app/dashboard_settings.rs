@@ -8,7 +8,7 @@ use crate::auth::address_throttle::AddressAllowance;
 use crate::auth::tier::Tier;
 
 /// Maximum rate, in market pages per minute: one page per microsecond, the time unit of the throttle.
-const MOST_PAGES: u64 = 60_000_000;
+const MAX_PAGES_PER_MINUTE: u64 = 60_000_000;
 
 text_enum! {
     /// Switch of an optional part of the service.
@@ -78,10 +78,10 @@ pub struct DashboardSettings {
     #[arg(long, env = "PAGES_TIER", default_value = "free")]
     pub pages_tier: Tier,
     /// Limit per client address, in market pages per minute
-    #[arg(long, env = "PAGES_PER_MINUTE", default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..=MOST_PAGES))]
+    #[arg(long, env = "PAGES_PER_MINUTE", default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..=MAX_PAGES_PER_MINUTE))]
     pub pages_per_minute: u64,
     /// Burst per client address, in market pages
-    #[arg(long, env = "PAGES_BURST", default_value_t = 240, value_parser = clap::value_parser!(u64).range(1..=MOST_PAGES))]
+    #[arg(long, env = "PAGES_BURST", default_value_t = 240, value_parser = clap::value_parser!(u64).range(1..=MAX_PAGES_PER_MINUTE))]
     pub pages_burst: u64,
     /// Postgres connections of the dashboard
     #[arg(long, env = "DASHBOARD_CONNECTIONS", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=100))]

@@ -23,19 +23,19 @@ const REFUND: &str = include_str!("../../queries/accounts/refund_attempt.sql");
 /// Maximum delay of an attempt.
 const MAX_DELAY: Duration = Duration::from_secs(20);
 /// Timeout of a database reply.
-const REPLY: Duration = Duration::from_secs(4);
+const REPLY_TIMEOUT: Duration = Duration::from_secs(4);
 /// Maximum number of waiting attempts.
-const WAITING: usize = 512;
+const MAX_WAITING: usize = 512;
 /// Maximum number of waiting attempts per address.
-const WAITING_OF_ADDRESS: usize = 8;
+const MAX_WAITING_PER_ADDRESS: usize = 8;
 /// Number of accounts with waiting attempts above which unused entries are removed.
-const LINES: usize = 1_024;
+const QUEUE_CLEANUP_THRESHOLD: usize = 1_024;
 
 /// Attempts per minute for an account and a device. The burst is the same number.
-const OF_BOTH: i32 = 5;
-const OF_ADDRESS: i32 = 30;
-const OF_NET_48: i32 = 10 * OF_ADDRESS;
-const OF_ACCOUNT: i32 = 20;
+const PER_ACCOUNT_AND_DEVICE: i32 = 5;
+const PER_ADDRESS: i32 = 30;
+const PER_NET_48: i32 = 10 * PER_ADDRESS;
+const PER_ACCOUNT: i32 = 20;
 
 /// Refusal of an attempt.
 #[derive(Debug, thiserror::Error)]
@@ -47,8 +47,8 @@ pub(crate) enum AttemptError {
     Pool(#[from] PoolError),
     #[error("{}", store::db::error_chain(.0))]
     Database(#[from] tokio_postgres::Error),
-    #[error("the database did not reply within {} ms", REPLY.as_millis())]
-    Silent,
+    #[error("the database did not reply within {} ms", REPLY_TIMEOUT.as_millis())]
+    Timeout,
 }
 
 /// Reason to trust the device of a sign-in.
@@ -83,15 +83,15 @@ enum ChargeOutcome {
 }
 
 /// Queue of attempts for one account: a lock that is granted in order of arrival.
-type AccountLine = tokio::sync::Mutex<()>;
+type AccountQueue = tokio::sync::Mutex<()>;
 
 /// Throttle of password attempts, per account and client address.
 #[derive(Debug)]
 pub(crate) struct LoginThrottle {
     pool: Pool,
-    lines: Mutex<HashMap<[u8; 32], Weak<AccountLine>>>,
+    account_queues: Mutex<HashMap<[u8; 32], Weak<AccountQueue>>>,
     waiting: Arc<Semaphore>,
-    waiting_of: Mutex<HashMap<ClientNetwork, usize>>,
+    waiting_per_network: Mutex<HashMap<ClientNetwork, usize>>,
 }
 
 /// Guard of a waiting attempt, which counts as waiting until the guard is dropped.
@@ -102,7 +102,8 @@ struct WaitingAttempt<'a> {
 
 impl Drop for WaitingAttempt<'_> {
     fn drop(&mut self) {
-        let mut waiting = self.login_throttle.waiting_of.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting =
+            self.login_throttle.waiting_per_network.lock().unwrap_or_else(PoisonError::into_inner);
         match waiting.get_mut(&self.network) {
             Some(count) if *count > 1 => *count -= 1,
             _ => {
@@ -119,13 +120,13 @@ impl AttemptLimit {
     }
 
     /// Limit of attempts for an account from one device.
-    fn of_both(account: &[u8; 32], device: &[u8]) -> Self {
-        Self::new("both ", &[account, device], OF_BOTH)
+    fn of_account_and_device(account: &[u8; 32], device: &[u8]) -> Self {
+        Self::new("both ", &[account, device], PER_ACCOUNT_AND_DEVICE)
     }
 
     /// Limit of attempts for an account from all unknown devices together.
     fn of_account(account: &[u8; 32]) -> Self {
-        Self { is_shared: true, ..Self::new("account ", &[account], OF_ACCOUNT) }
+        Self { is_shared: true, ..Self::new("account ", &[account], PER_ACCOUNT) }
     }
 
     /// Limits of an address and of the networks around it, narrowest first.
@@ -133,7 +134,7 @@ impl AttemptLimit {
         let (network, wide) = ClientNetwork::containing(client);
         let limit =
             |network: ClientNetwork, per_minute| Self::new("address ", &[network.octets()], per_minute);
-        [limit(network, OF_ADDRESS)].into_iter().chain(wide.map(|wide| limit(wide, OF_NET_48)))
+        [limit(network, PER_ADDRESS)].into_iter().chain(wide.map(|wide| limit(wide, PER_NET_48)))
     }
 
     /// Time after which one more attempt is allowed, in seconds.
@@ -152,9 +153,9 @@ impl LoginThrottle {
     pub(crate) fn new(pool: Pool) -> Self {
         Self {
             pool,
-            lines: Mutex::default(),
-            waiting: Arc::new(Semaphore::new(WAITING)),
-            waiting_of: Mutex::default(),
+            account_queues: Mutex::default(),
+            waiting: Arc::new(Semaphore::new(MAX_WAITING)),
+            waiting_per_network: Mutex::default(),
         }
     }
 
@@ -169,10 +170,12 @@ impl LoginThrottle {
         let network = ClientNetwork::containing(client).0;
         let mut limits = match trust {
             DeviceTrust::Browser(device) => {
-                return self.wait(network, vec![AttemptLimit::of_both(&account, &device)]).await;
+                return self
+                    .wait(network, vec![AttemptLimit::of_account_and_device(&account, &device)])
+                    .await;
             }
             DeviceTrust::Network | DeviceTrust::Unknown => {
-                vec![AttemptLimit::of_both(&account, network.octets())]
+                vec![AttemptLimit::of_account_and_device(&account, network.octets())]
             }
         };
         limits.extend(AttemptLimit::of_address(client));
@@ -204,7 +207,7 @@ impl LoginThrottle {
             client.execute(REFUND, &[&subjects, &intervals]).await?;
             Ok::<_, AttemptError>(())
         };
-        if let Err(error) = timeout(REPLY, refunding).await.unwrap_or(Err(AttemptError::Silent)) {
+        if let Err(error) = timeout(REPLY_TIMEOUT, refunding).await.unwrap_or(Err(AttemptError::Timeout)) {
             tracing::warn!(%error, "cannot refund a sign-in");
         }
     }
@@ -217,34 +220,35 @@ impl LoginThrottle {
     ) -> Result<AttemptCharge, AttemptError> {
         let until = Instant::now() + MAX_DELAY;
         let too_many = || AttemptError::TooMany(MAX_DELAY.as_secs());
-        let queue = || {
+        let start_waiting = || {
             let of_all = self.waiting.try_acquire().map_err(|_| too_many())?;
-            Ok::<_, AttemptError>((of_all, self.queue(network).ok_or_else(too_many)?))
+            Ok::<_, AttemptError>((of_all, self.register_waiting(network).ok_or_else(too_many)?))
         };
-        let line = limits.iter().find(|limit| limit.is_shared).map(|limit| self.line(limit.subject));
-        let mut place = None;
-        let turn = match line {
+        let queue =
+            limits.iter().find(|limit| limit.is_shared).map(|limit| self.account_queue(limit.subject));
+        let mut waiting = None;
+        let guard = match queue {
             None => None,
-            Some(line) => match Arc::clone(&line).try_lock_owned() {
-                Ok(turn) => Some(turn),
+            Some(queue) => match Arc::clone(&queue).try_lock_owned() {
+                Ok(guard) => Some(guard),
                 Err(_) => {
-                    place = Some(queue()?);
-                    Some(timeout_at(until, line.lock_owned()).await.map_err(|_| too_many())?)
+                    waiting = Some(start_waiting()?);
+                    Some(timeout_at(until, queue.lock_owned()).await.map_err(|_| too_many())?)
                 }
             },
         };
         loop {
             match self.charge(&limits).await? {
                 ChargeOutcome::Charged(delay) => {
-                    drop(turn);
+                    drop(guard);
                     let charge = AttemptCharge(limits);
                     if delay > Duration::ZERO {
-                        let waiting = match place {
-                            Some(place) => Ok(place),
-                            None => queue(),
+                        let waiting = match waiting {
+                            Some(waiting) => Ok(waiting),
+                            None => start_waiting(),
                         };
                         match waiting {
-                            Ok(_place) => sleep(delay).await,
+                            Ok(_waiting) => sleep(delay).await,
                             Err(error) => {
                                 self.refund(&charge).await;
                                 return Err(error);
@@ -257,8 +261,8 @@ impl LoginThrottle {
                     if limits.get(position).is_some_and(|limit| limit.is_shared)
                         && Instant::now() + pause <= until =>
                 {
-                    if place.is_none() {
-                        place = Some(queue()?);
+                    if waiting.is_none() {
+                        waiting = Some(start_waiting()?);
                     }
                     sleep(pause).await;
                 }
@@ -282,7 +286,7 @@ impl LoginThrottle {
                 client.query_one(CHARGE, &[&subjects, &intervals, &bursts, &max_delays]).await?,
             )
         };
-        let row = timeout(REPLY, charging).await.map_err(|_| AttemptError::Silent)??;
+        let row = timeout(REPLY_TIMEOUT, charging).await.map_err(|_| AttemptError::Timeout)??;
         let (refused_by, seconds): (i32, f64) = (row.try_get("refused_by")?, row.try_get("seconds")?);
         let pause = Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(MAX_DELAY);
         Ok(match usize::try_from(refused_by).ok().and_then(|position| position.checked_sub(1)) {
@@ -291,23 +295,23 @@ impl LoginThrottle {
         })
     }
 
-    fn line(&self, subject: [u8; 32]) -> Arc<AccountLine> {
-        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
-        if lines.len() > LINES {
-            lines.retain(|_, line| line.strong_count() > 0);
+    fn account_queue(&self, subject: [u8; 32]) -> Arc<AccountQueue> {
+        let mut queues = self.account_queues.lock().unwrap_or_else(PoisonError::into_inner);
+        if queues.len() > QUEUE_CLEANUP_THRESHOLD {
+            queues.retain(|_, queue| queue.strong_count() > 0);
         }
-        if let Some(line) = lines.get(&subject).and_then(Weak::upgrade) {
-            return line;
+        if let Some(queue) = queues.get(&subject).and_then(Weak::upgrade) {
+            return queue;
         }
-        let line = Arc::default();
-        lines.insert(subject, Arc::downgrade(&line));
-        line
+        let queue = Arc::default();
+        queues.insert(subject, Arc::downgrade(&queue));
+        queue
     }
 
-    fn queue(&self, network: ClientNetwork) -> Option<WaitingAttempt<'_>> {
-        let mut waiting = self.waiting_of.lock().unwrap_or_else(PoisonError::into_inner);
+    fn register_waiting(&self, network: ClientNetwork) -> Option<WaitingAttempt<'_>> {
+        let mut waiting = self.waiting_per_network.lock().unwrap_or_else(PoisonError::into_inner);
         let count = waiting.entry(network).or_default();
-        if *count >= WAITING_OF_ADDRESS {
+        if *count >= MAX_WAITING_PER_ADDRESS {
             return None;
         }
         *count += 1;
@@ -342,35 +346,38 @@ mod tests {
     fn one_address_takes_few_of_the_places_to_wait() {
         let login_throttle = new();
         let (one, two) = (ClientNetwork::V4([1; 4]), ClientNetwork::V4([2; 4]));
-        let mut waiting: Vec<_> = (0..WAITING_OF_ADDRESS).filter_map(|_| login_throttle.queue(one)).collect();
-        assert_eq!(waiting.len(), WAITING_OF_ADDRESS);
-        assert!(login_throttle.queue(one).is_none() && login_throttle.queue(two).is_some());
+        let mut waiting: Vec<_> =
+            (0..MAX_WAITING_PER_ADDRESS).filter_map(|_| login_throttle.register_waiting(one)).collect();
+        assert_eq!(waiting.len(), MAX_WAITING_PER_ADDRESS);
+        assert!(
+            login_throttle.register_waiting(one).is_none() && login_throttle.register_waiting(two).is_some()
+        );
         waiting.pop();
-        assert!(login_throttle.queue(one).is_some());
+        assert!(login_throttle.register_waiting(one).is_some());
         drop(waiting);
-        assert!(login_throttle.waiting_of.lock().unwrap().is_empty());
+        assert!(login_throttle.waiting_per_network.lock().unwrap().is_empty());
     }
 
     #[test]
-    fn lines_of_accounts_end_with_their_attempts() {
+    fn queues_of_accounts_end_with_their_attempts() {
         let login_throttle = new();
-        let first = login_throttle.line([1; 32]);
-        assert!(Arc::ptr_eq(&first, &login_throttle.line([1; 32])));
-        for number in 0..3 * LINES {
+        let first = login_throttle.account_queue([1; 32]);
+        assert!(Arc::ptr_eq(&first, &login_throttle.account_queue([1; 32])));
+        for number in 0..3 * QUEUE_CLEANUP_THRESHOLD {
             let mut subject = [0; 32];
             subject[..8].copy_from_slice(&number.to_be_bytes());
-            drop(login_throttle.line(subject));
+            drop(login_throttle.account_queue(subject));
         }
-        assert!(login_throttle.lines.lock().unwrap().len() <= LINES + 2);
-        assert!(Arc::ptr_eq(&first, &login_throttle.line([1; 32])));
+        assert!(login_throttle.account_queues.lock().unwrap().len() <= QUEUE_CLEANUP_THRESHOLD + 2);
+        assert!(Arc::ptr_eq(&first, &login_throttle.account_queue([1; 32])));
     }
 
     #[test]
     fn subjects_are_distinct() {
         let (account, network) = (account("who@example.com"), ClientNetwork::V4([1, 2, 3, 4]));
         let limits = [
-            AttemptLimit::of_both(&account, network.octets()),
-            AttemptLimit::of_both(&account, &[7; 32]),
+            AttemptLimit::of_account_and_device(&account, network.octets()),
+            AttemptLimit::of_account_and_device(&account, &[7; 32]),
             AttemptLimit::of_account(&account),
         ];
         let client = IpAddr::from([0x2001, 0xdb8, 1, 2, 0, 0, 0, 1]);

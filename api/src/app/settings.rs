@@ -22,7 +22,7 @@ pub(crate) const HEAD_BYTES: usize = 96 * 1024;
 /// Number of file descriptors for Postgres, NATS, logs and the program itself.
 const OTHER_FILES: usize = 128;
 /// Maximum rate, in calls per minute: one call per microsecond, the time unit of the throttle.
-const MOST_CALLS: u64 = 60_000_000;
+const MAX_CALLS_PER_MINUTE: u64 = 60_000_000;
 
 text_enum! {
     /// Calls that count against the monthly quota.
@@ -78,16 +78,16 @@ pub struct ServeSettings {
     #[arg(long, env = "TRUSTED_PROXIES", value_delimiter = ',')]
     pub trusted_proxies: Vec<IpNet>,
     /// Limit per client address, in calls per minute. It applies to calls with and without a key
-    #[arg(long, env = "ADDRESS_CALLS_PER_MINUTE", default_value_t = 6_000, value_parser = clap::value_parser!(u64).range(1..=MOST_CALLS))]
+    #[arg(long, env = "ADDRESS_CALLS_PER_MINUTE", default_value_t = 6_000, value_parser = clap::value_parser!(u64).range(1..=MAX_CALLS_PER_MINUTE))]
     pub address_calls_per_minute: u64,
     /// Burst per client address, in calls
-    #[arg(long, env = "ADDRESS_CALLS_BURST", default_value_t = 6_000, value_parser = clap::value_parser!(u64).range(1..=MOST_CALLS))]
+    #[arg(long, env = "ADDRESS_CALLS_BURST", default_value_t = 6_000, value_parser = clap::value_parser!(u64).range(1..=MAX_CALLS_PER_MINUTE))]
     pub address_calls_burst: u64,
     /// Limit per client address, in failed credentials per minute
-    #[arg(long, env = "ADDRESS_FAILURES_PER_MINUTE", default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..=MOST_CALLS))]
+    #[arg(long, env = "ADDRESS_FAILURES_PER_MINUTE", default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..=MAX_CALLS_PER_MINUTE))]
     pub address_failures_per_minute: u64,
     /// Burst per client address, in failed credentials
-    #[arg(long, env = "ADDRESS_FAILURES_BURST", default_value_t = 240, value_parser = clap::value_parser!(u64).range(1..=MOST_CALLS))]
+    #[arg(long, env = "ADDRESS_FAILURES_BURST", default_value_t = 240, value_parser = clap::value_parser!(u64).range(1..=MAX_CALLS_PER_MINUTE))]
     pub address_failures_burst: u64,
     /// Calls that count against the monthly quota: all (every call with a key) or min_tier (only endpoints that need a
     /// paid tier)

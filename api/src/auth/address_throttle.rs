@@ -11,7 +11,7 @@ use crate::auth::client_address::ClientNetwork;
 use crate::auth::timestamp_map::BoundedTimestampMap;
 
 /// Time for which a valid key is exempt from the limit of failed credentials, in microseconds.
-const RECENT: u64 = 24 * 60 * 60 * SECOND;
+const VALID_KEY_EXEMPTION: u64 = 24 * 60 * 60 * SECOND;
 /// One second in microseconds, the time unit of the throttle.
 const SECOND: u64 = 1_000_000;
 
@@ -39,7 +39,7 @@ pub(crate) struct RemainingCalls {
     pub(crate) limit: u64,
     pub(crate) remaining: u64,
     /// Time until the full allowance is available, in microseconds.
-    pub(crate) until_full: u64,
+    pub(crate) until_full_us: u64,
 }
 
 /// Refusal by the throttle.
@@ -47,7 +47,7 @@ pub(crate) struct RemainingCalls {
 pub(crate) struct ThrottleRefusal {
     pub(crate) left: RemainingCalls,
     /// Number of seconds until the next call is accepted.
-    pub(crate) retry_after: u64,
+    pub(crate) retry_after_seconds: u64,
 }
 
 /// Throttle of calls, failed credentials and market pages, by client network.
@@ -60,8 +60,8 @@ pub(crate) struct AddressThrottle {
     called: BoundedTimestampMap<ClientNetwork>,
     failed: BoundedTimestampMap<ClientNetwork>,
     viewed: BoundedTimestampMap<ClientNetwork>,
-    /// Time until which a blocked network may not look up another key.
-    tried: BoundedTimestampMap<ClientNetwork>,
+    /// Time from which a blocked network may look up another key.
+    next_lookup_at: BoundedTimestampMap<ClientNetwork>,
     /// Time until which a key is exempt from the limit of failed credentials, by the key's tag.
     valid: BoundedTimestampMap<u128>,
 }
@@ -76,7 +76,7 @@ impl AddressThrottle {
             called: BoundedTimestampMap::new(),
             failed: BoundedTimestampMap::new(),
             viewed: BoundedTimestampMap::new(),
-            tried: BoundedTimestampMap::new(),
+            next_lookup_at: BoundedTimestampMap::new(),
             valid: BoundedTimestampMap::new(),
         }
     }
@@ -100,11 +100,12 @@ impl AddressThrottle {
             return None;
         }
         let (network, _) = ClientNetwork::containing(address);
-        let refused =
-            self.failed.update(network, now, |full_at| (full_at, take(self.failures, full_at, now).err()))?;
-        let tries = |until| if until > now { (until, false) } else { (now + SECOND, true) };
-        let may_try = key.is_some() && self.tried.update(network, now, tries);
-        (!may_try).then_some(refused)
+        let refused = self
+            .failed
+            .update(network, now, |full_at| (full_at, charge_bucket(self.failures, full_at, now).err()))?;
+        let try_lookup = |until| if until > now { (until, false) } else { (now + SECOND, true) };
+        let may_look_up = key.is_some() && self.next_lookup_at.update(network, now, try_lookup);
+        (!may_look_up).then_some(refused)
     }
 
     /// Records a failed credential. Returns the number of further failures before a refusal.
@@ -116,7 +117,7 @@ impl AddressThrottle {
     /// Records a valid key.
     pub(crate) fn record_valid_key(&self, key: u128) {
         let now = self.now();
-        self.valid.update(key, now, |_| (now + RECENT, ()));
+        self.valid.update(key, now, |_| (now + VALID_KEY_EXEMPTION, ()));
     }
 
     fn now(&self) -> u64 {
@@ -133,26 +134,28 @@ fn charge(
 ) -> Result<RemainingCalls, ThrottleRefusal> {
     let (network, wider) = ClientNetwork::containing(address);
     let wider = match wider {
-        Some(wider) => Some(buckets.update(wider, now, |full_at| settle(allowance.tenfold(), full_at, now))?),
+        Some(wider) => {
+            Some(buckets.update(wider, now, |full_at| settle_charge(allowance.tenfold(), full_at, now))?)
+        }
         None => None,
     };
-    let left = buckets.update(network, now, |full_at| settle(allowance, full_at, now))?;
+    let left = buckets.update(network, now, |full_at| settle_charge(allowance, full_at, now))?;
     Ok(wider.filter(|wider| wider.remaining < left.remaining).unwrap_or(left))
 }
 
-fn settle(
+fn settle_charge(
     allowance: AddressAllowance,
     full_at: u64,
     now: u64,
 ) -> (u64, Result<RemainingCalls, ThrottleRefusal>) {
-    match take(allowance, full_at, now) {
+    match charge_bucket(allowance, full_at, now) {
         Ok((full_at, left)) => (full_at, Ok(left)),
         Err(refused) => (full_at, Err(refused)),
     }
 }
 
 /// Charges one call to a bucket. A bucket is stored as the time at which it will be full, in microseconds.
-fn take(
+fn charge_bucket(
     allowance: AddressAllowance,
     full_at: u64,
     now: u64,
@@ -162,13 +165,13 @@ fn take(
         let used = (full_at - now).div_ceil(interval);
         // As for accounts, the burst beyond the calls per minute is excluded.
         let remaining = allowance.burst.min(allowance.per_minute).saturating_sub(used);
-        RemainingCalls { limit: allowance.per_minute, remaining, until_full: full_at - now }
+        RemainingCalls { limit: allowance.per_minute, remaining, until_full_us: full_at - now }
     };
     let room = allowance.burst.saturating_sub(1) * interval;
     match (full_at - now).checked_sub(room) {
         None | Some(0) => Ok((full_at + interval, left(full_at + interval))),
         Some(wait) => {
-            Err(ThrottleRefusal { left: left(full_at), retry_after: wait.div_ceil(1_000_000).max(1) })
+            Err(ThrottleRefusal { left: left(full_at), retry_after_seconds: wait.div_ceil(1_000_000).max(1) })
         }
     }
 }
@@ -187,12 +190,12 @@ mod tests {
     fn a_bucket_empties_and_fills() {
         let mut full_at = 0;
         for remaining in [2, 1, 0] {
-            let (next, left) = take(FEW, full_at, 0).expect("there is room");
+            let (next, left) = charge_bucket(FEW, full_at, 0).expect("there is room");
             assert_eq!(left.remaining, remaining);
             full_at = next;
         }
-        assert_eq!(take(FEW, full_at, 0).err().map(|refused| refused.retry_after), Some(1));
-        assert!(take(FEW, full_at, 1_000_000).is_ok());
+        assert_eq!(charge_bucket(FEW, full_at, 0).err().map(|refused| refused.retry_after_seconds), Some(1));
+        assert!(charge_bucket(FEW, full_at, 1_000_000).is_ok());
     }
 
     #[test]
@@ -227,6 +230,10 @@ mod tests {
         for number in 0..400_000u32 {
             let _ = throttle.charge_call(IpAddr::from(number.to_be_bytes()));
         }
-        assert!(throttle.called.len() <= crate::auth::timestamp_map::MOST, "{}", throttle.called.len());
+        assert!(
+            throttle.called.len() <= crate::auth::timestamp_map::MAX_ENTRIES,
+            "{}",
+            throttle.called.len()
+        );
     }
 }

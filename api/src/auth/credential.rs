@@ -106,8 +106,8 @@ pub(crate) fn read_key(headers: &HeaderMap, uri: &Uri) -> Option<PresentedKey> {
     if uri.query().is_some_and(contains_key) {
         return None;
     }
-    let bearer = only(headers, &header::AUTHORIZATION)?;
-    let plain = only(headers, &API_KEY)?;
+    let bearer = single_header_value(headers, &header::AUTHORIZATION)?;
+    let plain = single_header_value(headers, &API_KEY)?;
     let bearer = match bearer {
         Some(value) => Some(bearer_token(value)?),
         None => None,
@@ -120,7 +120,7 @@ pub(crate) fn read_key(headers: &HeaderMap, uri: &Uri) -> Option<PresentedKey> {
 }
 
 /// Value of a header that may occur once. `Some(None)` if the header is absent, `None` if it is repeated or not text.
-fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<Option<&'a str>> {
+fn single_header_value<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<Option<&'a str>> {
     let mut values = headers.get_all(name).iter();
     match (values.next(), values.next()) {
         (None, _) => Some(None),

@@ -8,10 +8,10 @@ use foldhash::fast::RandomState;
 
 const SHARDS: usize = 64;
 /// Maximum number of entries per shard. An entry has about 64 bytes.
-const SHARD_ENTRIES: usize = 2_048;
+const MAX_SHARD_ENTRIES: usize = 2_048;
 /// Maximum number of entries.
 #[cfg(test)]
-pub(crate) const MOST: usize = SHARDS * SHARD_ENTRIES;
+pub(crate) const MAX_ENTRIES: usize = SHARDS * MAX_SHARD_ENTRIES;
 
 type Shard<K> = HashMap<K, u64, RandomState>;
 
@@ -53,11 +53,11 @@ impl<K: Hash + Eq + Copy> BoundedTimestampMap<K> {
 }
 
 fn make_room<K: Hash + Eq + Copy>(shard: &mut Shard<K>, now: u64) {
-    if shard.len() < SHARD_ENTRIES {
+    if shard.len() < MAX_SHARD_ENTRIES {
         return;
     }
     shard.retain(|_, timestamp| *timestamp > now);
-    if shard.len() >= SHARD_ENTRIES {
+    if shard.len() >= MAX_SHARD_ENTRIES {
         // The earliest timestamps expire first, so their eviction loses the least.
         let mut timestamps: Vec<u64> = shard.values().copied().collect();
         let middle = timestamps.len() / 2;

@@ -100,22 +100,22 @@ async fn create(client: &mut Client, arguments: &CreateKey) -> anyhow::Result<()
         expires_at: arguments.expires,
         rate_per_minute: arguments.rate_per_minute,
     };
-    let drawn = keys::create_key(client, AccountActor::Operator(&email), &new).await?;
-    show_once(&email, &drawn, arguments.json);
+    let created = keys::create_key(client, AccountActor::Operator(&email), &new).await?;
+    show_once(&email, &created, arguments.json);
     Ok(())
 }
 
 async fn re_roll(client: &mut Client, arguments: &ReRollKey) -> anyhow::Result<()> {
     let email = parse_email(&arguments.email)?;
-    let drawn =
+    let created =
         keys::replace_key(client, AccountActor::Operator(&email), &arguments.key, arguments.overlap).await?;
-    show_once(&email, &drawn, arguments.json);
+    show_once(&email, &created, arguments.json);
     Ok(())
 }
 
-fn show_once(email: &str, drawn: &CreatedKey, json: bool) {
-    let mut key = json!(drawn.key);
-    key["secret"] = drawn.secret.expose_secret().into();
+fn show_once(email: &str, created: &CreatedKey, json: bool) {
+    let mut key = json!(created.key);
+    key["secret"] = created.secret.expose_secret().into();
     key["account"] = email.into();
     output::print_object(&key, json);
     if !json {

@@ -1,7 +1,7 @@
 //! Fair queue for expensive work. Its keys, such as accounts, are served round-robin. Urgent keys are served before all
 //! other keys.
 //!
-//! Invariants: never more than `at_once` permits are in use. A permit whose waiter no longer exists returns to the
+//! Invariants: never more than `max_permits` permits are in use. A permit whose waiter no longer exists returns to the
 //! queue. The stack depth does not depend on the number of waiters.
 
 use std::collections::{HashMap, VecDeque};
@@ -13,9 +13,9 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 /// Maximum number of expensive responses of one account that are rendered or sent at the same time.
-const MAX_IN_FLIGHT: usize = 4;
+const MAX_IN_PROGRESS_PER_ACCOUNT: usize = 4;
 /// Maximum number of waiting requests of one account.
-const MAX_QUEUED: usize = 60;
+const MAX_WAITERS_PER_ACCOUNT: usize = 60;
 
 /// Errors of a request for a permit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -38,13 +38,13 @@ pub(crate) trait QueueKey: Copy + Eq + Hash + Debug + Send + Sync + 'static {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct QueueLimits {
     /// Maximum number of permits in use.
-    pub(crate) at_once: usize,
+    pub(crate) max_permits: usize,
     /// Maximum number of works in progress per key.
-    pub(crate) in_flight: usize,
+    pub(crate) max_in_progress_per_key: usize,
     /// Maximum number of waiters per key.
-    pub(crate) queued: usize,
+    pub(crate) max_waiters_per_key: usize,
     /// Maximum number of waiters of all keys together.
-    pub(crate) total: usize,
+    pub(crate) max_waiters: usize,
     /// Maximum wait for a permit.
     pub(crate) timeout: Duration,
 }
@@ -52,8 +52,13 @@ pub(crate) struct QueueLimits {
 impl QueueLimits {
     /// Limits for expensive responses. At most `renderers` responses are rendered at the same time.
     pub(crate) fn of_responses(renderers: usize, timeout: Duration) -> Self {
-        let (in_flight, queued) = (MAX_IN_FLIGHT, MAX_QUEUED);
-        Self { at_once: renderers.max(1), in_flight, queued, total: usize::MAX, timeout }
+        Self {
+            max_permits: renderers.max(1),
+            max_in_progress_per_key: MAX_IN_PROGRESS_PER_ACCOUNT,
+            max_waiters_per_key: MAX_WAITERS_PER_ACCOUNT,
+            max_waiters: usize::MAX,
+            timeout,
+        }
     }
 }
 
@@ -67,7 +72,7 @@ pub(crate) struct FairQueue<K: QueueKey> {
 #[derive(Debug)]
 struct QueueState<K: QueueKey> {
     limits: QueueLimits,
-    rendering: usize,
+    permits_in_use: usize,
     /// Number of waiters of all keys, including expired waiters.
     waiting: usize,
     keys: HashMap<K, KeyQueue<K>>,
@@ -78,24 +83,24 @@ struct QueueState<K: QueueKey> {
 
 #[derive(Debug)]
 struct KeyQueue<K: QueueKey> {
-    in_flight: usize,
+    in_progress: usize,
     waiters: VecDeque<oneshot::Sender<Reservation<K>>>,
 }
 
 /// Permit for one piece of work.
 #[derive(Debug)]
 pub(crate) struct Permit<K: QueueKey> {
-    pub(crate) render: RenderPermit<K>,
-    pub(crate) slot: Arc<AccountSlot<K>>,
+    pub(crate) work: WorkPermit<K>,
+    pub(crate) slot: Arc<KeySlot<K>>,
 }
 
-/// Permit to render, which returns to the queue on drop.
+/// Permit to work, which returns to the queue on drop.
 #[derive(Debug)]
-pub(crate) struct RenderPermit<K: QueueKey>(Arc<FairQueue<K>>);
+pub(crate) struct WorkPermit<K: QueueKey>(Arc<FairQueue<K>>);
 
 /// Slot of a key for one work in progress, which returns to the queue on drop.
 #[derive(Debug)]
-pub(crate) struct AccountSlot<K: QueueKey> {
+pub(crate) struct KeySlot<K: QueueKey> {
     queue: Arc<FairQueue<K>>,
     key: K,
 }
@@ -111,7 +116,7 @@ impl<K: QueueKey> FairQueue<K> {
     pub(crate) fn new(limits: QueueLimits) -> Arc<Self> {
         let state = QueueState {
             limits,
-            rendering: 0,
+            permits_in_use: 0,
             waiting: 0,
             keys: HashMap::new(),
             orders: [VecDeque::new(), VecDeque::new()],
@@ -135,14 +140,14 @@ impl<K: QueueKey> FairQueue<K> {
     /// Sends reservations to waiters while there is capacity.
     fn dispatch(self: &Arc<Self>) {
         let mut state = self.state();
-        while state.rendering < self.limits.at_once {
+        while state.permits_in_use < self.limits.max_permits {
             let Some((key, waiter)) = state.next_waiter() else { break };
             let reservation = Reservation { queue: Some(Arc::clone(self)), key };
             if let Err(mut undelivered) = waiter.send(reservation) {
                 // The waiter has just stopped waiting. Dropping the reservation would lock the queue again and dispatch
                 // recursively.
                 undelivered.queue = None;
-                state.release_render();
+                state.release_permit();
                 state.release_slot(key);
             }
         }
@@ -155,16 +160,16 @@ impl<K: QueueKey> FairQueue<K> {
 
 impl<K: QueueKey> QueueState<K> {
     fn push(&mut self, key: K, waiter: oneshot::Sender<Reservation<K>>) -> Result<(), QueueError> {
-        if self.waiting_of(key) >= self.limits.queued {
+        if self.waiting_of(key) >= self.limits.max_waiters_per_key {
             self.remove_expired(key);
         }
-        if self.waiting_of(key) >= self.limits.queued
-            || (self.waiting >= self.limits.total && !self.make_room(key))
+        if self.waiting_of(key) >= self.limits.max_waiters_per_key
+            || (self.waiting >= self.limits.max_waiters && !self.make_room(key))
         {
             return Err(QueueError::Full);
         }
         let queue =
-            self.keys.entry(key).or_insert_with(|| KeyQueue { in_flight: 0, waiters: VecDeque::new() });
+            self.keys.entry(key).or_insert_with(|| KeyQueue { in_progress: 0, waiters: VecDeque::new() });
         queue.waiters.push_back(waiter);
         self.waiting += 1;
         if queue.waiters.len() == 1 {
@@ -196,7 +201,7 @@ impl<K: QueueKey> QueueState<K> {
         for known in self.keys.keys().copied().collect::<Vec<_>>() {
             self.remove_expired(known);
         }
-        if self.waiting < self.limits.total {
+        if self.waiting < self.limits.max_waiters {
             return true;
         }
         let own = if key.is_urgent() { 0 } else { self.waiting_of(key) + 1 };
@@ -225,8 +230,8 @@ impl<K: QueueKey> QueueState<K> {
     /// waiters are skipped.
     fn next_waiter(&mut self) -> Option<(K, oneshot::Sender<Reservation<K>>)> {
         loop {
-            let (keys, in_flight) = (&self.keys, self.limits.in_flight);
-            let has_capacity = |key: &K| keys.get(key).is_some_and(|queue| queue.in_flight < in_flight);
+            let (keys, max) = (&self.keys, self.limits.max_in_progress_per_key);
+            let has_capacity = |key: &K| keys.get(key).is_some_and(|queue| queue.in_progress < max);
             let find = |order: &VecDeque<K>| order.iter().position(has_capacity);
             let (lane, position) =
                 self.orders.iter().enumerate().find_map(|(lane, order)| Some((lane, find(order)?)))?;
@@ -243,8 +248,8 @@ impl<K: QueueKey> QueueState<K> {
             }
             match waiter {
                 Some(waiter) => {
-                    queue.in_flight += 1;
-                    self.rendering += 1;
+                    queue.in_progress += 1;
+                    self.permits_in_use += 1;
                     return Some((key, waiter));
                 }
                 None => self.remove_if_idle(key),
@@ -252,21 +257,21 @@ impl<K: QueueKey> QueueState<K> {
         }
     }
 
-    fn release_render(&mut self) {
-        debug_assert!(self.rendering > 0, "a render permit is returned once");
-        self.rendering -= 1;
+    fn release_permit(&mut self) {
+        debug_assert!(self.permits_in_use > 0, "a permit is returned once");
+        self.permits_in_use -= 1;
     }
 
     fn release_slot(&mut self, key: K) {
         if let Some(queue) = self.keys.get_mut(&key) {
-            debug_assert!(queue.in_flight > 0, "a slot is returned once");
-            queue.in_flight -= 1;
+            debug_assert!(queue.in_progress > 0, "a slot is returned once");
+            queue.in_progress -= 1;
             self.remove_if_idle(key);
         }
     }
 
     fn remove_if_idle(&mut self, key: K) {
-        let is_idle = |queue: &KeyQueue<K>| queue.in_flight == 0 && queue.waiters.is_empty();
+        let is_idle = |queue: &KeyQueue<K>| queue.in_progress == 0 && queue.waiters.is_empty();
         if self.keys.get(&key).is_some_and(is_idle) {
             self.keys.remove(&key);
         }
@@ -276,8 +281,8 @@ impl<K: QueueKey> QueueState<K> {
 impl<K: QueueKey> Reservation<K> {
     fn claim(mut self) -> Option<Permit<K>> {
         let queue = self.queue.take()?;
-        let slot = Arc::new(AccountSlot { queue: Arc::clone(&queue), key: self.key });
-        Some(Permit { render: RenderPermit(queue), slot })
+        let slot = Arc::new(KeySlot { queue: Arc::clone(&queue), key: self.key });
+        Some(Permit { work: WorkPermit(queue), slot })
     }
 }
 
@@ -286,7 +291,7 @@ impl<K: QueueKey> Drop for Reservation<K> {
         if let Some(queue) = self.queue.take() {
             {
                 let mut state = queue.state();
-                state.release_render();
+                state.release_permit();
                 state.release_slot(self.key);
             }
             queue.dispatch();
@@ -294,14 +299,14 @@ impl<K: QueueKey> Drop for Reservation<K> {
     }
 }
 
-impl<K: QueueKey> Drop for RenderPermit<K> {
+impl<K: QueueKey> Drop for WorkPermit<K> {
     fn drop(&mut self) {
-        self.0.state().release_render();
+        self.0.state().release_permit();
         self.0.dispatch();
     }
 }
 
-impl<K: QueueKey> Drop for AccountSlot<K> {
+impl<K: QueueKey> Drop for KeySlot<K> {
     fn drop(&mut self) {
         self.queue.state().release_slot(self.key);
         self.queue.dispatch();

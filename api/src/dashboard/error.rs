@@ -181,7 +181,7 @@ impl From<AttemptError> for PageError {
     fn from(error: AttemptError) -> Self {
         match error {
             AttemptError::TooMany(seconds) => Self::TooMany(seconds),
-            AttemptError::Pool(_) | AttemptError::Database(_) | AttemptError::Silent => {
+            AttemptError::Pool(_) | AttemptError::Database(_) | AttemptError::Timeout => {
                 Self::Unavailable(error.to_string())
             }
         }

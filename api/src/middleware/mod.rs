@@ -66,7 +66,7 @@ pub(crate) async fn handle_request(
             (request_id::with_request_id(id.clone(), routed).instrument(span.clone()).await, left)
         }
         Ok(left) => (invalid_host().into_response(), left),
-        Err(refused) => (throttled(&app, refused.retry_after).into_response(), refused.left),
+        Err(refused) => (throttled(&app, refused.retry_after_seconds).into_response(), refused.left),
     };
     // Server errors are refunded. A 400 or 406 that is found after admission is refunded too. Calls with invalid
     // parameters are not charged either.
@@ -150,7 +150,7 @@ fn invalid_host() -> ApiError {
 pub(crate) fn respond_to_protocol_error(app: &App, client: IpAddr, status: StatusCode) -> Response {
     let (error, left) = match app.throttle.charge_call(client) {
         Ok(left) => (protocol_error(status), left),
-        Err(refused) => (throttled(app, refused.retry_after), refused.left),
+        Err(refused) => (throttled(app, refused.retry_after_seconds), refused.left),
     };
     let mut response = error.into_response();
     app.metrics.record_protocol_error(response.status());
@@ -175,9 +175,9 @@ fn protocol_error(status: StatusCode) -> ApiError {
     }
 }
 
-fn throttled(app: &App, retry_after: u64) -> ApiError {
+fn throttled(app: &App, retry_after_seconds: u64) -> ApiError {
     app.metrics.throttled.inc();
-    ApiError::RateLimited { retry_after }
+    ApiError::RateLimited { retry_after: retry_after_seconds }
 }
 
 #[cfg(test)]

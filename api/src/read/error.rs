@@ -22,13 +22,13 @@ pub(crate) enum QueryError {
     #[error("cannot look up a row: the queue is full")]
     QueueFull,
     #[error("cannot look up a row: its task ended")]
-    GivenUp,
+    TaskEnded,
     #[error("cannot connect to Postgres: {0}")]
     NoConnection(Arc<str>),
     #[error("cannot read: Postgres timed out")]
-    Silent,
+    Timeout,
     #[error("cannot read: the connection to Postgres ended")]
-    Ended,
+    ConnectionEnded,
     /// The client named a version that the primary does not have.
     #[error("cannot read: no data of the requested version exists")]
     VersionNotServed,
@@ -59,7 +59,7 @@ impl From<Error> for QueryError {
 impl From<DbError> for QueryError {
     fn from(error: DbError) -> Self {
         match error {
-            DbError::Unanswered { .. } => Self::Silent,
+            DbError::Unanswered { .. } => Self::Timeout,
             error => Self::NoConnection(error_chain(&error).into()),
         }
     }

@@ -15,7 +15,7 @@ pub(crate) struct LagMeasurement {
     caught_up_at: Instant,
     /// Last time at which the applied sequence advanced or the lag was zero.
     progressed_at: Instant,
-    seen: Instant,
+    measured_at: Instant,
 }
 
 impl LagMeasurement {
@@ -46,7 +46,7 @@ impl LagMonitor {
     /// Latest measurement; `None` if it is outdated or none was made.
     pub(crate) fn latest(&self) -> Option<LagMeasurement> {
         let measurement = *self.0.read().unwrap_or_else(PoisonError::into_inner);
-        measurement.filter(|measurement| measurement.seen.elapsed() < VALID_FOR)
+        measurement.filter(|measurement| measurement.measured_at.elapsed() < VALID_FOR)
     }
 
     /// Polls the stream's last sequence. Reconnects after a loss of the connection.
@@ -90,7 +90,7 @@ impl LagMonitor {
                 progressed_at = Instant::now();
             }
             *self.0.write().unwrap_or_else(PoisonError::into_inner) =
-                Some(LagMeasurement { events, caught_up_at, progressed_at, seen: Instant::now() });
+                Some(LagMeasurement { events, caught_up_at, progressed_at, measured_at: Instant::now() });
             tokio::time::sleep(POLL).await;
         }
     }

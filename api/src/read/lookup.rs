@@ -21,7 +21,7 @@ pub(crate) struct SymbolRows<T> {
     pub(crate) version: DataVersion,
     pub(crate) rows: Vec<T>,
     /// Number of the symbol's quarantined rows.
-    pub(crate) held: i64,
+    pub(crate) quarantined_count: i64,
     /// Value for `updated_since` in a later request.
     pub(crate) sync_from: Option<String>,
 }
@@ -86,7 +86,7 @@ pub(crate) async fn find_rows<T: FromRow>(
     Ok(SymbolRows {
         version: DataVersion::from_row(first)?,
         rows: rows_with_symbol(&rows)?,
-        held: count_quarantined(&rows)?,
+        quarantined_count: count_quarantined(&rows)?,
         sync_from,
     })
 }

@@ -34,13 +34,13 @@ struct PendingLookup {
 pub(crate) struct LookupBatcher {
     tasks: BackgroundTasks,
     /// Cancelled when the database stops replying.
-    silent: CancellationToken,
+    unresponsive: CancellationToken,
     queues: Mutex<HashMap<&'static str, mpsc::Sender<PendingLookup>, RandomState>>,
 }
 
 impl LookupBatcher {
-    pub(crate) fn new(tasks: BackgroundTasks, silent: CancellationToken) -> Self {
-        Self { tasks, silent, queues: Mutex::default() }
+    pub(crate) fn new(tasks: BackgroundTasks, unresponsive: CancellationToken) -> Self {
+        Self { tasks, unresponsive, queues: Mutex::default() }
     }
 
     /// Looks up the row of the first known spelling in `candidates`. The statement gets parallel arrays of look-up
@@ -54,14 +54,14 @@ impl LookupBatcher {
         let (found, answer) = oneshot::channel();
         let full = |_| QueryError::QueueFull;
         self.queue(pool, statement).try_send(PendingLookup { candidates, found }).map_err(full)?;
-        answer.await.map_err(|_| QueryError::GivenUp)?
+        answer.await.map_err(|_| QueryError::TaskEnded)?
     }
 
     fn queue(&self, pool: &Pool, statement: &'static str) -> mpsc::Sender<PendingLookup> {
         let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
         let start = || {
             let (sender, waiting) = mpsc::channel(QUEUE);
-            self.tasks.spawn(run_lookups(pool.clone(), self.silent.clone(), statement, waiting));
+            self.tasks.spawn(run_lookups(pool.clone(), self.unresponsive.clone(), statement, waiting));
             sender
         };
         queues.entry(statement).or_insert_with(start).clone()
@@ -70,7 +70,7 @@ impl LookupBatcher {
 
 async fn run_lookups(
     pool: Pool,
-    silent: CancellationToken,
+    unresponsive: CancellationToken,
     statement: &'static str,
     mut waiting: mpsc::Receiver<PendingLookup>,
 ) {
@@ -80,8 +80,8 @@ async fn run_lookups(
         if queue.is_empty() {
             continue;
         }
-        let found = silent.run_until_cancelled(look_up(&pool, statement, &queue)).await;
-        match found.unwrap_or(Err(QueryError::Silent)) {
+        let found = unresponsive.run_until_cancelled(look_up(&pool, statement, &queue)).await;
+        match found.unwrap_or(Err(QueryError::Timeout)) {
             Ok(rows) => {
                 queue.drain(..).zip(rows).for_each(|(waiting, row)| drop(waiting.found.send(Ok(row))))
             }

@@ -94,7 +94,7 @@ impl Projection {
             let limit = if is_primary_allowed { VERSION_WAIT } else { REPLICA_WAIT };
             if timeout_at(started + limit, polled).await.is_err() {
                 if is_primary_allowed {
-                    return Err(QueryError::Silent);
+                    return Err(QueryError::Timeout);
                 }
                 is_primary_allowed = true;
             }

@@ -32,7 +32,7 @@ const POLL: Duration = Duration::from_secs(2);
 /// Polling interval of a replica, which sends no notifications.
 const REPLICA_POLL: Duration = Duration::from_millis(300);
 /// Minimum pause between two polls.
-const LEAST_POLL: Duration = Duration::from_millis(20);
+const MIN_POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Pause between heartbeats.
 const BEAT: Duration = Duration::from_millis(300);
 /// Timeout of a heartbeat. A database that hangs is reported within two seconds.
@@ -44,7 +44,7 @@ pub(crate) struct ConnectionSettings {
     pub(crate) config: Config,
     pub(crate) connections: usize,
     /// Number of connections for expensive responses.
-    pub(crate) bulk_connections: usize,
+    pub(crate) expensive_connections: usize,
     pub(crate) timeout: Duration,
     pub(crate) tls: MakeRustlsConnect,
 }
@@ -86,7 +86,7 @@ impl ConnectionSettings {
                 setup,
             )
         };
-        let pools = [pool(self.connections)?, pool(self.bulk_connections)?];
+        let pools = [pool(self.connections)?, pool(self.expensive_connections)?];
         Ok(ServedGeneration::new(id, pools, tasks, answered))
     }
 }
@@ -161,7 +161,7 @@ impl ReadSource {
             if self.reachable.swap(false, Ordering::Relaxed) {
                 pauses = None;
             }
-            if error == QueryError::Silent
+            if error == QueryError::Timeout
                 && let Some(generation) = self.generation()
             {
                 generation.abandon();
@@ -194,8 +194,8 @@ impl ReadSource {
             }
         };
         tokio::select! {
-            () = driving => Err(QueryError::Ended),
-            () = wait_until_silent(&client) => Err(QueryError::Silent),
+            () = driving => Err(QueryError::ConnectionEnded),
+            () = wait_until_unresponsive(&client) => Err(QueryError::Timeout),
             followed = self.poll_forever(shared, connecting, &client, &mut notified) => followed,
         }
     }
@@ -215,13 +215,15 @@ impl ReadSource {
         loop {
             let wanted = shared.wanted.notified();
             let polling = self.poll(shared, connecting, client, &mut generation);
-            tokio::time::timeout(connecting.timeout * 2, polling).await.map_err(|_| QueryError::Silent)??;
+            tokio::time::timeout(connecting.timeout * 2, polling)
+                .await
+                .map_err(|_| QueryError::Timeout)??;
             self.reachable.store(true, Ordering::Relaxed);
             self.polls.fetch_add(1, Ordering::Release);
             shared.polled.notify_waiters();
-            tokio::time::sleep(LEAST_POLL).await;
+            tokio::time::sleep(MIN_POLL_INTERVAL).await;
             tokio::select! {
-                notification = notified.recv() => if notification.is_none() { return Err(QueryError::Ended) },
+                notification = notified.recv() => if notification.is_none() { return Err(QueryError::ConnectionEnded) },
                 () = wanted => {}
                 () = tokio::time::sleep(interval) => {}
             }
@@ -255,7 +257,7 @@ impl ReadSource {
         }
         let row = client.query_one(VERSION, &[]).await?;
         let version = DataVersion::from_row(&row)?;
-        generation.learn(version);
+        generation.record_known_version(version);
         generation.set_served_rules(ServedRules::from_row(&row)?);
         self.record_position(shared, version.position.0, followed.is_none());
         if let Some(generation) = opened {
@@ -292,7 +294,7 @@ fn reconnect_pauses() -> backon::ExponentialBackoff {
 }
 
 /// Returns when the server does not reply to a heartbeat in time.
-async fn wait_until_silent(client: &Client) {
+async fn wait_until_unresponsive(client: &Client) {
     while let Ok(Ok(_)) = tokio::time::timeout(BEAT_TIMEOUT, client.simple_query("")).await {
         tokio::time::sleep(BEAT).await;
     }

@@ -29,9 +29,9 @@ pub(crate) struct ServedGeneration {
     answered: Arc<AtomicI64>,
     served_rules: RwLock<Arc<ServedRules>>,
     /// Cancelled when the database stops replying.
-    silent: CancellationToken,
+    unresponsive: CancellationToken,
     /// The same generation with separate connections for expensive responses.
-    bulk: Option<Arc<ServedGeneration>>,
+    expensive: Option<Arc<ServedGeneration>>,
 }
 
 impl ServedGeneration {
@@ -44,35 +44,35 @@ impl ServedGeneration {
         answered: &Arc<AtomicI64>,
     ) -> Arc<Self> {
         let unknown = DataVersion { generation: id, sequence: 0, as_of: None, position: JournalPosition(0) };
-        let (version, silent) = (Arc::new(RwLock::new(unknown)), CancellationToken::new());
-        let open = |pool, bulk| {
+        let (version, unresponsive) = (Arc::new(RwLock::new(unknown)), CancellationToken::new());
+        let open = |pool, expensive| {
             Arc::new(Self {
                 id,
                 pool,
-                batches: LookupBatcher::new(tasks.clone(), silent.clone()),
+                batches: LookupBatcher::new(tasks.clone(), unresponsive.clone()),
                 version: Arc::clone(&version),
                 answered: Arc::clone(answered),
                 served_rules: RwLock::default(),
-                silent: silent.clone(),
-                bulk,
+                unresponsive: unresponsive.clone(),
+                expensive,
             })
         };
-        let [reads, expensive] = pools;
-        let bulk = open(expensive, None);
-        open(reads, Some(bulk))
+        let [reads, expensive_reads] = pools;
+        let expensive = open(expensive_reads, None);
+        open(reads, Some(expensive))
     }
 
     /// Connection whose search path is this generation.
     pub(crate) async fn client(&self) -> Result<Object, QueryError> {
-        if self.bulk.is_some() {
-            return self.unless_silent(async { Ok::<_, QueryError>(self.pool.get().await?) }).await;
+        if self.expensive.is_some() {
+            return self.run_while_responsive(async { Ok::<_, QueryError>(self.pool.get().await?) }).await;
         }
         // Expensive requests run on low-priority threads. tokio's blocking threads, which resolve the server's name,
         // would inherit that priority. So a worker thread connects.
         let pool = self.pool.clone();
         tokio::spawn(async move { pool.get().await })
             .await
-            .map_err(|_| QueryError::GivenUp)?
+            .map_err(|_| QueryError::TaskEnded)?
             .map_err(QueryError::from)
     }
 
@@ -86,25 +86,25 @@ impl ServedGeneration {
     }
 
     /// Runs work on this database. Fails when the database stops replying, because a pending statement would never end.
-    pub(crate) async fn unless_silent<T, E: From<QueryError>>(
+    pub(crate) async fn run_while_responsive<T, E: From<QueryError>>(
         &self,
         work: impl Future<Output = Result<T, E>>,
     ) -> Result<T, E> {
         tokio::select! {
             biased;
             done = work => done,
-            () = self.silent.cancelled() => Err(QueryError::Silent.into()),
+            () = self.unresponsive.cancelled() => Err(QueryError::Timeout.into()),
         }
     }
 
     /// Ends all work that uses this generation's connections.
     pub(super) fn abandon(&self) {
-        self.silent.cancel();
+        self.unresponsive.cancel();
     }
 
     /// The same generation with the connections for expensive responses.
-    pub(crate) fn bulk_generation(self: &Arc<Self>) -> Arc<Self> {
-        Arc::clone(self.bulk.as_ref().unwrap_or(self))
+    pub(crate) fn expensive_generation(self: &Arc<Self>) -> Arc<Self> {
+        Arc::clone(self.expensive.as_ref().unwrap_or(self))
     }
 
     /// Usage of both connection pools: for reads, and for expensive responses.
@@ -113,7 +113,7 @@ impl ServedGeneration {
             let status = pool.status();
             PoolUse { waiting: status.waiting, in_use: status.size.saturating_sub(status.available) }
         };
-        [used(&self.pool), used(self.bulk.as_ref().map_or(&self.pool, |bulk| &bulk.pool))]
+        [used(&self.pool), used(self.expensive.as_ref().map_or(&self.pool, |expensive| &expensive.pool))]
     }
 
     /// Rules by which the generation's figures were derived.
@@ -131,13 +131,13 @@ impl ServedGeneration {
     }
 
     /// Records the version of a response of this instance. It may be newer than the version of the latest poll.
-    pub(crate) fn observe(&self, version: DataVersion) {
-        self.learn(version);
+    pub(crate) fn record_returned_version(&self, version: DataVersion) {
+        self.record_known_version(version);
         self.answered.fetch_max(version.position.0, Ordering::Relaxed);
     }
 
     /// Records a version, unless a newer version is known.
-    pub(super) fn learn(&self, version: DataVersion) {
+    pub(super) fn record_known_version(&self, version: DataVersion) {
         let mut known = self.version.write().unwrap_or_else(PoisonError::into_inner);
         if version.position >= known.position {
             *known = version;

@@ -178,8 +178,8 @@ async fn load_consistent<P>(
         if version == stock_table.version {
             return Ok((version, sectors, stock_table));
         }
-        context.generation.observe(version);
-        context.generation.observe(stock_table.version);
+        context.generation.record_returned_version(version);
+        context.generation.record_returned_version(stock_table.version);
     }
     Err(ApiError::Unavailable("the data changes faster than it can be read".to_owned()))
 }

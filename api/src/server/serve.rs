@@ -169,7 +169,7 @@ fn start(
             tls: tls::tls_connector(&config)?,
             config,
             connections: settings.read_connections.max(1),
-            bulk_connections: settings.costly_connections.max(1),
+            expensive_connections: settings.costly_connections.max(1),
             timeout: settings.read_timeout(),
         })
     };

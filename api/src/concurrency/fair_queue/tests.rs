@@ -34,8 +34,8 @@ async fn accounts_are_served_round_robin() {
     assert!(greedy.iter_mut().all(|waiting| waiting.now_or_never().is_none()));
     let mut other = Box::pin(queue.acquire(2));
     assert!((&mut other).now_or_never().is_none());
-    let Permit { render, slot: _sent } = first;
-    drop(render);
+    let Permit { work, slot: _sent } = first;
+    drop(work);
     assert!((&mut greedy[0]).now_or_never().is_some_and(|permit| permit.is_ok()), "it came first");
     let permit = (&mut other).now_or_never().expect("its turn").expect("a permit");
     assert!((&mut greedy[1]).now_or_never().is_none());
@@ -47,7 +47,7 @@ async fn accounts_are_served_round_robin() {
 async fn an_account_has_four_in_flight_until_they_are_sent() {
     let queue = new(100, LONG);
     let mut slots = Vec::new();
-    for _ in 0..MAX_IN_FLIGHT {
+    for _ in 0..MAX_IN_PROGRESS_PER_ACCOUNT {
         slots.push(queue.acquire(1).await.expect("a permit").slot);
     }
     let mut fifth = Box::pin(queue.acquire(1));
@@ -65,10 +65,10 @@ async fn an_account_has_four_in_flight_until_they_are_sent() {
 async fn waiters_are_bounded_in_number_and_time() {
     let queue = new(1, Duration::from_millis(10));
     let permit = queue.acquire(1).await.expect("a permit");
-    let outcomes = join_all((0..MAX_QUEUED + 5).map(|_| queue.acquire(1))).await;
+    let outcomes = join_all((0..MAX_WAITERS_PER_ACCOUNT + 5).map(|_| queue.acquire(1))).await;
     let full = outcomes.iter().filter(|outcome| matches!(outcome, Err(QueueError::Full))).count();
     let late = outcomes.iter().filter(|outcome| matches!(outcome, Err(QueueError::Timeout))).count();
-    assert_eq!((full, late), (5, MAX_QUEUED));
+    assert_eq!((full, late), (5, MAX_WAITERS_PER_ACCOUNT));
     drop(permit);
     drop(queue.acquire(1).await.expect("expired waiters take no capacity"));
     assert!(is_empty(&queue));
@@ -104,7 +104,13 @@ async fn a_permit_that_was_sent_but_not_received_returns() {
 
 #[tokio::test]
 async fn urgent_keys_come_first_and_a_full_queue_takes_from_the_greediest() {
-    let limits = QueueLimits { at_once: 1, in_flight: 1, queued: 9, total: 4, timeout: LONG };
+    let limits = QueueLimits {
+        max_permits: 1,
+        max_in_progress_per_key: 1,
+        max_waiters_per_key: 9,
+        max_waiters: 4,
+        timeout: LONG,
+    };
     let queue = FairQueue::new(limits);
     let first = queue.acquire(Party(0)).await.expect("an empty queue");
     let mut waiting: Vec<_> = [1, 1, 1, 2].map(|party| Box::pin(queue.acquire(Party(party)))).into();

@@ -52,7 +52,7 @@ impl FromRequestParts<App> for MarketReader {
         let (client, is_proxied) = (caller.client, caller.is_proxied);
         if let Err(refused) = app.throttle.charge_page(client) {
             app.metrics.throttled.inc();
-            return Err(too_many(app, refused.retry_after));
+            return Err(too_many(app, refused.retry_after_seconds));
         }
         let renderer = parts.extensions.get::<PageRenderer>().cloned().ok_or_else(unavailable)?;
         let visitor = find_visitor(parts, app).await.map_err(IntoResponse::into_response)?;

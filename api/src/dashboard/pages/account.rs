@@ -7,7 +7,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 use tokio_postgres::{Client, Transaction};
 
-use crate::account::password::{HashingTurn, StoredPassword};
+use crate::account::password::{HashingQueueKey, StoredPassword};
 use crate::account::sessions::{self, SessionCookies, SessionSummary};
 use crate::account::{AccountError, LockedAccount, accounts, parse_email, password};
 use crate::auth::ids::SessionId;
@@ -36,10 +36,11 @@ pub(crate) async fn show_account(holder: AccountHolder) -> Result<Response, Page
 
 async fn page(
     holder: &AccountHolder,
-    mistaken: Option<(AccountForm, String)>,
+    failed_form: Option<(AccountForm, String)>,
 ) -> Result<Response, PageError> {
     let open = sessions::list_sessions(&*holder.database_client().await?, holder.account_id()).await?;
-    let message = |place| mistaken.as_ref().filter(|(its, _)| *its == place).map(|(_, text)| text.as_str());
+    let message =
+        |place| failed_form.as_ref().filter(|(its, _)| *its == place).map(|(_, text)| text.as_str());
     let body = html! {
         h1 { "Account" }
         (success_message(PageNotice::message_for_query(&holder.visitor.query)))
@@ -51,7 +52,7 @@ async fn page(
         (end_form(holder, message(AccountForm::End)))
     };
     let page = holder.render_page("Account", Section::Account, &body);
-    let status = if mistaken.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
+    let status = if failed_form.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
     Ok((status, page).into_response())
 }
 
@@ -167,8 +168,8 @@ async fn verify_password(holder: &AccountHolder, form: &Form) -> Result<Option<S
     let throttle = &visitor.dashboard.login_throttle;
     let charge = throttle.wait_for_confirmation(holder.email(), visitor.client).await?;
     let known = find_stored(visitor, holder.email()).await?;
-    let turn = HashingTurn::Known(holder.account_id());
-    match check_password(hashing, form.secret("present"), known.as_ref(), turn).await {
+    let queue_key = HashingQueueKey::Known(holder.account_id());
+    match check_password(hashing, form.secret("present"), known.as_ref(), queue_key).await {
         Ok(is_right) => Ok(known.filter(|known| is_right && known.account == holder.account_id())),
         Err(error) => {
             throttle.refund(&charge).await;
@@ -209,7 +210,7 @@ pub(crate) async fn change_password(
         .visitor
         .dashboard
         .confirmation_hashing
-        .hash(chosen, HashingTurn::Known(holder.account_id()))
+        .hash(chosen, HashingQueueKey::Known(holder.account_id()))
         .await?;
     let begun = set_password(&mut *holder.database_client().await?, &holder, &known, &hash).await;
     match begun {

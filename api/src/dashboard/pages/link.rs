@@ -51,7 +51,7 @@ pub(crate) async fn redeem_link(
         let page = page(&visitor, &secret, &link, Some(&to_form_message(error)?));
         return Ok((StatusCode::UNPROCESSABLE_ENTITY, page).into_response());
     }
-    let hash = match visitor.dashboard.hashing.hash(chosen, sign_in::turn_of_unknown_device(&visitor)).await {
+    let hash = match visitor.dashboard.hashing.hash(chosen, sign_in::network_queue_key(&visitor)).await {
         Err(error) => {
             visitor.dashboard.login_throttle.refund(&charge).await;
             return Err(error.into());

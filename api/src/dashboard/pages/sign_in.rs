@@ -12,7 +12,7 @@ use maud::{Markup, html};
 use secrecy::{ExposeSecret, SecretString};
 use tokio_postgres::{Client, Transaction};
 
-use crate::account::password::{self, HashingTurn, PasswordHashing, StoredPassword};
+use crate::account::password::{self, HashingQueueKey, PasswordHashing, StoredPassword};
 use crate::account::sessions::{self, SessionCookies};
 use crate::account::{AccountError, LockedAccount, accounts, audit, parse_email};
 use crate::app::dashboard_settings::SignUp;
@@ -75,7 +75,7 @@ pub(crate) async fn sign_up(PublicForm { visitor, form }: PublicForm) -> Result<
     }
     let throttle = &visitor.dashboard.login_throttle;
     let charge = throttle.wait_for_hashing(visitor.client).await?;
-    let hash = match visitor.dashboard.hashing.hash(secret, turn_of_unknown_device(&visitor)).await {
+    let hash = match visitor.dashboard.hashing.hash(secret, network_queue_key(&visitor)).await {
         Err(error) => {
             throttle.refund(&charge).await;
             return Err(error.into());
@@ -91,8 +91,8 @@ pub(crate) async fn sign_up(PublicForm { visitor, form }: PublicForm) -> Result<
 }
 
 /// Key in the queue of password hashes for a client whose device is unknown: the client's network.
-pub(crate) fn turn_of_unknown_device(visitor: &Visitor) -> HashingTurn {
-    HashingTurn::Network(ClientNetwork::containing(visitor.client).0)
+pub(crate) fn network_queue_key(visitor: &Visitor) -> HashingQueueKey {
+    HashingQueueKey::Network(ClientNetwork::containing(visitor.client).0)
 }
 
 async fn create(
@@ -113,10 +113,11 @@ async fn create(
 pub(crate) async fn sign_in(PublicForm { visitor, form }: PublicForm) -> Result<Response, PageError> {
     let (given, next) = (form.text("email"), form.text("next"));
     let stored = find_stored(&visitor, given).await?;
-    let (trust, turn) = trust(&visitor, stored.as_ref());
+    let (trust, queue_key) = trust(&visitor, stored.as_ref());
     let throttle = &visitor.dashboard.login_throttle;
     let charge = throttle.wait_for_sign_in(given, visitor.client, trust).await?;
-    let checked = check_password(&visitor.dashboard.hashing, form.secret("password"), stored.as_ref(), turn);
+    let checked =
+        check_password(&visitor.dashboard.hashing, form.secret("password"), stored.as_ref(), queue_key);
     let is_right = match checked.await {
         Err(error) => {
             throttle.refund(&charge).await;
@@ -154,24 +155,24 @@ pub(crate) async fn check_password(
     hashing: &PasswordHashing,
     secret: SecretString,
     stored: Option<&StoredPassword>,
-    turn: HashingTurn,
+    queue_key: HashingQueueKey,
 ) -> Result<bool, PageError> {
     // A longer text cannot be a password. It is replaced by an empty text, because hashing it would be wasted work.
     let is_short = secret.expose_secret().len() <= 1_024;
     let secret = if is_short { secret } else { SecretString::default() };
-    Ok(hashing.verify(secret, stored, turn).await?)
+    Ok(hashing.verify(secret, stored, queue_key).await?)
 }
 
 /// Trust in the visitor's device, and the visitor's key in the queue of password hashes.
-fn trust(visitor: &Visitor, stored: Option<&StoredPassword>) -> (DeviceTrust, HashingTurn) {
+fn trust(visitor: &Visitor, stored: Option<&StoredPassword>) -> (DeviceTrust, HashingQueueKey) {
     match (stored, visitor.origin.devices.browser) {
         (Some(stored), Some(browser)) if stored.knows_browser => {
-            (DeviceTrust::Browser(browser), HashingTurn::Known(stored.account))
+            (DeviceTrust::Browser(browser), HashingQueueKey::Known(stored.account))
         }
         (Some(stored), _) if stored.knows_network => {
-            (DeviceTrust::Network, HashingTurn::Known(stored.account))
+            (DeviceTrust::Network, HashingQueueKey::Known(stored.account))
         }
-        _ => (DeviceTrust::Unknown, turn_of_unknown_device(visitor)),
+        _ => (DeviceTrust::Unknown, network_queue_key(visitor)),
     }
 }
 

@@ -121,7 +121,7 @@ fn happened(outcome: CallOutcome) -> &'static str {
     match outcome {
         CallOutcome::Answered => "Answered",
         CallOutcome::NotFound => "Not found (404)",
-        CallOutcome::Mistake => "A mistake in the call (400)",
+        CallOutcome::ClientError => "A mistake in the call (400)",
         CallOutcome::Plan => "Not in your plan (403)",
         CallOutcome::Rate => "Too many in a minute (429)",
         CallOutcome::Quota => "The month is used up (429)",
@@ -134,7 +134,7 @@ fn advice(outcome: CallOutcome) -> Markup {
         @match outcome {
             CallOutcome::Answered => "Nothing.",
             CallOutcome::NotFound => { "Check the symbol or the path against the " a href="/docs" { "reference" } "." },
-            CallOutcome::Mistake => "The answer names the parameter and what it takes.",
+            CallOutcome::ClientError => "The answer names the parameter and what it takes.",
             CallOutcome::Plan => { a href="/dashboard/plan" { "Upgrade" } " for this endpoint or the earlier dates." },
             CallOutcome::Rate => { "Wait as long as Retry-After says, or " a href="/dashboard/plan" { "upgrade" } "." },
             CallOutcome::Quota => { a href="/dashboard/plan" { "Upgrade" } " to go on at once, or wait for the next month." },

@@ -21,7 +21,7 @@ const KINDS: [(&str, &str); 4] =
 fn kind(outcome: CallOutcome) -> usize {
     match outcome {
         CallOutcome::Answered => 0,
-        CallOutcome::NotFound | CallOutcome::Mistake | CallOutcome::Plan => 1,
+        CallOutcome::NotFound | CallOutcome::ClientError | CallOutcome::Plan => 1,
         CallOutcome::Rate | CallOutcome::Quota => 2,
         CallOutcome::Failed => 3,
     }

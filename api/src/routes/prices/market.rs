@@ -17,7 +17,7 @@ use super::history::{COLUMNS, PriceRow, adjustment_text, read_adjustment};
 use super::price_encoder::PriceEncoder;
 use super::series::SecurityPrices;
 use crate::answer::{Access, Professional};
-use crate::answer::{FinishedBody, HandlerContext, ResponseWriter, StreamingBody};
+use crate::answer::{BodyWriter, FinishedBody, HandlerContext, ResponseWriter};
 use crate::error::ApiError;
 use crate::parameters::{
     DateRange, Direction, DocumentedParameters, Output, Page, PageOptions, ParameterReader, Parameters,
@@ -203,7 +203,7 @@ async fn next(
 
 /// Partially filled page.
 struct PageBuilder {
-    body: StreamingBody,
+    body: BodyWriter,
     count: usize,
     limit: usize,
     /// Symbol and day of the last row.
@@ -213,7 +213,7 @@ struct PageBuilder {
 }
 
 impl PageBuilder {
-    fn new(asked: &MarketPricesParameters, mut body: StreamingBody) -> Result<Self, ApiError> {
+    fn new(asked: &MarketPricesParameters, mut body: BodyWriter) -> Result<Self, ApiError> {
         body.write(rows::list_opening(&asked.output)?)?;
         Ok(Self { body, count: 0, limit: asked.page.row_limit(), last: None, more: false })
     }

@@ -164,7 +164,7 @@ pub(crate) async fn dividends(access: Access<Starter, DividendsParameters>) -> R
             context.render_page(&asked.output, &page, found.version, &found.rows, |meta| {
                 meta.sync_from = page.sync_from.clone();
                 meta.set_depth(depth, today);
-                meta.warnings.extend(Warning::quarantined(found.held));
+                meta.warnings.extend(Warning::quarantined(found.quarantined_count));
             })
         })
         .await

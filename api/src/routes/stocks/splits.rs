@@ -110,7 +110,7 @@ pub(crate) async fn splits(access: Access<Free, SplitsParameters>) -> Response {
             context.render_page(&asked.output, &page, found.version, &found.rows, |meta| {
                 meta.sync_from = page.sync_from.clone();
                 meta.set_depth(depth, today);
-                meta.warnings.extend(Warning::quarantined(found.held));
+                meta.warnings.extend(Warning::quarantined(found.quarantined_count));
             })
         })
         .await
