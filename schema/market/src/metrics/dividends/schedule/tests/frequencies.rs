@@ -116,7 +116,7 @@ fn a_row_between_two_frequencies_has_the_nearer_rate() {
 #[test]
 fn three_and_six_a_year_need_tags() {
     let tagged = |days: i64, tag: Option<Frequency>| {
-        let mut rows = spaced(&vec![days; 6]);
+        let mut rows = spaced(&[days; 6]);
         rows.iter_mut().for_each(|row| row.tag = tag);
         local_frequencies(&rows, &Rules::DEFAULT)[0]
     };
