@@ -1,5 +1,6 @@
-//! Extra rows (R34.2). If two rows have the same slot of the schedule, one of them is a special. A distribution of capital
-//! has no slot, unless the row of a year earlier contains a special too: such a payer adds a special to a regular row.
+//! Extra rows (R34.2). If two rows have the same slot of the schedule, one of them is a special. A distribution of
+//! capital has no slot, unless the row of a year earlier contains a special too: such a payer adds a special to a
+//! regular row.
 
 use std::cmp::Ordering;
 

@@ -1,11 +1,11 @@
 //! Local payment frequency of each row: the cheapest sequence of frequencies that explains the gaps (R34).
 //!
 //! A gap of 0.6 to 1.4 periods of a frequency has no cost. A shorter gap (an extra row) costs less than a longer gap (a
-//! missing row). A change of the frequency costs more than two extra rows and one missing row. Uneven halves (an interim
-//! and a final dividend) are semi-annual if two gaps sum to a year, as in R5.
+//! missing row). A change of the frequency costs more than two extra rows and one missing row. Uneven halves (an
+//! interim and a final dividend) are semi-annual if two gaps sum to a year, as in R5.
 //!
-//! A vendor's tag of another frequency costs less than an irregular gap. From four gaps on, gaps therefore overrule tags,
-//! as in R5. With fewer gaps, a payer whose gaps contradict its tags is irregular.
+//! A vendor's tag of another frequency costs less than an irregular gap. From four gaps on, gaps therefore overrule
+//! tags, as in R5. With fewer gaps, a payer whose gaps contradict its tags is irregular.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
