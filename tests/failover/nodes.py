@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 import shutil
@@ -127,6 +126,7 @@ class Node:
             "etcd", "--name", self.name, "--data-dir", str(self.work / "etcd"), "--initial-cluster", peers,
             # A new leader of etcd renews the lease of a primary that is gone, so its election is part of a failover.
             "--heartbeat-interval", "50", "--election-timeout", "500",
+            "--enable-v2",
             "--listen-client-urls", f"{url}:2379", "--advertise-client-urls", f"{url}:2379",
             "--listen-peer-urls", f"{url}:2380", "--initial-advertise-peer-urls", f"{url}:2380",
         ]  # fmt: skip
@@ -152,7 +152,8 @@ class Node:
         config = {
             "scope": SCOPE, "name": self.name,
             "restapi": {"listen": f"{self.address}:8008", "connect_address": f"{self.address}:8008"},
-            "etcd3": {"hosts": [f"10.77.0.1{n}:2379" for n in range(1, COUNT + 1)]},
+            # With the API v3, Patroni 3.0.2 writes the leader key without a comparison: a primary that hung takes over again.
+            "etcd": {"hosts": [f"10.77.0.1{n}:2379" for n in range(1, COUNT + 1)]},
             "bootstrap": {"dcs": dcs, "initdb": [{"encoding": "UTF8"}, {"locale": "C"}, "data-checksums"], "pg_hba": access},
             "postgresql": {
                 "listen": f"{self.address}:5432", "connect_address": f"{self.address}:5432",
@@ -174,8 +175,8 @@ class Node:
 
     def delete_key(self, key: str) -> None:
         """Deletes a key of etcd."""
-        body = json.dumps({"key": base64.b64encode(key.encode()).decode()}).encode()
-        urllib.request.urlopen(f"http://{self.address}:2379/v3/kv/deleterange", body, timeout=5).close()
+        request = urllib.request.Request(f"http://{self.address}:2379/v2/keys{key}", method="DELETE")
+        urllib.request.urlopen(request, timeout=5).close()
 
     def probe(self, path: str) -> Any:
         """Body of Patroni's answer; None unless it is a success."""
