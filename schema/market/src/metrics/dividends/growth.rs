@@ -384,9 +384,12 @@ mod tests {
         assert!(first_year(&quarters, "2024-06-30"));
         assert!(!first_year(&quarters[1..], "2024-06-30"), "the first quarter is missing");
         assert!(!first_year(&quarters[..3], "2023-12-31"), "the running year");
-        // Payments without a schedule cover no months; only a later complete year proves the first one.
-        let irregular = ["2022-01-10", "2022-03-01", "2023-02-20", "2023-12-01"];
-        assert!(!first_year(&irregular, "2023-12-31"));
-        assert!(first_year(&irregular, "2024-01-31"));
+        // Weekly payments have no slots; only a later complete year proves the first one.
+        let weekly: Vec<String> =
+            (0..104).map(|week| (date("2022-01-07") + chrono::Days::new(7 * week)).to_string()).collect();
+        let weekly: Vec<&str> = weekly.iter().map(String::as_str).collect();
+        assert!(!first_year(&weekly, "2023-12-31"));
+        assert!(first_year(&weekly, "2024-01-31"));
+        assert!(!first_year(&weekly[20..], "2024-01-31"), "the first weeks are missing");
     }
 }

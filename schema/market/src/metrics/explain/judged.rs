@@ -69,7 +69,10 @@ fn verdicts(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
         (None, _) => "null: there is no forward yield".to_owned(),
         (_, None) => "null: there is no growth of five years".to_owned(),
     };
-    let passes = format!("{chowder}: at least 12 with a yield from 3 %, 15 below it, 8 for utilities");
+    let passes = match computed.classification.chowder {
+        Some(_) => format!("{chowder}: at least 12 with a yield from 3 %, 15 below it, 8 for utilities"),
+        None => chowder.clone(),
+    };
     let safety = format!(
         "status {}, at risk {}, payout {}, free-cash-flow payout {}",
         income.status,

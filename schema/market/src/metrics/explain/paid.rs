@@ -231,7 +231,7 @@ fn rhythm(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
     newest_dates.reverse();
     let source = computed.inputs.rhythm.source.map_or("nothing", |source| source.as_str());
     let formula = format!(
-        "{} from {source}; newest regular ex-dates {}",
+        "{} ({source}); newest regular ex-dates {}",
         computed.inputs.rhythm.frequency,
         newest_dates.join(", ")
     );
