@@ -15,7 +15,7 @@ async fn one_stock_from_every_side() -> Result<()> {
     let quote = world.json("/v1/stocks/cola/quote").await?;
     check(
         &quote["data"],
-        json!({ "symbol": "COLA", "currency": "USD", "source": "eod", "price_date": "2024-06-14", "price_source": "test" }),
+        json!({ "symbol": "COLA", "currency": "USD", "source": "eod", "price_date": "2024-06-14" }),
     );
     check(&quote["meta"], json!({ "as_of": "2024-06-14" }));
 

@@ -174,7 +174,7 @@ async fn quarantined_rows_statuses_and_flags_are_in_the_effect_and_on_its_page()
         "<td>HELD</td><td>dividend</td><td>2024-06-12</td><td>amount_outlier</td>",
         "<td>LATE</td><td>dividend_status</td><td>lapsed</td><td>active</td>",
         "<td>amount_held</td><td>1</td><td>0</td><td>HELD</td>",
-        &format!("<h2>{differing} of dividends</h2>"),
+        &format!("<h2>{differing} differing row"),
         "<svg",
     ] {
         assert!(page.contains(part), "no {part} in the page");

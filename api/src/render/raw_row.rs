@@ -39,11 +39,8 @@ impl<T: TableRow> ToJsonObject for RawRow<T> {
             body.extend_from_slice(if body.is_empty() { b"{\"" } else { b",\"" });
             body.extend_from_slice(name.as_bytes());
             body.extend_from_slice(b"\":");
-            let Some(place) = column_position(&self.row, name, expected) else {
-                // A table of an older generation lacks a newer column.
-                body.extend_from_slice(b"null");
-                continue;
-            };
+            let place =
+                column_position(&self.row, name, expected).ok_or_else(|| RenderError::Column(name))?;
             self.write(place, quote, &mut body)?;
             expected = place + 1;
         }

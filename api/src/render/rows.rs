@@ -25,6 +25,8 @@ pub(crate) enum RenderError {
     Flush(#[source] std::io::Error),
     #[error("cannot read a row: {0}")]
     Row(#[from] tokio_postgres::Error),
+    #[error("cannot render a row: column {0} is missing")]
+    Column(&'static str),
     #[error("cannot render a column of type {0}")]
     Type(Type),
 }

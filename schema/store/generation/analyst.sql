@@ -1,5 +1,5 @@
 -- What analysts read of one generation, in plain columns: run once, with the new schema analyst_g<N> first in search_path and
--- the generation's own read_g<N> second, and its fact set third. A view's name means the table in its definition: the view is not there yet.
+-- the generation's own read_g<N> second. A view's name means the table in its definition: the view is not there yet.
 create view version as select * from version;
 create view symbols as select * from symbols;
 create view stocks as select * from stocks;
@@ -23,11 +23,6 @@ create view factors as
          coalesce(a -> 'price_only' ->> 'to', '1')::numeric as price_only_to
   from factors f
   cross join lateral json_array_elements(f.factors) a;
--- The origin of rows: which record batch of which file and run has a line.
-create view record_batches as
-  select encode(frame, 'hex') as frame, sequence, kind, source, run, file, line, rows from frames;
-create view rejects as
-  select encode(frame, 'hex') as frame, item, run, source, file, line, reason, message, row from rejects;
 
 comment on view version is 'state of this generation: one row';
 comment on column version.one is 'always true: the view has one row';
@@ -71,25 +66,6 @@ comment on column factors.dividend is 'cash per share on the share basis of the 
 comment on column factors.value is 'cash and spin-off value per share, reinvested by total return; null if paid in another currency than the prices';
 comment on column factors.price_only_from is 'numerator of price-only actions: earlier prices are multiplied by from / to, volumes stay; 1 without one';
 comment on column factors.price_only_to is 'denominator of price-only actions; 1 without one';
-comment on view record_batches is 'record batches of the log with their file; a quarantined row of the same source and kind is in a batch by its line';
-comment on column record_batches.frame is 'id of the record batch, hexadecimal';
-comment on column record_batches.sequence is 'message of the log';
-comment on column record_batches.kind is 'kind of the rows';
-comment on column record_batches.source is 'feed of the rows';
-comment on column record_batches.run is 'load that published the batch, as in ingest runs';
-comment on column record_batches.file is 'file of the rows; empty if there was none';
-comment on column record_batches.line is 'line of the first row in its file';
-comment on column record_batches.rows is 'number of rows';
-comment on view rejects is 'feed rows that cannot be used, with the reason';
-comment on column rejects.frame is 'id of the record batch, hexadecimal';
-comment on column rejects.item is 'position in the record batch';
-comment on column rejects.run is 'load that rejected the row, as in ingest runs';
-comment on column rejects.source is 'feed of the row';
-comment on column rejects.file is 'file of the row';
-comment on column rejects.line is 'line of the row in its file';
-comment on column rejects.reason is 'stable reason code';
-comment on column rejects.message is 'fault as a sentence';
-comment on column rejects.row is 'the row as it was written';
 
 do $$
 begin

@@ -114,7 +114,6 @@ create table quotes (
   annual_dividend numeric,
   dividend_currency text,
   price_date date,
-  price_source text,
   source text not null,
   updated_at timestamptz not null,
   primary key (symbol)

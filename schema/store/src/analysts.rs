@@ -8,6 +8,9 @@ use crate::error::DbError;
 use crate::ids::GenerationId;
 
 const ANALYST: &str = include_str!("../generation/analyst.sql");
+const ORIGIN: &str = include_str!("../generation/analyst_origin.sql");
+const LACKS_ORIGIN: &str =
+    "select to_regnamespace($1) is not null and to_regclass($1 || '.record_batches') is null as lacks";
 const VIEW_COLUMNS: &str = include_str!("../queries/view_columns.sql");
 const POINT: &str = "select control.point_analysts()";
 
@@ -29,10 +32,28 @@ pub(crate) async fn create_analyst_views(
     client.execute(enter, &[&schema]).await?;
     client.batch_execute(UNPACK_SQL).await?;
     client.batch_execute(&format!("create schema {views}")).await?;
-    client.execute(enter, &[&format!("{views}, {schema}, {fact_set}")]).await?;
+    client.execute(enter, &[&format!("{views}, {schema}")]).await?;
     client.batch_execute(ANALYST).await?;
     describe_views(client, id).await?;
+    create_origin_views(client, id, fact_set).await?;
     client.execute(enter, &[&schema]).await?;
+    Ok(())
+}
+
+/// Creates the views of record batches and rejects in the caller's transaction, unless they exist. The views of a
+/// generation that an older program created lack them.
+pub(crate) async fn create_origin_views(
+    client: &impl GenericClient,
+    id: GenerationId,
+    fact_set: &str,
+) -> Result<(), DbError> {
+    let views = analyst_schema(id);
+    let row = client.query_one(LACKS_ORIGIN, &[&views]).await?;
+    if row.try_get("lacks")? {
+        let enter = "select set_config('search_path', $1, true)";
+        client.execute(enter, &[&format!("{views}, {fact_set}")]).await?;
+        client.batch_execute(ORIGIN).await?;
+    }
     Ok(())
 }
 

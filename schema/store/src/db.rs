@@ -112,9 +112,14 @@ pub async fn migrate(config: &Config, method_version: &str, benchmark: &str) -> 
     Runner::new(&schema::migrations()?).run_async(&mut client).await?;
     grant_database(&client).await?;
     client.batch_execute(GENERATIONS_VIEW_COMMENTS).await?;
-    let generations = client.query("select id from control.generations", &[]).await?;
+    let generations = client.query("select id, fact_set from control.generations", &[]).await?;
     for row in &generations {
-        analysts::describe_views(&client, row.try_get("id")?).await?;
+        let (id, fact_set): (GenerationId, String) = (row.try_get("id")?, row.try_get("fact_set")?);
+        analysts::describe_views(&client, id).await?;
+        let transaction = client.transaction().await?;
+        transaction.batch_execute("set local role dds_projector").await?;
+        analysts::create_origin_views(&transaction, id, &fact_set).await?;
+        transaction.commit().await?;
     }
     if generations.is_empty() {
         let transaction = client.transaction().await?;

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use market::row::{ColumnReader, TableRow};
-use tokio_postgres::types::{FromSql, Type};
+use tokio_postgres::types::FromSql;
 use tokio_postgres::{Column, Error, Row};
 
 /// Postgres row whose columns are read by name.
@@ -16,10 +16,9 @@ struct NamedRow<'a> {
 impl ColumnReader for NamedRow<'_> {
     type Error = Error;
 
-    /// Reads a column. A table of an older generation may lack a nullable column, which then is null.
     fn column<'a, T: FromSql<'a>>(&'a self, name: &str) -> Result<T, Error> {
         let Some(place) = column_position(self.row, name, self.expected.get()) else {
-            return T::from_sql_null(&Type::UNKNOWN).or_else(|_| self.row.try_get(name));
+            return self.row.try_get(name);
         };
         self.expected.set(place + 1);
         self.row.try_get(place)

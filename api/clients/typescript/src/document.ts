@@ -931,7 +931,7 @@ export interface components {
              * @description Vendor's revision of the record.
              */
             revision: number;
-            /** @description Feed of the record. The feed of a quote is its `price_source`. */
+            /** @description Feed of the record. */
             source: string;
             /**
              * Format: decimal
@@ -2631,8 +2631,6 @@ export interface components {
              * @description Session of the latest close.
              */
             price_date: string | null;
-            /** @description Feed of the latest close, as `source` of a dividend; null without a price. */
-            price_source: string | null;
             /** @description Sector name. */
             sector: string | null;
             /**
@@ -2650,7 +2648,7 @@ export interface components {
              * @description Mean split-adjusted close of the newest 200 sessions; null with fewer sessions.
              */
             sma_200: Decimal | null;
-            /** @description Kind of the quote, always `eod` (end of day). The feed is `price_source`. */
+            /** @description Kind of the quote, always `eod` (end of day). It is not the feed, which `source` of a dividend is. */
             source: components["schemas"]["QuoteSource"];
             /** @description Canonical ticker. */
             symbol: string;

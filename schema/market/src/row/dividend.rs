@@ -76,7 +76,7 @@ table_row! {
         "yield_at_ex" yield_at_ex: Option<ExactDecimal>,
         /// Change of the regular part against the previous regular payment, split-adjusted, percent.
         "change_percent" change_percent: Option<ExactDecimal>,
-        /// Feed of the record. The feed of a quote is its `price_source`.
+        /// Feed of the record.
         "source" source: String,
         /// Vendor's revision of the record.
         "revision" revision: i64,

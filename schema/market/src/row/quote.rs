@@ -69,9 +69,7 @@ table_row! {
         "dividend_currency" dividend_currency: Option<String>,
         /// Session of the latest close.
         "price_date" price_date: Option<NaiveDate>,
-        /// Feed of the latest close, as `source` of a dividend; null without a price.
-        "price_source" price_source: Option<String>,
-        /// Kind of the quote, always `eod` (end of day). The feed is `price_source`.
+        /// Kind of the quote, always `eod` (end of day). It is not the feed, which `source` of a dividend is.
         "source" source: QuoteSource,
         /// Observation time of the newest fact from which the row is computed.
         "updated_at" updated_at: DateTime<Utc>,

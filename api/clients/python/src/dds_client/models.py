@@ -145,7 +145,7 @@ class CalendarRow(Struct, frozen=True, kw_only=True):
     change_percent: Decimal | None = None
     """Change of the regular part against the previous regular payment, split-adjusted, percent."""
     source: str
-    """Feed of the record. The feed of a quote is its `price_source`."""
+    """Feed of the record."""
     revision: int
     """Vendor's revision of the record."""
     updated_at: dt.datetime
@@ -356,7 +356,7 @@ class DividendRow(Struct, frozen=True, kw_only=True):
     change_percent: Decimal | None = None
     """Change of the regular part against the previous regular payment, split-adjusted, percent."""
     source: str
-    """Feed of the record. The feed of a quote is its `price_source`."""
+    """Feed of the record."""
     revision: int
     """Vendor's revision of the record."""
     updated_at: dt.datetime
@@ -1956,10 +1956,9 @@ class Quote(Struct, frozen=True, kw_only=True):
     """ISO 4217 currency of the dividends; null for non-payers."""
     price_date: dt.date | None = None
     """Session of the latest close."""
-    price_source: str | None = None
-    """Feed of the latest close, as `source` of a dividend; null without a price."""
     source: str
-    """Kind of the quote, always `eod` (end of day). The feed is `price_source`.
+    """Kind of the quote, always `eod` (end of day). It is not the feed, which `source` of a dividend
+    is.
 
     One of: eod.
     """

@@ -63,16 +63,9 @@ pub(crate) fn quote(computed: &ComputedMetrics<'_>) -> Quote {
         annual_dividend: annual_dividend(computed),
         dividend_currency: dividend_currency(computed),
         price_date: computed.inputs.price.map(|price| price.date),
-        price_source: price_source(computed),
         source: QuoteSource::Eod,
         updated_at: computed.updated_at,
     }
-}
-
-/// Feed of the latest close.
-fn price_source(computed: &ComputedMetrics<'_>) -> Option<String> {
-    let source = computed.inputs.merged.prices.source_of(computed.inputs.price?.index);
-    computed.inputs.history.prices.get(source).map(|prices| prices.source.clone())
 }
 
 /// Annual dividend per share from which the headline yield is computed, in the dividend currency.
