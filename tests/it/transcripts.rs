@@ -135,6 +135,7 @@ projector policy remove dividend absent
 projector rebuild --rule streak.tolerence=1
 projector rebuild --only stock
 projector audit --since 0123
+~ projector run --until-caught-up
 projector backup backup
 projector backup backup
 projector restore absent

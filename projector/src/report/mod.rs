@@ -196,7 +196,7 @@ fn print_observation(observation: &ExplainedObservation) {
             Some(format!("{file}, batch from line {}", observation.line))
         }
         (Some(file), 1..) => Some(format!("{file}:{}", observation.line)),
-        (None, 1..) => Some(format!("line {}", observation.line)),
+        // A line without its file is no origin.
         _ => None,
     };
     let revision = (observation.revision != 0).then(|| format!("revision {}", observation.revision));

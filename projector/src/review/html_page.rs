@@ -52,10 +52,21 @@ pub(crate) fn write_list(page: &mut String, lines: &[String]) -> fmt::Result {
         return Ok(());
     }
     writeln!(page, "<ul>")?;
-    lines.iter().try_for_each(|line| {
-        writeln!(page, "<li>{}</li>", escape_html(line).replace(',', ",<wbr>").replace('+', "+<wbr>"))
-    })?;
+    lines.iter().try_for_each(|line| writeln!(page, "<li>{}</li>", breakable(&escape_html(line))))?;
     writeln!(page, "</ul>")
+}
+
+/// Text that can wrap between rule parameters (`a=1,b=2`).
+fn breakable(text: &str) -> String {
+    let mut breakable = String::with_capacity(text.len());
+    let mut characters = text.chars().peekable();
+    while let Some(character) = characters.next() {
+        breakable.push(character);
+        if matches!(character, ',' | '+') && characters.peek().is_some_and(|next| next.is_alphabetic()) {
+            breakable.push_str("<wbr>");
+        }
+    }
+    breakable
 }
 
 /// Writes a sortable table. On a phone, each cell shows the name of its column, and empty cells are left out.

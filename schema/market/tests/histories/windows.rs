@@ -162,7 +162,7 @@ fn the_close_of_a_session_is_what_the_source_that_is_believed_says() {
         (told.value, told.formula, told.observations.len())
     };
     let counts = |close: &str, day: &str| {
-        let formula = format!("raw close of {day} from a, the only source of the day = {close} USD");
+        let formula = format!("raw close of {day} from a (the only source of the day) = {close} USD");
         (Some(close.to_owned()), formula, 1)
     };
     let nothing = |day: &str, seen: usize| (None, format!("null: no bar of {day} counts"), seen);

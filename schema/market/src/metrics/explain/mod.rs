@@ -135,10 +135,10 @@ pub fn explain_session(
     let counted = observations.first().filter(|first| first.outcome == "used");
     let formula = match counted {
         Some(counted) if observations.len() == 1 => {
-            format!("raw close of {session} from {}, the only source of the day", counted.source)
+            format!("raw close of {session} from {} (the only source of the day)", counted.source)
         }
         Some(counted) => format!(
-            "raw close of {session} from {}; {}",
+            "raw close of {session} from {} ({})",
             counted.source,
             observations::source_choice(&computed, Kind::Price)
         ),
