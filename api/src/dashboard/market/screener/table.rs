@@ -11,7 +11,7 @@ pub(crate) const COLUMNS: [(&str, &str, bool); 6] = [
     ("dividend_yield", "Yield", true),
     ("payout_ratio", "Payout", true),
     ("growth_5y", "Growth, 5 y", true),
-    ("increase_streak_years", "Years of raises", false),
+    ("increase_streak_years", "Streak, years", false),
     ("pe_ratio", "P/E", false),
     ("market_cap", "Market value", false),
 ];
@@ -21,12 +21,11 @@ pub(crate) fn render_table(rows: &[Value], heading: impl Fn(&str, &str) -> Marku
     html! {
         div.scroll tabindex="0" role="region" aria-label="Table: securities" {
             table.stack {
-                thead { tr { th scope="col" { (heading("symbol", "Security")) } th scope="col" { "Sector" } th.number scope="col" { "Price" } @for (field, title, _) in COLUMNS { th.number scope="col" { (heading(field, title)) } } } }
+                thead { tr { th scope="col" { (heading("symbol", "Security")) } th.number scope="col" { "Price" } @for (field, title, _) in COLUMNS { th.number scope="col" { (heading(field, title)) } } } }
                 tbody {
                     @for row in rows {
                         tr {
-                            th scope="row" { a href={ "/s/" (encode(text(&row["symbol"]))) } { (text(&row["symbol"])) } " " span.muted { (text(&row["name"])) } }
-                            td data-label="Sector" { (text(&row["sector"])) }
+                            th scope="row" { a href={ "/s/" (encode(text(&row["symbol"]))) } { (text(&row["symbol"])) } " " span.muted { (text(&row["name"])) @if !text(&row["sector"]).is_empty() { " · " (text(&row["sector"])) } } }
                             td.number data-label="Price" { (show(&row["price"], Unit::Money(text(&row["currency"])))) }
                             @for (field, title, is_percent) in COLUMNS { td.number data-label=(title) { (show(&row[field], if is_percent { Unit::Percent } else { Unit::Plain })) } }
                         }
