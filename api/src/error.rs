@@ -23,6 +23,9 @@ use crate::render::rows::RenderError;
 /// Page on which a client with a refused call can change its plan.
 pub(crate) const UPGRADE_URL: &str = "/plans";
 
+/// Seconds after which a stream of a lost connection has ended, so that the account can open another one.
+const STREAM_RETRY: u64 = 20;
+
 /// Reasons for an error response.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ApiError {
@@ -32,6 +35,11 @@ pub(crate) enum ApiError {
     FeatureNotAvailable { current: Tier, feature: &'static str, earliest: Option<NaiveDate> },
     #[error("rate limit exceeded")]
     RateLimited { retry_after: u64 },
+    #[error("too many open streams")]
+    TooManyStreams { limit: usize },
+    /// End of a stream whose client reads too slowly.
+    #[error("the client reads too slowly")]
+    StreamLagged,
     #[error("monthly quota exceeded")]
     QuotaExceeded { current: i64, limit: i64, retry_after: u64 },
     #[error("{0}")]
@@ -60,13 +68,17 @@ impl ApiError {
         match self {
             Self::InvalidKey => StatusCode::UNAUTHORIZED,
             Self::FeatureNotAvailable { .. } => StatusCode::FORBIDDEN,
-            Self::RateLimited { .. } | Self::QuotaExceeded { .. } => StatusCode::TOO_MANY_REQUESTS,
+            Self::RateLimited { .. } | Self::QuotaExceeded { .. } | Self::TooManyStreams { .. } => {
+                StatusCode::TOO_MANY_REQUESTS
+            }
             Self::NotFound(_) => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed { .. } => StatusCode::METHOD_NOT_ALLOWED,
             Self::Refused { status, .. } => *status,
             Self::Parameters(_) | Self::InvalidCursor => StatusCode::BAD_REQUEST,
             Self::VersionNotServed => StatusCode::PRECONDITION_FAILED,
-            Self::Unavailable(_) | Self::ClientDisconnected(_) => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Unavailable(_) | Self::ClientDisconnected(_) | Self::StreamLagged => {
+                StatusCode::SERVICE_UNAVAILABLE
+            }
             Self::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
@@ -77,6 +89,8 @@ impl ApiError {
             Self::FeatureNotAvailable { .. } => "FEATURE_NOT_AVAILABLE",
             Self::RateLimited { .. } => "RATE_LIMITED",
             Self::QuotaExceeded { .. } => "QUOTA_EXCEEDED",
+            Self::TooManyStreams { .. } => "TOO_MANY_STREAMS",
+            Self::StreamLagged => "STREAM_LAGGED",
             Self::NotFound(_) => return None,
             Self::MethodNotAllowed { .. } => "METHOD_NOT_ALLOWED",
             Self::Refused { status, .. } => refused_code(*status),
@@ -96,6 +110,10 @@ impl ApiError {
             }
             Self::RateLimited { retry_after } => format!("Rate limit exceeded; retry in {retry_after} s"),
             Self::QuotaExceeded { .. } => "Monthly quota exceeded".to_owned(),
+            Self::TooManyStreams { limit } => {
+                format!("The account has {limit} open streams, the limit of its plan; close one of them")
+            }
+            Self::StreamLagged => "The client reads too slowly; continue from the last event id".to_owned(),
             Self::NotFound(message) => redact_secrets(message).into_owned(),
             Self::MethodNotAllowed { allow } => format!("Method not allowed; allowed: {allow}"),
             Self::Refused { message, .. } => redact_secrets(message).into_owned(),
@@ -168,7 +186,8 @@ impl ApiError {
     fn retry_after(&self) -> Option<u64> {
         match self {
             Self::RateLimited { retry_after } | Self::QuotaExceeded { retry_after, .. } => Some(*retry_after),
-            Self::Unavailable(_) => Some(1),
+            Self::TooManyStreams { .. } => Some(STREAM_RETRY),
+            Self::Unavailable(_) | Self::StreamLagged => Some(1),
             _ => None,
         }
     }

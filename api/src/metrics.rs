@@ -30,6 +30,7 @@ pub(crate) struct ApiMetrics {
     pool_waiting: IntGaugeVec,
     pool_in_use: IntGaugeVec,
     replicas: IntGaugeVec,
+    streams: IntGauge,
 }
 
 /// Metrics of admission decisions, by outcome.
@@ -79,6 +80,8 @@ pub(crate) struct GaugeValues {
     pub(crate) costly: PoolUse,
     /// Replicas that are read, and replicas that are left out.
     pub(crate) replicas: [usize; 2],
+    /// Number of open change streams.
+    pub(crate) streams: usize,
 }
 
 impl ApiMetrics {
@@ -129,6 +132,11 @@ impl ApiMetrics {
                 &["state"],
                 registry
             )?,
+            streams: register_int_gauge_with_registry!(
+                "dds_change_streams",
+                "Open change streams.",
+                registry
+            )?,
             registry,
         })
     }
@@ -153,6 +161,7 @@ impl ApiMetrics {
     /// Sets the gauges and returns all metrics.
     pub(crate) fn gather(&self, gauges: &GaugeValues) -> Vec<MetricFamily> {
         self.queue.set(gauge(gauges.queue));
+        self.streams.set(gauge(gauges.streams));
         let ConnectionCounts { idle, head, working } = gauges.connections;
         for (state, connections) in [("idle", idle), ("head", head), ("working", working)] {
             self.connections.with_label_values(&[state]).set(connections);

@@ -39,6 +39,7 @@ const TIERS: &[(&str, &str)] = &[
     ("/v1/sectors", "free"),
     ("/v1/sectors/{sector}", "free"),
     ("/v1/portfolio/income", "free"),
+    ("/v1/changes", "free"),
     ("/v1/bulk/quotes", "professional"),
     ("/v1/bulk/metrics", "professional"),
     ("/v1/bulk/dividends", "professional"),
@@ -114,6 +115,14 @@ fn paths(document: &Value) -> Vec<String> {
     document["paths"].as_object().into_iter().flat_map(Map::keys).cloned().collect()
 }
 
+/// Paths whose answers have rows of the market.
+fn row_paths(document: &Value) -> Vec<String> {
+    paths(document)
+        .into_iter()
+        .filter(|path| !["/v1/health", "/v1/changes"].contains(&path.as_str()))
+        .collect()
+}
+
 /// The schema of a path's 200, with what it refers to.
 fn schema(document: &Value, path: &str) -> Result<jsonschema::Validator> {
     let mut schema =
@@ -157,8 +166,8 @@ async fn the_document_and_its_examples_are_the_committed_ones() -> Result<()> {
     world.app.sql("update control.journal set id = '7f3a9c1d'", &[]).await?;
     let document = document(&world).await?;
     let mut examples = Map::new();
-    for path in paths(&document).iter().filter(|path| *path != "/v1/health") {
-        let request = example_request(path);
+    for path in row_paths(&document) {
+        let request = example_request(&path);
         let answer: Value = serde_json::from_slice(&world.body(&request).await?)?;
         examples.insert(path.clone(), json!({ "request": request, "answer": timeless(answer) }));
     }
@@ -170,10 +179,10 @@ async fn the_document_and_its_examples_are_the_committed_ones() -> Result<()> {
 async fn answers_fit_their_schemas_in_every_form() -> Result<()> {
     let world = Generated::start().await?;
     let document = document(&world).await?;
-    for path in paths(&document).iter().filter(|path| *path != "/v1/health") {
-        let schema = schema(&document, path)?;
-        let request = example_request(path);
-        let properties = fields(&document, path);
+    for path in row_paths(&document) {
+        let schema = schema(&document, &path)?;
+        let request = example_request(&path);
+        let properties = fields(&document, &path);
         for extra in ["", "decimals=string", &format!("fields={}", properties[0])] {
             let body: Value = serde_json::from_slice(&world.body(&with(&request, extra)).await?)?;
             let wrong: Vec<String> = schema
@@ -219,8 +228,8 @@ fn dividends(symbols: &[Value]) -> Vec<Value> {
 async fn csv_has_the_cells_of_the_json() -> Result<()> {
     let world = Generated::start().await?;
     let document = document(&world).await?;
-    for path in paths(&document).iter().filter(|path| *path != "/v1/health") {
-        let request = example_request(path);
+    for path in row_paths(&document) {
+        let request = example_request(&path);
         let body: Value = serde_json::from_slice(&world.body(&request).await?)?;
         let rows = match &body["data"] {
             Value::Array(symbols) if path == "/v1/bulk/dividends" => dividends(symbols),

@@ -21,14 +21,14 @@ const STEPS: usize = 14;
 const MARKET: &str = "/v1/dividends/history?limit=3";
 
 /// A service and a client of it that asks for as much as it likes.
-struct Service {
-    app: TestApp,
-    api: Api,
-    key: String,
+pub(crate) struct Service {
+    pub(crate) app: TestApp,
+    pub(crate) api: Api,
+    pub(crate) key: String,
 }
 
 /// Lets the highest tier ask as often as a test does that waits for what it asks about.
-async fn lift_limits(app: &TestApp) -> Result<()> {
+pub(crate) async fn lift_limits(app: &TestApp) -> Result<()> {
     let lift =
         "update accounts.tiers set rate_per_minute = 1000000, burst = 1000000 where tier = 'professional'";
     app.sql(lift, &[]).await?;
@@ -37,14 +37,26 @@ async fn lift_limits(app: &TestApp) -> Result<()> {
 
 impl Service {
     async fn start() -> Result<Self> {
+        Self::start_with(&[]).await
+    }
+
+    /// As [`Service::start`], with variables for the API.
+    pub(crate) async fn start_with(env: &[(&str, &str)]) -> Result<Self> {
         let app = TestApp::start().await?;
         lift_limits(&app).await?;
-        let (api, key) = (app.api_serve().await?, app.key("professional").await?);
+        let (api, key) = (app.api_serve_with(env).await?, app.key("professional").await?);
         Ok(Self { app, api, key })
     }
 
+    /// The JSON of a 200.
+    pub(crate) async fn json(&self, path: &str) -> Result<Value> {
+        let reply = self.api.get(path, Some(&self.key)).await?;
+        ensure!(reply.status == 200, "{path}: {} {}", reply.status, reply.text());
+        reply.json()
+    }
+
     /// The rows of all pages and the list's `sync_from`; `None` where nothing is known.
-    async fn walk(&self, path: &str) -> Result<Option<(Vec<Value>, String)>> {
+    pub(crate) async fn walk(&self, path: &str) -> Result<Option<(Vec<Value>, String)>> {
         let (mut rows, mut first, mut next) = (Vec::new(), None, String::new());
         loop {
             let reply = self.api.get(&format!("{path}{next}"), Some(&self.key)).await?;
@@ -65,7 +77,7 @@ impl Service {
     }
 
     /// The position that Postgres says is served.
-    async fn position(&self) -> Result<i64> {
+    pub(crate) async fn position(&self) -> Result<i64> {
         let active: i32 = self.app.sql_value("select generation from control.active").await?;
         self.app.sql_value(&format!("select position from read_g{active}.version")).await
     }
@@ -161,7 +173,7 @@ impl Clients {
 }
 
 /// Serves another generation: of all that is known, or of what was known on one of the days before.
-async fn promote(service: &Service, sequence: &mut RandomHistory) -> Result<()> {
+pub(crate) async fn promote(service: &Service, sequence: &mut RandomHistory) -> Result<()> {
     let day = (sequence.day - Days::new(sequence.random.random_range(0..40))).to_string();
     let mut arguments = vec!["rebuild"];
     if sequence.random.random_bool(0.5) {

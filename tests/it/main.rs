@@ -16,6 +16,7 @@ mod audit;
 mod backup;
 mod browser;
 mod change_feed;
+mod change_stream;
 mod dashboard;
 mod documented_commands;
 mod durability;

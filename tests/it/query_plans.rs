@@ -31,7 +31,8 @@ insert into changes (kind, symbol, id, date, position, at)
   select 'dividends', symbol, id, ex_date, row_number() over (order by ex_date), now() - interval '1 year' + n * interval '1 second'
   from (select symbol, id, ex_date, row_number() over (order by ex_date) as n from dividends) d;
 insert into changes (kind, symbol, id, date, position, at) select 'splits', symbol, id, ex_date, 1, now() from splits;
-insert into changes (kind, symbol, id, position, at) select 'factors', symbol, '', 1, now() from stocks;
+insert into changes (kind, symbol, id, position, at)
+  select kind, symbol, '', 1, now() from stocks, unnest(array['factors', 'events', 'statuses', 'lists']) kind;
 insert into prices select symbol, year, 0, '', '', '', '', '' from stocks, generate_series(2005, 2024) year;
 insert into etfs (symbol, name, type, currency, is_active, pays_dividend, held_rows, updated_at, holdings_as_of, sector_weights, country_weights)
   select 'E' || n, 'Fund ' || n, 'etf', 'USD', true, true, 0, now(), date '2024-06-14', '[]', '[]' from generate_series(1, 500) n;
@@ -69,7 +70,7 @@ const fn hot(
     HotQuery { name, values, indexes, rows }
 }
 
-const HOT: [HotQuery; 25] = [
+const HOT: [HotQuery; 29] = [
     hot("stocks/quote", TWO_POSITIONS, &[], 0),
     hot("stocks/metrics", TWO_POSITIONS, &[], 0),
     hot("stocks/snapshot", TWO_POSITIONS, &[], 0),
@@ -108,6 +109,10 @@ const HOT: [HotQuery; 25] = [
     ),
     // The plan without values goes through the splits of every stock.
     hot("changes/splits", "array['S7'], '1924-06-17', 0, null, null, null, null, 101", CHANGED_SPLITS, 4000),
+    hot("changes/events", CHANGED_VALUES, CHANGED, 400),
+    hot("changes/factors", CHANGED_VALUES, CHANGED, 400),
+    hot("changes/statuses", CHANGED_VALUES, CHANGED, 400),
+    hot("changes/lists", CHANGED_VALUES, CHANGED, 400),
     hot("changes/since", "now()", &["changes_by_time"], 1),
     hot("prices/market", "2024, 2024, null, 'S5', 250", &["prices_pkey"], 1500),
     hot("bulk/quotes", TWO_SYMBOLS, &[], 0),
@@ -123,6 +128,8 @@ const TWO_POSITIONS: &str = "array[0, 1], array['S7', 'S8']";
 const TWO_SYMBOLS: &str = "array['S7','S8']";
 const CALENDAR: &str = "'2024-06-17', '2024-08-17', null, null, null, null, null, null, false, null, null, null, null, 101, null, null, null, null";
 const HISTORY: &str = "array['S7','S8'], '2019-06-17', null, null, array['declared','paid'], null, null, null, null, 101, null, null, null, null";
+const CHANGED_VALUES: &str = "null, 0, true, '', 101";
+const CHANGED: &[&str] = &["changes_by_position", "changes_pkey"];
 const CHANGED_DIVIDENDS: &[&str] = &["changes_by_position", "changes_pkey", "dividends_by_symbol"];
 const CHANGED_SPLITS: &[&str] = &["changes_by_position", "changes_pkey", "splits_pkey"];
 

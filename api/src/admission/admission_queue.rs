@@ -5,6 +5,7 @@
 
 use std::time::{Duration, Instant};
 
+use axum::extract::MatchedPath;
 use axum::http::StatusCode;
 use chrono::NaiveDate;
 use futures::FutureExt;
@@ -23,6 +24,7 @@ use crate::admission::decision::{
 use crate::admission::request_context::{AccountCharge, RequestContext};
 use crate::admission::store_connection::{Reachability, StoreConnection};
 use crate::admission::usage_recorder::UsageRecorder;
+use crate::auth::credential::PresentedKey;
 use crate::auth::ids::AccountId;
 use crate::concurrency::background_tasks::BackgroundTasks;
 use crate::metrics::AdmissionMetrics;
@@ -54,11 +56,18 @@ struct QuotaRefund {
     month: NaiveDate,
 }
 
+/// Task of the worker for work that no call waits for.
+#[derive(Debug)]
+enum BackgroundTask {
+    Refund(QuotaRefund),
+    FindValidKeys(Vec<PresentedKey>, oneshot::Sender<Vec<u128>>),
+}
+
 /// Handle of the workers that decide calls.
 #[derive(Debug, Clone)]
 pub(crate) struct AdmissionQueue {
     calls: mpsc::Sender<WaitingCall>,
-    refunds: mpsc::Sender<QuotaRefund>,
+    background: mpsc::Sender<BackgroundTask>,
     usage_recorder: UsageRecorder,
     metrics: AdmissionMetrics,
     reachability: Reachability,
@@ -86,10 +95,10 @@ impl AdmissionQueue {
         let deciding = connection();
         let reachability = deciding.reachability();
         tasks.spawn(decide_queues(deciding, waiting, metrics.clone()));
-        let (refunds, refunding) = mpsc::channel(1_024);
-        tasks.spawn(write_refunds(connection(), refunding));
+        let (background, waiting) = mpsc::channel(1_024);
+        tasks.spawn(run_background_tasks(connection(), waiting));
         let usage_recorder = UsageRecorder::start(&config, tls, tasks);
-        Self { calls, refunds, usage_recorder, metrics, reachability }
+        Self { calls, background, usage_recorder, metrics, reachability }
     }
 
     /// Decides one call; `None` for an invalid key.
@@ -130,6 +139,11 @@ impl AdmissionQueue {
         }
     }
 
+    /// Adds a delivery of a stream to the statistics of its account, as a call of the endpoint.
+    pub(crate) fn record_delivery(&self, decision: &AdmissionDecision, endpoint: &MatchedPath) {
+        self.usage_recorder.record_call(&AccountCharge::from(decision), StatusCode::OK, Some(endpoint));
+    }
+
     /// Refunds the quota of a failed request. If the refund fails, it is not repeated.
     pub(crate) fn refund_failed_request(&self, caller: &RequestContext) {
         if let Some(charge) = caller.charge().filter(|charge| charge.counted) {
@@ -139,7 +153,15 @@ impl AdmissionQueue {
 
     fn refund(&self, charge: &AccountCharge) {
         let refund = QuotaRefund { account: charge.account, month: charge.usage.month_start() };
-        let _ = self.refunds.try_send(refund);
+        let _ = self.background.try_send(BackgroundTask::Refund(refund));
+    }
+
+    /// Tags of the keys that are valid now. Nothing is charged.
+    pub(crate) async fn find_valid_keys(&self, keys: Vec<PresentedKey>) -> Result<Vec<u128>, AdmissionError> {
+        let (found, valid) = oneshot::channel();
+        let task = BackgroundTask::FindValidKeys(keys, found);
+        self.background.try_send(task).map_err(|_| AdmissionError::QueueFull)?;
+        valid.await.map_err(|_| AdmissionError::Silent)
     }
 }
 
@@ -290,10 +312,20 @@ impl WaitingCall {
     }
 }
 
-async fn write_refunds(mut connection: StoreConnection, mut refunding: mpsc::Receiver<QuotaRefund>) {
-    while let Some(refund) = refunding.recv().await {
+/// Runs tasks one after another. A task that fails is not repeated.
+async fn run_background_tasks(mut connection: StoreConnection, mut waiting: mpsc::Receiver<BackgroundTask>) {
+    while let Some(task) = waiting.recv().await {
         let response_timeout = connection.response_timeout();
-        let giving = async { connection.open_store().await?.refund(refund.account, refund.month).await };
-        let _ = timeout(response_timeout, giving).await;
+        let running = async {
+            let store = connection.open_store().await?;
+            match task {
+                BackgroundTask::Refund(refund) => store.refund(refund.account, refund.month).await,
+                BackgroundTask::FindValidKeys(keys, found) => {
+                    let _ = found.send(store.find_valid_keys(&keys).await?);
+                    Ok(())
+                }
+            }
+        };
+        let _ = timeout(response_timeout, running).await;
     }
 }

@@ -218,6 +218,13 @@ impl AdmissionStore {
         Ok(())
     }
 
+    /// Tags of the keys that are valid now.
+    pub(crate) async fn find_valid_keys(&self, keys: &[PresentedKey]) -> Result<Vec<u128>, AdmissionError> {
+        let rows = self.read(keys.iter().map(PresentedKey::hash).collect()).await?;
+        let all: Vec<usize> = (0..keys.len()).collect();
+        rows.iter().map(|row| Ok(keys[key_index_of(row, &all)?].tag)).collect()
+    }
+
     /// Adds calls to the statistics. Rows are written in key order, so that instances cannot deadlock.
     pub(crate) async fn add_usage(
         &self,

@@ -10,6 +10,7 @@ pub(crate) mod admission_queue;
 pub(crate) mod admission_store;
 pub(crate) mod decision;
 pub(crate) mod limit_headers;
+pub(crate) mod open_streams;
 pub(crate) mod request_context;
 pub(crate) mod round_trips;
 pub(crate) mod row_version;

@@ -44,6 +44,18 @@ pub(crate) struct AccountCharge {
     pub(crate) quota_refused: bool,
 }
 
+impl From<&AdmissionDecision> for AccountCharge {
+    fn from(decision: &AdmissionDecision) -> Self {
+        Self {
+            account: decision.account,
+            key: decision.key,
+            usage: decision.usage.clone(),
+            counted: decision.counted,
+            quota_refused: decision.verdict == AdmissionVerdict::Quota,
+        }
+    }
+}
+
 impl RequestContext {
     /// Creates the context of a request that has no route and no decision yet.
     pub(crate) fn new(client: IpAddr, is_proxied: bool, connection: Arc<ClientConnection>) -> Arc<Self> {
@@ -70,13 +82,7 @@ impl RequestContext {
     /// Records the decision on a known key.
     pub(crate) fn set_decision(&self, admitted: &AdmissionDecision) {
         self.connection.record_valid_key();
-        self.set(ReportedLimits::Account(AccountCharge {
-            account: admitted.account,
-            key: admitted.key,
-            usage: admitted.usage.clone(),
-            counted: admitted.counted,
-            quota_refused: admitted.verdict == AdmissionVerdict::Quota,
-        }));
+        self.set(ReportedLimits::Account(AccountCharge::from(admitted)));
     }
 
     /// Records the remaining failed credentials.

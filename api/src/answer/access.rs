@@ -235,7 +235,8 @@ async fn admit(
     }
 }
 
-fn quota_exceeded(usage: &RemainingLimits) -> ApiError {
+/// Error for a call beyond the monthly quota.
+pub(crate) fn quota_exceeded(usage: &RemainingLimits) -> ApiError {
     ApiError::QuotaExceeded {
         current: usage.used,
         limit: usage.quota,

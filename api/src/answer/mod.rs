@@ -13,7 +13,7 @@ mod response;
 mod response_writer;
 mod streamed;
 
-pub(crate) use access::{Access, InternalRequest};
+pub(crate) use access::{Access, InternalRequest, quota_exceeded};
 pub(crate) use context::{HandlerContext, RenderedBody};
 pub(crate) use required_tier::{Free, Professional, RequiredTier, Starter};
 pub(crate) use response_writer::{BodyWriter, FinishedBody, ResponseWriter};

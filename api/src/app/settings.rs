@@ -144,6 +144,13 @@ pub struct ServeSettings {
     /// Timeout in milliseconds for a client to read 64 KiB of a response, or a whole smaller response
     #[arg(long, env = "API_WRITE_TIMEOUT_MS", default_value_t = 30_000)]
     pub write_timeout_ms: u64,
+    /// Maximum number of open change streams of an account on this instance, for the tiers free, starter, premium and
+    /// professional
+    #[arg(long, env = "CHANGE_STREAMS", default_value = "2,5,10,50", value_parser = parse_stream_limits)]
+    pub change_streams: [usize; 4],
+    /// Interval of the heartbeats of a change stream without events, in milliseconds
+    #[arg(long, env = "CHANGE_STREAM_HEARTBEAT_MS", default_value_t = 15_000, value_parser = clap::value_parser!(u64).range(100..=600_000))]
+    pub change_stream_heartbeat_ms: u64,
     /// Settings of the dashboard, which is part of the same server.
     #[command(flatten)]
     pub dashboard: DashboardSettings,
@@ -156,6 +163,13 @@ fn parse_duration(text: &str) -> Result<Duration, String> {
         None => (text.strip_suffix('s').unwrap_or(text), Duration::from_secs),
     };
     number.parse().map(unit).map_err(|_| "not a duration like 5s or 500ms".to_owned())
+}
+
+/// Parses four limits of open streams, comma-separated.
+fn parse_stream_limits(text: &str) -> Result<[usize; 4], String> {
+    let limits: Result<Vec<usize>, _> = text.split(',').map(|limit| limit.trim().parse()).collect();
+    let limits = limits.ok().and_then(|limits| limits.try_into().ok());
+    limits.ok_or_else(|| "not four comma-separated numbers like 2,5,10,50".to_owned())
 }
 
 impl ServeSettings {
@@ -182,7 +196,11 @@ impl ServeSettings {
             write: Duration::from_millis(self.write_timeout_ms),
         }
     }
-    /// Timeout for opening a database connection for reads, and for one statement.
+    /// Interval of the heartbeats of a change stream.
+    pub(crate) fn stream_heartbeat(&self) -> Duration {
+        Duration::from_millis(self.change_stream_heartbeat_ms)
+    }
+    /// Timeout for a connection and for one statement.
     pub fn read_timeout(&self) -> Duration {
         Duration::from_millis(self.read_timeout_ms)
     }

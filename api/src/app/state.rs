@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use chrono::{NaiveDate, Utc};
 
 use crate::admission::AdmissionQueue;
+use crate::admission::open_streams::OpenStreams;
 use crate::app::dashboard_state::DashboardState;
 use crate::app::settings::ServeSettings;
 use crate::auth::address_throttle::AddressThrottle;
@@ -14,6 +15,7 @@ use crate::concurrency::fair_queue::FairQueue;
 use crate::metrics::ApiMetrics;
 use crate::parameters::cursor::CursorSigner;
 use crate::parameters::facets::FacetIndex;
+use crate::read::changes::JournalReader;
 use crate::read::lag::LagMonitor;
 use crate::read::memory_tables::MemoryTables;
 use crate::read::projection::Projection;
@@ -34,6 +36,8 @@ pub struct SharedState {
     /// `None` if the dashboard is disabled.
     pub(crate) dashboard: Option<Arc<DashboardState>>,
     pub(crate) metrics: ApiMetrics,
+    pub(crate) journal_reader: Arc<JournalReader>,
+    pub(crate) streams: Arc<OpenStreams>,
     /// True after the stop signal.
     pub(crate) draining: AtomicBool,
 }

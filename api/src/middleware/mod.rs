@@ -68,9 +68,12 @@ pub(crate) async fn handle_request(
         Ok(left) => (invalid_host().into_response(), left),
         Err(refused) => (throttled(&app, refused.retry_after_seconds).into_response(), refused.left),
     };
-    // Server errors are refunded. A 400 or 406 that is found after admission is refunded too. Calls with invalid
-    // parameters are not charged either.
-    let is_late_mistake = matches!(response.status(), StatusCode::BAD_REQUEST | StatusCode::NOT_ACCEPTABLE);
+    // Server errors are refunded. So is a refusal after admission: a 400 or 406 found during the read, which must not cost
+    // more than one found in the parameters, and a stream beyond the limit.
+    let is_late_mistake = matches!(
+        response.status(),
+        StatusCode::BAD_REQUEST | StatusCode::NOT_ACCEPTABLE | StatusCode::TOO_MANY_REQUESTS
+    );
     if response.status().is_server_error() || is_late_mistake {
         app.admission.refund_failed_request(&caller);
     }

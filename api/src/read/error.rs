@@ -19,6 +19,9 @@ pub(crate) enum QueryError {
     /// The generation has no version row, because it is being built or dropped.
     #[error("cannot read generation {0}: it has no version row")]
     Unversioned(GenerationId),
+    /// Another generation was promoted during the request.
+    #[error("cannot read generation {0}: it is not served any more")]
+    NotServed(GenerationId),
     #[error("cannot look up a row: the queue is full")]
     QueueFull,
     #[error("cannot look up a row: its task ended")]
@@ -40,12 +43,21 @@ pub(crate) enum QueryError {
     Statement(Arc<str>),
     #[error("{0}")]
     Pool(Arc<str>),
+    #[error("cannot render a change: {0}")]
+    Render(Arc<str>),
 }
 
 impl QueryError {
     /// True for a transient error.
     pub(crate) fn is_transient(&self) -> bool {
-        !matches!(self, Self::UnknownSymbol(_) | Self::VersionNotServed | Self::Statement(_) | Self::Pool(_))
+        !matches!(
+            self,
+            Self::UnknownSymbol(_)
+                | Self::VersionNotServed
+                | Self::Statement(_)
+                | Self::Pool(_)
+                | Self::Render(_)
+        )
     }
 }
 
@@ -53,6 +65,12 @@ impl From<Error> for QueryError {
     fn from(error: Error) -> Self {
         let chain = error_chain(&error).into();
         if is_transient(&error) { Self::Transient(chain) } else { Self::Statement(chain) }
+    }
+}
+
+impl From<serde_json::Error> for QueryError {
+    fn from(error: serde_json::Error) -> Self {
+        Self::Render(error.to_string().into())
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Invariant: this module does not depend on HTTP, keys or rate limits. Its errors are [`QueryError`].
 
+pub(crate) mod changes;
 mod data_version;
 mod error;
 pub(crate) mod lag;

@@ -9,6 +9,7 @@ use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use tokio::sync::futures::Notified;
 use tokio::time::{Instant, timeout_at};
 
 use super::QueryError;
@@ -101,7 +102,12 @@ impl Projection {
         }
     }
 
-    /// Minimum version for the next response: the newest data that this instance has returned.
+    /// Notified after every poll of a database. A poll follows each commit of the projector.
+    pub(crate) fn polled(&self) -> Notified<'_> {
+        self.shared.polled.notified()
+    }
+
+    /// Newest data that this instance returned.
     fn answered(&self) -> MinVersion {
         MinVersion::of_position(self.shared.answered.load(Ordering::Relaxed))
     }

@@ -92,7 +92,7 @@ pub(crate) struct FeatureNotAvailableBody {
 pub(crate) struct LimitedBody {
     /// Error message for people.
     error: String,
-    /// RATE_LIMITED or QUOTA_EXCEEDED.
+    /// RATE_LIMITED, QUOTA_EXCEEDED, or TOO_MANY_STREAMS for a change stream beyond the limit of the tier.
     #[schema(example = "RATE_LIMITED")]
     code: String,
     /// For RATE_LIMITED: seconds until the next call is admitted.

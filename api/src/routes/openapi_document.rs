@@ -39,6 +39,8 @@ const HEADERS: &[(&str, &str, &str)] = &[
     ("Allow", "string", "Allowed methods: GET, HEAD."),
     ("Retry-After", "integer", "Seconds to wait before a retry."),
 ];
+/// Media type of a stream of events.
+const EVENT_STREAM: &str = "text/event-stream";
 /// Headers of all responses.
 const ALWAYS: [&str; 4] = ["X-Request-Id", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"];
 
@@ -62,6 +64,7 @@ const ALWAYS: [&str; 4] = ["X-Request-Id", "X-RateLimit-Limit", "X-RateLimit-Rem
         (name = "Compare", description = "Securities side by side"),
         (name = "Sectors", description = "Statistics by sector"),
         (name = "Portfolio", description = "Expected income of given holdings"),
+        (name = "Changes", description = "Changes of served rows, as they happen"),
         (name = "Bulk", description = "Many symbols in one call (Professional)"),
     ),
     servers((url = "/", description = "This service")),
@@ -105,12 +108,15 @@ pub(crate) fn complete_document(document: &utoipa::openapi::OpenApi) -> Result<V
             responses["200"]["content"]["application/json"]["example"] = example["answer"].clone();
         }
         let keyed = path != "/v1/health";
-        if keyed {
+        let is_stream = responses["200"]["content"].get(EVENT_STREAM).is_some();
+        if is_stream {
+            add_head_too_large(responses);
+        } else if keyed {
             bodies.push(responses["200"]["content"]["application/json"]["schema"].clone());
             add_shared_responses(responses);
         }
         for (status, response) in responses.as_object_mut().into_iter().flatten() {
-            response["headers"] = headers(status, keyed);
+            response["headers"] = headers(status, keyed, is_stream);
             if keyed && status.starts_with(['4', '5']) {
                 response["content"]["application/json"]["examples"] =
                     openapi_examples::error_bodies(status).into();
@@ -152,8 +158,13 @@ fn add_shared_responses(responses: &mut Value) {
     responses["304"] = json!({ "description": "The client's copy is current." });
     let error = json!({ "application/json": { "schema": { "$ref": "#/components/schemas/ErrorBody" } } });
     responses["412"] =
-        json!({ "description": "No data of the requested min_version exists.", "content": error.clone() });
+        json!({ "description": "No data of the requested min_version exists.", "content": error });
+    add_head_too_large(responses);
+}
+
+fn add_head_too_large(responses: &mut Value) {
     let meaning = format!("The request head is longer than {} KiB.", HEAD_BYTES / 1024);
+    let error = json!({ "application/json": { "schema": { "$ref": "#/components/schemas/ErrorBody" } } });
     responses["431"] = json!({ "description": meaning, "content": error });
 }
 
@@ -207,9 +218,10 @@ fn header_of((name, kind, meaning): (&str, &str, &str)) -> (String, Value) {
 }
 
 /// Headers of a response, as references.
-fn headers(status: &str, keyed: bool) -> Value {
+fn headers(status: &str, keyed: bool, is_stream: bool) -> Value {
     let quota: &[&str] = &["X-Quota-Limit", "X-Quota-Remaining", "X-Quota-Reset"];
     let own: &[&str] = match status {
+        "200" if is_stream => &[],
         "200" if keyed => &["ETag", "Cache-Control", "Link"],
         "304" => &["ETag", "Cache-Control"],
         "401" => &["WWW-Authenticate"],

@@ -32,6 +32,8 @@ const VALUES: &[(&str, &str)] = &[
     ("strategy", r#""passive""#),
     ("related_symbol", r#""SPY""#),
     ("updated_since", r#""7f3a9c1d.812""#),
+    ("since", r#""7f3a9c1d.812""#),
+    ("follow", "false"),
     ("cursor", r#""eyJhZnRlciI6IlNQWSJ9""#),
     ("version", r#""g1.1""#),
     ("market_cap", "1000000000"),
@@ -100,6 +102,7 @@ fn errors(status: &str) -> Vec<ApiError> {
         "429" => vec![
             ApiError::RateLimited { retry_after: 6 },
             ApiError::QuotaExceeded { current: 5_000, limit: 5_000, retry_after: 86_400 },
+            ApiError::TooManyStreams { limit: 2 },
         ],
         "431" => vec![ApiError::Refused {
             status: StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,

@@ -21,8 +21,8 @@ impl MetricsSource for ApiMetricsSource {
         let pools = self.app.projection.pin().map(|generation| generation.pool_usage());
         let [reads, costly] = pools.unwrap_or_default();
         let (queue, connections) = (self.app.admission.waiting_calls(), self.registry.count_by_phase());
-        let replicas = self.app.projection.count_replicas();
-        self.app.metrics.gather(&GaugeValues { queue, connections, reads, costly, replicas })
+        let (replicas, streams) = (self.app.projection.count_replicas(), self.app.streams.count());
+        self.app.metrics.gather(&GaugeValues { queue, connections, reads, costly, replicas, streams })
     }
 
     fn health(&self) -> Result<(), String> {

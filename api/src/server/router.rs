@@ -19,8 +19,8 @@ use crate::error::ApiError;
 use crate::parameters::{MIN_VERSION_HEADER, UnroutedParameters};
 use crate::routes::screeners::handlers as screeners;
 use crate::routes::{
-    bulk, compare, dividends, etfs, health, openapi_document, openapi_endpoint, portfolio, prices, probes,
-    search, sectors, stocks,
+    bulk, changes, compare, dividends, etfs, health, openapi_document, openapi_endpoint, portfolio, prices,
+    probes, search, sectors, stocks,
 };
 use crate::{dashboard, mcp};
 
@@ -71,6 +71,7 @@ fn documented() -> OpenApiRouter<App> {
         .routes(routes!(sectors::list))
         .routes(routes!(sectors::detail))
         .routes(routes!(portfolio::income::income))
+        .routes(routes!(changes::endpoint::changes))
         .routes(routes!(bulk::quotes_and_metrics::quotes))
         .routes(routes!(bulk::quotes_and_metrics::metrics))
         .routes(routes!(bulk::dividends::dividends))
@@ -113,6 +114,7 @@ fn cors(origins: &[String]) -> Option<CorsLayer> {
         .allow_origin(AllowOrigin::list(origins))
         .allow_methods([Method::GET, Method::HEAD, Method::POST])
         .allow_headers([
+            HeaderName::from_static("last-event-id"),
             header::AUTHORIZATION,
             header::ACCEPT,
             header::CONTENT_TYPE,

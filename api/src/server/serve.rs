@@ -24,6 +24,7 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio_postgres::Config;
 
 use crate::admission::AdmissionQueue;
+use crate::admission::open_streams::{OpenStreams, StreamLimits};
 use crate::app::dashboard_settings::DashboardSwitch;
 use crate::app::dashboard_state::DashboardState;
 use crate::app::settings::{HEAD_BYTES, ServeSettings};
@@ -36,6 +37,7 @@ use crate::connection::{ConnectionRegistry, MonitoredStream, TrackedBody};
 use crate::metrics::ApiMetrics;
 use crate::middleware::{self, ConnectionInfo};
 use crate::parameters::cursor::CursorSigner;
+use crate::read::changes::JournalReader;
 use crate::read::lag::LagMonitor;
 use crate::read::memory_tables::MemoryTables;
 use crate::read::projection::Projection;
@@ -83,6 +85,7 @@ pub async fn serve(
         clients.serve(stream, peer, &app, &router);
     }
     drop(listener);
+    app.streams.stop();
     if tokio::time::timeout(drain, clients.graceful.shutdown()).await.is_err() {
         tracing::warn!("open requests did not finish before the drain timeout");
     }
@@ -190,6 +193,12 @@ fn start(
     }
     let dashboard = dashboard(&settings, database)?;
     let metrics = ApiMetrics::new()?;
+    let admission =
+        AdmissionQueue::start(config, &tls, settings.admission_timeout(), tasks, metrics.admission.clone());
+    let (journal_reader, streams) =
+        (JournalReader::new(), OpenStreams::new(StreamLimits(settings.change_streams)));
+    tasks.spawn_until_stopped(Arc::clone(&journal_reader).run(Arc::clone(&projection)));
+    tasks.spawn_until_stopped(Arc::clone(&streams).check_keys(admission.clone()));
     Ok(App(Arc::new(SharedState {
         dashboard,
         throttle: AddressThrottle::new(
@@ -197,13 +206,9 @@ fn start(
             settings.address_failure_allowance(),
             settings.dashboard.page_allowance(),
         ),
-        admission: AdmissionQueue::start(
-            config,
-            &tls,
-            settings.admission_timeout(),
-            tasks,
-            metrics.admission.clone(),
-        ),
+        admission,
+        journal_reader,
+        streams,
         fair_queue: FairQueue::new(QueueLimits::of_responses(
             settings.costly_connections,
             settings.fair_queue_timeout(),

@@ -23,6 +23,7 @@ use crate::generation::Generation;
 use crate::write::journal::{JOURNALED_TABLES, Journal};
 use crate::write::prepared_statements::PreparedStatements;
 use crate::write::read_tables;
+use crate::write::table::JOURNALED_VALUES;
 
 const BY_ID: &str = include_str!("../../queries/generation_by_id.sql");
 const LOCK: &str = include_str!("../../queries/fact_set_lock.sql");
@@ -150,7 +151,7 @@ async fn switch_served(
     transaction.execute(FLIP, &[&to, &from]).await?;
     analysts::point_analysts(transaction).await?;
     let (journal, statements) = (Journal::open(transaction, to).await?, PreparedStatements::new(transaction));
-    for table in JOURNALED_TABLES {
+    for table in JOURNALED_TABLES.into_iter().chain(JOURNALED_VALUES) {
         let symbols = read_tables::find_differing(transaction, from, table).await?;
         let symbols: Vec<&str> = symbols.iter().map(String::as_str).collect();
         journal.record_promotion(&statements, from, table, &symbols).await?;

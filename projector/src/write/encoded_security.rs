@@ -10,8 +10,10 @@ use codec::digest;
 use market::bars::Bars;
 use market::identity::Identity;
 use market::metrics::DerivedRows;
+use market::metrics::dividends::lists::lists_of;
 use market::metrics::fund::FundRows;
 use market::metrics::sector::SectorMember;
+use market::metrics::ticker_events::ticker_events;
 use market::row::{DividendRow, JsonColumn};
 use market::symbol::Symbol;
 use serde::Serialize;
@@ -21,13 +23,15 @@ use tokio_postgres::types::Type;
 
 use crate::error::DeriveError;
 use crate::write::fingerprints::{InputHashes, PublishedFingerprints};
-use crate::write::table::{DIVIDENDS, FACTORS, IDENTITIES, ReadTable, TABLES};
+use crate::write::table::{DIVIDENDS, FACTORS, IDENTITIES, JOURNALED_VALUES, ReadTable, TABLES};
 
 /// Security that is ready to be written.
 pub(crate) struct EncodedSecurity {
     pub(crate) symbol: Symbol,
     /// Rows of each table.
     pub(crate) tables: [EncodedRows; TABLES.len()],
+    /// Digest of each journaled value.
+    values: [i64; JOURNALED_VALUES.len()],
     /// Encoded dividends by year of the ex-date. Empty if no dividend changed.
     dividends: BTreeMap<i32, Bytes>,
     input_hashes: InputHashes,
@@ -125,8 +129,9 @@ impl EncodedSecurity {
             of_identity,
             of_factors,
         ];
+        let values = digest_values(identity, derived)?;
         let member = Some(SectorMember::from_rows(&derived.stock, Some(&derived.metrics)));
-        Ok(Self { symbol, tables, dividends, input_hashes, member, years, unchanged_years })
+        Ok(Self { symbol, tables, values, dividends, input_hashes, member, years, unchanged_years })
     }
 
     /// Security without any row.
@@ -136,6 +141,7 @@ impl EncodedSecurity {
         Self {
             symbol: identity.symbol.clone(),
             tables,
+            values: [digest([NOTHING]); JOURNALED_VALUES.len()],
             dividends,
             input_hashes,
             member,
@@ -166,8 +172,14 @@ impl EncodedSecurity {
         served.keys().chain(built.keys()).filter(differs).min().copied()
     }
 
-    pub(crate) fn table_digests(&self) -> Vec<i64> {
-        self.tables.iter().map(|rows| rows.digest).collect()
+    /// Digests of the tables, then of the journaled values.
+    pub(crate) fn digests(&self) -> Vec<i64> {
+        self.tables.iter().map(|rows| rows.digest).chain(self.values).collect()
+    }
+
+    /// Digest of a journaled value. `index` is the value's index among the journaled values.
+    pub(crate) fn value_digest(&self, index: usize) -> i64 {
+        self.values[index]
     }
 
     /// Fingerprints of the security after its rows are written.
@@ -175,7 +187,7 @@ impl EncodedSecurity {
         self,
         before: &PublishedFingerprints,
     ) -> Result<PublishedFingerprints, DeriveError> {
-        let (tables, years) = (self.table_digests(), self.published_years(before)?);
+        let (tables, years) = (self.digests(), self.published_years(before)?);
         Ok(PublishedFingerprints { is_new: false, tables, years, input_hashes: Some(self.input_hashes) })
     }
 
@@ -192,6 +204,23 @@ impl EncodedSecurity {
         years.extend(self.years.iter().map(|year| (year.year, year.digest)));
         Ok(years)
     }
+}
+
+/// Encoding of an absent journaled value.
+pub(crate) const NOTHING: &[u8] = b"";
+
+/// Digests of the journaled values. A security without ticker events, or in no list, has the digest of [`NOTHING`].
+fn digest_values(
+    identity: &Identity,
+    derived: &DerivedRows,
+) -> Result<[i64; JOURNALED_VALUES.len()], DeriveError> {
+    let security = identity.security.as_ref().map(|security| &security.record);
+    let events = security.map(|record| ticker_events(record, derived.metrics.as_of)).unwrap_or_default();
+    let events = if events.is_empty() { vec![] } else { serde_json::to_vec(&events)? };
+    let status = derived.metrics.dividend_status.as_str();
+    let lists: Vec<&str> =
+        lists_of(&derived.stock.listed, &derived.stock.figures).map(|list| list.as_str()).collect();
+    Ok([digest([&events]), digest([status.as_bytes()]), digest([lists.join(",").as_bytes()])])
 }
 
 fn encode_dividends(dividends: &[DividendRow]) -> Result<BTreeMap<i32, Bytes>, EncodeError> {

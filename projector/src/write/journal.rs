@@ -15,7 +15,7 @@ use tokio_postgres::Transaction;
 use tokio_postgres::types::ToSql;
 
 use crate::write::prepared_statements::PreparedStatements;
-use crate::write::table::ReplacedRows;
+use crate::write::table::{FACTORS, ReplacedRows};
 
 const SERVED: &str = include_str!("../../queries/journal_served.sql");
 const IS_THERE: &str = "select where to_regclass($1) is not null";
@@ -55,8 +55,9 @@ struct JournaledTable {
     columns: &'static [&'static str],
 }
 
-/// Names of the journaled read tables.
-pub(crate) const JOURNALED_TABLES: [&str; 3] = ["dividends", "splits", "factors"];
+/// Names of the journaled read tables. The journaled values ([`crate::write::table::JOURNALED_VALUES`]) are journaled
+/// too.
+pub(crate) const JOURNALED_TABLES: [&str; 3] = ["dividends", "splits", FACTORS];
 const COMPARED_TABLES: [JournaledTable; 2] = [
     JournaledTable { name: "dividends", columns: DividendRow::COLUMNS },
     JournaledTable { name: "splits", columns: SplitRow::COLUMNS },
@@ -118,8 +119,21 @@ impl Journal {
     ) -> Result<(), DbError> {
         if let Some(table) = self.find_journaled(table) {
             self.record_differences(statements, table, &table.saved_name(), replaced).await?;
-        } else if self.served && table == "factors" {
-            statements.execute(SYMBOLS, &[&table, &replaced.symbols, &self.position]).await?;
+        } else if table == FACTORS {
+            self.record_symbols(statements, table, &replaced.symbols).await?;
+        }
+        Ok(())
+    }
+
+    /// Records that a value of some securities changed, as a whole.
+    pub(crate) async fn record_symbols(
+        &self,
+        statements: &PreparedStatements<'_>,
+        kind: &str,
+        symbols: &[&str],
+    ) -> Result<(), DbError> {
+        if self.served && !symbols.is_empty() {
+            statements.execute(SYMBOLS, &[&kind, &symbols, &self.position]).await?;
         }
         Ok(())
     }
@@ -145,8 +159,7 @@ impl Journal {
                 )
                 .await;
         }
-        statements.execute(SYMBOLS, &[&table, &symbols, &self.position]).await?;
-        Ok(())
+        self.record_symbols(statements, table, symbols).await
     }
 
     /// Stores the position of the served rows.

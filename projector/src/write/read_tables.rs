@@ -18,13 +18,11 @@ use tokio_postgres::Transaction;
 use tokio_postgres::types::{ToSql, Type};
 
 use crate::error::DeriveError;
-use crate::write::encoded_security::EncodedSecurity;
+use crate::write::encoded_security::{EncodedSecurity, NOTHING};
 use crate::write::fingerprints::PublishedFingerprints;
-use crate::write::journal::Journal;
-use crate::write::journal::RowChange;
+use crate::write::journal::{Journal, RowChange};
 use crate::write::prepared_statements::PreparedStatements;
-use crate::write::table::ReplacedRows;
-use crate::write::table::{ReadTable, TABLES};
+use crate::write::table::{JOURNALED_VALUES, ReadTable, ReplacedRows, TABLES, digest_index};
 
 const DELETE_PRICES: &str = include_str!("../../queries/prices_delete.sql");
 const DELETE_YEARS: &str = include_str!("../../queries/prices_delete_years.sql");
@@ -52,6 +50,9 @@ pub(crate) async fn delete_securities(
         journal.save_rows(statements, table.name, &replaced).await?;
         table.delete(statements, &replaced).await?;
         journal.record_changes(statements, table.name, &replaced).await?;
+    }
+    for value in JOURNALED_VALUES {
+        journal.record_symbols(statements, value, &replaced.symbols).await?;
     }
     statements.execute(DELETE_DIGESTS, &[&replaced.symbols]).await?;
     statements.execute(DELETE_PRICES, &[&replaced.symbols]).await?;
@@ -81,6 +82,14 @@ pub(crate) async fn replace_securities(
                 replace_rows(statements, journal, place, since, &securities).await?;
             }
         }
+    }
+    for (index, value) in JOURNALED_VALUES.into_iter().enumerate() {
+        let changed = securities.iter().filter(|(served, built)| {
+            let nothing = codec::digest([NOTHING]);
+            served.digest(value).unwrap_or(nothing) != built.value_digest(index)
+        });
+        let symbols: Vec<&str> = changed.map(|(_, built)| built.symbol.as_str()).collect();
+        journal.record_symbols(statements, value, &symbols).await?;
     }
     replace_digests(statements, securities).await?;
     changes.extend(replace_prices(statements, securities).await?);
@@ -141,8 +150,7 @@ async fn replace_digests(
     statements: &PreparedStatements<'_>,
     securities: &[SecurityUpdate<'_>],
 ) -> Result<(), DeriveError> {
-    let news =
-        securities.iter().map(|(served, built)| (*served, built.symbol.as_str(), built.table_digests()));
+    let news = securities.iter().map(|(served, built)| (*served, built.symbol.as_str(), built.digests()));
     let news: Vec<(&PublishedFingerprints, &str, Vec<i64>)> =
         news.filter(|(served, _, digests)| served.tables != *digests).collect();
     if news.is_empty() {
@@ -196,14 +204,14 @@ async fn replace_prices(
     Ok(changes)
 }
 
-/// Securities whose rows in a table differ from the rows of the generation `before`.
+/// Securities whose rows in a table, or whose journaled value, differ from those of the generation `before`.
 pub async fn find_differing(
     transaction: &Transaction<'_>,
     before: GenerationId,
     table: &str,
 ) -> Result<Vec<String>, DbError> {
     // SQL arrays start at 1.
-    let place = (1i32..).zip(&TABLES).find(|(_, known)| known.name == table).map(|(place, _)| place);
+    let place = digest_index(table).and_then(|index| i32::try_from(index + 1).ok());
     let statement = DIFFERING.replace("{before}", &generation_schema(before));
     let rows = transaction.query(&statement, &[&place]).await?;
     rows.iter().map(|row| Ok(row.try_get("symbol")?)).collect()

@@ -46,9 +46,13 @@ pub(crate) const TABLES: [ReadTable; 11] = [
     table(FACTORS, &["symbol", "factors"]),
 ];
 
-/// Index of a table in a security's digests.
-pub(crate) fn digest_index(table: &str) -> Option<usize> {
-    TABLES.iter().position(|known| known.name == table)
+/// Derived values of a security that are journaled, but have no table of their own: its ticker events, its dividend
+/// status, and the dividend lists that contain it.
+pub(crate) const JOURNALED_VALUES: [&str; 3] = ["events", "statuses", "lists"];
+
+/// Index of a table or of a journaled value in a security's digests. The values follow the tables.
+pub(crate) fn digest_index(name: &str) -> Option<usize> {
+    TABLES.iter().map(|table| table.name).chain(JOURNALED_VALUES).position(|known| known == name)
 }
 
 /// Rows of a table to be replaced.

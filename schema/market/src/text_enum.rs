@@ -14,7 +14,7 @@ macro_rules! text_enum {
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
             /// Text form of the value.
-            pub fn as_str(self) -> &'static str {
+            pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $text),+ }
             }
         }

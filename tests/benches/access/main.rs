@@ -5,7 +5,7 @@
 //! ```sh
 //! cargo bench -p tests --bench access -- --symbols 10000 --accounts 2000 --seconds 3
 //! cargo bench -p tests --bench access -- --symbols 1000 --soak 600
-//! cargo bench -p tests --bench access -- --symbols 10000 --years 30 --only page
+//! cargo bench -p tests --bench access -- --symbols 1000 --streams 1000
 //! ```
 //!
 //! Everything runs in one go on one machine, the generator of the load included, so the ratios hold although absolute
@@ -24,6 +24,7 @@ mod rivals;
 mod seed;
 mod sign_ins;
 mod soak;
+mod streams;
 
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
@@ -68,6 +69,9 @@ struct Arguments {
     /// Loads one server for so many seconds instead, and fails when it holds more at the end than at the beginning
     #[arg(long)]
     soak: Option<u64>,
+    /// Opens so many change streams of one server instead, and times events from the end of a load to their arrival
+    #[arg(long)]
+    streams: Option<usize>,
     /// Serves one of the designs to compare with; the benchmark starts itself so
     #[command(flatten)]
     rival: rivals::RivalArguments,
@@ -125,6 +129,12 @@ async fn run(arguments: Arguments) -> Result<()> {
     if let Some(seconds) = bench.arguments.soak {
         let api = bench.api("64").await?;
         println!("{}", soak::soak(&api, &bench.seeded, Duration::from_secs(seconds)).await?);
+        return Ok(());
+    }
+    if let Some(streams) = bench.arguments.streams {
+        let limits = format!("{streams},{streams},{streams},{streams}");
+        let api = bench.api_with(&[("CHANGE_STREAMS", &limits)]).await?;
+        println!("{}", streams::measure(&bench.app, &api, &bench.seeded, streams).await?);
         return Ok(());
     }
     bench.static_bodies().await?;

@@ -188,3 +188,40 @@ def test_rows_become_a_data_frame(client: Client) -> None:
 
 def test_the_user_agent_has_the_version_of_its_own(client: Client) -> None:
     assert client._http.headers["user-agent"].startswith(f"dds-python/{dds_client.__version__} ")
+
+
+def test_a_stream_goes_on_after_lost_connections(relay: type[Relay]) -> None:
+    with Client() as client:
+        since = beginning(client)
+        everything = list(client.changes(since=since, symbols=fifty()[:2], follow=False))
+    between = relay("cut", "drop", "busy", "cut")
+    with Client(url=between.url) as client:
+        resumed = list(client.changes(since=since, symbols=fifty()[:2], follow=False))
+    assert [change.id for change in resumed] == [change.id for change in everything]
+    assert {change.kind for change in everything} >= {"dividends", "factors", "statuses"}
+    assert len({change.since for change in everything}) == len(everything) > 40
+
+
+def test_a_stream_is_awaited_and_typed() -> None:
+    async def first() -> Any:
+        async with AsyncClient() as client:
+            with Client() as other:
+                since = beginning(other)
+            async for change in client.changes(since=since, symbols=fifty()[:1], kinds=["dividends"]):
+                return change
+            return None
+
+    change = asyncio.run(first())
+    assert change.action == "upsert" and isinstance(change.row, dds_client.models.DividendRow)
+    assert isinstance(change.row.amount, Decimal)
+
+
+def test_a_stream_that_is_refused_raises() -> None:
+    with Client() as client, pytest.raises(errors.InvalidParameter):
+        next(client.changes(since="00000000.1", symbols=["SPY"]))
+
+
+def beginning(client: Client) -> str:
+    """The synchronization point before all changes."""
+    since = client.stocks_by_symbol_splits(fifty()[0]).meta.sync_from
+    return f"{(since or '').split('.')[0]}.0"

@@ -160,3 +160,27 @@ test("the version is the package's", () => {
   const manifest = JSON.parse(readFileSync(`${ROOT}/api/clients/typescript/package.json`, "utf8"));
   assert.equal(VERSION, manifest.version);
 });
+
+/** Changes of some symbols from the beginning. */
+async function allChanges(asked) {
+  const { data } = await client.get("/v1/stocks", { params: { query: { has_dividends: true, limit: 2 } } });
+  const symbols = data.map((row) => row.symbol);
+  const { meta } = await client.get("/v1/stocks/{symbol}/splits", { params: { path: { symbol: symbols[0] } } });
+  const since = `${meta.sync_from.split(".")[0]}.0`;
+  return everyRow(asked.changes({ symbols, since, follow: false }));
+}
+
+test("a stream goes on after lost connections", async (t) => {
+  const everything = await allChanges(client);
+  const { url } = await relay(t, "cut", "drop", "busy", "cut");
+  const resumed = await allChanges(new Client({ url }));
+  assert.deepEqual(resumed, everything);
+  assert.equal(new Set(everything.map((change) => change.since)).size, everything.length);
+  const dividend = everything.find((change) => change.kind === "dividends");
+  assert.equal(typeof dividend.row.amount, "string");
+});
+
+test("a stream that is refused throws", async () => {
+  const changes = client.changes({ symbols: ["SPY"], since: "00000000.1" });
+  await assert.rejects(changes.next(), InvalidParameter);
+});

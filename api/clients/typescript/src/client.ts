@@ -1,21 +1,25 @@
 import createFetchClient, { type FetchOptions } from "openapi-fetch";
 
+import { type Change, type ChangeQuery, type Connection, follow } from "./changes.js";
 import type { paths } from "./document.js";
 import { BrokenAnswer, MissingKey } from "./errors.js";
 import { PATIENT, type Retry } from "./retry.js";
 import { Transport } from "./transport.js";
 import { VERSION } from "./version.js";
 
-/** A path of the service, as the OpenAPI document writes it. */
-export type Path = keyof paths;
+/** A path of the service with an answer in JSON, as the OpenAPI document writes it. */
+export type Path = {
+  [P in keyof paths]: paths[P]["get"]["responses"][200]["content"] extends { "application/json": unknown } ? P : never;
+}[keyof paths];
 /** The parameters of a path: `{ params: { path: {…}, query: {…} } }`. */
 export type Options<P extends Path> = FetchOptions<paths[P]["get"]>;
 /** The answer of a path. */
-export type Answer<P extends Path> = paths[P]["get"]["responses"][200]["content"]["application/json"];
+export type Answer<P extends Path> =
+  paths[P]["get"]["responses"][200]["content"] extends { "application/json": infer Body } ? Body : never;
 /** The paths whose answers come in pages. */
 export type ListPath = { [P in Path]: Answer<P> extends Page ? P : never }[Path];
 /** A row of a list. */
-export type Row<P extends ListPath> = Answer<P>["data"][number];
+export type Row<P extends ListPath> = Answer<P> extends { data: (infer Row)[] } ? Row : never;
 
 /** Options may be left out where the path needs none. */
 type MaybeOptions<P extends Path> = Record<never, never> extends Options<P> ? [options?: Options<P>] : [options: Options<P>];
@@ -40,22 +44,26 @@ export interface Settings {
 /** Asks the service. Decimals are text in every answer. */
 export class Client {
   readonly #http: ReturnType<typeof createFetchClient<paths>>;
+  readonly #stream: Connection;
 
   constructor({ key, url, retry, timeout = 30, keptAnswers = 64 }: Settings = {}) {
     const secret = key ?? process.env["DDS_API_KEY"];
     if (!secret) throw new MissingKey("give a key, or set DDS_API_KEY");
     const base = url ?? process.env["DDS_API_URL"] ?? "http://127.0.0.1:8080";
-    const transport = new Transport({ ...PATIENT, ...retry }, timeout, keptAnswers);
+    const patience = { ...PATIENT, ...retry };
+    const transport = new Transport(patience, timeout, keptAnswers);
+    // A base may end in /v1, as the service's published address does; every path begins with it.
+    const baseUrl = base.replace(/\/+$/, "").replace(/\/v1$/, "");
+    const headers = {
+      authorization: `Bearer ${secret}`,
+      "user-agent": `dds-typescript/${VERSION} (node ${process.versions.node})`,
+    };
+    this.#stream = { url: `${baseUrl}/v1/changes`, headers, retry: patience };
     this.#http = createFetchClient<paths>({
-      // A base may end in /v1, as the service's published address does; every path begins with it.
-      baseUrl: base.replace(/\/+$/, "").replace(/\/v1$/, ""),
+      baseUrl,
       fetch: transport.fetch,
       querySerializer: { array: { style: "form", explode: false } },
-      headers: {
-        accept: "application/json",
-        authorization: `Bearer ${secret}`,
-        "user-agent": `dds-typescript/${VERSION} (node ${process.versions.node})`,
-      },
+      headers: { accept: "application/json", ...headers },
     });
   }
 
@@ -76,14 +84,19 @@ export class Client {
     do {
       const query = { ...params?.query, ...(cursor && { cursor }) };
       const page = parse((await this.#get(path, { ...options, params: { ...params, query } })) as string) as Answer<P>;
-      cursor = nextCursor(page, cursor);
+      cursor = nextCursor(page as Page, cursor);
       yield page;
     } while (cursor !== null);
   }
 
   /** The rows of all pages of a list. */
   async *rows<P extends ListPath>(path: P, ...options: MaybeOptions<P>): AsyncGenerator<Row<P>, void> {
-    for await (const page of this.pages(path, ...options)) yield* page.data as Row<P>[];
+    for await (const page of this.pages(path, ...options)) yield* (page as Page).data as Row<P>[];
+  }
+
+  /** Changes of served rows as they happen, each once. After a lost connection the stream continues. */
+  changes(query: ChangeQuery = {}): AsyncGenerator<Change, void> {
+    return follow(this.#stream, query);
   }
 
   async #get(path: Path, options: object | undefined): Promise<unknown> {

@@ -86,6 +86,36 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/changes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Change stream
+         * @description Server-sent events, in commit order. The event `upsert` adds or replaces a row, `delete` removes one. Their data is a
+         *     `ChangeEvent`. The id of an event is the synchronization point after it: a client that reconnects with it in
+         *     `Last-Event-ID` gets every later change, and no earlier one. A client that applies all events has the rows of a full
+         *     download. Several changes of a row may arrive as one.
+         *
+         *     The event `end` is the last one. Its data is an error body with a `code`: `STREAM_LAGGED` (the client reads too
+         *     slowly), `SERVICE_UNAVAILABLE` (the instance stops), `QUOTA_EXCEEDED`, `INVALID_API_KEY`, `FEATURE_NOT_AVAILABLE`, or
+         *     `CAUGHT_UP` (with `follow=false`). Every 15 seconds without an event, a comment and a new id keep the connection open.
+         *
+         *     Opening a stream counts as one request, and so does each delivery of up to 100 changes that are there at once. At the
+         *     rate limit, deliveries wait. An account may have 2, 5, 10 or 50 open streams per instance, by tier.
+         */
+        get: operations["changes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/compare": {
         parameters: {
             query?: never;
@@ -769,6 +799,34 @@ export interface components {
             /** @description Kind of the event on `event_date`. */
             event_type: components["schemas"]["EventType"];
         };
+        /**
+         * @description Effect of a change on a client's copy. An upsert adds or replaces the row with the id.
+         * @enum {string}
+         */
+        ChangeAction: "upsert" | "delete";
+        /** @description Row of a change, by its kind. */
+        ChangedRow: components["schemas"]["DividendRow"] | components["schemas"]["SplitRow"] | components["schemas"]["SecurityEvents"] | components["schemas"]["SecurityFactors"] | components["schemas"]["SecurityStatus"] | components["schemas"]["SecurityLists"];
+        /** @description Data of a change event. */
+        ChangeEvent: {
+            /** @description Effect on the client's copy. */
+            change: components["schemas"]["ChangeAction"];
+            /**
+             * @description Id of the row, unique within its kind. Of `events`, `factors`, `statuses` and `lists`, a security has one row,
+             *     whose id is the symbol.
+             */
+            id: string;
+            /** @description Kind of the row. */
+            kind: components["schemas"]["ChangeKind"];
+            /** @description New row. A removed dividend or split has its last row, with the status `cancelled`. Null for another removed row. */
+            row?: components["schemas"]["ChangedRow"] | null;
+            /** @description Canonical ticker. */
+            symbol: string;
+        };
+        /**
+         * @description Kind of a change: dividend records, split records, or a value of a security as a whole. The values are ticker events, adjustment factors, dividend status and dividend lists.
+         * @enum {string}
+         */
+        ChangeKind: "events" | "dividends" | "splits" | "factors" | "statuses" | "lists";
         /** @description Company profile. */
         Company: {
             /** @description Chief executive. */
@@ -872,6 +930,11 @@ export interface components {
             /** @description Tier that sets the limit. */
             tier: components["schemas"]["Tier"];
         };
+        /**
+         * @description Dividend list. Its members are the rows of the screener of the same name without further filters.
+         * @enum {string}
+         */
+        DividendList: "high-yield" | "dividend-growth" | "dividend-aristocrats" | "dividend-kings";
         /** @description A dividend record. */
         DividendRow: {
             /** @description Amount per share on today's share basis. */
@@ -1233,6 +1296,18 @@ export interface components {
             symbol: string;
             /** @description Observations without effect, each with the reason. */
             unused: components["schemas"]["ExplainedObservation"][];
+        };
+        /** @description Adjustment factors of one ex-date. Prices before the ex-date are multiplied by them, once the ex-date is reached. */
+        Factor: {
+            /** @description Multiplier for dividends; 1 without them. */
+            dividend_factor: components["schemas"]["Exact"];
+            /**
+             * Format: date
+             * @description First session that trades without the distribution.
+             */
+            ex_date: string;
+            /** @description Multiplier for splits and price-only actions; 1 without them. */
+            split_factor: components["schemas"]["Exact"];
         };
         /** @description Error response for a feature of a higher tier. */
         FeatureNotAvailableBody: {
@@ -1796,7 +1871,7 @@ export interface components {
         /** @description Error response for a used-up rate limit or quota. */
         LimitedBody: {
             /**
-             * @description RATE_LIMITED or QUOTA_EXCEEDED.
+             * @description RATE_LIMITED, QUOTA_EXCEEDED, or TOO_MANY_STREAMS for a change stream beyond the limit of the tier.
              * @example RATE_LIMITED
              */
             code: string;
@@ -2944,6 +3019,13 @@ export interface components {
             /** @description Type of the event. */
             type: components["schemas"]["SecurityEventType"];
         };
+        /** @description Ticker events of a security. */
+        SecurityEvents: {
+            /** @description Renames, merger and delisting within the tier's history, by date. */
+            events: components["schemas"]["SecurityEvent"][];
+            /** @description Canonical ticker. */
+            symbol: string;
+        };
         /**
          * @description Type of a security event.
          *     - `rename`: Change of the ticker.
@@ -2957,6 +3039,27 @@ export interface components {
          * @enum {string}
          */
         SecurityEventType: "rename" | "merger" | "delisting" | "split" | "spin_off" | "rights" | "class_distribution" | "special_dividend";
+        /** @description Adjustment factors of a security. */
+        SecurityFactors: {
+            /** @description Factors within the tier's history, by ex-date. */
+            factors: components["schemas"]["Factor"][];
+            /** @description Canonical ticker. */
+            symbol: string;
+        };
+        /** @description Dividend lists that contain a security. */
+        SecurityLists: {
+            /** @description Names of the lists. A list has the members of the screener of the same name, without further filters. */
+            lists: components["schemas"]["DividendList"][];
+            /** @description Canonical ticker. */
+            symbol: string;
+        };
+        /** @description Dividend status of a security. */
+        SecurityStatus: {
+            /** @description Dividend status, as in the metrics. */
+            dividend_status: components["schemas"]["DividendState"];
+            /** @description Canonical ticker. */
+            symbol: string;
+        };
         /**
          * @description Security types.
          * @enum {string}
@@ -3770,6 +3873,69 @@ export interface operations {
             404: components["responses"]["404"];
             405: components["responses"]["405"];
             412: components["responses"]["412"];
+            429: components["responses"]["429"];
+            431: components["responses"]["431"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    changes: {
+        parameters: {
+            query?: {
+                /**
+                 * @description False: the stream ends after all present changes.
+                 * @example false
+                 */
+                follow?: boolean;
+                /**
+                 * @description Kinds of changes, comma-separated. Default: all.
+                 * @example [
+                 *       "events"
+                 *     ]
+                 */
+                kinds?: ("events" | "dividends" | "splits" | "factors" | "statuses" | "lists")[];
+                /**
+                 * @description `meta.sync_from` of a response, the id of an event, or an instant. The stream begins with the first change since
+                 *     then. Default: the next change. The header `Last-Event-ID` has precedence.
+                 * @example 7f3a9c1d.812
+                 */
+                since?: string;
+                /**
+                 * @description Comma-separated symbols (at most 50). Only Professional may omit the list. The stream then has the changes of the
+                 *     whole market.
+                 * @example [
+                 *       "SPY"
+                 *     ]
+                 */
+                symbols?: string[];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A stream of events */
+            200: {
+                headers: {
+                    "X-Quota-Limit": components["headers"]["X-Quota-Limit"];
+                    "X-Quota-Remaining": components["headers"]["X-Quota-Remaining"];
+                    "X-Quota-Reset": components["headers"]["X-Quota-Reset"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": components["schemas"]["ChangeEvent"];
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            405: components["responses"]["405"];
             429: components["responses"]["429"];
             431: components["responses"]["431"];
             500: components["responses"]["500"];

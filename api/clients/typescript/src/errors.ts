@@ -51,6 +51,8 @@ export class FeatureNotAvailable extends Refused {}
 export class RateLimited extends Refused {}
 /** The month's calls are used up; `body` has `usage`. It is never waited for. */
 export class QuotaExceeded extends Refused {}
+/** The account has as many open change streams as its plan allows, after as many tries as the retry policy allows. */
+export class TooManyStreams extends Refused {}
 /** A parameter is wrong; `body` has `param`, `allowed` and all `errors`. */
 export class InvalidParameter extends Refused {}
 /** The cursor is damaged or belongs to another request. */
@@ -73,6 +75,7 @@ const BY_CODE: Record<string, typeof Refused> = {
   FEATURE_NOT_AVAILABLE: FeatureNotAvailable,
   RATE_LIMITED: RateLimited,
   QUOTA_EXCEEDED: QuotaExceeded,
+  TOO_MANY_STREAMS: TooManyStreams,
   INVALID_PARAMETER: InvalidParameter,
   INVALID_CURSOR: InvalidCursor,
   METHOD_NOT_ALLOWED: MethodNotAllowed,

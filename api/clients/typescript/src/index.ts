@@ -1,4 +1,5 @@
 /** Client of the dividend data service. */
+export type { Change, ChangeKind, ChangeQuery } from "./changes.js";
 export * from "./client.js";
 export type { components, Decimal, paths } from "./document.js";
 export * from "./errors.js";

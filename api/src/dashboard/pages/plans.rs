@@ -14,7 +14,7 @@ use crate::dashboard::session::visitor::Visitor;
 use crate::dashboard::view::layout::{self, Section, Viewer, format_grouped};
 
 /// Features that need a plan above Free, with the calls that use them.
-const GATED: [(Tier, &str, &str); 8] = [
+const GATED: [(Tier, &str, &str); 9] = [
     (Tier::Starter, "Fundamentals", "/v1/stocks/{symbol}/fundamentals"),
     (Tier::Starter, "Dividend records of a security", "/v1/stocks/{symbol}/dividends"),
     (Tier::Starter, "Explained metrics", "/v1/stocks/{symbol}/metrics?explain=true"),
@@ -23,6 +23,7 @@ const GATED: [(Tier, &str, &str); 8] = [
     (Tier::Professional, "Bulk dividends", "/v1/bulk/dividends"),
     (Tier::Professional, "Bulk prices", "/v1/bulk/prices"),
     (Tier::Professional, "Changed dividends of the market", "/v1/dividends/history?updated_since=…"),
+    (Tier::Professional, "Change stream of the market", "/v1/changes without symbols"),
 ];
 
 /// Shows the page if the dashboard is switched on.

@@ -25,7 +25,8 @@ use crate::routes::rules_notice::describe_deviation;
 const TITLE: &str = "Reference";
 /// Optional parameters that get an initial value, because their endpoint needs at least one of several parameters: path
 /// and parameter.
-const EFFECTIVELY_REQUIRED: [(&str, &str); 1] = [("/v1/dividends/history", "symbols")];
+const EFFECTIVELY_REQUIRED: [(&str, &str); 3] =
+    [("/v1/dividends/history", "symbols"), ("/v1/changes", "symbols"), ("/v1/changes", "follow")];
 
 /// Parts of the page that are equal for every reader.
 #[derive(Debug)]
@@ -265,7 +266,7 @@ fn render_parameter_field(path: &str, operation: &str, parameter: &Value, is_nee
             } @else {
                 select id=(id) name=(name) data-in=(place) aria-describedby=(hint) {
                     option value="" { "not set" }
-                    @for choice in choices { option value=(choice) { (choice) } }
+                    @for choice in choices { option value=(choice) selected[value.is_some_and(|value| value == choice)] { (choice) } }
                 }
             }
             p.hint id=(hint) { (markdown::render_inline(text(parameter, "description"))) @if let Some(limits) = limits(schema) { " " (limits) } }

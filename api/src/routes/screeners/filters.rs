@@ -221,15 +221,7 @@ impl<P: Preset> ScreenFilters<P> {
             min_yield: yields.and_then(|(_, (least, _))| *least),
             types: self.types.as_deref(),
         };
-        screen.passes(&HighYieldScreenInput {
-            security_type: stock.r#type,
-            is_listed: stock.is_active,
-            is_paying: stock.pays_dividend == Some(true),
-            dividend_yield: stock.dividend_yield.map(|value| value.0),
-            yield_suspect: figures.yield_suspect,
-            price_age_sessions: figures.price_age_sessions,
-            currency_mismatch: stock.dividend_currency.as_ref().is_some_and(|paid| *paid != stock.currency),
-        })
+        screen.passes(&HighYieldScreenInput::from_rows(stock, figures))
     }
 
     /// Filters in effect, by parameter, including defaults.

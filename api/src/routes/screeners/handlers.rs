@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use axum::response::Response;
+use market::metrics::dividends::lists::{DividendList, GROWTH_MINIMUM, GROWTH_YIELD_MINIMUM};
 use market::metrics::dividends::safety::HIGH_YIELD_MINIMUM;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -62,7 +63,7 @@ impl Preset for Generic {
 }
 
 impl Preset for HighYield {
-    const NAME: &'static str = "high-yield";
+    const NAME: &'static str = DividendList::HighYield.as_str();
     const DEFAULTS: &'static [(&'static str, i64)] = &[("min_yield", HIGH_YIELD_MINIMUM)];
 
     fn admits(member: &SecurityRow, screen: &ScreenFilters<Self>) -> bool {
@@ -71,12 +72,13 @@ impl Preset for HighYield {
 }
 
 impl Preset for DividendGrowth {
-    const NAME: &'static str = "dividend-growth";
-    const DEFAULTS: &'static [(&'static str, i64)] = &[("min_growth_5y", 10), ("min_yield", 2)];
+    const NAME: &'static str = DividendList::DividendGrowth.as_str();
+    const DEFAULTS: &'static [(&'static str, i64)] =
+        &[("min_growth_5y", GROWTH_MINIMUM), ("min_yield", GROWTH_YIELD_MINIMUM)];
 }
 
 impl Preset for Aristocrats {
-    const NAME: &'static str = "dividend-aristocrats";
+    const NAME: &'static str = DividendList::Aristocrats.as_str();
     const FLOOR: Option<&'static str> = Some("lists.aristocrat_years");
 
     fn admits(member: &SecurityRow, _: &ScreenFilters<Self>) -> bool {
@@ -85,7 +87,7 @@ impl Preset for Aristocrats {
 }
 
 impl Preset for Kings {
-    const NAME: &'static str = "dividend-kings";
+    const NAME: &'static str = DividendList::Kings.as_str();
     const FLOOR: Option<&'static str> = Some("lists.king_years");
     const LIMITS: (i64, i64) = (50, 500);
 

@@ -1,6 +1,7 @@
 """Client of the dividend data service: `Client` waits, `AsyncClient` is awaited."""
 
 from . import errors, models
+from .changes import Change
 from .client import AsyncClient, Client
 from .errors import BrokenAnswer, DdsError, Refused, Unreachable
 from .frame import to_dataframe
@@ -12,6 +13,7 @@ __all__ = [
     "AsyncClient",
     "AsyncPages",
     "BrokenAnswer",
+    "Change",
     "Client",
     "DdsError",
     "Pages",

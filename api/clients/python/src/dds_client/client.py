@@ -6,14 +6,16 @@ import asyncio
 import os
 import platform
 import time
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from datetime import datetime
 from decimal import Decimal
 from typing import Any, Self, TypeVar
 
 import httpx
 import msgspec
 
-from .errors import BrokenAnswer, DdsError, MissingKey, Unreachable, VersionNotServed, refusal
+from .changes import PATH, SILENCE, Change, Kind, Progress
+from .errors import BrokenAnswer, DdsError, MissingKey, Refused, Unreachable, VersionNotServed, refusal
 from .kept import Kept
 from .newest import Newest
 from .operations import AsyncOperations, Operations
@@ -49,6 +51,7 @@ class _Core:
         # A base may end in /v1, as the service's published address does; every path begins with it.
         base = (url or os.environ.get("DDS_API_URL") or LOCAL).rstrip("/").removesuffix("/v1")
         self._retry = retry
+        self._of_streams = httpx.Timeout(timeout, read=max(timeout, SILENCE))
         self._kept = Kept(kept_answers)
         self._newest = Newest()
         agent = f"dds-python/{VERSION} (python {platform.python_version()}; httpx {httpx.__version__})"
@@ -107,6 +110,42 @@ class Client(_Core, Operations):
         """Any path with any parameters, as JSON with exact decimals: what typed methods leave out, like `fields`."""
         return self._ask(path, query or {}, dict[str, Any])
 
+    def changes(
+        self,
+        *,
+        since: str | datetime | None = None,
+        symbols: Sequence[str] | None = None,
+        kinds: Sequence[Kind] | None = None,
+        follow: bool = True,
+    ) -> Iterator[Change]:
+        """Changes of served rows as they happen, each once. After a lost connection the stream continues.
+
+        `since` is the `sync_from` of an answer, the `since` of a change, or an instant; without it the stream begins now.
+        Without `symbols` it has the whole market (Professional). With `follow=False` it ends after all present changes.
+        """
+        progress = Progress(since, symbols, kinds, follow)
+        while True:
+            progress.attempt += 1
+            outcome: Refused | Unreachable = Unreachable("the stream ended")
+            try:
+                with self._http.stream(
+                    "GET", PATH, params=encode(progress.query), headers=progress.headers(), timeout=self._of_streams
+                ) as response:
+                    if response.status_code == 200:
+                        for line in response.iter_lines():
+                            if change := progress.read(line):
+                                yield change
+                    else:
+                        outcome = refusal(response.status_code, response.read(), response.headers)
+            except httpx.TransportError as error:
+                outcome = unreachable(error)
+            if progress.is_over:
+                return
+            pause = self._pause(progress.attempt, outcome)
+            if pause is None:
+                raise outcome
+            time.sleep(pause)
+
     def _ask(self, path: str, query: Mapping[str, Any], kind: type[Answer]) -> Answer:
         request = self._http.build_request("GET", path, params=encode(query))
         attempt = 0
@@ -153,6 +192,42 @@ class AsyncClient(_Core, AsyncOperations):
     async def get(self, path: str, query: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Any path with any parameters, as JSON with exact decimals: what typed methods leave out, like `fields`."""
         return await self._ask(path, query or {}, dict[str, Any])
+
+    async def changes(
+        self,
+        *,
+        since: str | datetime | None = None,
+        symbols: Sequence[str] | None = None,
+        kinds: Sequence[Kind] | None = None,
+        follow: bool = True,
+    ) -> AsyncIterator[Change]:
+        """Changes of served rows as they happen, each once. After a lost connection the stream continues.
+
+        `since` is the `sync_from` of an answer, the `since` of a change, or an instant; without it the stream begins now.
+        Without `symbols` it has the whole market (Professional). With `follow=False` it ends after all present changes.
+        """
+        progress = Progress(since, symbols, kinds, follow)
+        while True:
+            progress.attempt += 1
+            outcome: Refused | Unreachable = Unreachable("the stream ended")
+            try:
+                async with self._http.stream(
+                    "GET", PATH, params=encode(progress.query), headers=progress.headers(), timeout=self._of_streams
+                ) as response:
+                    if response.status_code == 200:
+                        async for line in response.aiter_lines():
+                            if change := progress.read(line):
+                                yield change
+                    else:
+                        outcome = refusal(response.status_code, await response.aread(), response.headers)
+            except httpx.TransportError as error:
+                outcome = unreachable(error)
+            if progress.is_over:
+                return
+            pause = self._pause(progress.attempt, outcome)
+            if pause is None:
+                raise outcome
+            await asyncio.sleep(pause)
 
     async def _ask(self, path: str, query: Mapping[str, Any], kind: type[Answer]) -> Answer:
         request = self._http.build_request("GET", path, params=encode(query))

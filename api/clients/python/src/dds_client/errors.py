@@ -56,6 +56,10 @@ class QuotaExceeded(Refused):
     """The month's calls are used up; `body` has `usage`. It is never waited for."""
 
 
+class TooManyStreams(Refused):
+    """The account has as many open change streams as its plan allows, after as many tries as the retry policy allows."""
+
+
 class InvalidParameter(Refused):
     """A parameter is wrong; `body` has `param`, `allowed` and all `errors`."""
 
@@ -93,6 +97,7 @@ _BY_CODE: dict[str, type[Refused]] = {
     "FEATURE_NOT_AVAILABLE": FeatureNotAvailable,
     "RATE_LIMITED": RateLimited,
     "QUOTA_EXCEEDED": QuotaExceeded,
+    "TOO_MANY_STREAMS": TooManyStreams,
     "INVALID_PARAMETER": InvalidParameter,
     "INVALID_CURSOR": InvalidCursor,
     "METHOD_NOT_ALLOWED": MethodNotAllowed,

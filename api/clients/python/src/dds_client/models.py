@@ -173,6 +173,29 @@ class CalendarRow(Struct, frozen=True, kw_only=True):
     """Number of days from today to the event; negative for past events."""
 
 
+class ChangeEvent(Struct, frozen=True, kw_only=True):
+    """Data of a change event."""
+
+    change: str
+    """Effect on the client's copy.
+
+    One of: upsert, delete.
+    """
+    id: str
+    """Id of the row, unique within its kind. Of `events`, `factors`, `statuses` and `lists`, a
+    security has one row, whose id is the symbol."""
+    kind: str
+    """Kind of the row.
+
+    One of: events, dividends, splits, factors, statuses, lists.
+    """
+    row: Any | None = None
+    """New row. A removed dividend or split has its last row, with the status `cancelled`. Null for
+    another removed row."""
+    symbol: str
+    """Canonical ticker."""
+
+
 class Company(Struct, frozen=True, kw_only=True):
     """Company profile."""
 
@@ -629,6 +652,18 @@ class Explanation(Struct, frozen=True, kw_only=True):
     """Observations without effect, each with the reason."""
 
 
+class Factor(Struct, frozen=True, kw_only=True):
+    """Adjustment factors of one ex-date. Prices before the ex-date are multiplied by them, once the
+    ex-date is reached."""
+
+    dividend_factor: Decimal
+    """Multiplier for dividends; 1 without them."""
+    ex_date: dt.date
+    """First session that trades without the distribution."""
+    split_factor: Decimal
+    """Multiplier for splits and price-only actions; 1 without them."""
+
+
 class FeatureNotAvailableBody(Struct, frozen=True, kw_only=True):
     """Error response for a feature of a higher tier."""
 
@@ -1078,7 +1113,8 @@ class LimitedBody(Struct, frozen=True, kw_only=True):
     """Error response for a used-up rate limit or quota."""
 
     code: str
-    """RATE_LIMITED or QUOTA_EXCEEDED."""
+    """RATE_LIMITED, QUOTA_EXCEEDED, or TOO_MANY_STREAMS for a change stream beyond the limit of the
+    tier."""
     error: str
     """Error message for people."""
     retry_after: int | None = field(name="retryAfter", default=None)
@@ -2296,6 +2332,46 @@ class SecurityEvent(Struct, frozen=True, kw_only=True):
     """Cash or value per share as declared."""
     currency: str | None = None
     """ISO 4217 currency of the amount."""
+
+
+class SecurityEvents(Struct, frozen=True, kw_only=True):
+    """Ticker events of a security."""
+
+    events: list[SecurityEvent]
+    """Renames, merger and delisting within the tier's history, by date."""
+    symbol: str
+    """Canonical ticker."""
+
+
+class SecurityFactors(Struct, frozen=True, kw_only=True):
+    """Adjustment factors of a security."""
+
+    factors: list[Factor]
+    """Factors within the tier's history, by ex-date."""
+    symbol: str
+    """Canonical ticker."""
+
+
+class SecurityLists(Struct, frozen=True, kw_only=True):
+    """Dividend lists that contain a security."""
+
+    lists: list[str]
+    """Names of the lists. A list has the members of the screener of the same name, without further
+    filters."""
+    symbol: str
+    """Canonical ticker."""
+
+
+class SecurityStatus(Struct, frozen=True, kw_only=True):
+    """Dividend status of a security."""
+
+    dividend_status: str
+    """Dividend status, as in the metrics.
+
+    One of: active, non_payer, suspended, lapsed, unknown.
+    """
+    symbol: str
+    """Canonical ticker."""
 
 
 class SingleEtfRow(Struct, frozen=True, kw_only=True):

@@ -8,6 +8,7 @@ pub mod ex_date;
 pub mod frequency;
 pub mod grower_lists;
 pub mod growth;
+pub mod lists;
 pub mod payout;
 pub mod projection;
 pub mod rate_changes;

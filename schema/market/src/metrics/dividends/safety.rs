@@ -12,7 +12,7 @@ use rust_decimal::Decimal;
 use crate::event::SecurityType;
 use crate::metrics::arithmetic::{percent_to_fraction, remove_division_error};
 use crate::metrics::rules::SafetyRules;
-use crate::row::{DividendState, Safety};
+use crate::row::{DividendState, Safety, StockFigures, StockRow};
 
 /// Default minimum yield of the high-yield screen, percent.
 pub const HIGH_YIELD_MINIMUM: i64 = 4;
@@ -46,6 +46,21 @@ pub struct HighYieldScreenInput {
     pub price_age_sessions: Option<i32>,
     /// True if dividends and prices are in different currencies.
     pub currency_mismatch: bool,
+}
+
+impl HighYieldScreenInput {
+    /// Inputs from the list row of a security.
+    pub fn from_rows(stock: &StockRow, figures: &StockFigures) -> Self {
+        Self {
+            security_type: stock.r#type,
+            is_listed: stock.is_active,
+            is_paying: stock.pays_dividend == Some(true),
+            dividend_yield: stock.dividend_yield.map(|value| value.0),
+            yield_suspect: figures.yield_suspect,
+            price_age_sessions: figures.price_age_sessions,
+            currency_mismatch: stock.dividend_currency.as_ref().is_some_and(|paid| *paid != stock.currency),
+        }
+    }
 }
 
 /// High-yield screen (R18).

@@ -1,0 +1,13 @@
+-- $1 canonical symbols or null for all; $2 position, $3 whether served and $4 symbol of the change before the page; $5
+-- changes at most. The value is null for a security that is gone.
+select c.position, c.symbol, m.dividend_status
+from (
+  select * from changes
+  where kind = 'statuses' and (position, live, symbol) > ($2::bigint, $3::boolean, $4::text)
+    and ($1::text[] is null or symbol = any ($1))
+  order by position, live, symbol
+  limit $5
+) c
+-- Looked up one by one, because a page has few of all securities.
+left join lateral (select * from metrics o where o.symbol = c.symbol limit 1) m on true
+order by c.position, c.live, c.symbol

@@ -1,0 +1,121 @@
+//! Place in the journal: after all changes of a commit, or after one of them.
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use store::ids::JournalPosition;
+
+use super::change_kind::ChangeKind;
+
+/// Maximum length of a place as text, in bytes. Symbols and ids are much shorter.
+const LONGEST: usize = 512;
+
+/// Place in the journal, after a change. The next change is the first one behind it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct JournalPlace {
+    /// Position of the commit.
+    pub(crate) position: JournalPosition,
+    /// Last change before the place; `None` after all changes of the commit.
+    pub(crate) row: Option<RowKey>,
+}
+
+/// Changed row of a commit. The fields are in the order of delivery: removed rows are first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RowKey {
+    /// `false` for a removed row.
+    pub(crate) live: bool,
+    pub(crate) kind: ChangeKind,
+    /// Canonical symbol.
+    pub(crate) symbol: String,
+    /// Id of the row; empty for a value of a security as a whole.
+    pub(crate) id: String,
+}
+
+impl JournalPlace {
+    /// Place after all changes of a commit.
+    pub(crate) fn after_commit(position: JournalPosition) -> Self {
+        Self { position, row: None }
+    }
+
+    /// Parses `812`, or with a row `812.W3RydWUs…`.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let (digits, row) = match text.split_once('.') {
+            Some((digits, row)) => (digits, Some(row)),
+            None => (text, None),
+        };
+        let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
+        let position = digits.parse().ok().filter(|_| is_number && text.len() <= LONGEST)?;
+        let row = match row {
+            Some(row) => Some(RowKey::parse(row)?),
+            None => None,
+        };
+        Some(Self { position, row })
+    }
+
+    /// Position whose later commits are all behind this place, for requests that know no places within a commit.
+    pub(crate) fn completed_position(&self) -> JournalPosition {
+        match self.row {
+            Some(_) => JournalPosition(self.position.0.saturating_sub(1)),
+            None => self.position,
+        }
+    }
+
+    /// Text of the place, as [`JournalPlace::parse`] reads it.
+    pub(crate) fn to_text(&self) -> Result<String, serde_json::Error> {
+        match &self.row {
+            Some(row) => Ok(format!("{}.{}", self.position, row.to_text()?)),
+            None => Ok(self.position.to_string()),
+        }
+    }
+}
+
+impl RowKey {
+    fn parse(text: &str) -> Option<Self> {
+        let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
+        let (live, kind, symbol, id): (bool, ChangeKind, String, String) =
+            serde_json::from_slice(&bytes).ok()?;
+        // Postgres text excludes NUL.
+        let is_text = !symbol.contains('\0') && !id.contains('\0');
+        is_text.then_some(Self { live, kind, symbol, id })
+    }
+
+    fn to_text(&self) -> Result<String, serde_json::Error> {
+        let key = (self.live, self.kind, &self.symbol, &self.id);
+        Ok(URL_SAFE_NO_PAD.encode(serde_json::to_vec(&key)?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key() -> RowKey {
+        RowKey { live: true, kind: ChangeKind::Splits, symbol: "BRK.B".to_owned(), id: "x/1".to_owned() }
+    }
+
+    #[test]
+    fn a_place_is_the_same_after_its_text() {
+        for row in [None, Some(key())] {
+            let place = JournalPlace { position: JournalPosition(812), row };
+            let text = place.to_text().expect("renders");
+            assert_eq!(JournalPlace::parse(&text), Some(place), "{text}");
+        }
+        let nul =
+            JournalPlace { position: JournalPosition(1), row: Some(RowKey { id: "\0".to_owned(), ..key() }) };
+        let long =
+            JournalPlace { position: JournalPosition(1), row: Some(RowKey { id: "x".repeat(500), ..key() }) };
+        for place in [nul, long] {
+            assert_eq!(JournalPlace::parse(&place.to_text().expect("renders")), None);
+        }
+        for text in ["", ".", "-1", "+1", "1.", "1.x", "99999999999999999999", "1.W10"] {
+            assert_eq!(JournalPlace::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_place_within_a_commit_has_not_completed_it() {
+        let position = JournalPosition(812);
+        assert_eq!(JournalPlace::after_commit(position).completed_position(), position);
+        let within = JournalPlace { position, row: Some(key()) };
+        assert_eq!(within.completed_position(), JournalPosition(811));
+    }
+}

@@ -1,0 +1,248 @@
+//! Change of a row, or of a value of a security, as streams deliver it.
+
+use std::borrow::Cow;
+
+use chrono::NaiveDate;
+use market::decimal::{ExactDecimal, with_decimals_as_text};
+use market::metrics::AdjustmentFactor;
+use market::metrics::dividends::lists::DividendList;
+use market::row::{DividendRow, DividendState, SecurityEvent, SplitRow};
+use market::text_enum;
+use serde::Serialize;
+use serde_json::value::RawValue;
+use store::ids::JournalPosition;
+use utoipa::ToSchema;
+
+use crate::parameters::{ChangeKind, JournalPlace, RowKey};
+
+text_enum! {
+    /// Effect of a change on a client's copy. An upsert adds or replaces the row with the id.
+    pub(crate) enum ChangeAction { Upsert = "upsert", Delete = "delete" }
+}
+
+/// Change of a row, or of a value of a security.
+#[derive(Debug)]
+pub(crate) struct Change {
+    pub(crate) position: JournalPosition,
+    pub(crate) key: RowKey,
+    /// True for the last change of a commit.
+    pub(crate) completes_commit: bool,
+    pub(crate) content: ChangeContent,
+}
+
+/// New content of a changed row or value.
+#[derive(Debug)]
+pub(crate) enum ChangeContent {
+    /// Dividend or split. A removed row has its last content, as cancelled.
+    Row { ex_date: NaiveDate, json: JsonForms },
+    /// Ticker events by date, and all present and former symbols of the security.
+    Events { events: Vec<SecurityEvent>, spellings: Vec<String> },
+    /// Adjustment factors by ex-date.
+    Factors(Vec<Factor>),
+    /// Dividend status or lists; `None` if there is no value any more.
+    Value(Option<JsonForms>),
+}
+
+/// JSON of a value, with decimals in both forms.
+#[derive(Debug)]
+pub(crate) struct JsonForms {
+    numbers: Box<RawValue>,
+    /// `None` if the value has no decimals.
+    texts: Option<Box<RawValue>>,
+}
+
+/// Ticker events of a security.
+#[derive(Debug, Serialize, ToSchema)]
+struct SecurityEvents<'a> {
+    /// Canonical ticker.
+    symbol: &'a str,
+    /// Renames, merger and delisting within the tier's history, by date.
+    #[schema(value_type = Vec<SecurityEvent>)]
+    events: &'a [SecurityEvent],
+}
+
+/// Adjustment factors of a security.
+#[derive(Debug, Serialize, ToSchema)]
+struct SecurityFactors<'a> {
+    /// Canonical ticker.
+    symbol: &'a str,
+    /// Factors within the tier's history, by ex-date.
+    #[schema(value_type = Vec<Factor>)]
+    factors: &'a [Factor],
+}
+
+/// Adjustment factors of one ex-date. Prices before the ex-date are multiplied by them, once the ex-date is reached.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Factor {
+    /// First session that trades without the distribution.
+    ex_date: NaiveDate,
+    /// Multiplier for splits and price-only actions; 1 without them.
+    split_factor: ExactDecimal,
+    /// Multiplier for dividends; 1 without them.
+    dividend_factor: ExactDecimal,
+}
+
+/// Dividend status of a security.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct SecurityStatus<'a> {
+    /// Canonical ticker.
+    pub(crate) symbol: &'a str,
+    /// Dividend status, as in the metrics.
+    pub(crate) dividend_status: DividendState,
+}
+
+/// Dividend lists that contain a security.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct SecurityLists<'a> {
+    /// Canonical ticker.
+    pub(crate) symbol: &'a str,
+    /// Names of the lists. A list has the members of the screener of the same name, without further filters.
+    pub(crate) lists: Vec<DividendList>,
+}
+
+/// Row of a change, by its kind.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(untagged)]
+#[schema(as = ChangedRow)]
+#[expect(dead_code, reason = "documents ChangeBody::row")]
+enum ChangedRowBody<'a> {
+    /// Row of `dividends`.
+    Dividend(DividendRow),
+    /// Row of `splits`.
+    Split(SplitRow),
+    /// Row of `events`.
+    Events(SecurityEvents<'a>),
+    /// Row of `factors`.
+    Factors(SecurityFactors<'a>),
+    /// Row of `statuses`.
+    Status(SecurityStatus<'a>),
+    /// Row of `lists`.
+    Lists(SecurityLists<'a>),
+}
+
+/// Data of a change event.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = ChangeEvent)]
+pub(crate) struct ChangeBody<'a> {
+    /// Effect on the client's copy.
+    change: ChangeAction,
+    /// Kind of the row.
+    kind: ChangeKind,
+    /// Canonical ticker.
+    symbol: &'a str,
+    /// Id of the row, unique within its kind. Of `events`, `factors`, `statuses` and `lists`, a security has one row,
+    /// whose id is the symbol.
+    id: &'a str,
+    /// New row. A removed dividend or split has its last row, with the status `cancelled`. Null for another removed row.
+    #[schema(value_type = Option<ChangedRowBody<'static>>)]
+    row: Option<Cow<'a, RawValue>>,
+}
+
+impl Change {
+    /// Place after this change.
+    pub(crate) fn place(&self) -> JournalPlace {
+        let row = if self.completes_commit { None } else { Some(self.key.clone()) };
+        JournalPlace { position: self.position, row }
+    }
+
+    /// Approximate size in memory, in bytes.
+    pub(crate) fn size(&self) -> usize {
+        let content = match &self.content {
+            ChangeContent::Row { json, .. } | ChangeContent::Value(Some(json)) => json.size(),
+            ChangeContent::Events { events, spellings } => {
+                size_of_val(events.as_slice()) + size_of_val(spellings.as_slice())
+            }
+            ChangeContent::Factors(factors) => size_of_val(factors.as_slice()),
+            ChangeContent::Value(None) => 0,
+        };
+        size_of::<Self>() + content
+    }
+
+    /// False for a row before the first day of a client's history.
+    pub(crate) fn is_visible_since(&self, first_day: NaiveDate) -> bool {
+        !matches!(self.content, ChangeContent::Row { ex_date, .. } if ex_date < first_day)
+    }
+
+    /// Event data for a client whose history begins on `first_day`; `None` if the row is older.
+    pub(crate) fn body(
+        &self,
+        first_day: NaiveDate,
+        text_decimals: bool,
+    ) -> Result<Option<ChangeBody<'_>>, serde_json::Error> {
+        if !self.is_visible_since(first_day) {
+            return Ok(None);
+        }
+        let RowKey { live, kind, symbol, id } = &self.key;
+        let mut is_upsert = *live;
+        let row = match &self.content {
+            ChangeContent::Row { json, .. } => Some(Cow::Borrowed(json.form(text_decimals))),
+            ChangeContent::Value(json) => json.as_ref().map(|json| Cow::Borrowed(json.form(text_decimals))),
+            ChangeContent::Events { events, .. } => {
+                let events = &events[events.partition_point(|event| event.date < first_day)..];
+                render_unless(events.is_empty(), text_decimals, &SecurityEvents { symbol, events })?
+            }
+            ChangeContent::Factors(factors) => {
+                let factors = &factors[factors.partition_point(|factor| factor.ex_date <= first_day)..];
+                render_unless(factors.is_empty(), text_decimals, &SecurityFactors { symbol, factors })?
+            }
+        };
+        is_upsert &= row.is_some();
+        let change = if is_upsert { ChangeAction::Upsert } else { ChangeAction::Delete };
+        let id = if id.is_empty() { symbol } else { id };
+        Ok(Some(ChangeBody { change, kind: *kind, symbol, id, row }))
+    }
+}
+
+impl ChangeBody<'_> {
+    /// Effect on the client's copy.
+    pub(crate) fn action(&self) -> ChangeAction {
+        self.change
+    }
+}
+
+fn render_unless(
+    is_empty: bool,
+    text_decimals: bool,
+    value: &impl Serialize,
+) -> Result<Option<Cow<'static, RawValue>>, serde_json::Error> {
+    if is_empty {
+        return Ok(None);
+    }
+    let render = || serde_json::value::to_raw_value(value);
+    let json = if text_decimals { with_decimals_as_text(render)? } else { render()? };
+    Ok(Some(Cow::Owned(json)))
+}
+
+impl JsonForms {
+    /// Renders a value with decimals in both forms.
+    pub(crate) fn render(value: &impl Serialize) -> Result<Self, serde_json::Error> {
+        let numbers = serde_json::value::to_raw_value(value)?;
+        let texts = with_decimals_as_text(|| serde_json::value::to_raw_value(value))?;
+        let texts = Some(texts).filter(|texts| texts.get() != numbers.get());
+        Ok(Self { numbers, texts })
+    }
+
+    fn size(&self) -> usize {
+        self.numbers.get().len() + self.texts.as_ref().map_or(0, |texts| texts.get().len())
+    }
+
+    fn form(&self, text_decimals: bool) -> &RawValue {
+        self.texts.as_deref().filter(|_| text_decimals).unwrap_or(&self.numbers)
+    }
+}
+
+impl Factor {
+    pub(crate) fn ex_date(&self) -> NaiveDate {
+        self.ex_date
+    }
+}
+
+impl From<&AdjustmentFactor> for Factor {
+    fn from(factor: &AdjustmentFactor) -> Self {
+        Self {
+            ex_date: factor.ex_date,
+            split_factor: ExactDecimal::factor(factor.price_ratio().factor()),
+            dividend_factor: ExactDecimal::factor(factor.dividend_factor),
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! Page of changes behind a place in the journal.
+//!
+//! Invariant: all statements of a page read one snapshot of the served generation, so that the page has every change up to
+//! its end.
+
+use chrono::NaiveDate;
+use deadpool_postgres::Transaction;
+use market::identity::Identity;
+use market::metrics::AdjustmentFactor;
+use market::metrics::dividends::lists::lists_of;
+use market::metrics::ticker_events::ticker_events;
+use market::row::{DividendRow, DividendState, JsonColumn, SplitRow, StockFigures, StockRow};
+use store::FromRow;
+use store::ids::JournalPosition;
+use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
+
+use super::change::{Change, ChangeContent, Factor, JsonForms, SecurityLists, SecurityStatus};
+use super::tracked_row::{ChangedRow, TrackedRow};
+use crate::parameters::{ChangeKind, JournalPlace, RowKey};
+use crate::read::{DataVersion, QueryError, ServedGeneration, lookup};
+
+const SINCE: &str = include_str!("../../../queries/changes/since.sql");
+const EVENTS: &str = include_str!("../../../queries/changes/events.sql");
+const FACTORS: &str = include_str!("../../../queries/changes/factors.sql");
+const STATUSES: &str = include_str!("../../../queries/changes/statuses.sql");
+const LISTS: &str = include_str!("../../../queries/changes/lists.sql");
+
+/// Earliest ex-date, so that rows of all dates are selected.
+const FIRST_DAY: NaiveDate = match NaiveDate::from_ymd_opt(1, 1, 1) {
+    Some(day) => day,
+    None => NaiveDate::MIN,
+};
+/// Text that is greater than every symbol and id.
+const GREATEST: &str = "\u{10ffff}";
+
+/// Selection of changes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ChangeSelection<'a> {
+    /// Canonical symbols; `None` for the whole market.
+    pub(crate) symbols: Option<&'a [String]>,
+    pub(crate) kinds: &'a [ChangeKind],
+}
+
+/// Page of changes, in the order of delivery.
+#[derive(Debug)]
+pub(crate) struct ChangePage {
+    /// Id of the journal.
+    pub(crate) journal: String,
+    pub(crate) version: DataVersion,
+    pub(crate) changes: Vec<Change>,
+    /// Place after the page.
+    pub(crate) end: JournalPlace,
+    /// True if more changes follow.
+    pub(crate) has_more: bool,
+}
+
+impl ChangePage {
+    /// Reads the changes behind a place, at most `limit`.
+    ///
+    /// # Errors
+    /// [`QueryError::NotServed`] if another generation is served now.
+    pub(crate) async fn read(
+        generation: &ServedGeneration,
+        after: &JournalPlace,
+        selection: ChangeSelection<'_>,
+        limit: i64,
+    ) -> Result<Self, QueryError> {
+        let mut client = generation.client().await?;
+        let transaction = lookup::begin_snapshot(&mut client).await?;
+        let statement = transaction.prepare_cached(SINCE).await?;
+        let none: Option<chrono::DateTime<chrono::Utc>> = None;
+        let served = transaction.query_one(&statement, &[&none]).await?;
+        if !served.try_get::<_, bool>("served")? {
+            return Err(QueryError::NotServed(generation.id));
+        }
+        let version = lookup::read_version(generation, &transaction).await?;
+        let reader = KindReader { transaction: &transaction, after, symbols: selection.symbols, limit };
+        let (mut changes, mut horizon) = (Vec::new(), None);
+        for kind in selection.kinds {
+            let of_kind = reader.read(*kind).await?;
+            // Further changes of a full kind are behind its last change, so the page must end there.
+            let is_full = i64::try_from(of_kind.len()).is_ok_and(|count| count >= limit);
+            if let Some(last) = of_kind.last().filter(|_| is_full).map(Change::group) {
+                horizon = Some(horizon.map_or(last, |known: ChangeGroup| known.min(last)));
+            }
+            changes.extend(of_kind);
+        }
+        // The sort is stable, so changes of one group stay in the order of the database.
+        changes.sort_by_key(Change::group);
+        if let Some(horizon) = horizon {
+            changes.truncate(changes.partition_point(|change| change.group() <= horizon));
+        }
+        mark_complete_commits(&mut changes, horizon.is_none());
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        let has_more = horizon.is_some() || changes.len() > limit;
+        changes.truncate(limit);
+        let end = match changes.last() {
+            Some(last) if has_more => last.place(),
+            _ => JournalPlace::after_commit(version.position.max(after.position)),
+        };
+        Ok(Self { journal: served.try_get("journal")?, version, changes, end, has_more })
+    }
+}
+
+/// Position, removed rows first, and kind: the order of delivery without symbols and ids.
+type ChangeGroup = (JournalPosition, bool, ChangeKind);
+
+impl Change {
+    fn group(&self) -> ChangeGroup {
+        (self.position, self.key.live, self.key.kind)
+    }
+}
+
+/// Marks the last change of each commit. The last commit of an incomplete page may have more changes.
+fn mark_complete_commits(changes: &mut [Change], is_complete: bool) {
+    let mut next = None;
+    for change in changes.iter_mut().rev() {
+        change.completes_commit = next.map_or(is_complete, |next| next != change.position);
+        next = Some(change.position);
+    }
+}
+
+/// Reader of the changes of one kind.
+struct KindReader<'a, 't> {
+    transaction: &'a Transaction<'t>,
+    after: &'a JournalPlace,
+    symbols: Option<&'a [String]>,
+    limit: i64,
+}
+
+impl KindReader<'_, '_> {
+    async fn read(&self, kind: ChangeKind) -> Result<Vec<Change>, QueryError> {
+        match kind {
+            ChangeKind::Dividends => {
+                self.rows::<DividendRow>(kind, |row| (row.ex_date, JsonForms::render(row))).await
+            }
+            ChangeKind::Splits => {
+                self.rows::<SplitRow>(kind, |row| (row.ex_date, JsonForms::render(row))).await
+            }
+            ChangeKind::Events => self.values(kind, EVENTS, "symbol", |_, row| read_events(row)).await,
+            ChangeKind::Factors => self.values(kind, FACTORS, "symbol", |_, row| read_factors(row)).await,
+            ChangeKind::Statuses => self.values(kind, STATUSES, "symbol", read_status).await,
+            ChangeKind::Lists => self.values(kind, LISTS, "change_symbol", read_lists).await,
+        }
+    }
+
+    /// Key before the first change of the kind, as live flag, symbol and id. The position is that of the place.
+    fn bound(&self, kind: ChangeKind) -> (bool, &str, &str) {
+        match &self.after.row {
+            None => (true, GREATEST, GREATEST),
+            Some(row) if row.kind == kind => (row.live, &row.symbol, &row.id),
+            Some(row) if row.kind < kind => (row.live, "", ""),
+            Some(row) => (row.live, GREATEST, GREATEST),
+        }
+    }
+
+    async fn rows<T: TrackedRow>(
+        &self,
+        kind: ChangeKind,
+        render: fn(&T) -> (NaiveDate, Result<JsonForms, serde_json::Error>),
+    ) -> Result<Vec<Change>, QueryError> {
+        let (live, symbol, id) = self.bound(kind);
+        let position = self.after.position;
+        let before = JournalPosition(position.0.saturating_sub(1));
+        let parameters: [&(dyn ToSql + Sync); 8] =
+            [&self.symbols, &FIRST_DAY, &before, &position, &live, &symbol, &id, &self.limit];
+        let statement = self.transaction.prepare_cached(T::CHANGES).await?;
+        let rows = self.transaction.query(&statement, &parameters).await?;
+        let mut changes = Vec::new();
+        for changed in ChangedRow::<T>::read_all(&rows)? {
+            let id = changed.row.id().unwrap_or_default().to_owned();
+            let (ex_date, json) = render(&changed.row);
+            let content = ChangeContent::Row { ex_date, json: json? };
+            let key = RowKey { live: changed.live, kind, symbol: changed.symbol, id };
+            changes.push(Change { position: changed.position, key, completes_commit: false, content });
+        }
+        Ok(changes)
+    }
+
+    async fn values(
+        &self,
+        kind: ChangeKind,
+        statement: &str,
+        symbol_column: &str,
+        read: fn(&str, &Row) -> Result<ChangeContent, QueryError>,
+    ) -> Result<Vec<Change>, QueryError> {
+        let (live, symbol, _) = self.bound(kind);
+        let parameters: [&(dyn ToSql + Sync); 5] =
+            [&self.symbols, &self.after.position, &live, &symbol, &self.limit];
+        let statement = self.transaction.prepare_cached(statement).await?;
+        let mut changes = Vec::new();
+        for row in self.transaction.query(&statement, &parameters).await? {
+            let symbol: String = row.try_get(symbol_column)?;
+            let content = read(&symbol, &row)?;
+            // A journaled value has no removed rows: it is absent.
+            let key = RowKey { live: true, kind, symbol, id: String::new() };
+            changes.push(Change {
+                position: row.try_get("position")?,
+                key,
+                completes_commit: false,
+                content,
+            });
+        }
+        Ok(changes)
+    }
+}
+
+fn read_events(row: &Row) -> Result<ChangeContent, QueryError> {
+    let identity: Option<JsonColumn<Identity>> = row.try_get("identity")?;
+    let as_of: Option<NaiveDate> = row.try_get("as_of")?;
+    let security = identity.and_then(|identity| identity.0.security).zip(as_of);
+    let mut events =
+        security.map(|(security, as_of)| ticker_events(&security.record, as_of)).unwrap_or_default();
+    events.sort_by_key(|event| event.date);
+    Ok(ChangeContent::Events { events, spellings: row.try_get("spellings")? })
+}
+
+fn read_factors(row: &Row) -> Result<ChangeContent, QueryError> {
+    let factors: Option<JsonColumn<Vec<AdjustmentFactor>>> = row.try_get("factors")?;
+    let factors = factors.map(|factors| factors.0).unwrap_or_default();
+    let mut factors: Vec<Factor> = factors.iter().map(Factor::from).collect();
+    factors.sort_by_key(Factor::ex_date);
+    Ok(ChangeContent::Factors(factors))
+}
+
+fn read_status(symbol: &str, row: &Row) -> Result<ChangeContent, QueryError> {
+    let status: Option<DividendState> = row.try_get("dividend_status")?;
+    let json = status.map(|dividend_status| JsonForms::render(&SecurityStatus { symbol, dividend_status }));
+    Ok(ChangeContent::Value(json.transpose()?))
+}
+
+fn read_lists(symbol: &str, row: &Row) -> Result<ChangeContent, QueryError> {
+    if row.try_get::<_, Option<&str>>("symbol")?.is_none() {
+        return Ok(ChangeContent::Value(None));
+    }
+    let (stock, figures) = (StockRow::from_row(row)?, StockFigures::from_row(row)?);
+    let lists = lists_of(&stock, &figures).collect::<Vec<_>>();
+    if lists.is_empty() {
+        return Ok(ChangeContent::Value(None));
+    }
+    let json = JsonForms::render(&SecurityLists { symbol, lists })?;
+    Ok(ChangeContent::Value(Some(json)))
+}

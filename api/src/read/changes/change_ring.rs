@@ -1,0 +1,166 @@
+//! Ring buffer of the newest changes. All streams of an instance read from it.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use store::ids::JournalPosition;
+
+use super::change::Change;
+
+/// Maximum number of changes in the ring.
+const CAPACITY: usize = 8_192;
+/// Maximum size of the changes in the ring, in bytes. A dividend takes about 2 kB, all factors of a security up to 10 kB.
+const MAX_BYTES: usize = 16 * 1024 * 1024;
+
+/// Error of a reader that the ring has overtaken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the changes are no longer in memory")]
+pub(crate) struct Lagged;
+
+/// Changes behind an index of the ring.
+#[derive(Debug)]
+pub(crate) struct RingRead {
+    pub(crate) changes: Vec<Arc<Change>>,
+    /// Index behind these changes.
+    pub(crate) next: u64,
+    /// Position up to which the ring has been read, if these are its last changes.
+    pub(crate) complete: Option<JournalPosition>,
+}
+
+/// Ring buffer of the newest changes, numbered from 0 without a gap.
+#[derive(Debug)]
+pub(super) struct ChangeRing {
+    capacity: usize,
+    changes: VecDeque<Arc<Change>>,
+    /// Size of the changes in the ring, in bytes.
+    bytes: usize,
+    /// Number of the first change in the ring.
+    first: u64,
+    /// Position behind which the ring has every change up to `complete`.
+    start: JournalPosition,
+    /// Position of the last commit whose changes are all in the ring.
+    complete: JournalPosition,
+}
+
+impl ChangeRing {
+    /// Empty ring behind this position.
+    pub(super) fn new(position: JournalPosition) -> Self {
+        Self {
+            capacity: CAPACITY,
+            changes: VecDeque::new(),
+            bytes: 0,
+            first: 0,
+            start: position,
+            complete: position,
+        }
+    }
+
+    /// Restarts behind this position. Every reader lags.
+    pub(super) fn restart(&mut self, position: JournalPosition) {
+        // The skipped number is that of a change that no reader can have read.
+        self.first = self.end() + 1;
+        self.changes.clear();
+        self.bytes = 0;
+        (self.start, self.complete) = (position, position);
+    }
+
+    /// Appends changes. `complete` is the position up to which there are no others, if it is known.
+    pub(super) fn append(&mut self, changes: Vec<Change>, complete: Option<JournalPosition>) {
+        for change in changes {
+            debug_assert!(change.position >= self.complete, "changes are in commit order");
+            self.bytes += change.size();
+            self.changes.push_back(Arc::new(change));
+            while self.changes.len() > self.capacity || self.bytes > MAX_BYTES {
+                let Some(evicted) = self.changes.pop_front() else { break };
+                self.bytes -= evicted.size();
+                self.first += 1;
+                self.start = evicted.position;
+            }
+        }
+        self.complete = complete.unwrap_or(self.complete);
+    }
+
+    /// Index of the first change behind a position.
+    pub(super) fn index_after(&self, position: JournalPosition) -> Result<u64, Lagged> {
+        if position < self.start {
+            return Err(Lagged);
+        }
+        let index = self.changes.partition_point(|change| change.position <= position);
+        Ok(self.first + u64::try_from(index).unwrap_or(u64::MAX))
+    }
+
+    /// Changes from an index on, at most `limit`.
+    pub(super) fn read(&self, index: u64, limit: usize) -> Result<RingRead, Lagged> {
+        let skipped = index.checked_sub(self.first).and_then(|skipped| usize::try_from(skipped).ok());
+        let skipped = skipped.filter(|skipped| *skipped <= self.changes.len()).ok_or(Lagged)?;
+        let changes: Vec<Arc<Change>> = self.changes.iter().skip(skipped).take(limit).cloned().collect();
+        let is_end = skipped + changes.len() == self.changes.len();
+        let next = index + u64::try_from(changes.len()).unwrap_or_default();
+        Ok(RingRead { changes, next, complete: is_end.then_some(self.complete) })
+    }
+
+    fn end(&self) -> u64 {
+        self.first + u64::try_from(self.changes.len()).unwrap_or(u64::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parameters::{ChangeKind, RowKey};
+    use crate::read::changes::ChangeContent;
+
+    fn changes(positions: &[i64]) -> Vec<Change> {
+        let change = |position: &i64| Change {
+            position: JournalPosition(*position),
+            key: RowKey { live: true, kind: ChangeKind::Lists, symbol: String::new(), id: String::new() },
+            completes_commit: true,
+            content: ChangeContent::Value(None),
+        };
+        positions.iter().map(change).collect()
+    }
+
+    fn positions(read: &RingRead) -> Vec<i64> {
+        read.changes.iter().map(|change| change.position.0).collect()
+    }
+
+    fn ring(positions: &[i64]) -> ChangeRing {
+        let mut ring = ChangeRing { capacity: 4, ..ChangeRing::new(JournalPosition(10)) };
+        ring.append(changes(positions), Some(JournalPosition(20)));
+        ring
+    }
+
+    #[test]
+    fn a_reader_gets_every_change_behind_its_position_once() {
+        let ring = ring(&[11, 12, 12]);
+        let index = ring.index_after(JournalPosition(11)).expect("in the ring");
+        let first = ring.read(index, 1).expect("in the ring");
+        assert_eq!((positions(&first), first.complete), (vec![12], None));
+        let rest = ring.read(first.next, 9).expect("in the ring");
+        assert_eq!((positions(&rest), rest.complete), (vec![12], Some(JournalPosition(20))));
+        let none = ring.read(rest.next, 9).expect("in the ring");
+        assert_eq!((positions(&none), none.complete), (vec![], Some(JournalPosition(20))));
+    }
+
+    #[test]
+    fn an_overtaken_reader_lags() {
+        let mut ring = ring(&[11, 12, 12, 13]);
+        let index = ring.index_after(JournalPosition(10)).expect("in the ring");
+        ring.append(changes(&[21, 22]), None);
+        assert_eq!(ring.read(index, 9).map(|read| positions(&read)), Err(Lagged));
+        // The commit 12 is no longer complete.
+        assert_eq!(ring.index_after(JournalPosition(11)), Err(Lagged));
+        let index = ring.index_after(JournalPosition(12)).expect("in the ring");
+        assert_eq!(ring.read(index, 9).map(|read| positions(&read)), Ok(vec![13, 21, 22]));
+    }
+
+    #[test]
+    fn all_readers_lag_behind_a_restart() {
+        let mut ring = ring(&[11]);
+        let index = ring.index_after(JournalPosition(20)).expect("in the ring");
+        ring.restart(JournalPosition(30));
+        assert_eq!(ring.read(index, 9).map(|read| positions(&read)), Err(Lagged));
+        assert_eq!(ring.index_after(JournalPosition(29)), Err(Lagged));
+        assert!(ring.index_after(JournalPosition(30)).is_ok());
+    }
+}

@@ -1,0 +1,166 @@
+//! Reader of the journal: one task per instance that appends new changes to the ring of all streams.
+//!
+//! Without a stream, the task reads nothing.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use store::ids::JournalPosition;
+use telemetry::LogLimit;
+use tokio::sync::watch;
+
+use super::change_page::{ChangePage, ChangeSelection};
+use super::change_ring::{ChangeRing, Lagged, RingRead};
+use crate::parameters::{ChangeKind, JournalPlace};
+use crate::read::QueryError;
+use crate::read::projection::Projection;
+
+/// Maximum number of changes per read.
+const PAGE: i64 = 500;
+/// Pause between two reads of a long commit, in which the streams take the changes out of the ring.
+const PAUSE: Duration = Duration::from_millis(25);
+/// Start of a ring without a reader. It has no change behind any position.
+const NEVER: JournalPosition = JournalPosition(i64::MAX);
+
+/// Shared changes of an instance, and the task that reads them.
+#[derive(Debug)]
+pub(crate) struct JournalReader {
+    ring: Mutex<ChangeRing>,
+    /// Counts appends, to wake the streams.
+    appended: watch::Sender<u64>,
+    /// Counts the streams that follow the ring. The count changes while the ring is locked.
+    followers: watch::Sender<usize>,
+}
+
+/// Stream that follows the ring. The reader rests after the last follower is dropped.
+#[derive(Debug)]
+pub(crate) struct Follower {
+    reader: Arc<JournalReader>,
+    appended: watch::Receiver<u64>,
+}
+
+/// Progress of the reader in one journal.
+struct Progress {
+    journal: String,
+    /// Place after the last change in the ring.
+    place: JournalPlace,
+}
+
+impl JournalReader {
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::new(Self {
+            ring: Mutex::new(ChangeRing::new(NEVER)),
+            appended: watch::Sender::new(0),
+            followers: watch::Sender::new(0),
+        })
+    }
+
+    /// Adds a follower.
+    pub(crate) fn follow(self: &Arc<Self>) -> Follower {
+        let appended = self.appended.subscribe();
+        let _ring = self.ring();
+        self.followers.send_modify(|count| *count += 1);
+        Follower { reader: Arc::clone(self), appended }
+    }
+
+    /// Reads the journal until the process ends.
+    pub(crate) async fn run(self: Arc<Self>, projection: Arc<Projection>) {
+        static LIMIT: LogLimit = LogLimit::new();
+        let (mut followers, mut progress) = (self.followers.subscribe(), None);
+        // The sender lives as long as this reader.
+        while followers.wait_for(|count| *count > 0).await.is_ok() {
+            let polled = projection.polled();
+            if let Err(error) = self.read_new(&projection, &mut progress).await
+                && let Some(suppressed) = LIMIT.admit()
+            {
+                tracing::warn!(%error, suppressed, "cannot read the journal");
+            }
+            if self.rest() {
+                progress = None;
+            } else {
+                polled.await;
+            }
+        }
+    }
+
+    /// Empties the ring if it has no followers.
+    fn rest(&self) -> bool {
+        let mut ring = self.ring();
+        let is_unused = *self.followers.borrow() == 0;
+        if is_unused {
+            ring.restart(NEVER);
+        }
+        is_unused
+    }
+
+    /// Reads all new changes.
+    async fn read_new(
+        &self,
+        projection: &Projection,
+        progress: &mut Option<Progress>,
+    ) -> Result<(), QueryError> {
+        loop {
+            let generation = projection.pin()?;
+            let position = generation.version().position;
+            let after = match progress {
+                Some(progress) if progress.place == JournalPlace::after_commit(position) => return Ok(()),
+                Some(progress) if progress.place.position > position => return Ok(()),
+                Some(progress) => progress.place.clone(),
+                None => JournalPlace::after_commit(position),
+            };
+            let selection = ChangeSelection { symbols: None, kinds: ChangeKind::ALL };
+            let page =
+                generation.unless_silent(ChangePage::read(&generation, &after, selection, PAGE)).await?;
+            generation.observe(page.version);
+            if progress.as_ref().is_none_or(|progress| progress.journal != page.journal) {
+                // The positions of another journal mean nothing in this ring. Their streams end and start again.
+                let is_first = progress.is_none();
+                self.ring().restart(if is_first { after.position } else { page.version.position });
+                let place = JournalPlace::after_commit(page.version.position);
+                *progress = Some(Progress { journal: page.journal.clone(), place });
+                if !is_first {
+                    self.appended.send_modify(|count| *count += 1);
+                    return Ok(());
+                }
+            }
+            let complete = (!page.has_more).then_some(page.end.position);
+            self.ring().append(page.changes, complete);
+            *progress = Some(Progress { journal: page.journal, place: page.end });
+            self.appended.send_modify(|count| *count += 1);
+            if complete.is_some() {
+                return Ok(());
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
+    fn ring(&self) -> MutexGuard<'_, ChangeRing> {
+        self.ring.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Follower {
+    /// Index of the first change behind a position.
+    pub(crate) fn index_after(&self, position: JournalPosition) -> Result<u64, Lagged> {
+        self.reader.ring().index_after(position)
+    }
+
+    /// Changes from an index on, at most `limit`.
+    pub(crate) fn read(&mut self, index: u64, limit: usize) -> Result<RingRead, Lagged> {
+        self.appended.mark_unchanged();
+        self.reader.ring().read(index, limit)
+    }
+
+    /// Waits for an append after the last read.
+    pub(crate) async fn appended(&mut self) {
+        // The sender lives as long as this follower.
+        let _ = self.appended.changed().await;
+    }
+}
+
+impl Drop for Follower {
+    fn drop(&mut self) {
+        let _ring = self.reader.ring();
+        self.reader.followers.send_modify(|count| *count -= 1);
+    }
+}

@@ -1,0 +1,16 @@
+//! Changes of served rows, read from the journal, for `updated_since` and for change streams.
+//!
+//! Invariants: one reader per instance follows the journal for all streams. A stream waits for no other stream, and its memory
+//! does not depend on the number of changes.
+
+mod change;
+mod change_page;
+mod change_ring;
+mod journal_reader;
+mod tracked_row;
+
+pub(crate) use change::{Change, ChangeBody, ChangeContent};
+pub(crate) use change_page::{ChangePage, ChangeSelection};
+pub(crate) use change_ring::Lagged;
+pub(crate) use journal_reader::{Follower, JournalReader};
+pub(crate) use tracked_row::{ChangedRow, TrackedRow};

@@ -1,0 +1,55 @@
+//! Rows of the journaled read tables, with their places in the journal.
+
+use market::row::{DividendRow, SplitRow};
+use serde::Serialize;
+use store::FromRow;
+use store::ids::JournalPosition;
+use tokio_postgres::Row;
+
+/// Type of rows whose changes are journaled one by one.
+pub(crate) trait TrackedRow: FromRow + Serialize {
+    /// Statement that selects the changed rows.
+    const CHANGES: &'static str;
+    fn id(&self) -> Option<&str>;
+}
+
+impl TrackedRow for DividendRow {
+    const CHANGES: &'static str = include_str!("../../../queries/changes/dividends.sql");
+    fn id(&self) -> Option<&str> {
+        self.id.as_deref()
+    }
+}
+
+impl TrackedRow for SplitRow {
+    const CHANGES: &'static str = include_str!("../../../queries/changes/splits.sql");
+    fn id(&self) -> Option<&str> {
+        Some(&self.id)
+    }
+}
+
+/// Row with its place in the journal.
+pub(crate) struct ChangedRow<T> {
+    pub(crate) position: JournalPosition,
+    /// `false` for a removed row.
+    pub(crate) live: bool,
+    pub(crate) symbol: String,
+    pub(crate) row: T,
+}
+
+impl<T: TrackedRow> ChangedRow<T> {
+    /// Reads the changed rows of a result. Without changes, the result has one row, which has only the version.
+    pub(crate) fn read_all(rows: &[Row]) -> Result<Vec<Self>, tokio_postgres::Error> {
+        let is_change =
+            |row: &&Row| matches!(row.try_get::<_, Option<JournalPosition>>("change_position"), Ok(Some(_)));
+        rows.iter().filter(is_change).map(Self::read).collect()
+    }
+
+    fn read(row: &Row) -> Result<Self, tokio_postgres::Error> {
+        Ok(Self {
+            position: row.try_get("change_position")?,
+            live: row.try_get("change_live")?,
+            symbol: row.try_get("change_symbol")?,
+            row: T::from_row(row)?,
+        })
+    }
+}

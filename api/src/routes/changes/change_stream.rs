@@ -1,0 +1,344 @@
+//! Change stream of one client.
+//!
+//! A stream first catches up: it reads pages of the journal from the database. Then it follows the ring that all streams
+//! of the instance share.
+//!
+//! Invariants: the place of the stream is behind the last delivered change, so that every event id is a valid start. A
+//! batch is delivered after it is charged. A stream has at most one batch in memory.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::MatchedPath;
+use axum::response::sse::Event;
+use chrono::NaiveDate;
+use futures::Stream;
+use rand::RngExt;
+use serde_json::json;
+use tokio::time::{Instant, sleep, sleep_until};
+
+use super::stream_filter::{MARKET, StreamFilter};
+use crate::admission::decision::{AdmissionRequest, AdmissionVerdict};
+use crate::admission::open_streams::StreamPermit;
+use crate::answer::quota_exceeded;
+use crate::app::state::App;
+use crate::auth::ids::AccountId;
+use crate::auth::tier::{Tier, years_before};
+use crate::error::ApiError;
+use crate::parameters::{JournalPlace, MinVersion};
+use crate::read::changes::{Change, ChangePage, ChangeSelection, Follower, Lagged};
+use crate::render::rows::RenderError;
+use crate::routes::journal_start::JournalStart;
+
+/// Maximum number of changes per batch. A batch counts as one request.
+const BATCH: usize = 100;
+/// Maximum wait for the shared reader, before the stream reads another page itself.
+const JOIN_WAIT: Duration = Duration::from_secs(1);
+/// Pause after an admission without a decision, and maximum number of such pauses in a row.
+const UNDECIDED_PAUSE: Duration = Duration::from_secs(1);
+const UNDECIDED: u32 = 10;
+/// Range of the reconnection delay that a stream names to its client, in milliseconds. It differs by stream, so that the
+/// clients of a stopping instance do not reconnect together.
+const RECONNECT_MS: std::ops::Range<u64> = 500..2_500;
+
+/// Call to which the batches of a stream are charged.
+pub(super) struct StreamCall {
+    pub(super) request: AdmissionRequest,
+    pub(super) account_id: AccountId,
+    pub(super) path: MatchedPath,
+}
+
+/// Change stream of one client.
+pub(super) struct ChangeStream {
+    app: App,
+    permit: StreamPermit,
+    call: StreamCall,
+    filter: StreamFilter,
+    tier: Tier,
+    has_text_decimals: bool,
+    follows: bool,
+    follower: Follower,
+    journal: String,
+    /// Place after the last delivered change.
+    place: JournalPlace,
+    phase: StreamPhase,
+    batch: VecDeque<Arc<Change>>,
+    is_batch_charged: bool,
+    /// Place after the batch and the changes that the filter leaves out.
+    batch_end: Option<JournalPlace>,
+    undecided: u32,
+    next_heartbeat: Instant,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum StreamPhase {
+    /// The first event names the start.
+    Opening {
+        is_current: bool,
+    },
+    /// Pages are read from the database.
+    CatchUp,
+    /// All pages are read, and the stream enters the ring.
+    Join,
+    /// Changes are read from the ring, from this index on.
+    Follow(u64),
+    Ended,
+}
+
+impl ChangeStream {
+    pub(super) fn new(
+        app: App,
+        permit: StreamPermit,
+        call: StreamCall,
+        filter: StreamFilter,
+        start: JournalStart,
+    ) -> Self {
+        let JournalStart { journal, place, now } = start;
+        let is_current = place.row.is_none() && place.position >= now;
+        Self {
+            follower: app.journal_reader.follow(),
+            next_heartbeat: Instant::now() + app.settings.stream_heartbeat(),
+            app,
+            permit,
+            call,
+            filter,
+            tier: Tier::Free,
+            has_text_decimals: false,
+            follows: true,
+            journal,
+            place,
+            phase: StreamPhase::Opening { is_current },
+            batch: VecDeque::new(),
+            is_batch_charged: false,
+            batch_end: None,
+            undecided: 0,
+        }
+    }
+
+    pub(super) fn with_tier(self, tier: Tier) -> Self {
+        Self { tier, ..self }
+    }
+
+    pub(super) fn with_text_decimals(self, has_text_decimals: bool) -> Self {
+        Self { has_text_decimals, ..self }
+    }
+
+    /// A stream that does not follow ends after all present changes.
+    pub(super) fn with_follow(self, follows: bool) -> Self {
+        Self { follows, ..self }
+    }
+
+    /// Events of the stream.
+    pub(super) fn into_events(self) -> impl Stream<Item = Result<Event, Infallible>> {
+        futures::stream::unfold(self, |mut stream| async move {
+            let event = match stream.next_event().await {
+                Ok(event) => event?,
+                Err(error) => stream.end_with_error(&error),
+            };
+            stream.next_heartbeat = Instant::now() + stream.app.settings.stream_heartbeat();
+            Some((Ok(event), stream))
+        })
+    }
+
+    async fn next_event(&mut self) -> Result<Option<Event>, ApiError> {
+        while self.phase != StreamPhase::Ended {
+            if self.permit.is_stopping() {
+                return Err(stopping());
+            }
+            let event = if self.batch.is_empty() {
+                self.advance().await?
+            } else if self.is_batch_charged {
+                self.deliver()?
+            } else {
+                self.charge().await?
+            };
+            if event.is_some() {
+                return Ok(event);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Takes the next change out of the batch; `None` if it is not visible to the client.
+    fn deliver(&mut self) -> Result<Option<Event>, ApiError> {
+        let Some(change) = self.batch.pop_front() else { return Ok(None) };
+        self.place = change.place();
+        let body = change.body(self.first_day(), self.has_text_decimals).map_err(RenderError::from)?;
+        let Some(body) = body else { return Ok(None) };
+        let event = Event::default().event(body.action().as_str()).id(self.event_id()?);
+        let data = serde_json::to_string(&body).map_err(RenderError::from)?;
+        Ok(Some(event.data(data)))
+    }
+
+    /// Fills the batch, or waits for changes.
+    async fn advance(&mut self) -> Result<Option<Event>, ApiError> {
+        if let Some(end) = self.batch_end.take() {
+            self.place = end;
+        }
+        match self.phase {
+            StreamPhase::Opening { is_current } => {
+                self.phase = if is_current { StreamPhase::Join } else { StreamPhase::CatchUp };
+                Ok(Some(self.heartbeat("open")?.retry(reconnection_delay())))
+            }
+            // Boxed, because a stream seldom catches up, and a future reserves space for everything it awaits.
+            StreamPhase::CatchUp => Box::pin(self.read_page()).await.map(|()| None),
+            StreamPhase::Join if !self.follows => Ok(Some(self.end(json!({ "code": "CAUGHT_UP" })))),
+            StreamPhase::Join => self.join().await,
+            StreamPhase::Follow(index) => self.read_ring(index).await,
+            StreamPhase::Ended => Ok(None),
+        }
+    }
+
+    /// Reads one page of the journal, as an expensive request.
+    async fn read_page(&mut self) -> Result<(), ApiError> {
+        let permit = self.app.fair_queue.acquire(self.call.account_id).await?;
+        let min_version = MinVersion::of_position(self.place.position.0);
+        let generation = self.app.projection.pin_version(&min_version).await?.bulk_generation();
+        let symbols = self.filter.canonical_symbols();
+        let selection = ChangeSelection { symbols: symbols.as_deref(), kinds: &self.filter.kinds };
+        let limit = i64::try_from(BATCH).unwrap_or(i64::MAX);
+        let reading = ChangePage::read(&generation, &self.place, selection, limit);
+        let page = generation.unless_silent(reading).await?;
+        drop(permit);
+        if page.journal != self.journal {
+            return Err(ApiError::StreamLagged);
+        }
+        generation.observe(page.version);
+        let first_day = self.first_day();
+        let mut changes = page.changes;
+        changes.retain(|change| change.is_visible_since(first_day));
+        self.set_batch(changes.into_iter().map(Arc::new).collect(), Some(page.end));
+        if !page.has_more {
+            self.phase = StreamPhase::Join;
+        }
+        Ok(())
+    }
+
+    /// Enters the ring, or waits for its reader.
+    async fn join(&mut self) -> Result<Option<Event>, ApiError> {
+        let position = self.place.position;
+        if let Ok(index) = self.follower.index_after(position) {
+            self.phase = StreamPhase::Follow(index);
+            return Ok(None);
+        }
+        let appended = async {
+            tokio::select! { () = self.follower.appended() => {}, () = sleep(JOIN_WAIT) => {} }
+        };
+        let is_due = wait(&self.permit, self.next_heartbeat, appended).await?;
+        if self.follower.index_after(position).is_err() {
+            self.phase = StreamPhase::CatchUp;
+        }
+        is_due.then(|| self.heartbeat("heartbeat")).transpose()
+    }
+
+    /// Reads the next changes of the ring, or waits for them.
+    async fn read_ring(&mut self, index: u64) -> Result<Option<Event>, ApiError> {
+        let read = self.follower.read(index, BATCH).map_err(|Lagged| ApiError::StreamLagged)?;
+        self.phase = StreamPhase::Follow(read.next);
+        let end = read.complete.map(JournalPlace::after_commit);
+        if !read.changes.is_empty() {
+            let first_day = self.first_day();
+            let mut changes = read.changes;
+            changes.retain(|change| self.filter.admits(change) && change.is_visible_since(first_day));
+            self.set_batch(changes.into(), end);
+            return Ok(None);
+        }
+        if let Some(end) = end.filter(|end| end.position > self.place.position) {
+            self.place = end;
+        }
+        let is_due = wait(&self.permit, self.next_heartbeat, self.follower.appended()).await?;
+        is_due.then(|| self.heartbeat("heartbeat")).transpose()
+    }
+
+    fn set_batch(&mut self, batch: VecDeque<Arc<Change>>, end: Option<JournalPlace>) {
+        (self.batch, self.batch_end, self.is_batch_charged) = (batch, end, false);
+    }
+
+    /// Charges the batch as one request. At the rate limit, waits until the next request is admitted.
+    async fn charge(&mut self) -> Result<Option<Event>, ApiError> {
+        let pause = match self.app.admission.decide(self.call.request).await {
+            Err(error) if self.undecided >= UNDECIDED => return Err(error.into()),
+            Err(_) => {
+                self.undecided += 1;
+                UNDECIDED_PAUSE
+            }
+            Ok(None) => return Err(ApiError::InvalidKey),
+            Ok(Some(decision)) => match decision.verdict {
+                AdmissionVerdict::Passed => {
+                    self.app.admission.record_delivery(&decision, &self.call.path);
+                    (self.tier, self.undecided, self.is_batch_charged) = (decision.tier, 0, true);
+                    return Ok(None);
+                }
+                AdmissionVerdict::Tier => {
+                    let (current, (_, feature)) = (decision.tier, MARKET);
+                    return Err(ApiError::FeatureNotAvailable { current, feature, earliest: None });
+                }
+                AdmissionVerdict::Quota => return Err(quota_exceeded(&decision.usage)),
+                AdmissionVerdict::Rate => Duration::from_secs(decision.usage.bucket.retry_after_seconds()),
+            },
+        };
+        let is_due = wait(&self.permit, self.next_heartbeat, sleep(pause)).await?;
+        is_due.then(|| self.heartbeat("heartbeat")).transpose()
+    }
+
+    /// First day of the history that the tier includes.
+    fn first_day(&self) -> NaiveDate {
+        years_before(self.app.today(), self.app.projection.tiers().depth_years(self.tier))
+    }
+
+    fn event_id(&self) -> Result<String, ApiError> {
+        let place = self.place.to_text().map_err(RenderError::from)?;
+        Ok(format!("{}.{place}", self.journal))
+    }
+
+    /// Comment with the present place, from which the client can continue.
+    fn heartbeat(&self, comment: &str) -> Result<Event, ApiError> {
+        Ok(Event::default().comment(comment).id(self.event_id()?))
+    }
+
+    fn end_with_error(&mut self, error: &ApiError) -> Event {
+        if let ApiError::Internal(cause) = error {
+            tracing::error!("a change stream ended: {cause:#}");
+        }
+        self.end(error.body())
+    }
+
+    /// Last event of the stream.
+    fn end(&mut self, body: serde_json::Value) -> Event {
+        self.phase = StreamPhase::Ended;
+        self.batch.clear();
+        let event = Event::default().event("end").retry(reconnection_delay()).data(body.to_string());
+        match self.event_id() {
+            Ok(id) => event.id(id),
+            Err(_) => event,
+        }
+    }
+}
+
+/// Waits for `wake`. Returns `true` if the heartbeat is due earlier.
+///
+/// # Errors
+/// The reason for which the stream must end.
+async fn wait(
+    permit: &StreamPermit,
+    next_heartbeat: Instant,
+    wake: impl Future<Output = ()>,
+) -> Result<bool, ApiError> {
+    tokio::select! {
+        biased;
+        () = permit.stopped() => Err(stopping()),
+        () = permit.revoked.cancelled() => Err(ApiError::InvalidKey),
+        () = wake => Ok(false),
+        () = sleep_until(next_heartbeat) => Ok(true),
+    }
+}
+
+fn stopping() -> ApiError {
+    ApiError::Unavailable("the instance stops".to_owned())
+}
+
+fn reconnection_delay() -> Duration {
+    Duration::from_millis(rand::rng().random_range(RECONNECT_MS))
+}

@@ -1,0 +1,129 @@
+//! `GET /v1/changes`: changes of served rows as server-sent events.
+
+use axum::extract::MatchedPath;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Uri};
+use axum::response::sse::Sse;
+use axum::response::{IntoResponse, Response};
+use utoipa::IntoParams;
+
+use super::change_stream::{ChangeStream, StreamCall};
+use super::stream_filter::{MARKET, StreamFilter};
+use crate::admission::decision::AdmissionRequest;
+use crate::answer::{Access, Free, RequiredTier};
+use crate::auth::credential;
+use crate::auth::tier::Tier;
+use crate::error::ApiError;
+use crate::parameters::{
+    ChangeKind, DocumentedParameters, ParameterReader, Parameters, SymbolList, SyncPoint,
+};
+use crate::read::changes::ChangeBody;
+use crate::read::lookup;
+use crate::routes::ErrorResponses;
+use crate::routes::journal_start::JournalStart;
+
+/// Header that asks proxies not to buffer the stream.
+const BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
+
+/// Parameters of the change stream.
+#[derive(Debug, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct ChangesParameters {
+    /// Comma-separated symbols (at most 50). Only Professional may omit the list. The stream then has the changes of the
+    /// whole market.
+    #[param(value_type = Option<String>)]
+    symbols: Option<SymbolList>,
+    /// Kinds of changes, comma-separated. Default: all.
+    #[param(value_type = Option<String>)]
+    kinds: Option<Vec<ChangeKind>>,
+    /// `meta.sync_from` of a response, the id of an event, or an instant. The stream begins with the first change since
+    /// then. Default: the next change. The header `Last-Event-ID` has precedence.
+    #[param(value_type = Option<String>)]
+    since: Option<SyncPoint>,
+    /// False: the stream ends after all present changes.
+    #[param(value_type = Option<bool>, default = true)]
+    follow: bool,
+    /// Form of decimals: exact numbers (default) or strings.
+    #[param(value_type = Option<String>)]
+    decimals: bool,
+}
+
+impl Parameters for ChangesParameters {
+    fn read(reader: &mut ParameterReader<'_>) -> Self {
+        Self {
+            symbols: reader.read_symbols(50),
+            kinds: reader.read_words("kinds", ChangeKind::ALL),
+            since: reader.read_stream_start(),
+            follow: reader.read_bool("follow").unwrap_or(true),
+            decimals: reader.read_word("decimals", &["number", "string"]) == Some("string"),
+        }
+    }
+
+    fn needs(&self) -> Option<(Tier, &'static str)> {
+        self.symbols.is_none().then_some(MARKET)
+    }
+}
+
+/// Change stream
+///
+/// Server-sent events, in commit order. The event `upsert` adds or replaces a row, `delete` removes one. Their data is a
+/// `ChangeEvent`. The id of an event is the synchronization point after it: a client that reconnects with it in
+/// `Last-Event-ID` gets every later change, and no earlier one. A client that applies all events has the rows of a full
+/// download. Several changes of a row may arrive as one.
+///
+/// The event `end` is the last one. Its data is an error body with a `code`: `STREAM_LAGGED` (the client reads too
+/// slowly), `SERVICE_UNAVAILABLE` (the instance stops), `QUOTA_EXCEEDED`, `INVALID_API_KEY`, `FEATURE_NOT_AVAILABLE`, or
+/// `CAUGHT_UP` (with `follow=false`). Every 15 seconds without an event, a comment and a new id keep the connection open.
+///
+/// Opening a stream counts as one request, and so does each delivery of up to 100 changes that are there at once. At the
+/// rate limit, deliveries wait. An account may have 2, 5, 10 or 50 open streams per instance, by tier.
+#[utoipa::path(
+    get, path = "/v1/changes", tag = "Changes", security(("bearer" = []), ("api_key" = [])),
+    params(DocumentedParameters<ChangesParameters>),
+    responses(
+        (status = 200, description = "A stream of events", content_type = "text/event-stream", body = ChangeBody<'static>),
+        ErrorResponses
+    )
+)]
+pub(crate) async fn changes(
+    access: Access<Free, ChangesParameters>,
+    path: MatchedPath,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Response {
+    match Box::pin(open(access, path, &uri, &headers)).await {
+        Ok(stream) => {
+            let header = (BUFFERING, HeaderValue::from_static("no"));
+            ([header], Sse::new(stream.into_events())).into_response()
+        }
+        Err(error) => error.into_response(),
+    }
+}
+
+async fn open(
+    access: Access<Free, ChangesParameters>,
+    path: MatchedPath,
+    uri: &Uri,
+    headers: &HeaderMap,
+) -> Result<ChangeStream, ApiError> {
+    let Access { app, generation, account_id, tier, parameters, .. } = access;
+    let key = credential::read_key(headers, uri).ok_or(ApiError::InvalidKey)?;
+    let too_many = |limit| ApiError::TooManyStreams { limit };
+    let permit = app.streams.open(account_id, tier, key).map_err(too_many)?;
+    let generation = generation?;
+    let since = parameters.since.as_ref();
+    let start = generation.unless_silent(JournalStart::find(&generation, since, "since")).await?;
+    let list = parameters.symbols.as_ref();
+    let known = generation.unless_silent(lookup::resolve_symbol_list(&generation, list)).await?.known;
+    let mut kinds = parameters.kinds.unwrap_or_else(|| ChangeKind::ALL.to_vec());
+    kinds.sort_unstable();
+    kinds.dedup();
+    let (needed, _) = parameters.symbols.as_ref().map_or(MARKET, |_| (Free::TIER, ""));
+    let counted = app.settings.quota_check.is_counted(Free::TIER);
+    let call =
+        StreamCall { request: AdmissionRequest { key, need: needed.rank(), counted }, account_id, path };
+    let filter = StreamFilter::new(kinds, list, known.unwrap_or_default());
+    Ok(ChangeStream::new(app, permit, call, filter, start)
+        .with_tier(tier)
+        .with_text_decimals(parameters.decimals)
+        .with_follow(parameters.follow))
+}

@@ -1,0 +1,61 @@
+//! Filter of a change stream: kinds and symbols.
+
+use std::collections::BTreeSet;
+
+use crate::auth::tier::Tier;
+use crate::parameters::{ChangeKind, SymbolList};
+use crate::read::changes::{Change, ChangeContent};
+
+/// Tier and feature of a stream without symbols.
+pub(super) const MARKET: (Tier, &str) = (Tier::Professional, "market_changes");
+
+/// Filter of a change stream.
+#[derive(Debug)]
+pub(super) struct StreamFilter {
+    pub(super) kinds: Vec<ChangeKind>,
+    /// `None` for the whole market.
+    symbols: Option<SymbolFilter>,
+}
+
+/// Symbols of a change stream.
+#[derive(Debug)]
+struct SymbolFilter {
+    /// Canonical symbols. A rename adds the new one.
+    canonical: BTreeSet<String>,
+    /// Symbols as the client wrote them, in all spellings.
+    spellings: BTreeSet<String>,
+}
+
+impl StreamFilter {
+    /// Filter for a list of symbols, and their canonical symbols as far as they are known.
+    pub(super) fn new(kinds: Vec<ChangeKind>, list: Option<&SymbolList>, known: Vec<String>) -> Self {
+        let symbols = list.map(|list| {
+            // Removed rows of a renamed symbol have its former name, and an unknown symbol may become known.
+            let written = list.0.iter().filter_map(|symbol| symbol.candidates.first().cloned());
+            let spellings = list.0.iter().flat_map(|symbol| symbol.candidates.iter().cloned());
+            SymbolFilter {
+                canonical: known.into_iter().chain(written).collect(),
+                spellings: spellings.collect(),
+            }
+        });
+        Self { kinds, symbols }
+    }
+
+    /// Canonical symbols; `None` for the whole market.
+    pub(super) fn canonical_symbols(&self) -> Option<Vec<String>> {
+        self.symbols.as_ref().map(|symbols| symbols.canonical.iter().cloned().collect())
+    }
+
+    /// True if the stream delivers the change. The changes must be in the order of delivery, in which a rename comes
+    /// before the rows of the new symbol.
+    pub(super) fn admits(&mut self, change: &Change) -> bool {
+        let symbol = &change.key.symbol;
+        let Some(symbols) = &mut self.symbols else { return self.kinds.contains(&change.key.kind) };
+        if let ChangeContent::Events { spellings, .. } = &change.content
+            && spellings.iter().any(|spelling| symbols.spellings.contains(spelling))
+        {
+            symbols.canonical.insert(symbol.clone());
+        }
+        symbols.canonical.contains(symbol) && self.kinds.contains(&change.key.kind)
+    }
+}

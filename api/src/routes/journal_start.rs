@@ -1,0 +1,76 @@
+//! Start of a client in the journal.
+
+use chrono::{DateTime, Utc};
+use serde_json::json;
+use store::ids::JournalPosition;
+
+use crate::error::ApiError;
+use crate::parameters::{JournalPlace, ParameterError, SyncPoint};
+use crate::read::{ServedGeneration, lookup};
+
+const SINCE: &str = include_str!("../../queries/changes/since.sql");
+
+/// Start of a client in the journal.
+#[derive(Debug)]
+pub(crate) struct JournalStart {
+    /// Id of the journal, the first part of every synchronization point.
+    pub(crate) journal: String,
+    /// Place after the changes that the client has.
+    pub(crate) place: JournalPlace,
+    /// Position of the served rows.
+    pub(crate) now: JournalPosition,
+}
+
+impl JournalStart {
+    /// Finds the start of a client. Without `since`, the client starts after all present changes. `parameter` is the
+    /// name of the parameter for error messages.
+    ///
+    /// # Errors
+    /// [`ApiError::Parameters`] if the journal no longer has all changes since then.
+    pub(crate) async fn find(
+        generation: &ServedGeneration,
+        since: Option<&SyncPoint>,
+        parameter: &str,
+    ) -> Result<Self, ApiError> {
+        let instant = match since {
+            Some(SyncPoint::Instant(instant)) => Some(*instant),
+            Some(SyncPoint::Place { .. }) | None => None,
+        };
+        let rows = lookup::run_query(generation, SINCE, &[&instant]).await?;
+        let row = rows.first().ok_or_else(|| lookup::missing_version_error(generation))?;
+        if !row.try_get::<_, bool>("served")? {
+            return Err(ApiError::Unavailable("the served generation changed during the request".to_owned()));
+        }
+        let (journal, begins): (String, JournalPosition) = (row.try_get("journal")?, row.try_get("begins")?);
+        let (begun_at, now): (DateTime<Utc>, JournalPosition) =
+            (row.try_get("begun_at")?, row.try_get("position")?);
+        let resync = |what: &str| resync_error(parameter, what, begun_at);
+        let place = match since {
+            None => JournalPlace::after_commit(now),
+            Some(SyncPoint::Place { journal: named, .. }) if *named != journal => {
+                return Err(resync("belongs to another database of the service"));
+            }
+            Some(SyncPoint::Place { place, .. }) => place.clone(),
+            Some(SyncPoint::Instant(instant)) if *instant < begun_at => {
+                return Err(resync("is before the first recorded change"));
+            }
+            Some(SyncPoint::Instant(_)) => {
+                let before: Option<JournalPosition> = row.try_get("before")?;
+                JournalPlace::after_commit(before.unwrap_or(begins))
+            }
+        };
+        if place.completed_position() < begins {
+            return Err(resync("is before the first recorded change"));
+        }
+        Ok(Self { journal, place, now })
+    }
+}
+
+/// Error 400 for a client that must download all data again.
+fn resync_error(parameter: &str, what: &str, begun_at: DateTime<Utc>) -> ApiError {
+    ApiError::Parameters(vec![ParameterError {
+        param: parameter.to_owned(),
+        error: format!("{what}: download everything again, and continue from the sync_from of that response"),
+        allowed: Some(json!({ "minimum": begun_at })),
+    }])
+}

@@ -1,0 +1,49 @@
+//! Dividend lists: the screeners with their default thresholds, and the lists that contain a security.
+//!
+//! A list contains active securities only. High yield is the screen of R18, dividend growth has two thresholds of this
+//! service, Aristocrats and Kings follow R15.
+
+use rust_decimal::Decimal;
+
+use super::safety::{HIGH_YIELD_MINIMUM, HighYieldScreen, HighYieldScreenInput};
+use crate::row::{StockFigures, StockRow};
+use crate::text_enum;
+
+/// Default minimum of the compound growth a year over five years, for the dividend-growth list, percent.
+pub const GROWTH_MINIMUM: i64 = 10;
+/// Default minimum of the headline yield, for the dividend-growth list, percent.
+pub const GROWTH_YIELD_MINIMUM: i64 = 2;
+
+text_enum! {
+    /// Dividend list. Its members are the rows of the screener of the same name without further filters.
+    pub enum DividendList {
+        HighYield = "high-yield", DividendGrowth = "dividend-growth", Aristocrats = "dividend-aristocrats",
+        Kings = "dividend-kings",
+    }
+}
+
+impl DividendList {
+    /// True if the list contains the security.
+    pub fn contains(self, stock: &StockRow, figures: &StockFigures) -> bool {
+        let at_least = |value: Option<Decimal>, least: i64| value.is_some_and(|value| value >= least.into());
+        stock.is_active
+            && match self {
+                Self::HighYield => {
+                    let screen = HighYieldScreen { min_yield: Some(HIGH_YIELD_MINIMUM.into()), types: None };
+                    screen.passes(&HighYieldScreenInput::from_rows(stock, figures))
+                }
+                Self::DividendGrowth => {
+                    let growth = figures.screened.growth_5y.map(|value| value.0);
+                    at_least(growth, GROWTH_MINIMUM)
+                        && at_least(stock.dividend_yield.map(|value| value.0), GROWTH_YIELD_MINIMUM)
+                }
+                Self::Aristocrats => figures.screened.is_dividend_aristocrat,
+                Self::Kings => figures.screened.is_dividend_king,
+            }
+    }
+}
+
+/// Lists that contain the security, in the order of [`DividendList::ALL`].
+pub fn lists_of(stock: &StockRow, figures: &StockFigures) -> impl Iterator<Item = DividendList> {
+    DividendList::ALL.iter().copied().filter(|list| list.contains(stock, figures))
+}

@@ -1,0 +1,123 @@
+//! Open change streams: time from the end of a load to the arrival of its event, and memory of a stream.
+
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use harness::{Api, Program, TestApp};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+use crate::seed::Seeded;
+
+/// Number of loads.
+const LOADS: u32 = 30;
+/// Longest wait for the events of a load.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Figures of one run.
+pub(crate) struct StreamFigures {
+    streams: usize,
+    /// From the end of a load to the arrival of its first event at each stream, ascending. An event may arrive earlier.
+    times: Vec<Duration>,
+    kilobytes: f64,
+}
+
+impl fmt::Display for StreamFigures {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let at = |share: f64| {
+            let index = (self.times.len() as f64 * share) as usize;
+            self.times[index.min(self.times.len() - 1)].as_secs_f64() * 1e3
+        };
+        write!(
+            f,
+            "{} streams, {LOADS} loads: from load to event p50 {:.1} ms, p99 {:.1} ms, most {:.1} ms; {:.1} KB a stream",
+            self.streams,
+            at(0.5),
+            at(0.99),
+            at(1.0),
+            self.kilobytes
+        )
+    }
+}
+
+/// Opens streams, loads one dividend at a time, and waits until every stream has its event.
+pub(crate) async fn measure(
+    app: &TestApp,
+    api: &Api,
+    seeded: &Seeded,
+    streams: usize,
+) -> Result<StreamFigures> {
+    let _projector = app.spawn(Program::Projector, &["run"]).await?;
+    let keys = seeded.keys.iter().skip(3).step_by(4).cycle().take(streams);
+    let (arrived, mut arrivals) = mpsc::unbounded_channel();
+    // The first stream starts the reader and its buffers.
+    let mut open =
+        vec![tokio::spawn(follow(connect(api, &seeded.keys[3]).await?, usize::MAX, arrived.clone()))];
+    load(app, seeded, 0).await?;
+    timeout(PATIENCE, arrivals.recv()).await?.context("an event")?;
+    let before = api.memory_kilobytes("VmRSS")?;
+    for (number, key) in keys.enumerate() {
+        open.push(tokio::spawn(follow(connect(api, key).await?, number, arrived.clone())));
+    }
+    let idle = api.memory_kilobytes("VmRSS")?;
+    let mut times = Vec::new();
+    for number in 1..=LOADS {
+        load(app, seeded, number).await?;
+        let loaded = Instant::now();
+        let mut waiting = vec![true; streams];
+        let mut left = streams;
+        while left > 0 {
+            let (stream, at) = timeout(PATIENCE, arrivals.recv()).await?.context("an event")?;
+            if waiting.get(stream).copied().unwrap_or(false) {
+                waiting[stream] = false;
+                left -= 1;
+                times.push(at.saturating_duration_since(loaded));
+            }
+        }
+        // Further events of the load arrive before the next one.
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        while arrivals.try_recv().is_ok() {}
+    }
+    let busy = api.memory_kilobytes("VmRSS")?;
+    open.iter().for_each(tokio::task::JoinHandle::abort);
+    times.sort_unstable();
+    let kilobytes = (idle.max(busy) - before) as f64 / streams as f64;
+    Ok(StreamFigures { streams, times, kilobytes })
+}
+
+async fn load(app: &TestApp, seeded: &Seeded, number: u32) -> Result<()> {
+    let (symbol, cents) = (&seeded.symbols[number as usize % seeded.symbols.len()], 10 + number);
+    let row = format!("symbol,ex_date,amount,type\n{symbol},2024-06-20,0.{cents},special\n");
+    app.feed(&format!("change-{number}.csv"), row).source("bench").today("2024-07-01").load().await
+}
+
+/// Opens a stream, and reads its first event.
+async fn connect(api: &Api, key: &str) -> Result<TcpStream> {
+    let mut stream = TcpStream::connect(api.base_url.trim_start_matches("http://")).await?;
+    let head = format!("GET /v1/changes?kinds=dividends HTTP/1.1\r\nhost: bench\r\nx-api-key: {key}\r\n\r\n");
+    stream.write_all(head.as_bytes()).await?;
+    let mut received = Vec::new();
+    while !received.windows(7).any(|part| part == b"retry: ") {
+        ensure!(stream.read_buf(&mut received).await? > 0, "{}", String::from_utf8_lossy(&received));
+    }
+    Ok(stream)
+}
+
+/// Reports each arrival of changes.
+async fn follow(
+    mut stream: TcpStream,
+    number: usize,
+    arrived: mpsc::UnboundedSender<(usize, Instant)>,
+) -> Result<()> {
+    let mut received = Vec::with_capacity(4_096);
+    loop {
+        received.clear();
+        ensure!(stream.read_buf(&mut received).await? > 0, "the stream ended");
+        if received.windows(13).any(|part| part == b"event: upsert") {
+            arrived.send((number, Instant::now()))?;
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! The change stream: a client that follows it has the rows of a full download, whatever ends its connections.
+//!
+//! `STREAM_SEED` repeats a run that a failure printed.
+
+mod copy;
+pub(crate) mod event_stream;
+mod limits;
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use harness::{Program, eventually, number_variable};
+use rand::RngExt;
+use rand::seq::IndexedRandom;
+use serde_json::{Value, json};
+
+use crate::api_world::World;
+use crate::change_feed::{Service, lift_limits, promote};
+use crate::random_histories::{self, RandomHistory, SOURCES};
+use copy::StreamCopy;
+use event_stream::{EventStream, StreamEvent};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+const STEPS: usize = 12;
+/// Short heartbeats, so that a quiet stream names its position soon.
+const HEARTBEAT: (&str, &str) = ("CHANGE_STREAM_HEARTBEAT_MS", "100");
+
+/// Applies the log with a projector that dies on the way, and then with one that does not.
+async fn catch_up_after_a_crash(service: &Service, pause: Duration) -> Result<()> {
+    let mut projector = service.app.spawn(Program::Projector, &["run"]).await?;
+    let _ = projector.wait(pause).await;
+    projector.kill9()?;
+    service.app.catch_up().await
+}
+
+async fn change_market(service: &Service, step: usize, sequence: &mut RandomHistory) -> Result<()> {
+    let source = SOURCES.choose(&mut sequence.random).copied().unwrap_or("left");
+    match sequence.random.random_range(0..8) {
+        _ if step % 4 == 3 => promote(service, sequence).await?,
+        0..3 => random_histories::load(&service.app, step, source, &sequence.next_day()).await?,
+        3..6 => {
+            let news: Vec<Value> = (0..4).flat_map(|_| sequence.news()).collect();
+            random_histories::load(&service.app, step, source, &news).await?;
+        }
+        6 => random_histories::change_policy(&service.app, &mut sequence.random).await?,
+        // There may be no earlier generation.
+        _ => drop(service.app.projector(&["rollback", "--stale-ok"]).await?),
+    }
+    Ok(())
+}
+
+async fn run(seed: u64) -> Result<()> {
+    let mut sequence = RandomHistory::new(seed);
+    let mut service = Service::start_with(&[HEARTBEAT]).await?;
+    let (_, start) = service.walk("/v1/dividends/history?symbols=S00").await?.context("an answer")?;
+    let mut copy = StreamCopy::starting_at(&start);
+    let mut symbols = BTreeSet::new();
+    let first = json!({ "kind": "dividend", "symbol": "S00", "ex_date": sequence.day, "amount": "0.50" });
+    random_histories::load(&service.app, STEPS, "left", &[first]).await?;
+    for step in 0..STEPS {
+        change_market(&service, step, &mut sequence).await?;
+        if sequence.random.random_bool(0.3) {
+            let pause = Duration::from_millis(sequence.random.random_range(0..800));
+            catch_up_after_a_crash(&service, pause).await?;
+        } else {
+            service.app.catch_up().await?;
+        }
+        if sequence.random.random_bool(0.2) {
+            service.api.process.kill9()?;
+            service.api = service.app.api_serve_with(&[HEARTBEAT]).await?;
+        }
+        symbols.extend(sequence.symbols.iter().cloned());
+        let position = service.position().await?;
+        // The client disconnects a few times on the way.
+        for _ in 0..sequence.random.random_range(0..4) {
+            let events = sequence.random.random_range(1..6);
+            copy.follow_for(&service, position, events).await.with_context(|| format!("in step {step}"))?;
+        }
+        copy.follow(&service, position).await.with_context(|| format!("in step {step}"))?;
+        copy.is_complete(&service, &symbols).await.with_context(|| format!("after step {step}"))?;
+    }
+    ensure!(copy.events() > STEPS, "only {} events came", copy.events());
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_client_of_the_stream_has_what_a_full_download_has() -> Result<()> {
+    let seed = number_variable("STREAM_SEED").unwrap_or_else(|| rand::random_range(0..1_000_000));
+    run(seed).await.with_context(|| format!("repeat with STREAM_SEED={seed}"))
+}
+
+/// Loads rows into the world and applies them.
+async fn load(world: &World, name: &str, rows: &[Value]) -> Result<()> {
+    let text: String = rows.iter().map(|row| format!("{row}\n")).collect();
+    world.app.feed(name, text).source("test").today("2024-06-17").load().await?;
+    world.app.catch_up().await
+}
+
+/// A synchronization point after all present changes.
+async fn sync_point(world: &World) -> Result<String> {
+    let body = world.json("/v1/stocks/COLA/splits").await?;
+    Ok(body["meta"]["sync_from"].as_str().context("a sync_from")?.to_owned())
+}
+
+async fn open(world: &World, query: &str, last: Option<&str>) -> Result<EventStream> {
+    EventStream::open(&world.api, query, &world.professional, last).await
+}
+
+#[tokio::test]
+async fn a_stream_resumes_within_a_commit() -> Result<()> {
+    let world = World::start().await?;
+    lift_limits(&world.app).await?;
+    let since = sync_point(&world).await?;
+    // It scales every earlier dividend.
+    let split = json!({ "kind": "split", "symbol": "COLA", "ex_date": "2024-06-03", "from": "4", "to": "5" });
+    load(&world, "split.ndjson", &[split]).await?;
+    let whole = format!("symbols=COLA&follow=false&since={since}");
+    let (all, end) = eventually(PATIENCE, async || {
+        let (all, end) = open(&world, &whole, None).await?.read_to_end().await?;
+        ensure!(!all.is_empty(), "no change yet");
+        Ok((all, end))
+    })
+    .await?;
+    assert_eq!(end.data, json!({ "code": "CAUGHT_UP" }));
+    assert!(all.len() > 100, "{}", all.len());
+    // The header has precedence, as in a browser, whose query stays the same.
+    let mut resumed: Vec<StreamEvent> = Vec::new();
+    for count in (1..).step_by(17) {
+        let last = resumed.last().map_or(since.clone(), |event| event.id.clone());
+        let mut stream = open(&world, &whole, Some(&last)).await?;
+        let before = resumed.len();
+        while resumed.len() < before + count {
+            match stream.next().await? {
+                Some(event) if event.is_change() => resumed.push(event),
+                Some(_) => {}
+                None => break,
+            }
+        }
+        if resumed.len() == before {
+            break;
+        }
+    }
+    let data = |events: &[StreamEvent]| events.iter().map(|event| event.data.clone()).collect::<Vec<_>>();
+    assert_eq!(data(&resumed), data(&all));
+    assert_eq!(resumed.last().and_then(StreamEvent::position), end.position());
+    // The id is a synchronization point of other requests too. Within a commit, these begin with the commit.
+    let path = format!("/v1/stocks/COLA/dividends?limit=100&updated_since={}", all[3].id);
+    assert_eq!(world.json(&path).await?["meta"]["has_more"], true);
+    Ok(())
+}
+
+#[tokio::test]
+async fn every_kind_of_change_arrives_while_the_stream_is_open() -> Result<()> {
+    let world = World::start().await?;
+    lift_limits(&world.app).await?;
+    let mut everything = open(&world, "decimals=string", None).await?;
+    let mut renamed = open(&world, "symbols=NEWCO&kinds=events,dividends", None).await?;
+    let start = [everything.next().await?, renamed.next().await?];
+    assert!(start.iter().flatten().all(|event| event.name.is_empty() && event.position().is_some()));
+    let rename = json!({ "kind": "security", "symbol": "NEXTCO", "name": "Next Company", "type": "stock",
+        "former_symbols": [{ "symbol": "OLDCO", "to": "2022-06-08" }, { "symbol": "NEWCO", "to": "2024-06-07" }] });
+    // The high-yield list has active securities only.
+    let delisted = json!({ "kind": "security", "symbol": "COLA", "name": "Cola Company", "type": "stock",
+        "status": "delisted", "delisted_on": "2024-06-14" });
+    let dividend =
+        json!({ "kind": "dividend", "symbol": "NEXTCO", "ex_date": "2024-06-12", "amount": "0.10" });
+    load(&world, "news.ndjson", &[rename, delisted, dividend]).await?;
+    let mut kinds = BTreeSet::new();
+    while kinds.len() < 5 {
+        let event = everything.next_change().await.with_context(|| format!("only {kinds:?}"))?;
+        let (kind, id) = event.key();
+        let row = &event.data["row"];
+        match (kind.as_str(), id.as_str()) {
+            ("lists", "COLA") => {
+                assert_eq!((event.name.as_str(), row), ("delete", &Value::Null), "{event:?}")
+            }
+            ("statuses", "NEXTCO") => assert_eq!(row["dividend_status"], "active", "{event:?}"),
+            ("events", "NEXTCO") => assert_eq!(row["events"].as_array().map(Vec::len), Some(2), "{event:?}"),
+            ("factors", "NEXTCO") => assert_eq!(row["factors"][0]["ex_date"], "2024-06-12", "{event:?}"),
+            ("dividends", _) if row["symbol"] == "NEXTCO" => assert_eq!(row["amount"], "0.1", "{event:?}"),
+            _ => continue,
+        }
+        kinds.insert(kind);
+    }
+    // A rename leads to the rows of the new symbol.
+    let mut keys = BTreeSet::new();
+    while !keys.contains("dividends") {
+        let event = renamed.next_change().await?;
+        assert!(["NEWCO", "NEXTCO"].iter().any(|symbol| event.data["symbol"] == **symbol), "{event:?}");
+        keys.insert(event.key().0);
+    }
+    assert_eq!(keys, BTreeSet::from(["dividends".to_owned(), "events".to_owned()]));
+    Ok(())
+}

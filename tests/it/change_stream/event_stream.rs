@@ -1,0 +1,119 @@
+//! Client of server-sent events.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use harness::Api;
+use serde_json::Value;
+
+/// Longest wait for an event.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Open stream of events.
+pub(crate) struct EventStream {
+    response: reqwest::Response,
+    received: Vec<u8>,
+}
+
+/// One event, or a comment with an id.
+#[derive(Debug, Clone)]
+pub(crate) struct StreamEvent {
+    pub(crate) id: String,
+    /// Empty for a comment.
+    pub(crate) name: String,
+    pub(crate) data: Value,
+}
+
+impl StreamEvent {
+    /// True for a change.
+    pub(crate) fn is_change(&self) -> bool {
+        self.name == "upsert" || self.name == "delete"
+    }
+
+    /// Kind and id of the changed row.
+    pub(crate) fn key(&self) -> (String, String) {
+        let text = |name: &str| self.data[name].as_str().unwrap_or_default().to_owned();
+        (text("kind"), text("id"))
+    }
+
+    /// Position of the commit after which the client continues.
+    pub(crate) fn position(&self) -> Option<i64> {
+        let mut parts = self.id.split('.');
+        let position = parts.nth(1)?.parse().ok();
+        position.filter(|_| parts.next().is_none())
+    }
+}
+
+/// The answer to a request for a stream, which may be refused.
+pub(crate) async fn request(
+    api: &Api,
+    query: &str,
+    key: &str,
+    last: Option<&str>,
+) -> Result<reqwest::Response> {
+    let client = harness::client_builder()?.build()?;
+    let mut request = client.get(format!("{}/v1/changes?{query}", api.base_url)).header("x-api-key", key);
+    if let Some(last) = last {
+        request = request.header("last-event-id", last);
+    }
+    Ok(request.send().await?)
+}
+
+impl EventStream {
+    pub(crate) async fn open(api: &Api, query: &str, key: &str, last: Option<&str>) -> Result<Self> {
+        let response = request(api, query, key, last).await?;
+        let status = response.status();
+        ensure!(status == 200, "{status}: {}", response.text().await?);
+        Ok(Self { response, received: Vec::new() })
+    }
+
+    /// The next event; `None` at the end of the stream.
+    pub(crate) async fn next(&mut self) -> Result<Option<StreamEvent>> {
+        tokio::time::timeout(PATIENCE, self.read()).await.context("no event came")?
+    }
+
+    /// The next change.
+    pub(crate) async fn next_change(&mut self) -> Result<StreamEvent> {
+        let change = async {
+            loop {
+                let event = self.next().await?.context("the stream ended")?;
+                if event.is_change() {
+                    return Ok(event);
+                }
+                ensure!(event.name.is_empty(), "{event:?}");
+            }
+        };
+        tokio::time::timeout(PATIENCE, change).await.context("no change came")?
+    }
+
+    /// The last event, which must be `end`. Changes before it are returned too.
+    pub(crate) async fn read_to_end(&mut self) -> Result<(Vec<StreamEvent>, StreamEvent)> {
+        let mut events = Vec::new();
+        while let Some(event) = self.next().await? {
+            events.push(event);
+        }
+        let end = events.pop().context("a last event")?;
+        ensure!(end.name == "end", "{end:?}");
+        Ok((events.into_iter().filter(StreamEvent::is_change).collect(), end))
+    }
+
+    async fn read(&mut self) -> Result<Option<StreamEvent>> {
+        loop {
+            if let Some(end) = self.received.windows(2).position(|two| two == b"\n\n") {
+                let block: Vec<u8> = self.received.drain(..end + 2).collect();
+                return Ok(Some(parse(&String::from_utf8(block)?)?));
+            }
+            match self.response.chunk().await? {
+                Some(chunk) => self.received.extend_from_slice(&chunk),
+                None => return Ok(None),
+            }
+        }
+    }
+}
+
+fn parse(block: &str) -> Result<StreamEvent> {
+    let field = |name: &str| block.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
+    let data = field("data").map(serde_json::from_str).transpose()?.unwrap_or_default();
+    let id = field("id").context("an id")?.to_owned();
+    Ok(StreamEvent { id, name: field("event").unwrap_or_default().to_owned(), data })
+}

@@ -1,0 +1,177 @@
+//! Limits of change streams: plans, quotas, revoked keys, slow clients, and the end of an instance.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use harness::{Signal, eventually};
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use super::event_stream::{EventStream, request};
+use super::{load, open, sync_point};
+use crate::api_world::{World, check};
+use crate::change_feed::lift_limits;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn dividend(amount: &str) -> Value {
+    json!({ "kind": "dividend", "symbol": "COLA", "id": "d", "ex_date": "2024-05-20", "amount": amount, "type": "special" })
+}
+
+/// Status and body of a refused stream.
+async fn refused(world: &World, query: &str, key: &str) -> Result<(u16, Value)> {
+    let response = request(&world.api, query, key, None).await?;
+    Ok((response.status().as_u16(), response.json().await?))
+}
+
+#[tokio::test]
+async fn a_stream_is_refused_like_any_request() -> Result<()> {
+    let world = World::start().await?;
+    let (status, body) = refused(&world, "", &world.starter).await?;
+    assert_eq!((status, &body["required_feature"]), (403, &json!("market_changes")));
+    for (query, param) in [
+        ("symbols=COLA&since=00000000.1", "since"),
+        ("symbols=COLA&since=2001-01-01T00:00:00Z", "since"),
+        ("symbols=COLA&since=yesterday", "since"),
+        ("symbols=COLA&kinds=prices", "kinds"),
+        ("symbols=COLA&limit=1", "limit"),
+    ] {
+        let (status, body) = refused(&world, query, &world.professional).await?;
+        assert_eq!(status, 400, "{query}: {body}");
+        check(&body, json!({ "code": "INVALID_PARAMETER", "param": param }));
+    }
+    let bad = request(&world.api, "symbols=COLA", &world.professional, Some("7f3a9c1d.1.W10")).await?;
+    assert_eq!((bad.status().as_u16(), &bad.json::<Value>().await?["param"]), (400, &json!("Last-Event-ID")));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_plan_has_a_number_of_open_streams_and_a_depth() -> Result<()> {
+    let world = World::start_with(&[("CHANGE_STREAMS", "2,5,10,50")]).await?;
+    let since = sync_point(&world).await?;
+    let query = format!("symbols=COLA&since={since}");
+    let free = || EventStream::open(&world.api, &query, &world.free, None);
+    let (mut first, second) = (free().await?, free().await?);
+    let (status, body) = refused(&world, &query, &world.free).await?;
+    assert_eq!((status, &body["code"]), (429, &json!("TOO_MANY_STREAMS")), "{body}");
+    drop(second);
+    let _third = eventually(PATIENCE, async || free().await).await?;
+    // The history of this plan begins a year ago.
+    let old = json!({ "kind": "dividend", "symbol": "COLA", "id": "c20103", "ex_date": "2010-03-13",
+        "amount": "0.91", "frequency": "quarterly", "revision": 2 });
+    load(&world, "news.ndjson", &[old, dividend("0.10")]).await?;
+    let event = loop {
+        let event = first.next_change().await?;
+        if event.data["kind"] == "dividends" {
+            break event;
+        }
+    };
+    assert_eq!(event.data["row"]["ex_date"], "2024-05-20", "{event:?}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn deliveries_are_charged_and_a_used_quota_ends_the_stream() -> Result<()> {
+    let world = World::start().await?;
+    let key = world.app.key("professional").await?;
+    let account = "select max(account_id) from accounts.limiter";
+    let used = format!("select used from accounts.limiter where account_id = ({account})");
+    let mut stream = EventStream::open(&world.api, "symbols=COLA&kinds=dividends", &key, None).await?;
+    stream.next().await?;
+    load(&world, "one.ndjson", &[dividend("0.10")]).await?;
+    let first = stream.next_change().await?;
+    assert_eq!(world.app.sql_value::<i64>(&used).await?, 2, "one request, one delivery");
+    let limit =
+        "update accounts.limiter set used = 1000000, plan_version = plan_version + 1 where account_id = ";
+    world.app.sql(&format!("{limit} ({account})"), &[]).await?;
+    load(&world, "two.ndjson", &[dividend("0.20")]).await?;
+    let (_, end) = stream.read_to_end().await?;
+    check(&end.data, json!({ "code": "QUOTA_EXCEEDED" }));
+    let position = |id: &str| id.split('.').nth(1).and_then(|number| number.parse::<i64>().ok());
+    assert!(position(&end.id) >= position(&first.id), "{end:?}");
+    // With a new quota, the stream continues with the change that was not delivered.
+    world.app.sql(&format!("update accounts.limiter set used = 0, plan_version = plan_version + 1 where account_id = ({account})"), &[]).await?;
+    let mut stream =
+        EventStream::open(&world.api, "symbols=COLA&kinds=dividends", &key, Some(&end.id)).await?;
+    let next = stream.next_change().await?;
+    assert_eq!(next.data["row"]["amount"], json!(0.2), "{next:?}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_stream_of_a_deleted_key_ends_at_once() -> Result<()> {
+    let world = World::start().await?;
+    world.app.create_account("holder@example.com", "starter").await?;
+    let key = world.app.create_key("holder@example.com", "first").await?;
+    let mut stream = EventStream::open(&world.api, "symbols=COLA", &key, None).await?;
+    let mut other = open(&world, "symbols=COLA", None).await?;
+    stream.next().await?;
+    other.next().await?;
+    let started = Instant::now();
+    world.app.sql("update accounts.api_keys set revoked_at = now() where name = 'first'", &[]).await?;
+    let (_, end) = stream.read_to_end().await?;
+    check(&end.data, json!({ "code": "INVALID_API_KEY" }));
+    assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
+    load(&world, "news.ndjson", &[dividend("0.10")]).await?;
+    other.next_change().await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_stopping_instance_names_a_place_to_continue() -> Result<()> {
+    let mut world = World::start().await?;
+    let mut stream = open(&world, "symbols=COLA", None).await?;
+    let first = stream.next().await?.context("an event")?;
+    world.api.process.signal(Signal::TERM)?;
+    let (_, end) = stream.read_to_end().await?;
+    check(&end.data, json!({ "code": "SERVICE_UNAVAILABLE" }));
+    assert_eq!(end.id, first.id);
+    let status = world.api.process.wait(Duration::from_secs(10)).await?;
+    assert!(status.success(), "{status}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_client_that_reads_too_slowly_is_cut_off_and_can_continue() -> Result<()> {
+    let world = World::start_with(&[("API_WRITE_TIMEOUT_MS", "60000")]).await?;
+    lift_limits(&world.app).await?;
+    let since = sync_point(&world).await?;
+    let mut slow = TcpStream::connect(world.api.base_url.trim_start_matches("http://")).await?;
+    let head = format!(
+        "GET /v1/changes?kinds=dividends HTTP/1.1\r\nhost: a\r\nlast-event-id: {since}\r\nx-api-key: {}\r\n\r\n",
+        world.professional
+    );
+    slow.write_all(head.as_bytes()).await?;
+    let mut received = vec![0; 64];
+    slow.read_exact(&mut received).await?;
+    // More changes than the instance keeps in memory, and than the kernel keeps for a connection.
+    let day = |number: u32| chrono::NaiveDate::from_num_days_from_ce_opt(720_000 + number as i32);
+    let rows: Vec<Value> = (0..20)
+        .flat_map(|symbol| (0..1_500).map(move |number| (symbol, number)))
+        .map(|(symbol, number)| {
+            json!({ "kind": "dividend", "symbol": format!("T{symbol}"), "ex_date": day(number * 3), "amount": "0.10" })
+        })
+        .collect();
+    load(&world, "many.ndjson", &rows).await?;
+    let mut fast = open(&world, "kinds=dividends", Some(&since)).await?;
+    fast.next_change().await?;
+    // The reader of the instance has passed the slow client when another one has everything.
+    let position: i64 = world.app.sql_value("select position from read_g1.version").await?;
+    loop {
+        let event = fast.next().await?.context("an event")?;
+        if event.position().is_some_and(|reached| reached >= position) {
+            break;
+        }
+    }
+    tokio::time::timeout(PATIENCE, slow.read_to_end(&mut received)).await.context("it goes on")??;
+    let text = String::from_utf8_lossy(&received).into_owned();
+    ensure!(text.contains("STREAM_LAGGED"), "no cut: …{:.500}", &text[text.len().saturating_sub(500)..]);
+    let last = text.rsplit("id: ").next().and_then(|rest| rest.lines().next()).context("an id")?.to_owned();
+    let (rest, end) = open(&world, "kinds=dividends&follow=false", Some(&last)).await?.read_to_end().await?;
+    assert_eq!(end.data["code"], "CAUGHT_UP");
+    let before = text.matches("event: upsert").count();
+    let stored = "select count(*) from read_g1.dividends where symbol like 'T%' and id is not null";
+    assert_eq!(i64::try_from(before + rest.len())?, world.app.sql_value::<i64>(stored).await?);
+    Ok(())
+}
