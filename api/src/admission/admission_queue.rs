@@ -161,7 +161,7 @@ impl AdmissionQueue {
         let (found, valid) = oneshot::channel();
         let task = BackgroundTask::FindValidKeys(keys, found);
         self.background.try_send(task).map_err(|_| AdmissionError::QueueFull)?;
-        valid.await.map_err(|_| AdmissionError::Silent)
+        valid.await.map_err(|_| AdmissionError::Timeout)
     }
 }
 

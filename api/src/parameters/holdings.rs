@@ -52,8 +52,7 @@ impl ParameterReader<'_> {
         self.require_given("holdings");
         let Some(text) = text else { return HoldingList::default() };
         parse_holdings(&text).unwrap_or_else(|error| {
-            let maximum =
-                matches!(error, HoldingsError::TooMany).then(|| json!({ "maximum": MAX_HOLDINGS }));
+            let maximum = matches!(error, HoldingsError::TooMany).then(|| json!({ "maximum": MAX_HOLDINGS }));
             self.add_error("holdings", error.to_string(), maximum);
             HoldingList::default()
         })

@@ -109,9 +109,10 @@ impl JournalReader {
                 None => JournalPlace::after_commit(position),
             };
             let selection = ChangeSelection { symbols: None, kinds: ChangeKind::ALL };
-            let page =
-                generation.unless_silent(ChangePage::read(&generation, &after, selection, PAGE)).await?;
-            generation.observe(page.version);
+            let page = generation
+                .run_while_responsive(ChangePage::read(&generation, &after, selection, PAGE))
+                .await?;
+            generation.record_returned_version(page.version);
             if progress.as_ref().is_none_or(|progress| progress.journal != page.journal) {
                 // The positions of another journal mean nothing in this ring. Their streams end and start again.
                 let is_first = progress.is_none();

@@ -195,17 +195,17 @@ impl ChangeStream {
     async fn read_page(&mut self) -> Result<(), ApiError> {
         let permit = self.app.fair_queue.acquire(self.call.account_id).await?;
         let min_version = MinVersion::of_position(self.place.position.0);
-        let generation = self.app.projection.pin_version(&min_version).await?.bulk_generation();
+        let generation = self.app.projection.pin_version(&min_version).await?.expensive_generation();
         let symbols = self.filter.canonical_symbols();
         let selection = ChangeSelection { symbols: symbols.as_deref(), kinds: &self.filter.kinds };
         let limit = i64::try_from(BATCH).unwrap_or(i64::MAX);
         let reading = ChangePage::read(&generation, &self.place, selection, limit);
-        let page = generation.unless_silent(reading).await?;
+        let page = generation.run_while_responsive(reading).await?;
         drop(permit);
         if page.journal != self.journal {
             return Err(ApiError::StreamLagged);
         }
-        generation.observe(page.version);
+        generation.record_returned_version(page.version);
         let first_day = self.first_day();
         let mut changes = page.changes;
         changes.retain(|change| change.is_visible_since(first_day));

@@ -111,16 +111,19 @@ async fn open(
     let permit = app.streams.open(account_id, tier, key).map_err(too_many)?;
     let generation = generation?;
     let since = parameters.since.as_ref();
-    let start = generation.unless_silent(JournalStart::find(&generation, since, "since")).await?;
+    let start = generation.run_while_responsive(JournalStart::find(&generation, since, "since")).await?;
     let list = parameters.symbols.as_ref();
-    let known = generation.unless_silent(lookup::resolve_symbol_list(&generation, list)).await?.known;
+    let known = generation.run_while_responsive(lookup::resolve_symbol_list(&generation, list)).await?.known;
     let mut kinds = parameters.kinds.unwrap_or_else(|| ChangeKind::ALL.to_vec());
     kinds.sort_unstable();
     kinds.dedup();
     let (needed, _) = parameters.symbols.as_ref().map_or(MARKET, |_| (Free::TIER, ""));
     let counted = app.settings.quota_check.is_counted(Free::TIER);
-    let call =
-        StreamCall { request: AdmissionRequest { key, need: needed.rank(), counted }, account_id, path };
+    let call = StreamCall {
+        request: AdmissionRequest { key, required_rank: needed.rank(), counted },
+        account_id,
+        path,
+    };
     let filter = StreamFilter::new(kinds, list, known.unwrap_or_default());
     Ok(ChangeStream::new(app, permit, call, filter, start)
         .with_tier(tier)

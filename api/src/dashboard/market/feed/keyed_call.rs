@@ -47,7 +47,9 @@ pub(super) async fn ask(data: Router, key: &str, target: &str, caller: &Parts) -
 }
 
 /// Body of a response with its data version, or the response itself if it is a refusal.
-pub(super) async fn read_answer(response: Response) -> Result<Result<(Value, MinVersion), Response>, ApiError> {
+pub(super) async fn read_answer(
+    response: Response,
+) -> Result<Result<(Value, MinVersion), Response>, ApiError> {
     if response.status() != StatusCode::OK {
         return Ok(Err(response));
     }
