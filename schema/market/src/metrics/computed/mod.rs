@@ -86,7 +86,7 @@ pub(crate) fn compute<'a>(history: &'a History, context: &DerivationContext<'a>)
     }
 }
 
-/// Month-end returns of a benchmark up to a date.
+/// Month-end returns of a benchmark up to the as-of date.
 pub(crate) fn benchmark_returns(history: &History, context: &DerivationContext<'_>) -> MonthlyReturns {
     let merged = merge(history, context);
     let series = PriceSeries::new(&merged.prices.bars, &merged.split_table);
