@@ -16,8 +16,8 @@ pub trait ColumnType: ToSql + Sync + Fingerprint {
     const TYPE: Type;
 }
 
-/// Fingerprint of a value without its encoding. Unlike [`Hash`], it distinguishes decimals with different trailing
-/// zeros.
+/// Fingerprint of a value, computed without encoding the value. Unlike [`Hash`], it distinguishes decimals with
+/// different trailing zeros.
 pub trait Fingerprint {
     /// Adds the value to a hash.
     fn hash_into(&self, state: &mut impl Hasher);
