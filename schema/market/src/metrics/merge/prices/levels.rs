@@ -40,7 +40,8 @@ pub(crate) struct Closes<'a> {
 pub(crate) enum LevelFault {
     /// Far from both neighbouring bars.
     Isolated,
-    /// Wrong by this factor, 100 or 1,000: the bar is about this multiple or this fraction of the bars around it.
+    /// Wrong by this factor, 100 or 1,000: the price is about this multiple of the prices around it, or this fraction
+    /// of them.
     WrongUnit(i64),
 }
 
@@ -85,7 +86,7 @@ impl LevelCheck<'_> {
         faults
     }
 
-    /// Indexes of the bars with a leap from the bar before.
+    /// Indexes of the bars that leap from the bar before them.
     pub(crate) fn find_leaps(&self, bars: Closes<'_>) -> Vec<usize> {
         if !has_leap(bars.closes, self.rules.factor) {
             return Vec::new();
@@ -114,7 +115,8 @@ impl LevelCheck<'_> {
         (carried > Decimal::ZERO).then_some(carried)
     }
 
-    /// True if the closes of two bars agree after adjustment for the splits and payments between them.
+    /// True if the closes of two bars agree within `level.agreement`, after adjustment for the splits and payments
+    /// between them.
     pub(crate) fn agree(&self, bars: Closes<'_>, before: usize, after: usize) -> bool {
         self.carried(bars, before, after).is_some_and(|carried| self.is_near(carried, close(bars, after)))
     }
