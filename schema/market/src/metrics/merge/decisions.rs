@@ -53,7 +53,7 @@ impl<'a> DecisionIndex<'a> {
         self.get(|| dividend_row(dividend)).and_then(confirmed_fault)
     }
 
-    /// Replaces reason and message of the quarantined rows that a decision confirmed.
+    /// Replaces reason and message of quarantined rows that a decision confirmed to be wrong.
     pub(crate) fn apply_confirmations<T>(
         &self,
         quarantined: &mut [QuarantinedRow],

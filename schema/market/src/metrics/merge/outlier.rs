@@ -1,7 +1,7 @@
 //! Detection of regular amounts that contradict the rates around them: wrong units (pence as pounds) and
 //! amounts that no later payment confirms (R28).
 //!
-//! The input is the annual rate of one currency per ex-date, including quarantined rows. Without these rows, a
+//! The input is the annual rate per ex-date in one currency, including quarantined rows. Without these rows, a
 //! quarantine would change the comparison of later amounts, and a restored dividend would never be accepted.
 //!
 //! A rate is large if it is at least 10 times the median of the four rates before it. There must be no pause over 550
@@ -84,7 +84,8 @@ fn level_before(rates: &[ExDateRate], position: usize, rules: &Rules) -> Option<
     let before = usize::try_from(rules.outlier.compared_sums).ok()?;
     let compared = rates.get(position.checked_sub(before)?..=position)?;
     let (rate, before) = compared.split_last()?;
-    // The median is between the smallest and the largest rate, so most need no sorting.
+    // The median is between the smallest and the largest rate. For most rates, these two bounds suffice and nothing is
+    // sorted.
     let smallest = before.iter().map(|rate| rate.rate).min()?;
     let largest = before.iter().map(|rate| rate.rate).max()?;
     let five = Decimal::from(5);
@@ -125,7 +126,7 @@ fn is_about(a: Decimal, b: Decimal, rules: &rules::OutlierRules) -> bool {
         <= remove_division_error(b.saturating_mul(percent_to_fraction(rules.unit_tolerance)))
 }
 
-/// True if the run of large rates from `start` to before `end` is a new payment level.
+/// True if the large rates from index `start` to before `end` are a lasting new rate, not outliers.
 fn is_new_level(
     rates: &[ExDateRate],
     start: usize,

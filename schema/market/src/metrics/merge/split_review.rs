@@ -49,7 +49,7 @@ pub(crate) struct SplitEvidence<'a> {
     pub rules: &'a Rules,
 }
 
-/// Effect of the price on a split.
+/// Result of comparing a split with the price.
 enum SplitVerdict {
     /// The split is effective at a later session.
     Early(NaiveDate),
@@ -130,7 +130,7 @@ fn verdict(
     let observation = &evidence.history.splits[split.index];
     let is_kept = observation.source == MANUAL || evidence.decided.releases_split(observation);
     match repeated_ex_date(split, splits, series, evidence) {
-        // The other one of the pair is excluded.
+        // This split is the one that the price shows; its repetition is excluded.
         Some(shown) if shown == split.ex_date => return None,
         Some(shown) if !is_kept => {
             let message = format!("the price shows an equal split on {shown} and none on {}", split.ex_date);
@@ -142,7 +142,7 @@ fn verdict(
         return Some(SplitVerdict::Early(effective));
     }
     let (before, after) = bars_around(series, split.ex_date, evidence.rules)?;
-    // A larger move than the ratio's is no denial of the split itself.
+    // Only a move smaller than the ratio denies the split itself.
     let fell_short = |rest: Decimal| {
         (rest > Decimal::ONE) == (split.ratio.from < split.ratio.to)
             && is_denied(rest, split.ratio, evidence.rules.level.excluded_share, LogarithmLimit::None)
@@ -162,8 +162,8 @@ fn verdict(
     })
 }
 
-/// Ex-date of an equal split within five sessions that the price shows, so that this split repeats it. If both ex-dates
-/// lie between the same bars, the later split counts.
+/// Ex-date of an equal split within five sessions that the price shows, so that one of both splits is a repetition. If
+/// both ex-dates lie between the same bars, the later split counts.
 fn repeated_ex_date(
     split: &MergedSplit,
     splits: &[MergedSplit],
@@ -188,8 +188,8 @@ fn repeated_ex_date(
     shown.next()
 }
 
-/// Session after an early split at which the price moves by the ratio of the split. `None` unless there is exactly one
-/// such session.
+/// Only session soon after an early split at which the price moves by the ratio of the split. `None` if no session or
+/// several sessions match.
 fn early_session(split: &MergedSplit, series: &PriceSeries<'_>, rules: &Rules) -> Option<NaiveDate> {
     let first = series.at_or_after(split.ex_date)?;
     let sessions = usize::try_from(rules.level.early_sessions).unwrap_or_default();
@@ -197,7 +197,7 @@ fn early_session(split: &MergedSplit, series: &PriceSeries<'_>, rules: &Rules) -
     let mut matching = (first + 1..=last).filter(|index| {
         let is_adjacent =
             i64::from(series.bars.day[*index] - series.bars.day[index - 1]) <= rules.level.adjacent_days;
-        // The split itself is not between these bars.
+        // The inverse ratio is passed, because the ex-date of the split is not between these bars.
         let rest = unexplained_factor(series, index - 1, *index, split.ratio.inverse());
         is_adjacent
             && rest.is_some_and(|rest| {
@@ -208,8 +208,8 @@ fn early_session(split: &MergedSplit, series: &PriceSeries<'_>, rules: &Rules) -
     only.map(|index| series.date(index))
 }
 
-/// True if the price denies the splits of an ex-date without the ratio `removed`. `None` if no two adjacent bars
-/// surround the ex-date.
+/// True if the price denies the splits of an ex-date, without the ratio `removed`. `None` if the bars around the
+/// ex-date are not adjacent.
 fn is_denied_by(
     series: &PriceSeries<'_>,
     ex_date: NaiveDate,
@@ -223,7 +223,8 @@ fn is_denied_by(
     all_rests(series, (before, after), removed, evidence, is_denied)
 }
 
-/// True if a condition applies to the rest of a move, and to its rest after the payments between the bars.
+/// True if a condition applies to the unexplained factor of a move, both with and without the payments between the
+/// bars.
 fn all_rests(
     series: &PriceSeries<'_>,
     (before, after): (usize, usize),
@@ -240,15 +241,15 @@ fn all_rests(
     Some(condition(rest) && after_payments.is_none_or(condition))
 }
 
-/// Last bar before an ex-date and first bar from it on; `None` if they are not adjacent.
+/// Last bar before an ex-date and first bar on or after it; `None` if they are not adjacent.
 fn bars_around(series: &PriceSeries<'_>, ex_date: NaiveDate, rules: &Rules) -> Option<(usize, usize)> {
     let (before, after) = series.before(ex_date).zip(series.at_or_after(ex_date))?;
     let apart = i64::from(series.bars.day[after] - series.bars.day[before]);
     (apart <= rules.level.adjacent_days).then_some((before, after))
 }
 
-/// Factor of the close's move between two bars that the splits between them do not explain; 1 if they explain the whole
-/// move. The ratio `removed` is not used.
+/// Part of the close's move between two bars that the splits between them do not explain, as a factor. It is 1 if they
+/// explain the whole move. The ratio `removed` is left out of the splits.
 fn unexplained_factor(
     series: &PriceSeries<'_>,
     before: usize,
@@ -258,7 +259,7 @@ fn unexplained_factor(
     quotient(series.close(after), expected_close(series, before, after, removed))
 }
 
-/// Close of the bar `before` after the splits up to the bar `after`.
+/// Close of the bar `before`, adjusted for the splits up to the bar `after` except `removed`.
 fn expected_close(series: &PriceSeries<'_>, before: usize, after: usize, removed: Ratio) -> Decimal {
     let between = series.splits.price_ratio_between(series.date(before), series.date(after));
     between.then(removed.inverse()).apply(series.close(before))
@@ -268,7 +269,7 @@ fn is_equal(a: Ratio, b: Ratio) -> bool {
     a.then(b.inverse()).is_one()
 }
 
-/// True if the declared amount changed with the split.
+/// True if the declared regular amount changed by about the ratio of the split.
 fn has_amount_moved(split: &MergedSplit, evidence: &SplitEvidence<'_>) -> bool {
     let near = evidence.rules.frequency.restart_days;
     let live = evidence.winners.winners.iter().filter(|winner| !winner.cancelled);

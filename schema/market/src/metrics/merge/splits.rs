@@ -24,13 +24,14 @@ use crate::row::{Flag, Flags, SplitType};
 pub(crate) struct MergedSplit {
     /// Index in the splits of the history.
     pub index: usize,
-    /// Index of the observation that gives the split its id.
+    /// Index of the observation from which the id of the split is built.
     pub named: usize,
     pub ex_date: NaiveDate,
     /// Session at which the price moves: the ex-date, or a later session for an early split (R36).
     pub effective: NaiveDate,
     pub ratio: Ratio,
-    /// Type by the direction of the ratio, until [`classify`](super::split_type::classify) detects a price-only action.
+    /// Type by the direction of the ratio at first. [`classify`](super::split_type::classify) replaces it for
+    /// price-only actions.
     pub r#type: SplitType,
     pub cancelled: bool,
 }
