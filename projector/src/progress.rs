@@ -44,7 +44,7 @@ impl ProgressReport {
         }
     }
 
-    /// Ends the bar, or logs the total.
+    /// Removes the progress bar, or logs the total.
     pub fn finish(self) {
         match &self.bar {
             Some(bar) => bar.finish_and_clear(),

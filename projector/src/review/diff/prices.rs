@@ -34,7 +34,7 @@ pub(crate) const BAR_FIELDS: [BarField; 7] = [
 
 type BarsByYear = HashMap<(String, i32), Bars>;
 
-/// Day of a security with different bars.
+/// Day on which the bars of a security differ.
 pub(crate) struct PriceDifference<'a> {
     symbol: &'a str,
     pub(super) date: NaiveDate,

@@ -84,9 +84,9 @@ type DaysBySymbol = BTreeMap<String, BTreeSet<i32>>;
 /// Days with a price in the last 12 months.
 pub(super) struct SessionDays {
     year: RangeInclusive<i32>,
-    /// Days of any source, by exchange.
+    /// Days with a price from any source, by exchange.
     traded: BTreeMap<String, DaysBySymbol>,
-    /// Days of each source, by source and exchange.
+    /// Days with a price from one source, by source and exchange.
     own: BTreeMap<(String, String), DaysBySymbol>,
 }
 
