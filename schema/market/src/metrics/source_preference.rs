@@ -1,8 +1,8 @@
 //! Preference among feeds under a source policy, by kind and date range (R32).
 //!
-//! All dividends and splits of a date range come from one source, because two vendors may give ex-dates a day apart for
-//! one payment. Prices and reference data use the same order of sources, but each day may have another source. A range
-//! begins and ends at the bounds of the policy's rules for the kind.
+//! All dividends and splits of a date range come from one source. Two vendors may give ex-dates a day apart for one
+//! payment, which must not count twice. Prices and reference data use the same order of sources, but each day may have
+//! another source. A range begins and ends at the bounds of the policy's rules for the kind.
 //!
 //! The source with the lowest rank among the rules of the day is preferred. Sources without a rule follow, by newest
 //! observation, then by name. The source `manual` is not a vendor: its records override single records of the preferred

@@ -1,10 +1,10 @@
 //! Share basis of the amounts before a split (R37).
 //!
-//! Feeds should give amounts as declared. If a feed's earlier amounts are already on the new shares, the split-adjusted
-//! amount jumps at the split by the inverse ratio, within `share_basis.tolerance`. The yield at the ex-dates then jumps
-//! too. The flag is `amount_basis_suspect`. Growth and rate changes across the split are null, and the streak begins
-//! after it. Splits below `share_basis.least_ratio` are ignored: companies often keep the amount per share at a 5 for 4
-//! split. No row is rescaled.
+//! Feeds should give amounts as declared. Some feeds give the amounts before a split per new share instead. The
+//! split-adjusted amount then jumps at the split by the inverse ratio, within `share_basis.tolerance`. The yield at the
+//! ex-dates jumps too. The flag is `amount_basis_suspect`. Growth and rate changes across the split are null, and the
+//! streak begins after it. Splits below `share_basis.least_ratio` are ignored: companies often keep the amount per
+//! share at a 5 for 4 split. No row is rescaled.
 
 use chrono::{Datelike, NaiveDate};
 use rust_decimal::Decimal;

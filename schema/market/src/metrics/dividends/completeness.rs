@@ -1,9 +1,9 @@
 //! Completeness of a security's dividends: whether its sources carry dividends, and which payments are missing (R38,
 //! R40).
 //!
-//! A source carries dividends if its file has a dividend column. A source without the column carries dividends if it
-//! has a dividend of any security within a year of its prices of this security. A source covers a security if it has
-//! prices, dividends or a reference record of the security.
+//! A source carries dividends if its file has a dividend column. Without this column, it carries dividends if it has a
+//! dividend of any security within a year of this security's prices. A source covers a security if it has prices,
+//! dividends or a reference record of the security.
 //!
 //! A feed's adjusted closes imply a dividend factor for each of the feed's ex-dates. An implied factor without a
 //! payment around its ex-date is a missing payment. Implied factors within 0.05 % of 1 come from rounding.

@@ -12,8 +12,8 @@
 //! the flag `frequency_conflict`. Otherwise the latest tag decides. Without a tag, the inference decides with fewer
 //! gaps too.
 //!
-//! Frequencies without a gap class (3, 6, 24 or 26 payments a year) stay as tagged while the median gap is within 15 %
-//! of them (R31). A four-weekly tag stays while there are fewer than six gaps and all match four weeks. Source: this
+//! A tag of 3, 6, 24 or 26 payments a year has no gap class. It is used while the median gap is within 15 % of its
+//! period (R31). A four-weekly tag is used while there are fewer than six gaps and all match four weeks. Source: this
 //! service chose the bounds and thresholds to prevent reported errors. They are the defaults of the parameters
 //! `frequency.…`.
 

@@ -150,8 +150,8 @@ impl AnnualTotals {
     }
 
     /// True if the year is over and no payment of it is missing. Payments before the first known one may be missing.
-    /// The first year is therefore complete only if its payments cover twelve months, or if it is the base of a
-    /// complete second year.
+    /// The first year is therefore complete only if its payments cover twelve months, or if the second year is over and
+    /// the first is a base for it ([`Self::is_base`]).
     pub fn is_complete(&self, year: i32, running: i32) -> bool {
         let covers_year = || {
             let coverage = self.total(year).and_then(|total| total.coverage);

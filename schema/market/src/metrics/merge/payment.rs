@@ -94,8 +94,8 @@ impl PriceContext<'_> {
         if record.currency == self.currency { (self.close_before)(day) } else { None }
     }
 
-    /// True if the amount is large enough to be visible in the price, and the price fell by about this amount on the
-    /// ex-date.
+    /// True if the close fell on the ex-date by about the amount, and the amount is a large enough share of the close
+    /// before. The bounds are the parameters `outlier.special_…`.
     pub(crate) fn has_visible_fall(&self, amount: Decimal, ex_date: NaiveDate, rules: &OutlierRules) -> bool {
         let Some((before, after)) = (self.close_before)(ex_date).zip((self.close_after)(ex_date)) else {
             return false;

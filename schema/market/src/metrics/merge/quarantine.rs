@@ -7,9 +7,9 @@
 //!   must then have fallen by 0.6 to 1.4 times the amount.
 //!
 //! A large amount that no later payment confirms is not quarantined. The payment schedule treats a part of it as a
-//! special, or all of it if it is at least a quarter of the close before the ex-date (R2). A decision may release a
-//! quarantined row. The ex-date of a quarantined outlier still proves a payment. If the newest amount is quarantined
-//! and no later amount exists, the security has the flag `amount_held`.
+//! special. If it is at least a quarter of the close before the ex-date, all of it is special (R2). A decision may
+//! release a quarantined row. The ex-date of a quarantined outlier still proves a payment. If the newest amount is
+//! quarantined and no later amount exists, the security has the flag `amount_held`.
 
 use std::collections::BTreeMap;
 

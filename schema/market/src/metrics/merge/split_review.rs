@@ -1,17 +1,19 @@
 //! Review of splits against the price (R36).
 //!
 //! The move of the raw close over the ex-date is compared with the splits and price-only actions between the two bars.
-//! Only ratios from 3 for 2 are visible in a price, and only between bars at most `level.adjacent_days`
-//! apart. The rest is the part of the move that the ratio does not explain. The price denies a ratio if the logarithm
-//! of the rest is more than `level.denied_share` of the ratio's logarithm. A logarithm above 1 counts as 1. A large
-//! payment between the bars moves the price too, such as the special dividend of a consolidation. The price does not
-//! deny a ratio that fits after the payments. Any denied ratio sets the flag `split_not_in_price`. A denied split is
+//! Only ratios from 3 for 2 are visible in a price, and only between bars at most `level.adjacent_days` apart.
 //!
-//! - a repetition, if the price shows an equal split within five sessions. The repetition is excluded;
-//! - early, if the price has a matching move in one of the next `level.early_sessions` sessions. The split is effective
-//!   at that session;
-//! - excluded (`split_denied`), if the rest is more than `level.excluded_share` of the logarithm. The split stays if
-//!   the paid amounts or the reported share count changed with it.
+//! The unexplained factor is the part of the move that the ratio does not explain. The price denies a ratio if the
+//! logarithm of this factor is more than `level.denied_share` of the ratio's logarithm. A logarithm of the ratio above
+//! 1 counts as 1. A large payment between the bars moves the price too, such as the special dividend of a
+//! consolidation. If the ratio fits after the payments, the price does not deny it. Any denied ratio sets the flag
+//! `split_not_in_price`. A denied split stays unchanged unless one of these cases applies:
+//!
+//! - Repetition: the price shows an equal split within five sessions. The repetition is excluded.
+//! - Early split: the price has a matching move in one of the next `level.early_sessions` sessions. The split is
+//!   effective at that session.
+//! - Exclusion (`split_denied`): the logarithm of the unexplained factor is more than `level.excluded_share` of the
+//!   ratio's logarithm. The split is not excluded if the paid amounts or the reported share count changed with it.
 //!
 //! Manual records and splits that a decision released are never excluded.
 

@@ -1,8 +1,8 @@
 //! Share bases and adjustment factors: splits and dividends as multipliers of earlier prices (R10, R11).
 //!
-//! A value of day d is converted to the share basis of day t by the product of from/to over the splits with d < ex-date
-//! <= t. Share counts and volumes use the inverse. A dividend on the ex-date of a split is already per new share.
-//! Numerators and denominators are multiplied separately and divided at the end.
+//! An amount of day d is converted to the share basis of a later day t. It is multiplied by from/to of every split with
+//! d < ex-date <= t. Share counts and volumes use the inverse. A dividend on the ex-date of a split is already per new
+//! share. Numerators and denominators are multiplied separately and divided at the end.
 //!
 //! A price-only action (R35), such as a spin-off, multiplies earlier prices in the same way. Shares, volumes
 //! and amounts per share keep their basis.

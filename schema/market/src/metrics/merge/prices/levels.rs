@@ -6,8 +6,9 @@
 //!
 //! - A bar between two leaps is isolated if its neighbours agree within `level.agreement`.
 //! - Bars between two leaps are in a wrong unit if the first leap is by a factor of about 100 or 1,000, up or down. The
-//!   bars around them must agree. At the end of the data, only a run of at most `level.unit_run_sessions` can be in a
-//!   wrong unit. It must be shorter than the run of bars before it. A known split next to a leap explains the leap.
+//!   bars before and after them must agree. At the end of the data, only a run of at most `level.unit_run_sessions`
+//!   bars can be in a wrong unit. It must be shorter than the run of bars before it. A known split next to a leap
+//!   explains the leap.
 //! - Every other leap is a lasting break.
 
 use std::collections::BTreeMap;
