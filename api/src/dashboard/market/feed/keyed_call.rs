@@ -1,4 +1,4 @@
-//! Call of the API with a key in the address, and the parts of its answer.
+//! API calls with a key from the address, and reading of their responses.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::dashboard::market::api_calls::{encode, version_of};
 use crate::error::ApiError;
 use crate::parameters::MinVersion;
 
-/// Maximum bytes of the answer behind a calendar.
+/// Maximum size in bytes of the response from which a calendar is written.
 const BYTES: usize = 4 * 1024 * 1024;
 
 /// Router of the documented endpoints.
@@ -34,7 +34,7 @@ pub(super) fn bearer(key: &str) -> Result<HeaderValue, ApiError> {
     HeaderValue::try_from(format!("Bearer {key}")).map_err(|_| ApiError::InvalidKey)
 }
 
-/// Response of the API to a call with the key.
+/// Calls the API with the key and returns the response.
 pub(super) async fn ask(data: Router, key: &str, target: &str, caller: &Parts) -> Result<Response, ApiError> {
     let unreadable = |_| ApiError::NotFound("Nothing is at this address".to_owned());
     let mut request = Request::get(target).body(Body::empty()).map_err(unreadable)?;
@@ -46,7 +46,8 @@ pub(super) async fn ask(data: Router, key: &str, target: &str, caller: &Parts) -
     Ok(response)
 }
 
-/// Body of a response with its data version, or the response itself if it is a refusal.
+/// Parses the body of a response and returns it with its data version. The inner error is a response whose status is
+/// not 200.
 pub(super) async fn read_answer(response: Response) -> Result<Result<(Value, MinVersion), Response>, ApiError> {
     if response.status() != StatusCode::OK {
         return Ok(Err(response));

@@ -17,7 +17,7 @@ enum Kind {
     Date,
 }
 
-/// Name in the answer, title, and kind of value.
+/// Field of the response, title, and kind of value.
 type Figure = (&'static str, &'static str, Kind);
 
 /// Groups of figures.
