@@ -1,7 +1,7 @@
 //! Change feed for `updated_since`: changed rows in commit order.
 //!
-//! Invariant: a client that applies all pages in order and continues from `sync_from` has the rows of a full download.
-//! Deleted rows appear as cancelled.
+//! Invariant: a client that applies all pages in order and continues from `sync_from` has the same rows as after a full
+//! download. Deleted rows appear as cancelled.
 
 use chrono::{DateTime, Utc};
 use market::row::{DividendRow, SplitRow};
@@ -20,7 +20,7 @@ use crate::render::rows;
 
 const SINCE: &str = include_str!("../../queries/changes/since.sql");
 
-/// Type of rows for which there is a change feed.
+/// Row type with a change feed.
 pub(crate) trait ChangeTracked: FromRow + Serialize {
     /// Statement that selects the changed rows.
     const CHANGES: &'static str;
@@ -60,7 +60,7 @@ pub(crate) async fn render_changes<T: ChangeTracked, P>(
     let page = asked.page.with_sync_from(Some(start.sync_from));
     let ResolvedSymbols { known, missing } =
         lookup::resolve_symbol_list(&context.generation, asked.symbols).await?;
-    // Deleted rows of unknown or renamed symbols are included under the written spelling.
+    // Also query the spelling in the request, because deleted rows may belong to unknown or renamed symbols.
     let written =
         asked.symbols.into_iter().flat_map(|list| &list.0).filter_map(|symbol| symbol.candidates.first());
     let symbols: Option<Vec<String>> = known.map(|known| known.into_iter().chain(written.cloned()).collect());
@@ -151,7 +151,7 @@ impl FeedStart {
         if position < begins {
             return Err(resync_error("is before the first recorded change", begun_at));
         }
-        // A replica may lag behind the server that issued the position.
+        // `now` may be less than `position`: a replica may lag behind the server that issued the position.
         Ok(Self { position, sync_from: format!("{journal}.{}", now.max(position)) })
     }
 }
