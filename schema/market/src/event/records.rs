@@ -219,7 +219,7 @@ record! {
             market_cap: Decimal,
             /// Market value of the freely traded shares.
             float_market_cap: Decimal,
-            /// Mean traded value a day.
+            /// Mean traded value per day.
             avg_daily_value: Decimal,
             /// Revenue of twelve months.
             revenue_ttm: Decimal,
@@ -257,7 +257,7 @@ record! {
             interest_coverage: Decimal,
             /// Price over expected earnings.
             forward_pe: Decimal,
-            /// Price over earnings over their growth.
+            /// P/E ratio over the growth of earnings (PEG).
             peg_ratio: Decimal,
             /// Price over revenue.
             ps_ratio: Decimal,

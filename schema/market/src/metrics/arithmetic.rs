@@ -10,7 +10,6 @@ use rust_decimal::{Decimal, RoundingStrategy};
 
 use crate::decimal::{ExactDecimal, PLACES_PERCENT};
 
-/// 100, for percents.
 pub(crate) const HUNDRED: Decimal = Decimal::ONE_HUNDRED;
 
 /// Limit of clamped results, 10^18. It exceeds every real price and amount.
@@ -51,7 +50,6 @@ pub(crate) fn percent_of(a: Decimal, b: Decimal) -> Option<Decimal> {
     quotient(a, b)?.checked_mul(HUNDRED)
 }
 
-/// Converts percent to a fraction of one.
 pub(crate) fn percent_to_fraction(percent: Decimal) -> Decimal {
     percent * Decimal::new(1, 2)
 }

@@ -17,7 +17,6 @@ use crate::row::{Flag, Flags};
 /// Longest span of a growth rate, years.
 const LONGEST_SPAN: i32 = 10;
 
-/// Annual totals, growth, streaks and rate changes.
 #[derive(Debug)]
 pub(crate) struct GrowthMetrics {
     pub totals: AnnualTotals,

@@ -30,7 +30,6 @@ pub(crate) struct Price {
     pub close: Decimal,
 }
 
-/// Common inputs of all metrics.
 #[derive(Debug)]
 pub(crate) struct MetricInputs<'a> {
     pub history: &'a History,

@@ -59,7 +59,6 @@ impl ComputedMetrics<'_> {
     }
 }
 
-/// Computes all metrics of a security.
 pub(crate) fn compute<'a>(history: &'a History, context: &DerivationContext<'a>) -> ComputedMetrics<'a> {
     let mut flags = Flags::default();
     let inputs = MetricInputs::new(history, context, &mut flags);

@@ -31,7 +31,6 @@ pub struct FactorAgreement {
     pub agreeing: u64,
 }
 
-/// Completeness of a security's dividends.
 #[derive(Debug)]
 pub(crate) struct DividendCompleteness<'a> {
     /// True if a source that covers the security carries dividends.

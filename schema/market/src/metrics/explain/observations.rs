@@ -227,7 +227,7 @@ fn observation<T>(
     }
 }
 
-/// Rule that chooses among the sources of a kind.
+/// Reason why a source of a kind was chosen, as a sentence.
 pub(crate) fn source_choice(computed: &ComputedMetrics<'_>, kind: Kind) -> &'static str {
     match computed.inputs.policy.rules.iter().any(|rule| rule.kind == kind) {
         true => "the source policy prefers it for this date",

@@ -35,7 +35,6 @@ impl AsOfView {
             }
     }
 
-    /// Market date of the view.
     pub(crate) fn as_of(&self) -> NaiveDate {
         self.as_of
     }

@@ -27,7 +27,6 @@ impl<'a> DecisionIndex<'a> {
         Self { rows: standing.map(|newest| (newest.record.row.clone(), &newest.record)).collect() }
     }
 
-    /// True if at least one decision concerns a price.
     pub(crate) fn has_prices(&self) -> bool {
         self.rows.keys().any(|row| row.kind == Kind::Price)
     }

@@ -43,7 +43,6 @@ pub(crate) struct DividendWinners {
     pub quarantined: Vec<QuarantinedRow>,
 }
 
-/// Result of merging dividends.
 #[derive(Debug)]
 pub(crate) struct MergedDividends<'a> {
     /// Payments that count, by ex-date.

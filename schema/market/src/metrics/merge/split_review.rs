@@ -40,7 +40,7 @@ use crate::row::{Flag, Flags, QuarantineReason};
 /// Maximum distance of two equal splits that are the same split, in days: five sessions.
 const REPEATED_WITHIN: i64 = 7;
 
-/// Facts that may confirm a split, other than prices.
+/// Facts other than prices that may confirm a split.
 pub(crate) struct SplitEvidence<'a> {
     pub history: &'a History,
     pub winners: &'a DividendWinners,

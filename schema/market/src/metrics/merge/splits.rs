@@ -42,7 +42,6 @@ impl MergedSplit {
     }
 }
 
-/// Result of merging splits.
 #[derive(Debug, Default)]
 pub(crate) struct MergedSplits {
     /// Splits by ex-date, including withdrawn splits.
@@ -51,7 +50,6 @@ pub(crate) struct MergedSplits {
     pub quarantined: Vec<QuarantinedRow>,
 }
 
-/// Merges the splits of a security.
 pub(crate) fn merge_splits(
     history: &History,
     policy: &SourcePolicy,

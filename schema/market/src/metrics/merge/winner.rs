@@ -34,7 +34,6 @@ pub(crate) trait MergeRecord {
     fn date(&self) -> Option<NaiveDate>;
     /// Fault of the row as a put or as a retraction.
     fn fault(&self, action: Action, has_id: bool) -> Option<RowFault>;
-    /// Symbol of the row.
     fn symbol(&self) -> &Symbol;
     /// True if this record and another record with the same natural key are two payments, not versions of one payment.
     fn is_distinct_payment(&self, other: &Self, same_day_payments: &SameDayPayments<'_>) -> bool;

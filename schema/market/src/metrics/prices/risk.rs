@@ -25,7 +25,7 @@ pub struct MonthlyReturns {
     returns: Vec<(i32, i128)>,
 }
 
-/// The number 1 in the unit of returns.
+/// The return 1 (100 %) in units of 10^-15.
 const ONE: i128 = 1_000_000_000_000_000;
 /// Maximum number of daily returns in a volatility.
 pub(crate) const DAILY_RETURNS: usize = 252;

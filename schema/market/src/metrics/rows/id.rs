@@ -19,7 +19,6 @@ use crate::observation::Observation;
 /// Usual length of an id, bytes.
 const USUAL: usize = 80;
 
-/// Id of a dividend record.
 pub(crate) fn dividend_id(payment: &Payment<'_>) -> String {
     of_payment(payment, "dividend")
 }
@@ -39,7 +38,6 @@ pub(crate) fn stock_dividend_id(payment: &Payment<'_>) -> String {
     of_payment(payment, "stock_dividend")
 }
 
-/// Id of a split record.
 pub(crate) fn split_id(observation: &Observation<Split>) -> String {
     let split = &observation.record;
     id(observation, split.symbol.as_str(), "split", |id| write!(id, "{}", split.ex_date))

@@ -65,7 +65,7 @@ impl State {
 pub(crate) struct Periods(pub i64);
 
 impl Periods {
-    /// Length of a number of days.
+    /// Converts days to thousandths of the period of n payments a year.
     pub(crate) fn in_days(days: i64, per_year: i32) -> Self {
         Self(days * i64::from(per_year) * 100_000 / 36_525)
     }

@@ -8,7 +8,6 @@ use rust_decimal::prelude::ToPrimitive;
 
 use crate::bars::{BarColumn, Bars};
 
-/// Sign bit.
 const SIGN: u64 = 1 << 63;
 /// Upper bound of closes. Below it, no sum in a scan reaches the sign bit.
 const ROOM: u64 = 1 << 61;

@@ -155,7 +155,6 @@ fn is_confirmed(prices: &MergedPrices, index: usize, history: &History, levels: 
     of_day.any(|other| levels.is_near(close, other))
 }
 
-/// True if a decision releases a bar.
 fn is_released(decided: &DecisionIndex<'_>, source: &str, bars: &Bars, index: usize) -> bool {
     let bar = bars.bar(index);
     let decision =

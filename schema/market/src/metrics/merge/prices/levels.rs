@@ -36,7 +36,7 @@ pub(crate) struct Closes<'a> {
     pub scale: u32,
 }
 
-/// Fault of a bar among its neighbours.
+/// Kind of contradiction between a bar and its neighbours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LevelFault {
     /// Far from both neighbouring bars.

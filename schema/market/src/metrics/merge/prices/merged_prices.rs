@@ -11,7 +11,6 @@ use crate::row::QuarantineReason;
 /// Bars left out of a merge, as pairs of source index and day number.
 pub(crate) type ExcludedBars = BTreeSet<(usize, i32)>;
 
-/// Quarantined bar.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct QuarantinedBar {
     pub day: i32,
@@ -23,7 +22,6 @@ pub(crate) struct QuarantinedBar {
     pub message: String,
 }
 
-/// Result of merging prices.
 #[derive(Debug, Default)]
 pub(crate) struct MergedPrices {
     /// Raw bars in the canonical form, without versions.
