@@ -16,8 +16,8 @@ pub fn analyst_schema(id: GenerationId) -> String {
     format!("analyst_g{id}")
 }
 
-/// Creates the views of a generation in the caller's transaction. `schema` has the tables of the generation, and is in
-/// the search path again afterwards. `fact_set` has the record batches and rejects.
+/// Creates the views of a generation in the caller's transaction, and then sets the search path to `schema`. `schema`
+/// contains the tables of the generation, `fact_set` contains the record batches and rejects.
 pub(crate) async fn create_analyst_views(
     client: &impl GenericClient,
     id: GenerationId,
@@ -36,8 +36,8 @@ pub(crate) async fn create_analyst_views(
     Ok(())
 }
 
-/// Sets the comments of the views' columns to the descriptions of the OpenAPI document. `analyst.sql` describes the other
-/// columns.
+/// Sets the comments of the views' columns to the descriptions of the OpenAPI document. Comments on the other columns
+/// are in `analyst.sql`.
 pub(crate) async fn describe_views(client: &impl GenericClient, id: GenerationId) -> Result<(), DbError> {
     let described = described_columns();
     let mut comments = String::new();
@@ -52,7 +52,7 @@ pub(crate) async fn describe_views(client: &impl GenericClient, id: GenerationId
     Ok(client.batch_execute(&comments).await?)
 }
 
-/// Views that are rows of the API: view, column, description.
+/// Columns of views that are also fields of API responses: view, column, description.
 fn described_columns() -> Vec<(&'static str, &'static str, String)> {
     let views = [
         ("stocks", row::Stock::descriptions()),
