@@ -202,7 +202,7 @@ impl PositionFailures {
         }
     }
 
-    /// True if the message is the likely cause of the failures. It then becomes a dead letter.
+    /// True if the messages, not a server, are the likely cause of the failures. Failing rows then become dead letters.
     fn are_repeated(&self) -> bool {
         self.count >= MAX_APPLY_ATTEMPTS
     }

@@ -46,8 +46,7 @@ pub(crate) struct DerivationTarget {
 }
 
 impl DerivationTarget {
-    /// `true` if the derivation needs only the closes of a year whose prices have this digest: it equals the published
-    /// digest.
+    /// `true` if the closes of a year suffice: the year is within `closes`, and `digest` equals the published digest.
     pub(crate) fn closes_suffice_for(&self, year: i32, digest: i64) -> bool {
         self.closes.contains(&year) && self.served.years.get(&year) == Some(&digest)
     }

@@ -117,7 +117,7 @@ impl Deriver {
         Ok(())
     }
 
-    /// Loads the inputs of the derivation and stores them in the generation's version, without a derivation.
+    /// Loads the inputs of the derivation and stores them in the generation's version. Derives no security.
     ///
     /// Returns the securities, and `true` if neither market date nor policy changed.
     pub async fn prepare(

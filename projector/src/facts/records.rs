@@ -2,8 +2,8 @@
 //! removed.
 //!
 //! A vendor may correct the symbol of a record with an id. All observations of the id are then stored under every
-//! symbol that the record ever had. The derivation of one symbol therefore needs no rows of another symbol, whatever
-//! the order of arrival.
+//! symbol that the record ever had. The derivation of one symbol therefore needs no rows of another symbol, independent
+//! of the order of the messages.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

@@ -146,8 +146,8 @@ pub async fn rebuild_generation(
     Ok(id)
 }
 
-/// Rules of the new generation. If some tables are copied, the rules of the served generation are used, because a
-/// generation has one set of rules.
+/// Rules of the new generation. A generation has one set of rules. If some tables are copied, the rules of the served
+/// generation are therefore used.
 async fn requested_rules(client: &Client, args: &RebuildArgs) -> anyhow::Result<Rules> {
     if args.only.is_empty() {
         return Rules::parse(&args.rules).context("--rule (projector rules lists the parameters)");

@@ -90,7 +90,7 @@ pub(crate) async fn replace_securities(
 /// Splits securities into two groups. In the first group all rows are replaced, in the second group the rows from a
 /// year on.
 ///
-/// The year is the earliest changed year of the second group, so that one statement can look up every security by key.
+/// The year is the earliest changed year of the second group. One statement can then look up every security by key.
 fn split_by_first_year<'a>(
     table: &ReadTable,
     changed: &[&SecurityUpdate<'a>],

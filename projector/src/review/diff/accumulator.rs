@@ -76,7 +76,7 @@ impl DiffAccumulator {
         self.tables.push(table);
     }
 
-    /// Adds the numbers of compared rows of both sides to a table.
+    /// Adds the numbers of compared rows, before and after, to a table.
     pub(crate) fn add_row_counts(&mut self, table: &str, [rows_a, rows_b]: [u64; 2]) {
         if let Some(table) = self.table_mut(table) {
             table.rows_a += rows_a;

@@ -2,7 +2,7 @@
 //!
 //! A row of facts is the merge of all batches of one feed (kind and source). A feed without a batch after the position
 //! is unchanged. A feed without a batch before it is new, so it had no facts. For every other feed, the rows that later
-//! batches contain are merged again, from the earlier batches in the log.
+//! batches changed are merged again, from the earlier batches in the log.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
