@@ -1,6 +1,6 @@
 //! Change feed for `updated_since`: changed rows in commit order.
 //!
-//! Invariant: a client that applies all pages in order and continues from `sync_from` has the same rows as after a full
+//! Invariant: a client that applies all pages in order, and continues from `sync_from`, has the rows of a full
 //! download. Deleted rows appear as cancelled.
 
 use chrono::{DateTime, Utc};

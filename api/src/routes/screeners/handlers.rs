@@ -50,11 +50,10 @@ pub(crate) struct HighYield;
 /// percent.
 #[derive(Debug)]
 pub(crate) struct DividendGrowth;
-/// Members of the S&P 500 with at least 25 consecutive years of increases, unless the served rules set another
-/// number of years.
+/// Members of the S&P 500 with at least 25 consecutive years of increases. The served rules may set another number.
 #[derive(Debug)]
 pub(crate) struct Aristocrats;
-/// Securities with at least 50 consecutive years of increases, unless the served rules set another number of years.
+/// Securities with at least 50 consecutive years of increases. The served rules may set another number.
 #[derive(Debug)]
 pub(crate) struct Kings;
 

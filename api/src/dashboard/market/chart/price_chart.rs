@@ -14,7 +14,7 @@ use crate::dashboard::market::values::show_date;
 /// Size of the drawing, in units that the browser stretches.
 const WIDTH: i64 = 2_000;
 const HEIGHT: i64 = 600;
-/// Height of the mark of an ex-date.
+/// Height of the tick that marks an ex-date, in units of the drawing.
 const MARK: i64 = 24;
 /// Maximum number of points of the line.
 const POINTS: usize = 800;

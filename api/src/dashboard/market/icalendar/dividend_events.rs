@@ -1,7 +1,7 @@
 //! Events of dividends: one for each ex-date and for each payment.
 //!
-//! Invariants: the UID comes from the id of the dividend, so that a correction replaces its event. A withdrawn dividend
-//! stays as CANCELLED, and an estimate is TENTATIVE.
+//! Invariants: the UID comes from the id of the dividend, so that a correction replaces its event. The event of a
+//! withdrawn dividend remains, with status CANCELLED. An estimate has status TENTATIVE.
 
 use chrono::{Days, NaiveDate};
 use serde_json::Value;

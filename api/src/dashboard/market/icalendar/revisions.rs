@@ -1,7 +1,7 @@
 //! Revision numbers of events: journal positions of the newest changes of their dividends.
 //!
-//! Invariants: the number of an event never falls, and it grows with every change of its dividend. A rebuild keeps the
-//! numbers of rows that it does not change.
+//! Invariants: the number of an event never decreases, and it increases with every change of its dividend. A rebuild
+//! keeps the numbers of rows that it does not change.
 
 use std::collections::HashMap;
 

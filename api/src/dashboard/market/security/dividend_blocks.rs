@@ -60,7 +60,7 @@ fn bar(year: &Value) -> Bar {
     Bar { label: year["year"].to_string(), solid, light }
 }
 
-/// List of payments, newest first: paid, declared and estimated ones, with raises and cuts.
+/// Renders the payments, newest first: paid, declared and estimated, with raises and cuts.
 pub(crate) fn render_rows(rows: &[Value]) -> Markup {
     if rows.is_empty() {
         return html! { p { "No dividends are known for this history." } };

@@ -1,4 +1,4 @@
-//! Figures of a security: groups, titles and units. Their explanations have pages of their own.
+//! Figures of a security: groups, titles and units. Each figure links to the page with its explanation.
 
 use maud::{Markup, html};
 use serde_json::Value;
