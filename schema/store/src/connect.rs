@@ -37,8 +37,8 @@ pub type ConnectionDriver = Connection<Socket, <MakeRustlsConnect as MakeTlsConn
 
 /// Opens one connection. Its driver task runs until the client is dropped.
 ///
-/// # Errors [`DbError::Unanswered`] if a host does not complete the sign-in in time, and no other host accepts the
-/// session.
+/// # Errors
+/// [`DbError::Unanswered`] if a host does not complete the sign-in in time, and no other host accepts the session.
 pub async fn connect(config: &Config) -> Result<Client, DbError> {
     let (client, driver) = open(config, &tls::tls_connector(config)?).await?;
     tokio::spawn(async move {

@@ -20,7 +20,7 @@ pub const PROJECTOR_ROLE: &str = "dds_projector";
 pub const API_ROLE: &str = "dds_api";
 /// Login role of the dashboard. It has access to accounts, keys and sessions, but not to market data.
 pub const DASHBOARD_ROLE: &str = "dds_dashboard";
-/// Login role of analysts. It reads only the columns of a generation that are not packed.
+/// Login role of analysts. It reads only the views of the generations, whose columns are not packed.
 pub const ANALYST_ROLE: &str = "dds_analyst";
 
 /// Settings of the owner's database connection.

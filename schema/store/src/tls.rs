@@ -1,7 +1,7 @@
 //! TLS connections to Postgres, if the URL requires TLS (`sslmode=require`).
 //!
-//! With TLS, certificates are always verified. They must match the host name, and a root certificate of the system or
-//! of the file `SSL_CERT_FILE` must have signed them. Without `sslmode=require` the connection is unencrypted.
+//! With TLS, certificates are always verified. They must match the host name. A root certificate of the system or of
+//! the file `SSL_CERT_FILE` must have signed them. Without `sslmode=require` the connection is unencrypted.
 
 use std::sync::Arc;
 
