@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// Interval between two log lines.
 const LOG_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Progress towards a known total.

@@ -32,7 +32,6 @@ pub struct ProjectorMetrics {
     pub(crate) apply: Histogram,
     /// Duration of the derivation and the writes of read tables.
     pub(crate) derive: Histogram,
-    /// Duration of a commit.
     pub(crate) commit: Histogram,
     /// Number of derived securities.
     pub(crate) derived: IntCounter,

@@ -25,7 +25,6 @@ const DEAD_LETTERS: &str = include_str!("../../queries/metrics/dead_letters.sql"
 const QUARANTINED: &str = include_str!("../../queries/metrics/quarantined.sql");
 const FEEDS: &str = include_str!("../../queries/metrics/feeds.sql");
 
-/// Interval between polls.
 const POLL_INTERVAL: Duration = Duration::from_secs(5);
 /// Longest wait for Postgres.
 const QUERY_TIMEOUT: Duration = Duration::from_secs(30);

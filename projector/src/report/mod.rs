@@ -140,7 +140,6 @@ pub fn print_explanation(explanation: &Explanation) {
     }
 }
 
-/// Prints one quarantined row.
 fn print_quarantined(row: &Quarantined) {
     let date = row.date.map(|date| date.to_string()).unwrap_or_default();
     let id = row.id.as_ref().map(|id| format!(", id {id}")).unwrap_or_default();

@@ -84,7 +84,6 @@ impl DiffAccumulator {
         }
     }
 
-    /// Adds a differing row.
     pub(crate) fn add_row(&mut self, difference: RowDifference) -> anyhow::Result<()> {
         if difference.table == METRICS {
             self.ranking.add(&difference);

@@ -14,7 +14,6 @@ const TABLE_COLUMNS: [&str; 5] = ["table", "rows before", "rows after", "differi
 const TOPIC_COLUMNS: [&str; 6] = ["symbol", "figure", "before", "after", "size", "why"];
 const ROW_COLUMNS: [&str; 7] = ["symbol", "key", "change", "column", "before", "after", "why"];
 
-/// Writes the page of a comparison.
 pub(super) fn write_page(file: HtmlFile, diff: &GenerationDiff) -> anyhow::Result<()> {
     let heading = format!("Generation {} against {}", diff.a.generation, diff.b.generation);
     file.write(&heading, |page| {

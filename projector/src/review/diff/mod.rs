@@ -55,7 +55,7 @@ pub(crate) use row_cells::read_cells;
 pub use tables::{ComparedTable, TABLES};
 pub(crate) use text::print_topic;
 
-/// Hint of a build without Parquet.
+/// Hint that a build without the feature `parquet` prints.
 #[cfg(not(feature = "parquet"))]
 pub(crate) const NEEDS_PARQUET: &str =
     "this program was built without it; build it with cargo build --release --features projector/parquet";

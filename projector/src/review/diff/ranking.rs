@@ -166,7 +166,7 @@ fn find_largest(topic: DiffTopic, figures: &[&str], difference: &RowDifference) 
     })
 }
 
-/// Change of the dividend yield.
+/// Absolute change of the dividend yield, in percentage points.
 fn yield_distance(difference: &RowDifference) -> ExactDecimal {
     difference
         .column("dividend_yield")

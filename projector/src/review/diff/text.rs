@@ -45,7 +45,6 @@ pub(super) fn print_diff(diff: &GenerationDiff, limit: usize) {
     }
 }
 
-/// Heading of a topic.
 pub(crate) fn topic_title(topic: DiffTopic) -> &'static str {
     match topic {
         DiffTopic::Securities => "securities come or go",

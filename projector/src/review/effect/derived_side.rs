@@ -15,7 +15,7 @@ use crate::review::diff::{
 /// Columns that are not figures: they change when equal facts are loaded again, or every day.
 const NOT_COMPARED: [&str; 3] = ["updated_at", "as_of", "method_version"];
 
-/// Derived rows of a security.
+/// Derived rows of a security before or after the run.
 pub(super) struct DerivedSide {
     pub(super) rows: DerivedRows,
     fund: Option<FundRows>,

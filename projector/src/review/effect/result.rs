@@ -48,7 +48,6 @@ pub(super) struct FoundEffect {
     pub(super) changed: u64,
     /// Sources whose figures another source replaces.
     pub(super) replaced: Vec<SourceReplacement>,
-    /// Quarantined rows.
     pub(super) quarantined: QuarantineChange,
     /// Flags that securities gained or lost.
     pub(super) flags: Vec<FlagChange>,
@@ -131,7 +130,6 @@ impl RunEffect {
 }
 
 impl QuarantineChange {
-    /// Adds a security.
     pub(super) fn add(&mut self, sides: [Option<&DerivedSide>; 2], keep: usize) {
         let [before, after] = sides.map(|side| side.map_or(&[][..], |side| &side.rows.quarantined));
         for row in after.iter().filter(|row| !before.contains(row)) {
@@ -150,12 +148,10 @@ impl QuarantineChange {
     }
 }
 
-/// Flag changes by flag.
 #[derive(Debug, Default)]
 pub(super) struct FlagChanges(BTreeMap<String, FlagChange>);
 
 impl FlagChanges {
-    /// Adds a security.
     pub(super) fn add(&mut self, symbol: &str, sides: [Option<&DerivedSide>; 2]) {
         let [before, after] = sides.map(|side| {
             let flags = side.map(|side| side.rows.metrics.flags.0.iter().map(|flag| topic(flag)));

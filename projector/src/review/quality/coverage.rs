@@ -12,7 +12,6 @@ use market::metrics::calendar::sessions_between;
 use super::result::{BySource, KindCoverage};
 use crate::review::audit::sessions::{sessions, span};
 
-/// Adds a security record.
 pub(super) fn add_security(
     sources: &mut BySource,
     record: &Observation<Security>,
