@@ -201,7 +201,6 @@ async fn next(
     Ok((DataVersion::from_row(first)?, series))
 }
 
-/// Partially filled page.
 struct PageBuilder {
     body: StreamingBody,
     count: usize,

@@ -25,7 +25,6 @@ pub(super) struct Event<'a> {
     pub(super) description: &'a str,
 }
 
-/// Status of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum EventStatus {
     Confirmed,

@@ -20,7 +20,6 @@ enum Kind {
 /// Field of the response, title, and kind of value.
 type Figure = (&'static str, &'static str, Kind);
 
-/// Groups of figures.
 const GROUPS: [(&str, &[Figure]); 5] = [
     (
         "Yield",
