@@ -118,7 +118,6 @@ pub async fn watch_server(config: &Config) -> DbError {
     }
 }
 
-/// Configuration of one host.
 struct HostConfig {
     index: usize,
     config: Config,
