@@ -13,7 +13,7 @@ use store::facts::FactsError;
 use tokio::task::JoinError;
 use tokio_postgres::error::SqlState;
 
-/// Reason for the stop of the daemon.
+/// Reason why the daemon stops.
 #[expect(missing_docs, reason = "each message describes its variant")]
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
@@ -156,7 +156,7 @@ impl RunError {
 }
 
 impl ApplyError {
-    /// Stable code of a dead letter, if the refusal is permanent; `None` if a retry may help.
+    /// Stable code for a dead letter, if the row or message can never be applied; `None` if a retry may help.
     pub fn dead_letter_code(&self) -> Option<String> {
         let code = match self {
             Self::Db(DbError::Statement(error)) => return data_error_code(error),
@@ -169,8 +169,8 @@ impl ApplyError {
         Some(code.to_owned())
     }
 
-    /// Stable code of a dead letter, if the message may be the cause of the error; `None` if a server is the cause.
-    /// Only repeated errors prove that the message is the cause.
+    /// Stable code for a dead letter, if the message may have caused the error; `None` if a server caused it. Use the
+    /// code only after repeated failures, because one failure does not prove the cause.
     pub fn repeated_code(&self) -> Option<String> {
         match self {
             Self::Ended(error) if error.is_panic() => Some("panicked".to_owned()),
@@ -185,10 +185,10 @@ impl ApplyError {
     }
 }
 
-/// Classes of SQL states that a row can cause, for example through a trigger, but that a server rarely causes.
+/// SQLSTATE classes of errors that a row can cause, for example through a trigger. Server faults rarely have them.
 const ROW_ERROR_CLASSES: [&str; 6] = ["0A", "2F", "38", "39", "P0", "XX"];
 
-/// Error code, if Postgres refused the data; `None` for any other reason.
+/// Error code, if Postgres refused the data; `None` for any other error.
 fn data_error_code(error: &tokio_postgres::Error) -> Option<String> {
     // Errors without an SQL state come from encoding a parameter or from a broken connection.
     let Some(code) = error.code() else {

@@ -30,7 +30,8 @@ pub struct Generation {
     pub benchmark: Symbol,
     /// Market date at which the generation is frozen; `None` if it follows the newest session.
     pub as_of: Option<NaiveDate>,
-    /// Own source policy. `None` if the generation follows the live policy, or the policy before a pending change.
+    /// Source policy stored for this generation alone. `None` if the generation uses the live policy, or the live
+    /// policy as it was before a pending change.
     pub policy: Option<SourcePolicy>,
     /// Rules by which the generation is derived.
     pub rules: Rules,
@@ -52,8 +53,8 @@ impl Generation {
         })
     }
 
-    /// Loads the generations that follow a fact set with the rules of this program. A generation with an unknown rule
-    /// parameter is skipped.
+    /// Loads the generations that are updated from a fact set and have this program's rule version. A generation with
+    /// an unknown rule parameter is skipped.
     pub async fn load_tailing(
         transaction: &Transaction<'_>,
         fact_set: &str,
@@ -79,7 +80,7 @@ impl Generation {
         Ok(())
     }
 
-    /// Sets the same search path for the whole connection.
+    /// Sets the search path of [`Generation::set_local_search_path`] for the whole connection.
     pub async fn set_session_search_path(&self, client: &Client) -> Result<(), DeriveError> {
         client.execute("select set_config('search_path', $1, false)", &[&self.search_path()]).await?;
         Ok(())
@@ -89,8 +90,8 @@ impl Generation {
         format!("{}, {}, control", generation_schema(self.id), self.fact_set)
     }
 
-    /// Loads the policy of the derivation: the generation's own policy, else the policy before a pending change, else
-    /// the live policy.
+    /// Loads the source policy for the derivation: the policy stored for this generation, else the policy before a
+    /// pending change, else the live policy.
     pub async fn load_source_policy(
         &self,
         transaction: &Transaction<'_>,

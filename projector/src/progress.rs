@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// Interval between two log lines.
 const LOG_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Progress towards a known total.
@@ -44,7 +43,7 @@ impl ProgressReport {
         }
     }
 
-    /// Ends the bar, or logs the total.
+    /// Removes the progress bar, or logs the total.
     pub fn finish(self) {
         match &self.bar {
             Some(bar) => bar.finish_and_clear(),

@@ -13,11 +13,11 @@ use crate::facts::fact_cache::FactCache;
 /// Fact set that follows the log.
 pub const LIVE_FACTS: &str = "facts";
 
-/// Maximum idle time within a transaction of a short command.
+/// Maximum time that a transaction of a short command may be idle.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(6);
 
-/// Maximum idle time within a transaction of a rebuild or review, which runs no statements while it derives a chunk or
-/// reads the log. A stopped rebuild blocks the projector for at most this time.
+/// Maximum time that a transaction of a rebuild or review may be idle. It runs no statements while it derives a chunk
+/// or reads the log. A stopped rebuild blocks the projector for at most this time.
 const REBUILD_IDLE_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Connection settings of the database.
@@ -37,7 +37,7 @@ impl DatabaseArgs {
         self.config(fact_set, IDLE_TIMEOUT)
     }
 
-    /// Like [`DatabaseArgs::projector_config`], with a longer idle time in a transaction that only reads.
+    /// Like [`DatabaseArgs::projector_config`], with a longer idle limit for transactions that only read.
     pub fn review_config(&self, fact_set: &str) -> Result<Config, DbError> {
         self.config(fact_set, REBUILD_IDLE_TIMEOUT)
     }
@@ -111,13 +111,13 @@ impl ProjectorSettings {
         Self { database, stream, batch_bytes, lease_seconds, memory }
     }
 
-    /// Connection settings of [`DatabaseArgs::projector_config`], with the lease as the maximum idle time in a
+    /// Connection settings of [`DatabaseArgs::projector_config`], with the lease duration as the idle limit of a
     /// transaction.
     pub fn projector_config(&self, fact_set: &str) -> Result<Config, DbError> {
         self.database.config(fact_set, self.lease())
     }
 
-    /// Connection settings of [`DatabaseArgs::projector_config`], with a longer idle time in a transaction for the
+    /// Connection settings of [`DatabaseArgs::projector_config`], with an idle limit that is long enough for the
     /// derivation of a chunk.
     pub fn rebuild_config(&self, fact_set: &str) -> Result<Config, DbError> {
         self.database.config(fact_set, REBUILD_IDLE_TIMEOUT.max(self.lease()))
@@ -128,7 +128,7 @@ impl ProjectorSettings {
         FactCache::with_budget(self.memory)
     }
 
-    /// Duration of a lease without renewal.
+    /// Time after which a lease expires without renewal.
     pub fn lease(&self) -> Duration {
         Duration::from_secs(self.lease_seconds)
     }

@@ -1,7 +1,7 @@
 //! Change feed for `updated_since`: changed rows in commit order.
 //!
-//! Invariant: a client that applies all pages in order and continues from `sync_from` has the rows of a full download.
-//! Deleted rows appear as cancelled.
+//! Invariant: a client that applies all pages in order, and continues from `sync_from`, has the rows of a full
+//! download. Deleted rows appear as cancelled.
 
 use store::ids::JournalPosition;
 
@@ -37,7 +37,7 @@ pub(crate) async fn render_changes<T: TrackedRow, P>(
     let page = asked.page.with_sync_from(Some(sync_from));
     let ResolvedSymbols { known, missing } =
         lookup::resolve_symbol_list(&context.generation, asked.symbols).await?;
-    // Deleted rows of unknown or renamed symbols are included under the written spelling.
+    // Also query the spelling in the request, because deleted rows may belong to unknown or renamed symbols.
     let written =
         asked.symbols.into_iter().flat_map(|list| &list.0).filter_map(|symbol| symbol.candidates.first());
     let symbols: Option<Vec<String>> = known.map(|known| known.into_iter().chain(written.cloned()).collect());

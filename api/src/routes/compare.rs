@@ -137,7 +137,7 @@ pub(crate) async fn compare(access: Access<Free, CompareParameters>) -> Response
     access.respond(side_by_side).await
 }
 
-/// Rows of the three tables by symbol. All rows have one version.
+/// Rows of the three tables by symbol. All rows have the same data version.
 struct ComparedRows {
     version: DataVersion,
     quotes: HashMap<String, Quote>,

@@ -16,7 +16,7 @@ use super::openapi_examples;
 use crate::app::settings::HEAD_BYTES;
 use crate::auth::tier::Tier;
 
-/// Real responses on a generated market, by path: `{path: {request, answer}}`.
+/// Example responses, recorded on a generated market, by path: `{path: {request, answer}}`.
 const EXAMPLES: &str = include_str!("../../examples.json");
 
 /// Response headers: name, type and meaning.
@@ -236,7 +236,7 @@ fn headers(status: &str, keyed: bool, is_stream: bool) -> Value {
     names.map(reference).collect::<Map<_, _>>().into()
 }
 
-/// Schema to which a reference leads.
+/// Resolves a `$ref`. Returns a schema without `$ref` unchanged.
 fn resolve_reference<'a>(document: &'a Value, schema: &'a Value) -> &'a Value {
     let pointer = schema["$ref"].as_str().and_then(|reference| reference.strip_prefix('#'));
     pointer.and_then(|pointer| document.pointer(pointer)).unwrap_or(schema)

@@ -67,7 +67,7 @@ fn by_schema(name: &str, schema: &Value) -> Value {
             if name.ends_with("end_date") || name.ends_with("_to") { "2019-12-31" } else { "2019-12-02" }
                 .into()
         }
-        // A minimum that still matches rows, and a larger maximum.
+        // Choose a minimum that matches rows of the example market, and a larger maximum.
         (Some("number"), ..) if name.starts_with("min_") => {
             schema["minimum"].as_i64().map_or(2, |least| least.max(2)).into()
         }

@@ -13,12 +13,13 @@ pub(crate) fn routes() -> Router<App> {
     Router::new().route("/livez", get(live)).route("/readyz", get(ready))
 }
 
-/// 200 while the process runs.
+/// Responds with 200 while the process runs.
 async fn live() -> Response {
     probe_response(StatusCode::OK, json!({ "status": "alive" }))
 }
 
-/// 200 if admission decides, a generation is served, and the instance does not stop; else 503.
+/// Responds with 200 if admission can decide, a generation is served, and the instance is not stopping; otherwise with
+/// 503.
 async fn ready(State(app): State<App>) -> Response {
     match app.find_unreadiness() {
         None => probe_response(StatusCode::OK, json!({ "status": "ready" })),

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::parameters::served_rules::ServedRules;
 
-/// Text of the OpenAPI document: without a notice, and with the latest notice.
+/// OpenAPI document with two serialized texts: without a notice, and with the latest notice.
 #[derive(Debug)]
 pub(super) struct NoticedDocument {
     document: Value,
@@ -24,7 +24,7 @@ impl NoticedDocument {
         }
     }
 
-    /// Text for these rules. It is serialized once.
+    /// Text of the document for these rules. It is serialized only if the rules have changed.
     pub(super) fn text_for(&self, method: &ServedRules) -> Bytes {
         if method.is_default() {
             return self.plain.clone();

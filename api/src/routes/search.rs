@@ -46,10 +46,12 @@ const PAGING: PageOptions = PageOptions {
     keys: &["score", "market_cap", "symbol", "name"],
     order: &[("score", Direction::Descending), ("market_cap", Direction::Descending)],
 };
-/// Minimum similarity of names that match, in thousandths.
+/// Minimum trigram similarity at which two names match, in thousandths.
 const ALIKE: u32 = 350;
-/// Scores of a word with one typing error and with two, in thousandths: below a found part of a name.
+/// Score of a name in which a word has one typing error, in thousandths. It is below the score of an exact part of a
+/// name.
 const ONE_ERROR: u32 = 520;
+/// Score of a name in which a word has two typing errors, in thousandths.
 const TWO_ERRORS: u32 = 460;
 
 text_enum! {
@@ -124,7 +126,7 @@ impl Parameters for SearchParameters {
     }
 }
 
-/// Search text in all forms in which it is compared.
+/// Search text, normalized for the comparison with symbols, ISINs and names.
 struct SearchText {
     symbols: Vec<String>,
     isin: String,
@@ -180,7 +182,7 @@ impl SearchText {
         }
     }
 
-    /// Score of a name with a word that differs from the text by a typing error or two.
+    /// Score of a name in which a word differs from the search text by one or two typing errors.
     fn score_mistyped_word(&self, name: &str) -> Option<u32> {
         let length = self.name.chars().count();
         let most = match length {

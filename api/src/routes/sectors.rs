@@ -194,7 +194,7 @@ fn top_payers(stock_table: &StockTable, sector: &str, limit: usize) -> Vec<Scree
             && stock.dividend_yield.is_some_and(|value| !value.0.is_zero())
     };
     let mut payers: Vec<&SecurityRow> = stock_table.securities.iter().filter(pays).collect();
-    // Members are sorted by symbol, and this sort is stable.
+    // The securities are sorted by symbol, and this sort is stable. Equal payers therefore stay in symbol order.
     payers.sort_by(|a, b| {
         (b.stock.dividend_yield, b.stock.market_cap).cmp(&(a.stock.dividend_yield, a.stock.market_cap))
     });

@@ -26,16 +26,16 @@ use crate::facts::records::apply_records;
 struct SequencedBatch {
     sequence: Sequence,
     subject: String,
-    /// Number of the first item within the message, counted from 1. Bisected parts keep the numbers of the whole
-    /// message.
+    /// Number of the first item within the message, counted from 1. An item is one row, or all bars of one symbol. The
+    /// halves of a bisected record batch keep the item numbers of the message.
     first_item: usize,
     frame: Frame,
 }
 
-/// Applies the facts of some messages and updates the cache.
+/// Applies messages to the facts, and updates the cache.
 ///
 /// The caller commits the transaction together with the checkpoint. If it rolls back, the cache is stale and must be
-/// discarded. With `repeated`, rows with a repeated error become dead letters too.
+/// discarded. With `repeated`, rows whose error has an [`ApplyError::repeated_code`] become dead letters too.
 pub async fn apply_messages(
     transaction: &mut Transaction<'_>,
     fact_set: &str,
@@ -131,7 +131,7 @@ async fn apply_group(
     let years = apply_prices(savepoint, fact_set, &frames, cache).await?;
     apply_dividend_feeds(savepoint, fact_set, &frames).await?;
     insert_run_records(savepoint, &pairs).await?;
-    // The next group of this transaction stages its own rejects.
+    // Empty the staging table for the next group of this transaction.
     savepoint.batch_execute("truncate staged_rejects").await?;
     Ok((records, years))
 }
@@ -188,7 +188,7 @@ fn undecodable_letter(message: &LogMessage, error: &FrameError) -> DeadLetter {
     }
 }
 
-/// Drops record batches that an earlier batch of messages, or an earlier message of this batch, contained.
+/// Drops record batches that were applied before, and repetitions within `frames`.
 async fn drop_applied(
     transaction: &Transaction<'_>,
     frames: Vec<SequencedBatch>,

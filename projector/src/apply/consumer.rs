@@ -54,7 +54,7 @@ impl MessageBatch {
         self.pending == 0 && !self.unfinished
     }
 
-    /// Drops the messages after `end`. The batch is then the last one.
+    /// Drops the messages after `end`. A batch that reaches `end` is the last one.
     pub fn truncate_after(mut self, end: Option<Sequence>) -> Self {
         let Some(end) = end else { return self };
         if self.messages.last().is_some_and(|last| last.sequence >= end) {
@@ -71,8 +71,8 @@ pub struct LogReader {
     stream: Stream,
     /// Consumer; `None` while messages are read by their sequence, and after a gap in its deliveries.
     messages: Option<pull::Ordered>,
-    /// Sequence of a message that the consumer delivered instead of the next message, or that ended the delivery.
-    /// Reading continues by sequence.
+    /// Sequence at which the delivery failed: of the message that arrived instead of the next one, or of the message
+    /// that could not be delivered. Reading continues by sequence.
     gap: Option<u64>,
     after: Sequence,
     batch_bytes: u64,
@@ -86,7 +86,7 @@ pub struct LogReader {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum DeliveryState {
-    /// The log has a next message, but this session has not delivered one yet.
+    /// The log has a next message, but no message was delivered yet.
     Pending,
     /// The last message was delivered, or the reader is at the end of the log.
     Current,
@@ -95,12 +95,12 @@ enum DeliveryState {
 }
 
 impl DeliveryState {
-    /// State after a check found that the next message is undelivered.
+    /// Returns the state after a check that found the next message undelivered. Keeps the start of an earlier stall.
     fn after_stalled_check(self, now: Instant) -> Self {
         Self::Stalled { since: if let Self::Stalled { since } = self { since } else { now } }
     }
 
-    /// True if the next message is undelivered for [`STALL_TIMEOUT`].
+    /// True if the next message has been undelivered for at least [`STALL_TIMEOUT`].
     fn has_timed_out(self, now: Instant) -> bool {
         matches!(self, Self::Stalled { since } if now.duration_since(since) >= STALL_TIMEOUT)
     }
@@ -195,7 +195,7 @@ impl LogReader {
         self.after.to_u64() + 1
     }
 
-    /// Restarts the delivery timeout of a paused projector, which reads nothing.
+    /// Restarts the delivery timeout. Needed while the projector is paused, because it then reads nothing.
     pub fn restart_delivery_timeout(&mut self) {
         (self.last_progress, self.delivery) = (Instant::now(), DeliveryState::Current);
     }
@@ -305,7 +305,7 @@ impl LogReader {
         let Some(messages) = &mut self.messages else { return std::future::pending().await };
         let message = match messages.next().await {
             Some(Ok(message)) => message,
-            // The buffered messages are applied first: the message after them may be the cause.
+            // Apply the buffered messages first: the message after them may have caused the error.
             _ if !self.buffered.messages.is_empty() => {
                 (self.messages, self.gap) = (None, Some(self.next_number()));
                 return std::future::pending().await;
@@ -316,7 +316,8 @@ impl LogReader {
         let (message, delivery) = LogMessage::from_delivery(message).map_err(ConsumeError::Consumer)?;
         let found = message.sequence.to_u64();
         if found != self.next_number() {
-            // The log has no message between, or the client hid one with a status. `check_delivery` reads it.
+            // Either the log lacks the next message, or the NATS client hid it because it has a status.
+            // `check_delivery` reads it by its sequence.
             (self.messages, self.gap) = (None, Some(found));
             return std::future::pending().await;
         }

@@ -66,7 +66,7 @@ impl DeadLetter {
     }
 }
 
-/// Maximum stored length of a payload.
+/// Maximum stored length of a payload, in bytes.
 const MAX_PAYLOAD_BYTES: usize = 4096;
 
 const INSERT: &str = include_str!("../../queries/dead_letters_insert.sql");

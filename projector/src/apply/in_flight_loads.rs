@@ -7,7 +7,7 @@ use event_log::frame::{Body, Envelope};
 use event_log::message::LogMessage;
 use market::event::{Kind, RunState};
 
-/// Time without messages after which a load is not in progress any more. Its process may have been killed.
+/// Time without messages after which a load no longer counts as in progress. Its process may have been killed.
 const IDLE_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Runs that started but did not complete, with the time of their latest message.
@@ -15,7 +15,7 @@ const IDLE_TIMEOUT: Duration = Duration::from_millis(500);
 pub(crate) struct InFlightLoads(HashMap<String, Instant>);
 
 impl InFlightLoads {
-    /// Updates the runs for a delivered message.
+    /// Updates the runs from a delivered message.
     pub(crate) fn observe(&mut self, message: &LogMessage, now: Instant) {
         let Ok(envelope) = Envelope::from_headers(message.headers.as_ref()) else { return };
         if envelope.kind == Kind::Run {

@@ -38,8 +38,8 @@ pub async fn retry_dead_letters(
         client.batch_execute(STAGING).await?;
         let mut transaction = client.transaction().await?;
         transaction.query_one(LOCK, &[&fact_set]).await?;
-        // This changes facts that a running projector has cached. Without its lease that projector starts with
-        // an empty cache.
+        // The retry changes facts that a running projector may have cached. Losing its lease makes that projector
+        // restart with an empty cache.
         transaction.execute(TAKE_LEASE, &[&fact_set]).await?;
         let message = fetch_message(&context, log, sequence).await?;
         let failed = reapply_message(&mut transaction, fact_set, &message).await?;
@@ -72,8 +72,8 @@ pub async fn export_rows<'a>(
     Ok((records, unreadable))
 }
 
-/// Finds the record batch with an item of a message, and the index of the item in the record batch. All numbers start
-/// at 0.
+/// Finds the record batch that contains an item of a message, and the item's index in that record batch. Both indexes
+/// start at 0.
 fn locate_item(frames: &[Frame], item: usize) -> Option<(&Body, usize)> {
     let mut before = 0;
     frames.iter().find_map(|frame| {
@@ -93,7 +93,8 @@ fn item_rows(body: &Body, item: usize) -> Result<Vec<Value>, FrameError> {
     Ok(rows.as_array().into_iter().flatten().map(|row| canonical_record(kind.as_str(), row)).collect())
 }
 
-/// Converts a row to the canonical feed format. The fields of the record and the common fields are on one level.
+/// Converts a row to the canonical feed format. The fields of `record` move to the top level; `line` and nulls are
+/// omitted.
 fn canonical_record(kind: &str, row: &Value) -> Value {
     let mut record = Map::from_iter([("kind".to_owned(), Value::from(kind))]);
     for (name, value) in row.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null()) {

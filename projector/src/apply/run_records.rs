@@ -1,4 +1,4 @@
-//! Records of the log in the operator's lists: applied record batches, rejects and runs.
+//! Tables that record what was applied, for operators: record batches, rejects and runs.
 
 use std::collections::HashSet;
 

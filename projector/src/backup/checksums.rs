@@ -12,7 +12,7 @@ const READ_TABLES: &str = include_str!("../../queries/backup/read_tables.sql");
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct TableChecksum {
     pub rows: i64,
-    /// Sums of the two halves of each row's MD5. The sums detect accidental changes, but no forgery.
+    /// Two sums over all rows, one for each half of the row's MD5. They detect accidental changes, but not forgery.
     pub sum: String,
 }
 

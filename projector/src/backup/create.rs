@@ -27,7 +27,7 @@ const POSITION: &str = include_str!("../../queries/backup/position.sql");
 const DISCARDED: &str = include_str!("../../queries/backup/discarded.sql");
 /// Maximum wait until the served tables have reached the checkpoint of the facts.
 const CATCH_UP_TIMEOUT: Duration = Duration::from_secs(60);
-/// Interval of the checks of the served tables' position.
+/// Interval between two checks of the served tables' position.
 const POSITION_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Summary of a backup.
@@ -41,8 +41,8 @@ pub struct BackupReport {
     pub messages: u64,
     /// Number of rows of accounts, keys, audit, plans and policy.
     pub rows: u64,
-    /// Number of log messages that were published before the backup started, but are not applied and therefore not in
-    /// the backup.
+    /// Number of log messages that existed when the backup started, but that the projector has not applied. The backup
+    /// lacks them.
     pub missing_messages: u64,
 }
 
@@ -130,8 +130,8 @@ async fn open_log(settings: &ProjectorSettings) -> Result<Option<(Context, Strea
     }
 }
 
-/// Begins a snapshot in which the served tables are at the checkpoint of the facts. Returns the position of the
-/// checkpoint. Waits for a running projector to apply the log up to `last`.
+/// Begins a snapshot in which the served tables are at the checkpoint of the facts. Returns the row with this position.
+/// Waits for a running projector to apply the log up to `last`.
 async fn begin_caught_up_snapshot(client: &Client, last: u64) -> Result<Row, BackupError> {
     let begun = Instant::now();
     while begun.elapsed() < CATCH_UP_TIMEOUT {

@@ -30,26 +30,27 @@ pub(super) struct BackupManifest {
     pub generation: GenerationId,
     pub benchmark: String,
     pub method_version: String,
-    /// Own source policy of the generation, and the policy that it keeps until a pending change is applied; `None`
-    /// without an own policy.
+    /// Source policy stored for this generation alone, as JSON; `None` if it has none.
     pub own_policy: Option<String>,
+    /// Source policy that the generation uses until a pending change of the live policy is applied, as JSON.
     pub held_policy: Option<String>,
-    /// Rule parameters that differ from their defaults, and the note of the promotion.
+    /// Rule parameters that differ from their defaults, as JSON.
     pub rules: String,
+    /// Note of the promotion.
     pub note: Option<String>,
     /// Market date at which the generation is frozen; `None` if it follows the newest session.
     pub as_of: Option<NaiveDate>,
-    /// Tables of accounts and policy, in the order of the import.
+    /// Tables of accounts and policy, in the order in which a restore imports them.
     pub tables: Vec<BackupTable>,
-    /// Discarded dead letters: sequence and item.
+    /// Discarded dead letters: sequence of the message, and number of the item in it.
     pub discarded: Vec<(Sequence, i32)>,
     /// Checksums of the read tables, by name.
     pub read_tables: BTreeMap<String, TableChecksum>,
-    /// Digest of the file with the log.
+    /// Digest of the file with the log; `None` if nothing was loaded yet.
     pub log: Option<String>,
 }
 
-/// Table in a file, in the text format of `copy`.
+/// Table of the backup, stored in its own file in the text format of `copy`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct BackupTable {
     pub name: String,

@@ -6,8 +6,9 @@
 //!
 //! The tables are copied by the projector and not by `pg_dump`:
 //!
-//! - The programs run where no Postgres client is installed, and `pg_dump` refuses a server newer than itself.
-//! - Tables, checkpoint and checksums are read in one database snapshot. `pg_dump` would need an export of it.
+//! - The projector also runs on machines without a Postgres client, and `pg_dump` refuses a server newer than itself.
+//! - Tables, checkpoint and checksums are read in one database snapshot. For `pg_dump`, the snapshot would have to be
+//!   exported.
 //! - A restore writes into the schema of the restoring program, which may be newer. It therefore names the columns. It
 //!   also replaces rows that a migration inserted, such as plans.
 //! - The manifest contains a digest of every file. A damaged backup is refused before anything is written.

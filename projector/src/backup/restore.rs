@@ -31,7 +31,7 @@ const END_SESSIONS: &str = "delete from accounts.sessions";
 const END_LINKS: &str = "update accounts.links set used_at = now() where used_at is null";
 const RESTORED: &str = include_str!("../../queries/backup/restored_accounts.sql");
 const DISCARD: &str = include_str!("../../queries/backup/discard.sql");
-/// Generation that a migration creates.
+/// Generation that a migration creates in an empty database.
 const FIRST_GENERATION: GenerationId = GenerationId(1);
 
 /// Summary of a restore.
@@ -48,16 +48,17 @@ pub struct RestoreReport {
     pub accounts: RestoredAccounts,
 }
 
-/// State of the accounts after a restore. Changes after the backup are lost. Only counts are therefore known.
+/// Counts of restored accounts and credentials. Changes after the backup are lost, so the restore cannot list which
+/// credentials they concern.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RestoredAccounts {
     /// Time of the backup. Changes after it are lost.
     pub as_of: DateTime<Utc>,
-    /// Accounts that are not deleted.
+    /// Number of accounts that are not deleted.
     pub accounts: i64,
-    /// Valid keys, including keys that were deleted or replaced after the backup.
+    /// Number of valid keys, including keys that were deleted or replaced after the backup.
     pub keys: i64,
-    /// Passwords, including passwords that were changed after the backup.
+    /// Number of passwords, including passwords that were changed after the backup.
     pub passwords: i64,
     /// Number of dashboard sessions of the backup, all of which were ended.
     pub ended_sessions: u64,
@@ -169,7 +170,8 @@ async fn refuse_full_database(client: &Client) -> Result<(), BackupError> {
     )))
 }
 
-/// Fails if the log contains a message that no interrupted restore of the same backup wrote.
+/// Fails if the stream contains messages of another log. Messages from an interrupted restore of the same backup are
+/// accepted.
 async fn refuse_full_log(settings: &ProjectorSettings, manifest: &BackupManifest) -> Result<(), BackupError> {
     let context = settings.stream.connect("projector-restore").await?;
     let stream = match settings.stream.open_existing(&context).await {

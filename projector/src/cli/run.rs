@@ -43,7 +43,7 @@ const UNUSED: [UnusedOptions; 2] = [
     },
 ];
 
-/// Exit code of an audit or a restore with findings.
+/// Exit code of an audit, a backup or a restore with findings.
 const EXIT_FINDINGS: u8 = 4;
 
 /// Entry point of the program.

@@ -29,8 +29,8 @@ pub(crate) const ANALYZE: &str = "analyze records; analyze bars";
 const NOTIFY: &str = "select pg_notify('projection', $1)";
 
 const FACTS_BYTES: &str = "select pg_table_size('records') + pg_table_size('bars')";
-/// Minimum change after which the facts may need new statistics, in bytes of the log. The change must also exceed
-/// 1/[`ANALYZE_FRACTION`] of all facts.
+/// Log bytes that must be applied before the planner statistics are updated. They must also exceed
+/// 1/[`ANALYZE_FRACTION`] of the size of all facts.
 const ANALYZE_MIN_BYTES: usize = 4 << 20;
 const ANALYZE_FRACTION: i64 = 8;
 /// Maximum time without a derivation during a backlog. If the backlog will end within this time, the derivation waits
@@ -55,7 +55,7 @@ pub(crate) struct BatchWriter<'a> {
     unanalyzed: usize,
     /// Connection that reads committed facts while the transaction writes tables.
     reader: Client,
-    /// With `true`, rows of the next batch become dead letters for any error that the row itself causes.
+    /// `true` if rows of the next batch also become dead letters for errors with an `ApplyError::repeated_code`.
     sets_aside_repeated: bool,
     metrics: &'a ProjectorMetrics,
 }
@@ -88,7 +88,7 @@ impl<'a> BatchWriter<'a> {
         }
     }
 
-    /// Makes dead letters of the rows in the next batch that fail again.
+    /// Turns rows of the next batch that fail again into dead letters.
     pub(crate) fn set_aside_repeated_failures(&mut self) {
         self.sets_aside_repeated = true;
     }
@@ -107,7 +107,7 @@ impl<'a> BatchWriter<'a> {
         Ok(paused)
     }
 
-    /// Completes facts of an older program.
+    /// Adds the dividend years to facts that an older program wrote without them.
     pub(crate) async fn complete_facts(&self, client: &mut Client) -> Result<(), RunError> {
         let transaction = client.transaction().await?;
         lease::confirm_epoch(&transaction, &self.lease).await?;
@@ -153,14 +153,14 @@ impl<'a> BatchWriter<'a> {
             let mut plans = self.plan_derivations(&transaction, &mut derivers).await?;
             let facts_first = plans.iter().any(|plan| plan.touched.len() > CHUNK_SECURITIES);
             if facts_first {
-                // The facts are committed and their symbols stay dirty. Another connection can read them.
+                // Commit the facts, so that `reader` sees them. Their symbols stay dirty.
                 transaction.commit().await?;
                 failpoint!("projector.facts_committed");
                 self.analyze_facts().await?;
                 transaction = client.transaction().await?;
                 lease::confirm_epoch(&transaction, &self.lease).await?;
-                // Clearing the dirty symbols clears those of other transactions too. Plan again, so that they
-                // are derived.
+                // Clearing the dirty symbols also clears symbols that other transactions added. Plan again, so that
+                // these are derived too.
                 let again = self.plan_derivations(&transaction, &mut derivers).await?;
                 plans = again.into_iter().map(|plan| plan.merge(&plans)).collect();
             }

@@ -48,7 +48,7 @@ const FACT_SETS_INTERVAL: Duration = Duration::from_secs(2);
 /// Longest wait for Postgres outside of a session.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// Follows the log for every fact set of a generation with this program's rules, until shutdown.
+/// Follows the log until shutdown, for every fact set from which a generation with this program's rules is derived.
 ///
 /// With `until_caught_up` it stops when all messages that were in the log at the start are served.
 pub async fn run_projector(
@@ -179,7 +179,7 @@ fn retry_delays() -> impl Iterator<Item = Duration> {
         .build()
 }
 
-/// Number of failures to apply the messages after one position of the log.
+/// Counter of failed attempts to apply the messages after one checkpoint.
 #[derive(Debug, Default)]
 struct PositionFailures {
     checkpoint: Sequence,
@@ -187,7 +187,7 @@ struct PositionFailures {
 }
 
 impl PositionFailures {
-    /// Begins a session at a checkpoint.
+    /// Resets the count if the checkpoint has advanced since the last session.
     fn begin_at(&mut self, checkpoint: Sequence) {
         if checkpoint != self.checkpoint {
             *self = Self { checkpoint, count: 0 };
@@ -202,7 +202,7 @@ impl PositionFailures {
         }
     }
 
-    /// True if the message is the likely cause of the failures. It then becomes a dead letter.
+    /// True if the messages, not a server, are the likely cause of the failures. Failing rows then become dead letters.
     fn are_repeated(&self) -> bool {
         self.count >= MAX_APPLY_ATTEMPTS
     }
@@ -417,7 +417,7 @@ fn connect_count(context: &Context) -> u64 {
     context.client().statistics().connects.load(Ordering::Relaxed)
 }
 
-/// Checks that the message at the checkpoint is the applied message. A message that cannot be read is accepted.
+/// Fails if the log has another message at the checkpoint than the applied one. A missing message is accepted.
 async fn check_position(
     context: &Context,
     settings: &ProjectorSettings,

@@ -41,12 +41,12 @@ pub(crate) struct GenerationCache {
 pub(crate) struct DerivationTarget {
     pub identity: Identity,
     pub served: PublishedFingerprints,
-    /// Years for which closes are sufficient while the published prices do not change.
+    /// Years of which the derivation needs only the closes, as long as the prices match the published ones.
     pub closes: Range<i32>,
 }
 
 impl DerivationTarget {
-    /// `true` if the closes of the year are sufficient and its published prices have this digest.
+    /// `true` if the closes of a year suffice: the year is within `closes`, and `digest` equals the published digest.
     pub(crate) fn closes_suffice_for(&self, year: i32, digest: i64) -> bool {
         self.closes.contains(&year) && self.served.years.get(&year) == Some(&digest)
     }
@@ -80,8 +80,8 @@ impl DerivationTarget {
 }
 
 impl GenerationCache {
-    /// Years for which the closes may be sufficient. The security must have had its own symbol on all days of the
-    /// years.
+    /// Years of which the derivation may need only the closes. The security must have traded under its canonical symbol
+    /// on all days of these years.
     pub(crate) fn close_only_years(&self, identity: &Identity, market: &MarketContext) -> Range<i32> {
         let no_years = 0..0;
         if self.full_bars.contains(&identity.symbol) {

@@ -61,8 +61,8 @@ impl<'a> SharedCaches<'a> {
     }
 }
 
-/// Derives and writes securities in the transaction. `reader` sees the same facts, and the read tables before this
-/// transaction.
+/// Derives and writes securities in the transaction. `reader` sees the same facts; it may see the read tables as they
+/// were before this transaction.
 pub(crate) async fn derive_all(
     statements: &PreparedStatements<'_>,
     reader: &impl GenericClient,
@@ -121,7 +121,7 @@ async fn load_chunk(
     };
     let subjects = identities.iter().map(|identity| {
         let known = &mut caches.lock().generation;
-        // The writing stage puts it back. After an error the whole cache is dropped.
+        // The writing stage inserts the entry again. After an error the whole cache is dropped.
         let served = known.served.remove(&identity.symbol);
         DerivationTarget {
             identity: (*identity).clone(),

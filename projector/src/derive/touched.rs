@@ -50,8 +50,8 @@ pub struct Deriver {
     benchmark: Option<MonthlyReturns>,
     policy: SourcePolicy,
     rules: Rules,
-    /// Transaction in which this deriver last wrote `version`. If `version` has another transaction, this state is
-    /// stale.
+    /// Id of the transaction in which this deriver last wrote the table `version`. If `version` has another id, another
+    /// process wrote it and this state is stale.
     writer: Option<i64>,
     rows: GenerationCache,
 }
@@ -117,7 +117,7 @@ impl Deriver {
         Ok(())
     }
 
-    /// Loads the inputs of the derivation and stores them in the generation's version, without a derivation.
+    /// Loads the inputs of the derivation and stores them in the generation's version. Derives no security.
     ///
     /// Returns the securities, and `true` if neither market date nor policy changed.
     pub async fn prepare(
@@ -198,7 +198,7 @@ impl Deriver {
         let (mut symbols, mut reference) = (BTreeSet::new(), false);
         for row in transaction.query(DIRTY, &[&generation.id]).await? {
             reference |= row.try_get::<_, bool>("reference")?;
-            // The empty symbol is a wake-up without a security; it does not parse.
+            // An empty symbol only requests a derivation. It does not parse, so it adds no security.
             symbols.extend(row.try_get::<_, &str>("symbol")?.parse::<Symbol>());
         }
         let first = self.directory.is_none();
@@ -208,7 +208,7 @@ impl Deriver {
         if first || reference {
             self.records = load_securities(transaction).await?;
         }
-        // Every new fact has made its symbol dirty.
+        // The symbols of new facts are dirty, so `known` stays complete.
         self.known.extend(symbols.iter().cloned());
         let before = match self.directory.take() {
             Some(directory) => directory,
@@ -243,7 +243,7 @@ impl Deriver {
         Ok((self, touched))
     }
 
-    /// After a start, loads the inputs of the last derivation.
+    /// Loads the inputs of the last derivation, for a new deriver. Returns the published identities.
     async fn load_version(
         &mut self,
         transaction: &Transaction<'_>,

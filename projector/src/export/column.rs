@@ -81,7 +81,7 @@ impl ParquetColumn {
         Ok(())
     }
 
-    /// Decimal as an integer in units of its last place.
+    /// Converts a decimal to an integer in units of the last of `scale` decimal places.
     fn units(&self, value: Decimal, scale: u32) -> Result<i128, ExportError> {
         let value = if value.scale() > scale { value.normalize() } else { value };
         let power = scale.checked_sub(value.scale()).map(|places| 10i128.pow(places));
@@ -129,7 +129,7 @@ impl ParquetColumn {
         }
     }
 
-    /// Appends a decimal in units of its last place.
+    /// Appends a decimal as an integer in units of the column's last decimal place.
     pub(super) fn push_units(&mut self, units: Option<i128>) {
         self.present.push(i16::from(units.is_some()));
         if let ColumnValues::Decimals(values) = &mut self.values {

@@ -35,8 +35,8 @@ pub(super) fn price_columns() -> Vec<ParquetColumn> {
     .into()
 }
 
-/// Writes the years of one of `readers` parallel readers. `reader` is its number. Calls `wrote` after each year of a
-/// security.
+/// Writes the years that belong to reader number `reader` of `readers` parallel readers. Calls `wrote` after each year
+/// of a security.
 pub(super) async fn write_prices(
     client: &Client,
     (reader, readers): (i32, i32),
@@ -112,7 +112,7 @@ fn decimal_factor(bars: &Bars, symbol: &str) -> Result<i128, ExportError> {
     Ok(10i128.pow(places))
 }
 
-/// Pads a column that is shorter than `rows` with absent values.
+/// Values of a column as options, padded with `None` to `rows` values.
 fn present_values<'a>(
     values: impl Iterator<Item = &'a i64>,
     rows: usize,

@@ -13,7 +13,8 @@ use super::error::ExportError;
 use super::file_writer::{ExportedFile, ParquetFileWriter};
 use super::manifest::TableManifest;
 
-/// Table and its query. If the first column is named `partition`, it has the year of the file's folder.
+/// Table and its query. If the first column is named `partition`, it contains the year by which the rows are divided
+/// into files.
 pub(super) struct TableQuery {
     name: &'static str,
     statement: &'static str,
@@ -40,7 +41,7 @@ pub(super) const TABLES: &[TableQuery] = tables![
     "sectors",
 ];
 
-/// Name of the column that selects the file.
+/// Name of the column with the year by which rows are divided into files.
 const PARTITION: &str = "partition";
 
 /// Exports a table of the generation in the client's search path.

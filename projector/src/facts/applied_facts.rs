@@ -1,4 +1,4 @@
-//! Rows of facts that a batch wrote, with which the cache is updated.
+//! Fact rows that a batch wrote. The cache is updated with them.
 
 use codec::bars::PackedBars;
 use market::event::Kind;

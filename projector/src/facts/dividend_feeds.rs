@@ -18,7 +18,7 @@ use crate::error::ApplyError;
 
 const INSERT: &str = include_str!("../../queries/dividend_feeds_insert.sql");
 const MARK_DIRTY: &str = include_str!("../../queries/dividend_feeds_mark_dirty.sql");
-/// Selects the dividends of a fact set, from which the years are computed. Older programs did not store the years.
+/// Selects the dividends of a fact set without stored years, to compute the years. Older programs did not store them.
 const STORED_DIVIDENDS: &str = "select symbol, source, packed from records
     where kind = 'dividend' and not exists (select from dividend_feeds)";
 
@@ -40,7 +40,7 @@ pub(crate) async fn apply_dividend_feeds(
     insert_years(transaction, fact_set, &years).await
 }
 
-/// Adds the missing years to a fact set of an older program.
+/// Adds the years to a fact set that an older program wrote without them.
 pub(crate) async fn fill_dividend_feeds(
     transaction: &Transaction<'_>,
     fact_set: &str,

@@ -12,8 +12,8 @@ use store::symbol_facts::{PackedColumns, SymbolFacts};
 
 use crate::facts::applied_facts::{AppliedBars, AppliedRecords};
 
-/// Minimum limit for the memory of the process, which connections, fingerprints and chunks need. It applies to every
-/// budget.
+/// Memory of the process, in bytes, below which the cache always may grow. Connections, fingerprints and chunks need
+/// about this much.
 const MIN_PROCESS_BYTES: usize = 128 << 20;
 
 /// Facts of some symbols. Each entry contains all facts of its symbol.
@@ -83,7 +83,7 @@ impl FactCache {
         }
     }
 
-    /// Updates cached symbols with written years of bars. If a year is cached together with other years, its
+    /// Updates cached symbols with written years of bars. If the cache has a year packed together with other years, the
     /// symbol is removed from the cache.
     pub fn update_years(&mut self, written: Vec<AppliedBars>) {
         for row in written {

@@ -23,7 +23,8 @@ const EXISTING: &str = include_str!("../../queries/bars_existing.sql");
 const DELETE: &str = include_str!("../../queries/bars_delete.sql");
 const MARK_DIRTY: &str = include_str!("../../queries/symbols_mark_dirty.sql");
 
-/// Number of years that are merged at the same time. Unpacked bars are many times larger than packed bars.
+/// Number of rows (one year of one symbol and source) that are merged at the same time. Unpacked bars are many times
+/// larger than packed bars.
 const YEARS_PER_BATCH: usize = 1_000;
 
 /// Merges the bars of record batches into the stored years, marks changed symbols dirty and returns the changed years.
@@ -37,14 +38,14 @@ pub async fn apply_prices(
     if years.is_empty() {
         return Ok(Vec::new());
     }
-    // In key order, the years of a symbol are adjacent, as on disk.
+    // Sort by key: the years of a symbol are then adjacent, as on disk.
     let mut years: Vec<(BarsKey, Vec<Bars>)> = years.into_iter().collect();
     years.sort_unstable_by(|a, b| a.0.cmp(&b.0));
     let (mut written, mut merged) = (Vec::with_capacity(years.len()), MergedYears::default());
     let mut years = years.into_iter();
     while years.len() > 0 {
         let work = load_stored_years(transaction, years.by_ref().take(YEARS_PER_BATCH), cache).await?;
-        // Postgres writes the previous years while these are merged.
+        // Postgres writes the previously merged years while this chunk is merged.
         let (next, ()) = futures::try_join!(merge_years(work), write_years(transaction, &merged))?;
         written.append(&mut merged.years);
         merged = next;
@@ -201,7 +202,7 @@ fn merge_year(
     };
     let failed = |source: PackedBarsError| ApplyError::Bars { symbol: key.0.clone(), source };
     if let Some(stored) = stored {
-        // Older bars first: new bars mostly follow them.
+        // Put the stored bars first, because new bars mostly have later days.
         parts.insert(0, stored.unpack().map_err(failed)?);
     }
     let bars = Bars::merge_all(parts).map_err(|error| failed(error.into()))?;

@@ -2,8 +2,8 @@
 //! removed.
 //!
 //! A vendor may correct the symbol of a record with an id. All observations of the id are then stored under every
-//! symbol that the record ever had. The derivation of one symbol therefore needs no rows of another symbol, whatever
-//! the order of arrival.
+//! symbol that the record ever had. The derivation of one symbol therefore needs no rows of another symbol, independent
+//! of the order of the messages.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -95,7 +95,7 @@ fn check_storable(symbol: &str, raw: &RawObservation) -> Result<(), ApplyError> 
     Ok(())
 }
 
-/// Copies the observations of ids with a corrected symbol to every symbol that the ids ever had.
+/// Copies the observations of each record id with a corrected symbol to every symbol that the id ever had.
 async fn copy_to_moved_symbols(
     transaction: &Transaction<'_>,
     by_row: &mut ObservationsByRow,
@@ -118,7 +118,8 @@ async fn copy_to_moved_symbols(
     for (id, mut keys) in moved {
         let of_id = |raw: &&RawObservation| raw.id.as_ref() == Some(&id.2);
         let mut versions = Vec::new();
-        // Another id may have the same digest; its symbol has no observation of this one.
+        // `symbols` may include symbols of another id with the same digest. Such a symbol has no observation of this
+        // id.
         keys.retain(|key| {
             let before = versions.len();
             versions.extend(by_row.get(key).into_iter().flatten().filter(of_id).cloned());
@@ -133,7 +134,7 @@ async fn copy_to_moved_symbols(
     Ok(())
 }
 
-/// Rows that may contain observations of an id with a corrected symbol.
+/// Maps each id with a corrected symbol to the rows that may contain its observations.
 fn rows_of_moved_ids(
     by_row: &ObservationsByRow,
     symbols: &HashMap<i64, Vec<String>>,

@@ -8,7 +8,7 @@ use crate::review::diff::TABLES;
 
 const ORIGIN: &str = include_str!("../../queries/generation_origin.sql");
 
-/// Copies the tables that the rebuild does not derive to the new generation `id`.
+/// Copies the tables that the rebuild did not select into the new generation `id`.
 pub(crate) async fn copy_served_tables(
     transaction: &Transaction<'_>,
     id: GenerationId,
@@ -26,6 +26,6 @@ pub(crate) async fn copy_served_tables(
             ))
             .await?;
     }
-    // Copied rows were not derived here, so they have no digests.
+    // Copied rows have no digests of this generation, so all digests are removed.
     transaction.batch_execute(&format!("truncate {}.digests", generation_schema(id))).await
 }

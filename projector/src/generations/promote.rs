@@ -1,7 +1,7 @@
 //! Selection of the served generation: promote, roll back, drop, pause, list.
 //!
-//! One row names the served generation. The transaction that derives the new generation up to the log changes this row.
-//! `pg_notify` informs the API, which switches between two requests.
+//! One row names the served generation. The transaction that derives the new generation up to the checkpoint of its
+//! facts also changes this row. `pg_notify` informs the API, which switches between two requests.
 
 use std::collections::BTreeMap;
 
@@ -187,7 +187,7 @@ pub async fn rollback_generation(client: &mut Client, stale_ok: bool) -> anyhow:
     Ok(Switchover { served: previous, before: active, sequence })
 }
 
-/// Limits the wait for readers of a table, because a waiting statement blocks all later readers.
+/// Limits the wait for a table lock, because a waiting statement blocks all later readers of the table.
 pub(crate) const LOCK_TIMEOUT: &str = "set local lock_timeout = '5s'";
 
 /// Converts the error of a statement that exceeded [`LOCK_TIMEOUT`] on the tables of a generation.
@@ -235,9 +235,9 @@ pub async fn set_paused(client: &Client, paused: bool) -> anyhow::Result<()> {
 pub struct GenerationSummary {
     /// Number of the generation.
     pub generation: GenerationId,
-    /// `true` if a rollback would serve this generation.
+    /// `true` if the API serves this generation.
     pub served: bool,
-    /// `true` if a rollback would serve it.
+    /// `true` if a rollback would serve this generation.
     pub previous: bool,
     /// State: `building`, `tailing` (follows the log) or `frozen`.
     pub state: String,

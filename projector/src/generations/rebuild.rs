@@ -1,8 +1,8 @@
 //! `projector rebuild`: builds a new generation next to the served one.
 //!
 //! A rebuild commits chunk by chunk and stores the last symbol, so that an interrupted rebuild can resume. If facts
-//! change during the build, their symbols are dirty for the new generation too. The last step derives the dirty
-//! symbols, and the generation then follows the log.
+//! change during the build, their symbols are dirty for the new generation too. At the end, the rebuild derives the
+//! dirty symbols. The generation then follows the log.
 
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
@@ -132,7 +132,7 @@ pub async fn rebuild_generation(
     let generation = Generation::from_row(&client.query_one(BY_ID, &[&id]).await?)?;
     if generation.fact_set != LIVE_FACTS {
         apply_log(settings, &generation.fact_set, shutdown.clone()).await?;
-        // Postgres reads a table that grew from empty by its key only after new statistics.
+        // Without new statistics, Postgres does not use the key of a table that has grown from empty.
         let facts = db::connect(&settings.rebuild_config(&generation.fact_set)?).await?;
         facts.batch_execute(ANALYZE).await?;
     }
@@ -146,8 +146,8 @@ pub async fn rebuild_generation(
     Ok(id)
 }
 
-/// Rules of the new generation. If some tables are copied, the rules of the served generation are used, because a
-/// generation has one set of rules.
+/// Rules of the new generation. A generation has one set of rules. If some tables are copied, the rules of the served
+/// generation are therefore used.
 async fn requested_rules(client: &Client, args: &RebuildArgs) -> anyhow::Result<Rules> {
     if args.only.is_empty() {
         return Rules::parse(&args.rules).context("--rule (projector rules lists the parameters)");
@@ -233,7 +233,7 @@ async fn create_building(
 async fn warn_of_served_rules(client: &Client, requested: &Rules) -> anyhow::Result<()> {
     let served = match Generation::from_row(&client.query_one(SERVED, &[]).await?) {
         Ok(served) => served,
-        // A rebuild is how to replace rules that this program does not know.
+        // Not an error: a rebuild can replace rules that this program does not know.
         Err(DeriveError::Rules(error)) => {
             tracing::warn!(%error, "served rules are unknown to this program; a promotion replaces them");
             return Ok(());
@@ -253,7 +253,7 @@ async fn warn_of_served_rules(client: &Client, requested: &Rules) -> anyhow::Res
 /// Reads a source policy: a JSON list of `{"kind", "source", "from", "to", "rank"}`.
 pub fn read_policy(path: &Path) -> anyhow::Result<SourcePolicy> {
     let read = || format!("cannot read {}", path.display());
-    // A FIFO would wait for its other end, and a device has no end.
+    // Reading a FIFO waits for its writer, and reading a device may never end.
     anyhow::ensure!(path.metadata().with_context(read)?.is_file(), "{}: it is not a regular file", read());
     let text = std::fs::read_to_string(path).with_context(read)?;
     serde_json::from_str(&text).with_context(|| format!("cannot parse {} as a source policy", path.display()))
@@ -293,10 +293,10 @@ async fn derive_securities(
         transaction.query_one(BY_ID, &[&generation.id]).await?.try_get("rebuilt_to")?;
     generation.set_local_search_path(&transaction).await?;
     let (symbols, same) = deriver.prepare(&transaction, generation, checkpoint).await?;
-    // Another market date or policy needs a new start.
+    // If the market date or the policy has changed, start again with the first symbol.
     let reached = reached.filter(|_| same);
     if reached.is_none() {
-        // Everything is derived from here on, so only later changes are dirty.
+        // All securities will be derived, so only later changes need to be dirty.
         transaction.execute(CLEAR_DIRTY, &[&generation.id]).await?;
     }
     transaction.commit().await?;

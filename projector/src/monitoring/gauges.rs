@@ -8,7 +8,7 @@ use prometheus::{
     register_int_gauge_vec_with_registry, register_int_gauge_with_registry,
 };
 
-/// Kind of rejected rows.
+/// Value of the label `kind` for rejected rows.
 const REJECT: &str = "reject";
 
 /// Registered gauges and counters.

@@ -32,7 +32,6 @@ pub struct ProjectorMetrics {
     pub(crate) apply: Histogram,
     /// Duration of the derivation and the writes of read tables.
     pub(crate) derive: Histogram,
-    /// Duration of a commit.
     pub(crate) commit: Histogram,
     /// Number of derived securities.
     pub(crate) derived: IntCounter,
@@ -45,7 +44,7 @@ pub struct ProjectorMetrics {
     lagging_replicas: Mutex<Vec<String>>,
 }
 
-/// Progress of the served facts, and answers from Postgres.
+/// Progress of the served facts, and time of the last answer from Postgres.
 #[derive(Debug)]
 struct ServedProgress {
     fact_set: String,
@@ -126,7 +125,7 @@ impl ProjectorMetrics {
         self.lease_held.with_label_values(&[fact_set]).set(i64::from(is_held));
     }
 
-    /// Records that a fact set is followed, or that this projector is on standby.
+    /// Records that a fact set has no failure: it is followed, or this projector is on standby.
     pub(crate) fn set_healthy(&self, fact_set: &str) {
         self.failing().remove(fact_set);
     }
@@ -156,7 +155,7 @@ impl ProjectorMetrics {
         }
     }
 
-    /// Records that a fact set needs no progress, because it is paused.
+    /// Restarts the stall timeout of a fact set. Called while the fact set is paused.
     pub(crate) fn record_progress(&self, fact_set: &str) {
         let mut progress = self.progress();
         if progress.fact_set == fact_set {
@@ -172,7 +171,8 @@ impl ProjectorMetrics {
         WriteInProgress(self, counts)
     }
 
-    /// Reason for a lag of the served facts without progress, or for an unknown state. `None` if all is well.
+    /// Reason why the health check fails: the served facts lag without progress, or Postgres does not answer. `None` if
+    /// neither is the case.
     fn find_stall(&self) -> Option<String> {
         let progress = self.progress();
         let unanswered = progress.answered.elapsed();

@@ -25,7 +25,6 @@ const DEAD_LETTERS: &str = include_str!("../../queries/metrics/dead_letters.sql"
 const QUARANTINED: &str = include_str!("../../queries/metrics/quarantined.sql");
 const FEEDS: &str = include_str!("../../queries/metrics/feeds.sql");
 
-/// Interval between polls.
 const POLL_INTERVAL: Duration = Duration::from_secs(5);
 /// Longest wait for Postgres.
 const QUERY_TIMEOUT: Duration = Duration::from_secs(30);
@@ -143,7 +142,7 @@ async fn poll_quarantined(client: &Client, gauges: &Gauges) -> Result<(), DbErro
     Ok(())
 }
 
-/// Reads rows of a label and a count.
+/// Reads rows with two columns: a label and a count.
 fn count_by_label(rows: &[Row]) -> Result<BTreeMap<&str, i64>, DbError> {
     rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect()
 }
@@ -203,7 +202,7 @@ fn gauge_value(number: u64) -> i64 {
 fn set_log_gauges(metrics: &ProjectorMetrics, info: &Info, caught_up_at: &mut Instant) {
     let gauges = &metrics.gauges;
     let last = gauge_value(info.state.last_sequence);
-    // The projector may apply messages after the stream information was read.
+    // The projector may apply messages after the stream information was read, so the difference may be negative.
     let pending = last.saturating_sub(gauges.applied.get()).max(0);
     if pending == 0 {
         *caught_up_at = Instant::now();

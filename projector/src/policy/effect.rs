@@ -81,7 +81,7 @@ impl PolicyComparison<'_> {
         let months = self.load_month_ends(transaction, directory.identities.get(benchmark)).await?;
         let candidates = match months[0] == months[1] {
             true => self.find_contested(transaction, &directory, &kinds).await?,
-            // Another benchmark may change every beta.
+            // Other returns of the benchmark may change every beta.
             false => directory.identities.keys().cloned().collect(),
         };
         let left = candidates.iter().filter(|symbol| !changed.contains(*symbol));
@@ -118,7 +118,7 @@ impl PolicyComparison<'_> {
             .collect()
     }
 
-    /// Securities with several sources for one kind.
+    /// Securities with several sources for at least one of the kinds.
     async fn find_contested(
         &self,
         transaction: &Transaction<'_>,
@@ -156,7 +156,7 @@ impl PolicyComparison<'_> {
         Ok([self.before, self.after].map(|policy| Some(months(policy))))
     }
 
-    /// Derives a security under one of the policies.
+    /// Derives a security under the policy before the change (`side` 0) or after it (`side` 1).
     fn derive_side(
         &self,
         history: &History,

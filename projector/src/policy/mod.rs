@@ -141,7 +141,7 @@ async fn write_change(
     Ok(())
 }
 
-/// Fails if the served generation does not follow the live policy.
+/// Fails if this program cannot derive the served generation again under the live policy.
 async fn check_served_follows(transaction: &Transaction<'_>) -> anyhow::Result<()> {
     let row = transaction.query_one(SERVED, &[]).await?;
     let (id, version): (GenerationId, String) = (row.try_get("id")?, row.try_get("method_version")?);

@@ -16,7 +16,7 @@ use crate::review::audit::{AuditFinding, AuditReport};
 /// Maximum number of securities in one line.
 const MAX_NAMED_SECURITIES: usize = 12;
 
-/// Largest number of unused observations of one source and outcome that are all printed.
+/// Largest group of unused observations (one kind, source and outcome) that is printed completely.
 const MAX_SIMILAR_ROWS: usize = 3;
 
 /// Prints a value as JSON.
@@ -140,7 +140,6 @@ pub fn print_explanation(explanation: &Explanation) {
     }
 }
 
-/// Prints one quarantined row.
 fn print_quarantined(row: &Quarantined) {
     let date = row.date.map(|date| date.to_string()).unwrap_or_default();
     let id = row.id.as_ref().map(|id| format!(", id {id}")).unwrap_or_default();
@@ -191,7 +190,7 @@ fn print_observation(observation: &ExplainedObservation) {
         format!("    {:<12} {date:<10} {:>16}", observation.kind, format!("{amount} {currency}").trim());
     line += &format!(" from {}", observation.source);
     let origin = match (&observation.file, observation.line) {
-        // Prices know only the first line of their batch.
+        // An observation of a price has only the first line of its record batch.
         (Some(file), 1..) if observation.kind == Kind::Price.as_str() => {
             Some(format!("{file}, batch from line {}", observation.line))
         }

@@ -25,7 +25,7 @@ impl AtomicFile {
 
     /// Creates the temporary file.
     pub(crate) fn create(&self) -> anyhow::Result<File> {
-        // An interrupted command left such a file. A new one is never created through a link.
+        // Remove the file of an interrupted command. `create_new` never follows a link.
         let _ = fs::remove_file(&self.written);
         File::create_new(&self.written).with_context(|| self.to_string())
     }

@@ -14,7 +14,7 @@ pub(crate) use super::html_plot::write_bars;
 const STYLE: &str = include_str!("../../assets/diff.css");
 const SORT: &str = include_str!("../../assets/diff.js");
 
-/// Created file of a page, without content.
+/// HTML file that is created but not yet written.
 #[derive(Debug)]
 pub(crate) struct HtmlFile {
     created: File,
@@ -22,7 +22,7 @@ pub(crate) struct HtmlFile {
 }
 
 impl HtmlFile {
-    /// Creates the file, so that an error is reported before the work.
+    /// Creates the file. Called before the report is computed, so that an error is reported early.
     pub(crate) fn create(path: &Path) -> anyhow::Result<Self> {
         let file = AtomicFile::new(path)?;
         Ok(Self { created: file.create()?, file })
@@ -46,7 +46,7 @@ impl HtmlFile {
     }
 }
 
-/// Writes a list of sentences. A list of rule parameters can wrap after each parameter.
+/// Writes a list of sentences. A sentence can wrap after each comma and plus sign.
 pub(crate) fn write_list(page: &mut String, lines: &[String]) -> fmt::Result {
     if lines.is_empty() {
         return Ok(());

@@ -4,8 +4,9 @@ use std::fmt::{self, Write};
 
 /// Height of a bar including its gap, in pixels.
 const ROW_HEIGHT_PX: usize = 18;
-/// Left end of the bars, and width of the longest bar, in pixels.
+/// Distance of the bars from the left edge of the chart, in pixels.
 const BARS_LEFT_PX: usize = 130;
+/// Width of the longest bar, in pixels.
 const BARS_WIDTH_PX: usize = 240;
 
 /// Writes a chart with one horizontal bar per label.

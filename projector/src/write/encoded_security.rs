@@ -53,7 +53,7 @@ impl EncodedRows {
         Self { digest: digest([encoded.as_ref()]), encoded }
     }
 
-    /// Encodes rows. If the published rows are unchanged, `served` is their digest, and no rows are encoded.
+    /// Encodes rows, unless the published rows are unchanged. In that case `served` is their digest.
     fn encode_unless(
         served: Option<i64>,
         encode: impl FnOnce() -> Result<Bytes, EncodeError>,

@@ -1,7 +1,7 @@
 //! Writes of read tables. If rows of a security in a table changed, all its rows in the table are deleted and copied
 //! again.
 //!
-//! Of dividends, only the years from the first changed year on are replaced.
+//! For dividends, only the rows from the first changed year on are replaced.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -73,7 +73,7 @@ pub(crate) async fn replace_securities(
         };
         let changed: Vec<&SecurityUpdate<'_>> = securities.iter().filter(differs).collect();
         if !changed.is_empty() {
-            // Rows that were absent and stay absent are no change.
+            // If the security had no rows in the table and still has none, nothing changed.
             let seen = changed.iter().filter(|(served, built)| {
                 served.tables.get(place).is_some() || !built.tables[place].encoded.is_empty()
             });
@@ -99,7 +99,7 @@ pub(crate) async fn replace_securities(
 /// Splits securities into two groups. In the first group all rows are replaced, in the second group the rows from a
 /// year on.
 ///
-/// The year is the earliest year of the group, so that one statement can look up every security by key.
+/// The year is the earliest changed year of the second group. One statement can then look up every security by key.
 fn split_by_first_year<'a>(
     table: &ReadTable,
     changed: &[&SecurityUpdate<'a>],
@@ -230,7 +230,7 @@ pub async fn load_identities(
         .collect()
 }
 
-/// Replaces the spellings of the affected securities, each with the canonical symbol.
+/// Replaces the rows of the table `symbols` (spelling, canonical symbol) for the affected securities.
 ///
 /// Unlisted securities have no spellings. Returns the securities whose spellings changed.
 pub async fn replace_symbols(

@@ -13,9 +13,9 @@ const DELETE_SINCE: &str = include_str!("../../queries/delete_since.sql");
 
 /// Table whose rows are compared year by year.
 pub(crate) const DIVIDENDS: &str = "dividends";
-/// Identity of each security, as JSON.
+/// Table with the identity of each security, as JSON.
 pub(crate) const IDENTITIES: &str = "identities";
-/// Adjustment factors, as JSON.
+/// Table with the adjustment factors of each security, as JSON.
 pub(crate) const FACTORS: &str = "factors";
 
 /// Read table with rows of each security.

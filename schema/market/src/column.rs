@@ -1,4 +1,4 @@
-//! Column types: for each Rust type in a row, its Postgres type and the hash of its values.
+//! Column types of rows: the Postgres type of each Rust type, and the hash of its values.
 
 use std::hash::{Hash, Hasher};
 
@@ -16,8 +16,8 @@ pub trait ColumnType: ToSql + Sync + Fingerprint {
     const TYPE: Type;
 }
 
-/// Fingerprint of a value without its encoding. Unlike [`Hash`], it distinguishes decimals with different trailing
-/// zeros.
+/// Fingerprint of a value, computed without encoding the value. Unlike [`Hash`], it distinguishes decimals with
+/// different trailing zeros.
 pub trait Fingerprint {
     /// Adds the value to a hash.
     fn hash_into(&self, state: &mut impl Hasher);
@@ -58,7 +58,7 @@ impl<T: Serialize + Sync + std::fmt::Debug> ColumnType for JsonColumn<T> {
 }
 impl<T: Serialize> Fingerprint for JsonColumn<T> {
     fn hash_into(&self, state: &mut impl Hasher) {
-        // A value that cannot be serialized is not written either.
+        // A value that cannot be serialized cannot be written either, so its hash is never used.
         serde_json::to_vec(&self.0).ok().hash(state);
     }
 }
@@ -71,7 +71,7 @@ impl<T: Fingerprint> Fingerprint for Option<T> {
     }
 }
 
-/// Nested value in a `json` column, with unchanged decimal digits.
+/// Value in a `json` column, which preserves the digits of decimals.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct JsonColumn<T>(pub T);

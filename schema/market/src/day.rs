@@ -27,7 +27,7 @@ pub(crate) fn position_on_or_after(days: &[i32], day: i32) -> usize {
     let (into, span) = (day.abs_diff(*first) as usize, last.abs_diff(*first) as usize);
     let mut low = into * (days.len() - 1) / span;
     let (mut high, mut step) = (low + 1, 4);
-    // Invariant: `days[low]` is before `day`, `days[high]` is not.
+    // Invariant: `days[low]` is before `day`; `days[high]` is not before `day`.
     while days[low] >= day {
         (high, low) = (low, low.saturating_sub(step));
         step *= 2;

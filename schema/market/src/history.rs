@@ -26,7 +26,7 @@ pub struct SourceBars {
     pub source: String,
     /// The bars.
     pub bars: Bars,
-    /// Calendar years with closes only: day, close and version. The other columns of these years are absent.
+    /// Calendar years of which only the columns day, close and version are loaded.
     pub closes_only: Vec<i32>,
 }
 
@@ -47,7 +47,7 @@ impl PartialEq for SourcePolicy {
     }
 }
 
-/// Rule of the source policy. Absent bounds are open.
+/// Rule of the source policy. Without a bound, the date range is open at that end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PolicyRule {
     /// Kind of the rows.
@@ -117,7 +117,7 @@ pub struct History {
     pub prices: Vec<SourceBars>,
 }
 
-/// Declares which list of a history contains the records of each kind.
+/// Newest date with a session that was not retracted. For each date, the greatest version counts.
 pub fn newest_session(observations: &[Observation<MarketSession>]) -> Option<NaiveDate> {
     let mut newest: BTreeMap<NaiveDate, VersionRank<'_>> = BTreeMap::new();
     for session in observations {

@@ -44,7 +44,7 @@ impl<T> Observation<T> {
     }
 }
 
-/// Rank of a version among rows of one key. The row with the greatest rank counts, in whatever order rows arrive.
+/// Rank of a version among rows of one key. The row with the greatest rank is used, regardless of arrival order.
 ///
 /// Fields are compared in their order. The order is total, so any permutation of rows has the same winner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

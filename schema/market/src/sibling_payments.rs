@@ -15,7 +15,7 @@ use crate::event::{Action, Dividend, EventRow, Frequency};
 /// Minimum factor, 1.5, between the amounts of two different payments.
 const FACTOR: Decimal = Decimal::from_parts(15, 0, 0, false, 1);
 
-/// Payments of a file that were read so far, with about a hundred bytes per row.
+/// Payments read so far from a file. Memory is about a hundred bytes per row.
 #[derive(Debug, Default)]
 pub struct SiblingDetector {
     seen: Vec<FilePayment>,
@@ -39,7 +39,7 @@ struct FilePayment {
     before: Option<usize>,
 }
 
-/// Identity of a row's record, by which its versions are recognised.
+/// Vendor's id, or else revision of a row. It shows whether two rows are versions of one record.
 #[derive(Debug, Clone, Copy)]
 enum RecordIdentity {
     /// Vendor's id.
@@ -51,7 +51,7 @@ enum RecordIdentity {
 impl SiblingDetector {
     /// Sets the sibling amounts of a row: amounts of earlier rows of the file that are other payments of the same day.
     ///
-    /// `type_text` is the vendor's type, empty if absent. Two types of a vendor may become one canonical type.
+    /// `type_text` is the vendor's type, empty if absent. It distinguishes vendor types that map to one canonical type.
     pub fn set_siblings(&mut self, row: &mut EventRow<Dividend>, type_text: &str) {
         if row.action == Action::Retract {
             return;

@@ -25,7 +25,7 @@ pub struct SymbolError;
 impl Symbol {
     /// Parses a symbol in the spelling of any vendor.
     pub fn parse(text: &str) -> Result<Self, SymbolError> {
-        // Fixed buffer: millions of rows are parsed, without growing a string per character.
+        // A fixed buffer avoids growing a string per character; millions of rows are parsed.
         let (mut symbol, mut length) = ([0; LONGEST], 0);
         for byte in text.trim().bytes() {
             let next = match byte {
@@ -47,7 +47,7 @@ impl Symbol {
         }
     }
 
-    /// Symbol from a stored text, which is in canonical spelling and is not parsed.
+    /// Symbol from a stored text. The text must be in canonical spelling; it is not validated.
     pub fn from_stored(text: &str) -> Self {
         Self(text.into())
     }

@@ -1,7 +1,7 @@
 //! Macro for enumerations with one text form, which feeds, events, SQL, JSON and OpenAPI use.
 
-/// Declares a C-like enum with the text of each value and all conversions. `as` gives the OpenAPI schema another name
-/// than the type.
+/// Declares a C-like enum with the text of each value and all conversions. `as` sets the name of the OpenAPI schema if
+/// it differs from the type name.
 #[macro_export]
 macro_rules! text_enum {
     ($(#[doc = $doc:literal])* $vis:vis enum $name:ident $(as $schema:literal)? { $($(#[doc = $said:literal])* $variant:ident = $text:literal),+ $(,)? }) => {

@@ -19,8 +19,8 @@ pub fn analyst_schema(id: GenerationId) -> String {
     format!("analyst_g{id}")
 }
 
-/// Creates the views of a generation in the caller's transaction. `schema` has the tables of the generation, and is in
-/// the search path again afterwards. `fact_set` has the record batches and rejects.
+/// Creates the views of a generation in the caller's transaction, and then sets the search path to `schema`. `schema`
+/// contains the tables of the generation, `fact_set` contains the record batches and rejects.
 pub(crate) async fn create_analyst_views(
     client: &impl GenericClient,
     id: GenerationId,
@@ -73,7 +73,7 @@ pub(crate) async fn describe_views(client: &impl GenericClient, id: GenerationId
     Ok(client.batch_execute(&comments).await?)
 }
 
-/// Views that are rows of the API: view, column, description.
+/// Columns of views that are also fields of API responses: view, column, description.
 fn described_columns() -> Vec<(&'static str, &'static str, String)> {
     let views = [
         ("stocks", row::Stock::descriptions()),

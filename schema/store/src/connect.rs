@@ -1,4 +1,4 @@
-//! Connections to a list of hosts. Each host has a time limit for connecting and signing in together.
+//! Connections to a list of hosts. Each host has one time limit for connecting and signing in.
 //!
 //! A frozen server accepts connections and never replies. A host that did not reply in time is tried last, with a short
 //! limit, until [`HUNG_FOR`] has passed.
@@ -16,9 +16,9 @@ use tokio_postgres::{Client, Config, Connection, Socket};
 use crate::error::{DbError, error_chain};
 use crate::tls::{self, MakeRustlsConnect};
 
-/// Time limit of the only host, without `connect_timeout` in the URL.
+/// Time limit if the URL has one host and no `connect_timeout`.
 const ONLY_HOST_TIMEOUT: Duration = Duration::from_secs(10);
-/// Time limit of one of several hosts, without `connect_timeout` in the URL.
+/// Time limit per host if the URL has several hosts and no `connect_timeout`.
 const HOST_TIMEOUT: Duration = Duration::from_secs(3);
 /// Time limit of a host that did not reply recently.
 const HUNG_HOST_TIMEOUT: Duration = Duration::from_secs(1);
@@ -38,7 +38,7 @@ pub type ConnectionDriver = Connection<Socket, <MakeRustlsConnect as MakeTlsConn
 /// Opens one connection. Its driver task runs until the client is dropped.
 ///
 /// # Errors
-/// [`DbError::Unanswered`] if a host does not complete the sign-in in time, and no other one accepts the session.
+/// [`DbError::Unanswered`] if a host does not complete the sign-in in time, and no other host accepts the session.
 pub async fn connect(config: &Config) -> Result<Client, DbError> {
     let (client, driver) = open(config, &tls::tls_connector(config)?).await?;
     tokio::spawn(async move {
@@ -96,8 +96,8 @@ pub async fn open_host(
     }
 }
 
-/// Waits until the server does not reply on a connection of its own, and returns the error. A statement on a frozen server
-/// never ends, and a slow statement looks the same.
+/// Sends checks on a separate connection until the server does not reply, and returns the error. A statement on a
+/// frozen server never ends, so its caller cannot distinguish it from a slow statement.
 pub async fn watch_server(config: &Config) -> DbError {
     let mut watching: Option<Client> = None;
     loop {
@@ -107,7 +107,7 @@ pub async fn watch_server(config: &Config) -> DbError {
             None => match connect(config).await {
                 Ok(client) => client,
                 Err(error @ DbError::Unanswered { .. }) => return error,
-                // The statements fail too.
+                // The caller's own statements report other errors.
                 Err(_) => continue,
             },
         };
@@ -118,7 +118,6 @@ pub async fn watch_server(config: &Config) -> DbError {
     }
 }
 
-/// Configuration of one host.
 struct HostConfig {
     index: usize,
     config: Config,
@@ -152,7 +151,8 @@ fn count_hosts(config: &Config) -> usize {
     config.get_hosts().len().max(config.get_hostaddrs().len())
 }
 
-/// Copy of the settings with the host at this position. A `Config` cannot drop hosts.
+/// Copy of the settings with only the host at this position. Every setting is copied, because hosts cannot be removed
+/// from a `Config`.
 pub fn config_of_host(config: &Config, index: usize) -> Config {
     if count_hosts(config) <= 1 {
         return config.clone();

@@ -53,10 +53,10 @@ macro_rules! copy_row {
 const SIGNATURE: &[u8] = b"PGCOPY\n\xff\r\n\0";
 /// Initial capacity per row, in bytes.
 const ROW: usize = 1024;
-/// Number of bytes that are sent at the same time.
+/// Size of the buffer that collects rows before they are sent, in bytes.
 const PIECE: usize = 1 << 17;
 
-/// Appends one encoded row.
+/// Encodes one row and appends it to `out`.
 pub fn encode_values(
     types: &[Type],
     values: &[&(dyn ToSql + Sync)],

@@ -20,7 +20,7 @@ pub const PROJECTOR_ROLE: &str = "dds_projector";
 pub const API_ROLE: &str = "dds_api";
 /// Login role of the dashboard. It has access to accounts, keys and sessions, but not to market data.
 pub const DASHBOARD_ROLE: &str = "dds_dashboard";
-/// Login role of analysts. It reads only the columns of a generation that are not packed.
+/// Login role of analysts. It reads only the views of the generations, whose columns are not packed.
 pub const ANALYST_ROLE: &str = "dds_analyst";
 
 /// Settings of the owner's database connection.
@@ -31,11 +31,13 @@ pub struct DatabaseSettings {
     pub database_url: Option<String>,
 }
 
-/// Longest time for which sent data stays unacknowledged.
+/// Time for which sent data may stay unacknowledged before the connection is closed.
 const TCP_TIMEOUT: Duration = Duration::from_secs(30);
-/// Idle time before a peer is probed, and the number and interval of probes. A peer that vanished is found within 20 s.
+/// Idle time before the peer is probed. A peer that vanished is found within 20 s.
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(10);
+/// Interval between two probes.
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(3);
+/// Number of unanswered probes after which the connection is closed.
 const KEEPALIVE_RETRIES: u32 = 3;
 
 const READ_TABLES: &str = include_str!("../generation/read_tables.sql");
@@ -89,7 +91,7 @@ pub fn owner_config(settings: &DatabaseSettings) -> Result<Config, DbError> {
     Ok(with_timeouts(config, "dds_owner"))
 }
 
-/// Sets timeouts for dead peers. TLS follows the URL.
+/// Sets timeouts that detect dead peers, and disables TLS unless the URL requires it.
 fn with_timeouts(mut config: Config, name: &str) -> Config {
     tls::disable_opportunistic_tls(&mut config);
     config

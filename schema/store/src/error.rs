@@ -52,8 +52,8 @@ pub enum EncodeError {
     TooManyColumns(usize),
 }
 
-/// Formats an error with all its causes; tokio-postgres alone prints only "db error". A cause that the text has already
-/// is not repeated.
+/// Formats an error with all its causes; tokio-postgres alone prints only "db error". A cause that the text already
+/// contains is not repeated.
 pub fn error_chain(error: &(dyn std::error::Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut source = error.source();

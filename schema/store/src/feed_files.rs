@@ -7,7 +7,8 @@ use tokio_postgres::GenericClient;
 
 const FILES: &str = "select frame, file from frames where frame = any($1) and file <> ''";
 
-/// Fills in the feed files of an explanation's observations. The connection's `search_path` selects the fact set.
+/// Adds the name of the feed file to each observation of an explanation. The connection's `search_path` selects the
+/// fact set.
 ///
 /// # Errors
 /// Postgres rejects the query or is unreachable.

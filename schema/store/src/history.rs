@@ -29,7 +29,7 @@ const BARS_OF_YEAR: usize = 252;
 /// Facts by symbol. A symbol without facts has an empty entry.
 pub type FactsBySymbol = BTreeMap<String, Arc<SymbolFacts>>;
 
-/// Symbol, year and digest of bars of which only the closes are needed.
+/// Year of bars of which only the closes are needed: symbol, year and digest.
 pub type ServedYear<'a> = (&'a str, i32, i64);
 
 /// Fetches the facts of some symbols.
@@ -122,8 +122,8 @@ pub async fn load_histories(
     identities.iter().map(|identity| build_history(identity, &facts, &feeds, |_, _| false)).collect()
 }
 
-/// Builds the history of a security. `closes` decides by year and digest if the closes of the security's own symbol are
-/// sufficient. All other columns are then not unpacked.
+/// Builds the history of a security. `closes` decides by year and digest whether the closes suffice for bars of the
+/// canonical symbol. If they suffice, only the closes are unpacked.
 ///
 /// # Errors
 /// The facts are damaged. [`FactsError::ClosesOnly`]: a year that needs all columns has only closes, or a
@@ -145,7 +145,7 @@ pub fn build_history(
         }
         bars.extend(facts.years().map(|(source, years)| (source, years, symbol)));
     }
-    // Later bars follow earlier ones, under every symbol of the security.
+    // Sort by source and year, so that bars of all symbols are appended in order of time.
     bars.sort_by_key(|(source, years, _)| (*source, years.range().start));
     for of_source in bars.chunk_by(|before, next| before.0 == next.0) {
         let room = of_source.iter().map(|(_, years, _)| years.range().len()).sum();
@@ -157,7 +157,7 @@ pub fn build_history(
             }
         }
     }
-    // Bars of another symbol may change this year, so it must be written again from all columns.
+    // The year also has bars of another symbol. Its published prices may change, and writing them needs all columns.
     let mixed =
         history.prices.iter().flat_map(|prices| &prices.closes_only).find(|year| of_others.contains(*year));
     if let Some(year) = mixed.copied() {

@@ -23,13 +23,13 @@ copy_row! {
     }
 }
 
-/// Digest of a vendor's record id, by which `record_ids` stores it.
+/// Digest of a vendor's record id. The table `record_ids` contains the digest instead of the id.
 pub fn id_digest(kind: Kind, source: &str, id: &str) -> i64 {
     digest([kind.as_str(), source, id].map(str::as_bytes))
 }
 
-/// Stores the symbols of observations with a vendor's id. The input is (symbol, kind, source, observations). Returns
-/// the digests.
+/// Stores which symbols each vendor's record id had. The input is (symbol, kind, source, observations). Returns the
+/// digests of the ids.
 pub async fn store_id_symbols<'a>(
     client: &impl GenericClient,
     observations: impl IntoIterator<Item = (&'a str, Kind, &'a str, &'a [RawObservation])>,
@@ -39,7 +39,7 @@ pub async fn store_id_symbols<'a>(
         let ids = observations.iter().filter_map(|observation| observation.id.as_deref());
         named.extend(ids.map(|id| (id_digest(kind, source, id), symbol)));
     }
-    // Key order: all writers lock in the same order, and every page is visited once.
+    // Sort by key: all writers then lock rows in the same order, and visit every page once.
     named.sort_unstable();
     named.dedup();
     let (digests, symbols): (Vec<i64>, Vec<&str>) = named.into_iter().unzip();

@@ -21,7 +21,7 @@ pub fn newest_schema() -> i64 {
     versions.max().unwrap_or(0)
 }
 
-/// Fails if a newer program migrated the database. Reads and writes of this program could be wrong there.
+/// Fails if a newer program migrated the database. This program could read or write such a database incorrectly.
 pub async fn refuse_newer_schema(client: &Client) -> Result<(), DbError> {
     let found: Option<i64> = match client.query_one(APPLIED, &[]).await {
         Ok(row) => row.try_get(0)?,

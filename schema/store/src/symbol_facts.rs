@@ -48,7 +48,7 @@ pub enum PackedColumns {
 const ENTRY: usize = 320;
 
 impl SymbolFacts {
-    /// True if [`SymbolFacts`] contains records of this kind.
+    /// True if [`SymbolFacts`] can contain records of this kind.
     pub fn has_kind(kind: Kind) -> bool {
         !matches!(kind, Kind::Security | Kind::Session)
     }

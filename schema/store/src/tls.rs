@@ -1,7 +1,7 @@
 //! TLS connections to Postgres, if the URL requires TLS (`sslmode=require`).
 //!
-//! With TLS, certificates are always verified. They must fit the host name, and the root certificates of the system or
-//! in the file `SSL_CERT_FILE`. Without `sslmode=require` the connection is unencrypted.
+//! With TLS, certificates are always verified. They must match the host name. A root certificate of the system or of
+//! the file `SSL_CERT_FILE` must have signed them. Without `sslmode=require` the connection is unencrypted.
 
 use std::sync::Arc;
 
@@ -27,7 +27,8 @@ pub fn tls_connector(config: &Config) -> Result<MakeRustlsConnect, rustls::Error
     Ok(MakeRustlsConnect::new(builder.with_root_certificates(roots).with_no_client_auth()))
 }
 
-/// Disables optional TLS. A connection that may be unencrypted after a failure gives no protection.
+/// Disables TLS unless the URL requires it. Optional TLS gives no protection, because a failure leads to an unencrypted
+/// connection.
 pub(crate) fn disable_opportunistic_tls(config: &mut Config) {
     if config.get_ssl_mode() != SslMode::Require {
         config.ssl_mode(SslMode::Disable);

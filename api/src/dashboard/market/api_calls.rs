@@ -1,4 +1,4 @@
-//! Calls of the API's routes by a page: in process, without a key and without a charge.
+//! In-process calls of the API's routes by market pages, without a key and without a charge.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,21 +19,21 @@ use crate::concurrency::cpu_pool::{CpuPoolError, run_low_priority};
 use crate::parameters::MinVersion;
 use crate::read::QueryError;
 
-/// Maximum bytes of an answer.
+/// Maximum size of a response body, in bytes.
 const BYTES: usize = 8 * 1024 * 1024;
 
-/// Bytes from which an answer is long.
+/// Size in bytes above which a body is parsed at low priority.
 const LONG: usize = 16 * 1024;
 
-/// Encoded characters: all that have a meaning in an address.
+/// Characters that are percent-encoded: all that may have a meaning in a URL.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'.').remove(b'-').remove(b'_').remove(b',').remove(b':');
 
-/// Failure of a call, or another address for the page.
+/// Reason why a page cannot be shown, or a redirect to another address of the page.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum MarketError {
     #[error("{0}")]
     NotFound(String),
-    /// The page has another address.
+    /// Redirect to another address of the page.
     #[error("the page is at {0}")]
     Moved(String),
     #[error("{0}")]
@@ -54,7 +54,7 @@ impl From<QueryError> for MarketError {
     }
 }
 
-/// Router of the data, the tier of the reader, and the data versions of the answers so far.
+/// In-process client of the API's routes, with the tier of the reader. It records the data versions of the responses.
 #[derive(Debug, Clone)]
 pub(crate) struct ApiCalls {
     data: Router,
@@ -67,22 +67,22 @@ impl ApiCalls {
         Self { data, tier, versions: Arc::default() }
     }
 
-    /// True if all answers so far have one data version.
+    /// True if all responses so far have the same data version.
     pub(crate) fn have_one_version(&self) -> bool {
         self.versions.lock().unwrap_or_else(PoisonError::into_inner).len() <= 1
     }
 
-    /// Records the data version of an answer.
+    /// Records the data version of a response.
     pub(crate) fn note_version(&self, version: &str) {
         self.versions.lock().unwrap_or_else(PoisonError::into_inner).insert(version.to_owned());
     }
 
-    /// Answer of a call, with decimals as text.
+    /// Calls the API and returns the JSON body, with decimals as text.
     pub(crate) async fn json(&self, target: &str) -> Result<Value, MarketError> {
         Ok(self.json_at_version(target).await?.0)
     }
 
-    /// Answer of a call, with decimals as text, and its data version.
+    /// Calls the API and returns the JSON body, with decimals as text, and the data version.
     pub(crate) async fn json_at_version(&self, target: &str) -> Result<(Value, MinVersion), MarketError> {
         let (answer, version): (Value, _) = self.read_at_version(target).await?;
         if let Some(version) = answer["meta"]["data_version"].as_str() {
@@ -91,7 +91,7 @@ impl ApiCalls {
         Ok((answer, version))
     }
 
-    /// Answer of a call with many rows, with decimals as text.
+    /// Calls the API and deserializes the body, with decimals as text. The caller records the data version.
     pub(crate) async fn read<T: DeserializeOwned + Send + 'static>(
         &self,
         target: &str,
@@ -120,7 +120,7 @@ impl ApiCalls {
         })
     }
 
-    /// Response of a call.
+    /// Calls the API and returns the response unchanged.
     pub(crate) async fn respond(&self, target: &str) -> Result<Response, MarketError> {
         let request = Request::get(target).body(Body::empty());
         let mut request = request.map_err(|error| MarketError::Refused(error.to_string()))?;
@@ -130,7 +130,7 @@ impl ApiCalls {
     }
 }
 
-/// Parses a body. A long one is parsed at low priority, so that the API's own calls come first.
+/// Parses a body. A large body is parsed at low priority, so that requests of API clients come first.
 async fn parse<T: DeserializeOwned + Send + 'static>(
     body: Bytes,
 ) -> Result<Result<T, serde_json::Error>, CpuPoolError> {
@@ -146,7 +146,7 @@ pub(crate) fn version_of(response: &Response) -> MinVersion {
     MinVersion::of_entity_tags(tag.unwrap_or_default())
 }
 
-/// Sentence of a refused call: the first faulty parameter, else the message.
+/// Error text of a rejected call: the first faulty parameter with its error, otherwise `message`.
 fn refusal(body: &Value, message: String) -> String {
     let first = &body["errors"][0];
     match (first["param"].as_str(), first["error"].as_str()) {
@@ -155,13 +155,13 @@ fn refusal(body: &Value, message: String) -> String {
     }
 }
 
-/// Target with one more parameter.
+/// Appends a query parameter to a target.
 pub(crate) fn with_parameter(target: &str, parameter: &str) -> String {
     let separator = if target.contains('?') { '&' } else { '?' };
     format!("{target}{separator}{parameter}")
 }
 
-/// Text as a path segment or a parameter value.
+/// Percent-encodes a text as a path segment or parameter value.
 pub(crate) fn encode(text: &str) -> String {
     utf8_percent_encode(text, ENCODED).to_string()
 }

@@ -10,7 +10,7 @@ pub(crate) struct Block<'a> {
     pub(crate) title: &'a str,
     /// Path and query of the API call.
     pub(crate) call: &'a str,
-    /// Address of the rows as CSV; empty without one.
+    /// Address of the rows as CSV; empty if the block has no CSV.
     pub(crate) csv: &'a str,
     pub(crate) body: Markup,
 }
@@ -30,7 +30,7 @@ impl Block<'_> {
     }
 }
 
-/// Choices of a page as links; the current one is marked.
+/// Renders choices as links, and marks the current choice.
 pub(crate) fn render_choices(label: &str, choices: &[Choice<'_>]) -> Markup {
     html! {
         nav.picks aria-label=(label) {
@@ -44,7 +44,7 @@ pub(crate) fn render_choices(label: &str, choices: &[Choice<'_>]) -> Markup {
     }
 }
 
-/// One choice of a page.
+/// One choice, for example a time range or a preset.
 #[derive(Debug)]
 pub(crate) struct Choice<'a> {
     pub(crate) title: &'a str,

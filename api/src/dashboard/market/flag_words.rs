@@ -8,7 +8,7 @@ use utoipa::PartialSchema;
 
 use crate::dashboard::market::values::{plain, text};
 
-/// Sentences of the flags, from the description that the API's document has.
+/// Sentence for each flag, from the description of `Flag` in the OpenAPI document.
 static SENTENCES: LazyLock<HashMap<String, String>> = LazyLock::new(|| {
     let schema = serde_json::to_value(Flag::schema()).unwrap_or_default();
     let lines =
@@ -16,7 +16,7 @@ static SENTENCES: LazyLock<HashMap<String, String>> = LazyLock::new(|| {
     lines.map(|(flag, sentence)| (flag.to_owned(), sentence.trim().to_owned())).collect()
 });
 
-/// Sentence of a flag.
+/// Describes a flag in one sentence.
 pub(crate) fn describe_flag(flag: &str) -> String {
     if let Some(id) = flag.strip_prefix("cancelled:") {
         return format!("The source withdrew the record {id}.");

@@ -1,8 +1,8 @@
 //! Market pages: securities, search and income for readers without a key.
 //!
-//! Invariants: a page shows the API's own answers, digit by digit, and computes no figure. Every block names its call.
-//! Reading costs no account anything. It has a limit per client address, and a limit on pages rendered at once. A page
-//! that a visitor sees is cached by data version.
+//! Invariants: a page shows values of API responses without changing a digit, and computes no figure. Every block names
+//! its API call. Page views are not charged to any account. They are limited per client address, and the number of
+//! pages rendered at once is limited. Pages for readers who are not signed in are cached by data version.
 
 mod api_calls;
 mod block;
@@ -36,10 +36,11 @@ use crate::app::dashboard_settings::MarketPages;
 use crate::app::state::App;
 use reader::PageRenderer;
 
-/// Maximum bytes of an uploaded portfolio.
+/// Maximum size of an uploaded portfolio, in bytes.
 const UPLOAD: usize = 256 * 1024;
 
-/// Router of the market pages; `data` answers their calls. Empty if they are off.
+/// Router of the market pages. `data` is the router that serves their API calls. The result is empty if the pages are
+/// switched off.
 pub(crate) fn market_routes(app: &App, data: Router) -> Router<App> {
     if app.settings.dashboard.pages == MarketPages::Off {
         return Router::new();

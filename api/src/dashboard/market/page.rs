@@ -1,4 +1,4 @@
-//! Rendered page: from the cache of its data version, or built by calls of one version.
+//! Responses with rendered pages. A page is taken from the cache, or built from API responses of one data version.
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{Html, IntoResponse, Redirect, Response};
@@ -13,7 +13,7 @@ use crate::dashboard::view::layout::{Preview, Section, to_sentence};
 use crate::parameters::ResponseFormat;
 use crate::render::cache::{CacheKey, CachedResponse};
 
-/// Attempts to build a page from answers of one data version.
+/// Maximum number of attempts to build a page from responses of one data version.
 const ATTEMPTS: usize = 3;
 
 /// Content of a page.
@@ -28,7 +28,7 @@ pub(crate) struct PageContent {
 }
 
 impl MarketReader {
-    /// Responds with the page at `target`: its path with the parameters that determine it.
+    /// Responds with a page. `target` is its path with the parameters that determine its content.
     pub(crate) async fn respond<F>(&self, target: String, build: impl Fn(ApiCalls) -> F) -> Response
     where
         F: Future<Output = Result<PageContent, MarketError>>,
@@ -42,7 +42,7 @@ impl MarketReader {
         }
     }
 
-    /// Responds with a page that contains what the reader entered. No cache has it.
+    /// Responds with a page that contains input of the reader. The page is not cached.
     pub(crate) async fn respond_once<F>(&self, build: impl Fn(ApiCalls) -> F) -> Response
     where
         F: Future<Output = Result<PageContent, MarketError>>,
@@ -53,8 +53,8 @@ impl MarketReader {
         }
     }
 
-    /// The page for a visitor comes from the cache. The page for an account holder contains the account, so that only
-    /// the API's answers in it are cached.
+    /// Returns the page, from the cache if the reader is not signed in. A page for an account holder contains account
+    /// data, so only the API responses in it are cached.
     async fn cached_page<F>(
         &self,
         target: String,
@@ -72,7 +72,7 @@ impl MarketReader {
             today: self.app.today(),
             format: ResponseFormat::Json,
             tier: Some(self.tier),
-            // No path of the API begins with a host.
+            // The origin distinguishes the key from the keys of API responses, which begin with a path.
             target: format!("{}{target}", self.origin),
         };
         if let Some(cached) = self.app.response_cache.get(&key) {
@@ -85,7 +85,7 @@ impl MarketReader {
         Ok(self.app.response_cache.get_or_render(&key, fill).await?.body.clone())
     }
 
-    /// Builds the page. If the data change between two calls, it starts again.
+    /// Builds the page. Starts again if the data version changes between two calls.
     async fn build_page<F>(&self, build: impl Fn(ApiCalls) -> F) -> Result<String, MarketError>
     where
         F: Future<Output = Result<PageContent, MarketError>>,
@@ -102,7 +102,7 @@ impl MarketReader {
         Err(MarketError::Unavailable("the data changed during every attempt".to_owned()))
     }
 
-    /// Calls with the reader's tier.
+    /// Creates an API client with the reader's tier.
     pub(crate) fn calls(&self) -> ApiCalls {
         ApiCalls::new(self.renderer.data.clone(), self.tier)
     }
@@ -115,7 +115,7 @@ impl MarketReader {
         self.lay_out(&content.title, content.section, preview, &content.body)
     }
 
-    /// Page or redirect of an error.
+    /// Responds with the page or the redirect for an error.
     pub(crate) async fn respond_error(&self, error: MarketError) -> Response {
         let (status, title, text) = match error {
             MarketError::Moved(address) => return Redirect::temporary(&address).into_response(),
@@ -135,7 +135,7 @@ impl MarketReader {
         (status, Html(self.lay_out(title, Section::Security, None, &body))).into_response()
     }
 
-    /// Page of an unknown symbol, with the securities that the search finds for it.
+    /// Responds with status 404 and the securities that a search for the unknown symbol finds.
     async fn respond_unknown(&self, message: &str) -> Response {
         let text = message.rsplit(' ').next().unwrap_or_default();
         let found = self.calls().json(&format!("/v1/search?limit=5&q={}", encode(text))).await;
@@ -154,7 +154,7 @@ impl MarketReader {
     }
 }
 
-/// Response that browsers save under this file name.
+/// Marks a response as a download with this file name.
 pub(crate) fn as_file(mut response: Response, name: &str) -> Response {
     if let Ok(disposition) = HeaderValue::try_from(format!("attachment; filename=\"{name}\"")) {
         response.headers_mut().insert(header::CONTENT_DISPOSITION, disposition);

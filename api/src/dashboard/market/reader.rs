@@ -1,4 +1,5 @@
-//! Reader of a market page: admitted by address and session, with the tier whose history the pages show.
+//! Extractor for the reader of a market page. It applies the page limit of the client address, reads the session, and
+//! determines the tier.
 
 use std::sync::Arc;
 
@@ -22,7 +23,7 @@ use crate::dashboard::session::form::Form;
 use crate::dashboard::session::visitor::{Visitor, has_market_pages};
 use crate::dashboard::view::layout::{PageLayout, Preview, Section, Viewer, csrf_field, render_layout};
 
-/// Router of the data, and the permits of pages that are built at once.
+/// Router for the pages' API calls, and permits that limit the number of pages built at once.
 #[derive(Debug, Clone)]
 pub(crate) struct PageRenderer {
     pub(crate) data: Router,
@@ -34,9 +35,9 @@ pub(crate) struct PageRenderer {
 pub(crate) struct MarketReader {
     pub(crate) app: App,
     pub(crate) renderer: PageRenderer,
-    /// Tier whose depth of history the pages show.
+    /// Tier that determines how many years of history the pages show.
     pub(crate) tier: Tier,
-    /// `None` on a service without a dashboard.
+    /// Visitor of the dashboard, signed in or not; `None` if the service has no dashboard.
     visitor: Option<Visitor>,
     /// Scheme and host of the site.
     pub(crate) origin: String,
@@ -67,7 +68,8 @@ impl FromRequestParts<App> for MarketReader {
     }
 }
 
-/// Visitor of a service with a dashboard. Pages for account holders demand a session.
+/// Loads the visitor; `None` if the service has no dashboard. If the pages are only for account holders, a visitor
+/// without a session is an error.
 async fn find_visitor(parts: &mut Parts, app: &App) -> Result<Option<Visitor>, PageError> {
     if app.settings.dashboard.pages == MarketPages::SignedIn {
         let visitor = Visitor::with_session(parts, app).await?;
@@ -83,7 +85,7 @@ async fn find_visitor(parts: &mut Parts, app: &App) -> Result<Option<Visitor>, P
     Visitor::from_request_parts(parts, app).await.map(Some)
 }
 
-/// Tier of the visitor's account. Without a reply of the database it is the lowest.
+/// Tier of the visitor's account; the lowest tier if the visitor is not signed in or the database does not answer.
 async fn tier_of(visitor: &Visitor) -> Tier {
     let Some(signed) = &visitor.signed else { return Tier::Free };
     let find = async {
@@ -93,7 +95,7 @@ async fn tier_of(visitor: &Visitor) -> Tier {
     run_within(VISITOR_LOOKUP_LIMIT, find).await.unwrap_or(Tier::Free)
 }
 
-/// Page of a refusal by the address limit.
+/// Response for a client address that exceeded its page limit. `seconds` is the wait for the next page.
 fn too_many(app: &App, seconds: u64) -> Response {
     let viewer = if app.dashboard.is_some() { Viewer::Visitor } else { Viewer::Reader };
     let body = html! {
@@ -110,23 +112,23 @@ fn too_many(app: &App, seconds: u64) -> Response {
 }
 
 impl MarketReader {
-    /// True if the page contains nothing of an account.
+    /// True if the reader is not signed in. The page then contains no account data.
     pub(crate) fn is_anonymous(&self) -> bool {
         self.visitor.as_ref().is_none_or(|visitor| visitor.signed.is_none())
     }
 
-    /// Hidden CSRF field of an account holder's forms.
+    /// Hidden CSRF field for forms; `None` if the reader is not signed in.
     pub(crate) fn csrf_field(&self) -> Option<Markup> {
         let signed = self.visitor.as_ref()?.signed.as_ref()?;
         Some(csrf_field(signed.holder().secret))
     }
 
-    /// Parameters of the page.
+    /// Query parameters of the request.
     pub(crate) fn parameters(&self) -> Form {
         Form::from_query(&self.query)
     }
 
-    /// Another path with the parameters of this page.
+    /// Appends the query of the request to another path.
     pub(crate) fn with_parameters(&self, path: &str) -> String {
         if self.query.is_empty() { path.to_owned() } else { format!("{path}?{}", self.query) }
     }

@@ -11,7 +11,7 @@ use crate::dashboard::market::result_list::render_results;
 use crate::dashboard::market::values::text;
 use crate::dashboard::view::layout::Section;
 
-/// Kinds of match that name one security, so that the search leads to its page.
+/// Values of `match` that identify one security. The search then redirects to its page.
 const EXACT: [&str; 3] = ["symbol", "isin", "former_symbol"];
 
 pub(crate) async fn show_search(reader: MarketReader) -> Response {

@@ -1,4 +1,4 @@
-//! Values of the API's answers as they appear on pages: the same digits, with a unit.
+//! Rendering of values from API responses: the same digits, with a unit.
 
 use chrono::NaiveDate;
 use maud::{Markup, html};
@@ -7,7 +7,7 @@ use serde_json::Value;
 /// Unit of a value.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Unit<'a> {
-    /// Percent points.
+    /// Percent.
     Percent,
     /// Amount in a currency.
     Money(&'a str),
@@ -22,7 +22,8 @@ pub(crate) fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
-/// Digits of a number, which is text in answers with `decimals=string`; `None` for null.
+/// Digits of a number, as the response contains them. With `decimals=string`, numbers are JSON strings. `None` for
+/// null.
 pub(crate) fn digits(value: &Value) -> Option<String> {
     match value {
         Value::String(digits) => Some(digits.clone()),
@@ -31,7 +32,7 @@ pub(crate) fn digits(value: &Value) -> Option<String> {
     }
 }
 
-/// Value with its unit. A null is a dash.
+/// Renders a value with its unit. Null becomes a dash.
 pub(crate) fn show(value: &Value, unit: Unit<'_>) -> Markup {
     let word = match value {
         Value::Bool(true) => Some("yes".to_owned()),
@@ -50,7 +51,7 @@ pub(crate) fn show(value: &Value, unit: Unit<'_>) -> Markup {
     }
 }
 
-/// Date of the API, `YYYY-MM-DD`.
+/// Renders a date of the API, `YYYY-MM-DD`.
 pub(crate) fn show_date(date: &str) -> Markup {
     match date.parse::<NaiveDate>() {
         Ok(day) => html! { time datetime=(date) { (day.format("%-d %b %Y")) } },
@@ -58,7 +59,7 @@ pub(crate) fn show_date(date: &str) -> Markup {
     }
 }
 
-/// Word of an enumeration as people write it.
+/// Replaces the underscores of an enumeration value by spaces.
 pub(crate) fn plain(word: &str) -> String {
     word.replace('_', " ")
 }

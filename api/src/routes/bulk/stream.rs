@@ -78,9 +78,9 @@ pub(crate) struct BulkSummary {
 /// Distinct securities in request order, and the progress of the response.
 struct BulkProgress<'a> {
     output: &'a Output,
-    /// Position and canonical symbol of each security.
+    /// Position in the request, and canonical symbol, of each security.
     known: Vec<(usize, &'a str)>,
-    /// Positions of symbols without a row.
+    /// Positions in the request of symbols without a row.
     missing: Vec<usize>,
     returned: usize,
 }
@@ -91,7 +91,7 @@ impl<'a> BulkProgress<'a> {
         for (place, canonical) in resolved.iter().enumerate() {
             match canonical {
                 Some(canonical) if seen.insert(canonical) => known.push((place, canonical.as_str())),
-                // Another spelling of a listed symbol.
+                // Another spelling of a symbol that is already listed.
                 Some(_) => {}
                 None => missing.push(place),
             }

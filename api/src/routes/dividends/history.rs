@@ -1,4 +1,4 @@
-//! `GET /v1/dividends/history`: dividend records of up to 50 symbols, and the market's changes.
+//! `GET /v1/dividends/history`: dividend records of up to 50 symbols, or the changes since an earlier response.
 
 use axum::response::Response;
 use chrono::NaiveDate;

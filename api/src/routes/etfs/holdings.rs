@@ -34,7 +34,7 @@ const PAGING: PageOptions = PageOptions {
     keys: &["weight", "rank", "symbol", "name"],
     order: &[("weight", Direction::Descending)],
 };
-/// Age at which a snapshot is stale, in days. Funds report at least every quarter.
+/// Maximum age of a snapshot, in days; an older snapshot is stale. Funds report at least every quarter.
 const STALE_DAYS: i64 = 100;
 
 static COLUMNS: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
@@ -136,7 +136,7 @@ impl Parameters for HoldingsParameters {
     }
 }
 
-/// Filters of one request, with the names that the fund's holdings have.
+/// Filters of one request, resolved to the spellings in the fund's holdings.
 struct HoldingFilters {
     asset_types: Option<Vec<String>>,
     sectors: Option<Vec<String>>,
@@ -144,8 +144,8 @@ struct HoldingFilters {
 }
 
 impl HoldingFilters {
-    /// Reads the filters. A sector that neither a holding nor a security has is an error. Asset types are free text of
-    /// the issuers, so an unknown type matches nothing.
+    /// Reads the filters. An unknown sector, which no holding and no security has, is an error. Asset types are free
+    /// text of the issuers, so an unknown type matches nothing.
     async fn read(context: &HandlerContext<HoldingsParameters>, all: &[Holding]) -> Result<Self, ApiError> {
         let asked = &context.parameters;
         let types = all.iter().filter_map(|holding| holding.asset_type.clone()).collect::<FacetNames>();

@@ -21,7 +21,7 @@ use crate::routes::ErrorResponses;
 
 const PAYMENTS: &str = include_str!("../../../queries/portfolio/payments.sql");
 const COLUMNS: &[&str] = &["from", "until", "totals", "months", "holdings", "gaps", "payments"];
-/// Columns of CSV, which has the payments.
+/// Columns of CSV, which has one row per payment.
 const PAYMENT_COLUMNS: &[&str] = &[
     "symbol",
     "id",

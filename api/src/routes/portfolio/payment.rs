@@ -37,8 +37,8 @@ pub(crate) struct IncomePayment {
 }
 
 impl IncomePayment {
-    /// Payment of a dividend to a position, added to the position's income. Without a payment date there is none, and
-    /// the position records the gap.
+    /// Creates the payment of a dividend to a position, and adds it to the position's income. `None` if the dividend
+    /// has no payment date; the position then records the gap.
     pub(super) fn of(position: &mut Position, dividend: DividendRow) -> Option<Self> {
         let Some(payment_date) = dividend.payment_date else {
             position.has_undated_payment = true;

@@ -82,7 +82,7 @@ pub(super) struct Position {
     pub(super) growth_5y: Option<ExactDecimal>,
     pub(super) holding: Holding,
     pub(super) income: IncomeSum,
-    /// True if a declared dividend of the window has no payment date.
+    /// True if a declared dividend of the twelve months has no payment date.
     pub(super) has_undated_payment: bool,
 }
 
@@ -97,7 +97,8 @@ impl Position {
         self.stock.dividend_currency.as_ref().unwrap_or(&self.stock.currency)
     }
 
-    /// True for dividends in this currency. A row in another currency is the translation of one that counts (R39).
+    /// True if dividends in this currency count. A row in another currency is the translation of a row that counts
+    /// (R39).
     pub(super) fn has_currency(&self, currency: &str) -> bool {
         self.stock.dividend_currency.as_ref().is_none_or(|known| known == currency)
     }

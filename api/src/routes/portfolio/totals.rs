@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 use super::payment::IncomePayment;
 use super::position::{IncomeSum, Position, percent_of};
 
-/// Months of the window.
+/// Number of months that the income covers.
 const MONTHS: u32 = 12;
 
 /// Income of one currency.
@@ -97,7 +97,7 @@ fn total(currency: &str, sum: IncomeSum, positions: &[Position]) -> IncomeTotal 
     }
 }
 
-/// Two sums and their quotient.
+/// Ratio of two sums.
 #[derive(Debug, Default)]
 struct Ratio {
     part: Decimal,
@@ -128,7 +128,7 @@ fn growth(currency: &str, positions: &[Position]) -> Option<ExactDecimal> {
     weighted.checked_div(weights).map(ExactDecimal::percent)
 }
 
-/// Sums by currency and month, without a gap.
+/// Sums by currency and month, including months without payments.
 pub(super) fn months(from: NaiveDate, payments: &[IncomePayment]) -> Vec<IncomeMonth> {
     let mut by_currency: BTreeMap<&str, [IncomeSum; MONTHS as usize]> = BTreeMap::new();
     for payment in payments {

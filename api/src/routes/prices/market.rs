@@ -1,7 +1,7 @@
 //! `GET /v1/bulk/prices`: bars of the whole market for one day or a short range (Professional).
 //!
-//! Securities are read in batches, in symbol order, and written until the page is full. The memory is therefore limited
-//! to one batch and the backlog of the client.
+//! Securities are read in batches, in symbol order, and written until the page is full. Memory use is therefore limited
+//! to one batch, and to the bytes that the client has not read yet.
 
 use std::ops::Range;
 
@@ -33,7 +33,7 @@ use crate::routes::ErrorResponses;
 const MARKET: &str = include_str!("../../../queries/prices/market.sql");
 /// Maximum number of symbols per request.
 const MOST: usize = 1_000;
-/// Number of days from the first to the last day, at most.
+/// Maximum number of days between the first and the last day.
 const REACH: Days = Days::new(30);
 /// Number of securities per statement.
 const BATCH: u8 = 250;
@@ -159,7 +159,7 @@ async fn page(
     let mut filled = PageBuilder::new(asked, outlet.begin(version))?;
     loop {
         let exhausted = batch.len() < usize::from(BATCH);
-        // The batch's last security starts the next batch, so no successor of a symbol is computed.
+        // The query includes the symbol `from`. The last security of a full batch is therefore left for the next batch.
         let last = if exhausted { None } else { batch.last().map(|series| series.symbol.clone()) };
         for series in batch.iter().take_while(|series| Some(&series.symbol) != last.as_ref()) {
             filled.add_bars(asked, series)?;
@@ -182,7 +182,7 @@ async fn page(
     Ok(body.finish(next_cursor)?)
 }
 
-/// Reads the next securities after the symbol `from` that have bars in the years of the range.
+/// Reads the next securities, beginning with the symbol `from`, that have bars in the years of the range.
 async fn next(
     context: &HandlerContext<MarketPricesParameters>,
     transaction: &Transaction<'_>,
@@ -201,7 +201,6 @@ async fn next(
     Ok((DataVersion::from_row(first)?, series))
 }
 
-/// Partially filled page.
 struct PageBuilder {
     body: BodyWriter,
     count: usize,
@@ -218,7 +217,7 @@ impl PageBuilder {
         Ok(Self { body, count: 0, limit: asked.page.row_limit(), last: None, more: false })
     }
 
-    /// Adds bars of a security up to the page limit. They are within the range and after the cursor.
+    /// Adds the bars of a security that are within the range and after the cursor, up to the page limit.
     fn add_bars(
         &mut self,
         asked: &MarketPricesParameters,

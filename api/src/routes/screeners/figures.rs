@@ -36,7 +36,6 @@ pub(super) const FIGURES: &[ScreenerFigure] = figures![
     "beta" "min_beta" "max_beta" Any |m| m.figures.screened.beta.map(|v| v.0),
 ];
 
-/// Sort keys of the screeners.
 pub(super) const SORT_KEYS: &[&str] = &[
     "symbol",
     "name",

@@ -47,14 +47,14 @@ pub(crate) struct Generic;
 /// High-yield screen (R18).
 #[derive(Debug)]
 pub(crate) struct HighYield;
-/// Default growth of at least 10 percent a year over five years, and yield of at least 2 percent.
+/// Screener with default thresholds: growth of at least 10 percent a year over five years, and a yield of at least 2
+/// percent.
 #[derive(Debug)]
 pub(crate) struct DividendGrowth;
-/// Members of the S&P 500 with at least 25 consecutive years of increases, unless the served rules set another
-/// number of years.
+/// Members of the S&P 500 with at least 25 consecutive years of increases. The served rules may set another number.
 #[derive(Debug)]
 pub(crate) struct Aristocrats;
-/// Securities with at least 50 consecutive years of increases, unless the served rules set another number of years.
+/// Securities with at least 50 consecutive years of increases. The served rules may set another number.
 #[derive(Debug)]
 pub(crate) struct Kings;
 

@@ -96,7 +96,7 @@ pub(crate) async fn events(access: Access<Free, EventsParameters>) -> Response {
         .await
 }
 
-/// Events with these types in the range, in any order.
+/// Loads the events of the requested types and date range, in any order.
 async fn find_events(
     generation: &ServedGeneration,
     asked: &EventsParameters,

@@ -24,7 +24,7 @@ use crate::routes::ErrorResponses;
 
 const METRICS: &str = include_str!("../../../queries/stocks/metrics.sql");
 
-/// Totals by year. In CSV each year is a row if `fields` names them.
+/// Column with the totals by year. In CSV, each year becomes a row if `fields` contains the column.
 pub(in crate::routes) const ANNUAL_TOTALS: ExpandedColumn =
     ExpandedColumn { name: "annual_totals", fields: &["year", "amount", "complete"] };
 const EXPLANATION: &str = "explanation";

@@ -40,7 +40,7 @@ pub(super) struct PastMetrics {
     pub(super) fact_set: String,
 }
 
-/// Metrics of a day. If requested, with an explanation.
+/// Derives the metrics of a day and, if `explain`, their explanation.
 pub(super) async fn derive_past_metrics(
     generation: &ServedGeneration,
     symbol: &PathSymbol,
@@ -53,8 +53,8 @@ pub(super) async fn derive_past_metrics(
     Ok(PastMetrics { version, metrics, explanation, fact_set })
 }
 
-/// Fills in the feed files of the observations. No connection is in use during the derivation, so this needs another
-/// one; record batches are never changed or removed.
+/// Adds the names of the feed files to the observations. It uses a new connection, because the derivation runs without
+/// one. A later snapshot is safe, because record batches are never changed or removed.
 pub(super) async fn name_feed_files(
     generation: &ServedGeneration,
     fact_set: &str,

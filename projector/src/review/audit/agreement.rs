@@ -22,13 +22,15 @@ const CHUNK_HISTORIES: usize = 100;
 pub struct SourceAgreement {
     /// Feed of the prices.
     pub source: String,
-    /// Number of ex-dates with a dividend factor, implied by the feed's adjusted closes or computed.
+    /// Number of ex-dates for which the feed's adjusted closes imply a dividend factor, or for which the rules compute
+    /// one.
     pub ex_dates: u64,
     /// Number of ex-dates on which the implied and the computed factor agree.
     pub agreeing: u64,
 }
 
-/// Counts the ex-dates on which the factor implied by adjusted closes agrees with the computed one, by source.
+/// Counts, by source, the ex-dates on which the dividend factor implied by adjusted closes agrees with the computed
+/// one.
 pub(crate) async fn count_agreements(
     transaction: &Transaction<'_>,
     market: &AuditContext,

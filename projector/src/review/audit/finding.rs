@@ -5,7 +5,6 @@ use market::history::SourcePolicy;
 use market::metrics::Rules;
 use serde::Serialize;
 
-/// Largest number of examples in a finding.
 pub(super) const MAX_EXAMPLES: usize = 10;
 
 /// Result of one check.

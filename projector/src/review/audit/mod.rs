@@ -60,7 +60,7 @@ struct SqlCheck {
     name: &'static str,
     title: &'static str,
     statement: &'static str,
-    /// Parameter of the query.
+    /// Parameter of the query: the flag that a security must have.
     flag: Option<&'static str>,
     next: &'static str,
 }

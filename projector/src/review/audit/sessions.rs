@@ -65,7 +65,8 @@ pub(crate) fn span(days: &BTreeSet<i32>) -> Option<RangeInclusive<i32>> {
     Some(*days.first()?..=*days.last()?)
 }
 
-/// Days on which more than half of the listed securities have a price.
+/// Days on which more than half of the listed securities have a price. A security is listed from its first to its last
+/// price.
 pub(crate) fn sessions(securities: &BTreeMap<String, BTreeSet<i32>>) -> BTreeSet<i32> {
     let (mut trading, mut listed) = (BTreeMap::<i32, usize>::new(), BTreeMap::<i32, usize>::new());
     for days in securities.values() {

@@ -17,7 +17,7 @@ const CANDIDATES: &str = include_str!("../../../queries/audit/status_candidates.
 /// Maximum number of histories in memory.
 const CHUNK_HISTORIES: usize = 100;
 
-/// Finds payers with another dividend status than a month ago. For all candidates, the earlier status is derived.
+/// Finds payers with another dividend status than a month ago. Derives the earlier status of every candidate.
 pub(super) async fn find_changed(
     transaction: &Transaction<'_>,
     market: &AuditContext,
@@ -65,7 +65,8 @@ pub(super) async fn find_changed(
     })
 }
 
-/// Numbers of days without a dividend after which a payer has lapsed: any payer, a yearly payer, an irregular payer.
+/// Numbers of days without a dividend after which a payer has lapsed, for three cases: any payer, a yearly payer, an
+/// irregular payer.
 fn lapse_days(rules: &Rules) -> anyhow::Result<[i32; 3]> {
     let status = &rules.status;
     let yearly = (status.lapse_periods * Decimal::from(365)).ceil().to_i64().context("lapse_periods")?;

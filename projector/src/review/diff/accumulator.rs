@@ -11,14 +11,14 @@ use super::prices::PriceDifference;
 use super::ranking::{DiffRanking, TopicSummary};
 use super::tables::PRICES;
 
-/// Table whose metrics are ranked.
+/// Name of the table whose differences are ranked.
 const METRICS: &str = "metrics";
 
 /// Differences of one table.
 #[derive(Debug, Default, Serialize)]
 pub struct TableDiff {
     pub table: String,
-    /// Number of rows of the first generation. For prices, number of years of securities.
+    /// Number of rows of the first generation. For prices, a row is one year of one security.
     pub rows_a: u64,
     pub rows_b: u64,
     /// Sum of the row digests of the first generation; null if the rows have no digests.
@@ -31,7 +31,7 @@ pub struct TableDiff {
     pub rows: Vec<RowDifference>,
 }
 
-/// Differing rows of two sides, ranked and by table.
+/// Differences between two versions of the read tables, ranked and by table.
 #[derive(Debug, Serialize)]
 pub struct Differences {
     /// Summary: the largest differences of each topic.
@@ -46,7 +46,7 @@ pub struct Differences {
 }
 
 impl Differences {
-    /// Copy with at most `limit` rows in each table and topic.
+    /// Removes all but the first `limit` rows of each table and topic.
     pub(crate) fn truncated(mut self, limit: usize) -> Self {
         self.ranked.iter_mut().for_each(|ranked| ranked.first.truncate(limit));
         self.tables.iter_mut().for_each(|table| table.rows.truncate(limit));
@@ -76,7 +76,7 @@ impl DiffAccumulator {
         self.tables.push(table);
     }
 
-    /// Adds the numbers of compared rows of both sides to a table.
+    /// Adds the numbers of compared rows, before and after, to a table.
     pub(crate) fn add_row_counts(&mut self, table: &str, [rows_a, rows_b]: [u64; 2]) {
         if let Some(table) = self.table_mut(table) {
             table.rows_a += rows_a;
@@ -84,7 +84,6 @@ impl DiffAccumulator {
         }
     }
 
-    /// Adds a differing row.
     pub(crate) fn add_row(&mut self, difference: RowDifference) -> anyhow::Result<()> {
         if difference.table == METRICS {
             self.ranking.add(&difference);
@@ -109,7 +108,7 @@ impl DiffAccumulator {
         if day.change == ChangeKind::Changed {
             day.differing_fields().for_each(|field| count_column(&mut table.columns, field));
         }
-        // A market has many days. They become rows only if they are shown or written.
+        // A market has many days. A day is formatted as a row only if the row is shown or written to a file.
         let shown = table.rows.len();
         if shown < self.keep || !self.files.is_empty() { self.store_row(day.to_row()) } else { Ok(()) }
     }

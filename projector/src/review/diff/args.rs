@@ -60,7 +60,6 @@ impl DiffArgs {
         self.table.is_none() && self.symbol.is_none() && self.since.is_none()
     }
 
-    /// `true` if the table is compared.
     pub(super) fn includes_table(&self, table: &str) -> bool {
         self.table.as_ref().is_none_or(|wanted| wanted == table)
     }

@@ -40,7 +40,7 @@ impl<'a> FromSql<'a> for PostgresCell<'a> {
 }
 
 impl CellValue {
-    /// Decodes a value of a type that read tables have.
+    /// Decodes a value. Types that are not listed here are decoded as text.
     pub(super) fn decode(ty: &Type, raw: PostgresCell<'_>) -> Result<Self, Box<dyn Error + Sync + Send>> {
         let PostgresCell(Some(raw)) = raw else { return Ok(Self::Null) };
         Ok(match *ty {

@@ -11,7 +11,7 @@ use super::cell::CellValue;
 use super::difference::RowDifference;
 use crate::review::atomic_file::AtomicFile;
 
-/// Columns of a differing value.
+/// Column names of the file.
 pub(super) const HEADER: [&str; 7] = ["table", "symbol", "key", "change", "column", "a", "b"];
 
 /// Output file for differing values.
@@ -19,7 +19,7 @@ pub(crate) trait DifferenceSink: fmt::Debug {
     /// Writes one line per differing column.
     fn write(&mut self, difference: &RowDifference) -> anyhow::Result<()>;
 
-    /// Writes the end and renames the file.
+    /// Completes the file and gives it its final name.
     fn finish(self: Box<Self>) -> anyhow::Result<()>;
 }
 

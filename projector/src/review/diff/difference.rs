@@ -37,7 +37,7 @@ pub struct RowDifference {
     pub key: Vec<(&'static str, CellValue)>,
     /// Kind of the difference.
     pub change: ChangeKind,
-    /// Differing columns without the key columns. If only one generation has the row, all columns with a value.
+    /// Differing columns, except key columns. If only one generation has the row, these are all columns with a value.
     #[serde(serialize_with = "as_pairs")]
     pub columns: Vec<ColumnDifference>,
     /// Explanations, if requested.

@@ -23,7 +23,7 @@ const SECTOR_SLUGS: &str = "select slug from sectors order by slug";
 pub(super) struct DiffCandidates {
     /// Owners of the rows to compare, by table. An owner is a security, fund or sector.
     owners: HashMap<&'static str, Vec<String>>,
-    /// Symbol and year of packed prices.
+    /// Years of packed prices to compare, each with its symbol.
     pub(super) years: Vec<(String, i32)>,
     /// Number of price years in each generation, including equal years.
     pub(super) years_in_all: [u64; 2],

@@ -18,11 +18,11 @@ use crate::review::explain::{ExplainRequest, explain_security};
 
 /// Largest number of observations listed per generation.
 const MAX_OBSERVATIONS: usize = 3;
-/// Largest number of terms of a formula that is shown as a whole.
+/// Largest number of terms of a formula that is shown completely.
 const MAX_TERMS: usize = 8;
-/// Reason of a figure that neither its observations nor its formula explain.
+/// Reason for a differing figure with the same observations and formula in both generations.
 const SAME_INPUTS: &str = "observations and formula are identical; other inputs of the derivation differ";
-/// Reason of a row without a figure that a rule explains.
+/// Reason for a differing row without a figure that can be explained by itself.
 const FOLLOWS: &str = "it follows from reference data, prices, dividends or rules that differ";
 /// Text between the terms of a formula.
 const TERM_END: &str = ", ";
@@ -52,7 +52,7 @@ pub(super) async fn explain_findings(
 
 /// Number of a generation and its explanation of a security.
 type ExplainedGeneration = (GenerationId, Explanation);
-/// Explanations of a security in both generations, or the reasons why one has none.
+/// Explanations of a security in both generations, or the reasons why a generation cannot be explained.
 type ExplainedSides = Result<[ExplainedGeneration; 2], Vec<String>>;
 
 async fn explain_sides(
@@ -66,7 +66,7 @@ async fn explain_sides(
         let request = ExplainRequest { generation: Some(generation), ..ExplainRequest::default() };
         match explain_security(client, &symbol, &request).await {
             Ok(explanation) => sides.push((generation, explanation)),
-            // Only the program that built a generation can explain it if the rule versions differ.
+            // If the rule versions differ, only the program that built the generation can explain it.
             Err(error) => unexplained.push(format!("{generation}: {}", error_chain(error.as_ref()))),
         }
     }
@@ -101,7 +101,7 @@ fn find_reasons(figure: &str, a: &ExplainedGeneration, b: &ExplainedGeneration) 
     reasons
 }
 
-/// Formula without the terms that the other one has too, if both are long lists of years or payments.
+/// Replaces the terms that `other` also has by `…`, except the first term. Returns a formula with few terms unchanged.
 fn mark_difference(formula: &str, other: &str) -> String {
     let terms: Vec<&str> = formula.split(TERM_END).collect();
     if terms.len() <= MAX_TERMS {
@@ -182,7 +182,7 @@ pub(super) async fn explain_rows(
                     Ok(explained) => observations_of_day(&explained, kind, day).for_each(|seen| {
                         outcomes.entry(observation_key(seen)).or_default()[side] = Some(seen.outcome.clone());
                     }),
-                    // Only the program that built a generation can explain it if the rule versions differ.
+                    // If the rule versions differ, only the program that built the generation can explain it.
                     Err(error) => unexplained.push(format!("{generation}: {}", error_chain(error.as_ref()))),
                 }
             }
@@ -221,7 +221,7 @@ async fn explain_derived_rows(
             Ok([a, b]) => {
                 let is_explained = |column: &&str| find_metric(&a.1, column).is_some();
                 let figures = row.columns.iter().map(|changed| &*changed.column).filter(is_explained);
-                // The first figure whose formula or observations differ says most.
+                // Prefer the first figure whose formula or observations differ.
                 let mut reasons = figures.map(|figure| find_reasons(figure, &a, &b));
                 let first = reasons.next();
                 let differing =

@@ -107,7 +107,8 @@ impl GenerationReader {
         Ok(row.map(|row| row.try_get(0)).transpose()?)
     }
 
-    /// Prepares the query of a table's rows. `$1` is the list of owners, `$2` the first day.
+    /// Prepares the query of a table's rows. `$1` is the list of owners (securities, funds or sectors), `$2` the first
+    /// day.
     pub(super) async fn prepare_rows(&self, table: &ComparedTable) -> anyhow::Result<Statement> {
         let order = table.tie.map_or_else(String::new, |tie| format!(" order by {tie}"));
         Ok(self.client.prepare(&format!("select * from {}{order}", filter_clause(table))).await?)
@@ -129,7 +130,7 @@ impl GenerationReader {
         Ok(count.unsigned_abs())
     }
 
-    /// Cancels the running query of this reader.
+    /// Returns a future that cancels the running query of this reader.
     pub(super) fn cancel_query(&self) -> impl Future<Output = Result<(), tokio_postgres::Error>> + use<> {
         let token = self.client.cancel_token();
         async move { token.cancel_query(NoTls).await }

@@ -14,7 +14,6 @@ const TABLE_COLUMNS: [&str; 5] = ["table", "rows before", "rows after", "differi
 const TOPIC_COLUMNS: [&str; 6] = ["symbol", "figure", "before", "after", "size", "why"];
 const ROW_COLUMNS: [&str; 7] = ["symbol", "key", "change", "column", "before", "after", "why"];
 
-/// Writes the page of a comparison.
 pub(super) fn write_page(file: HtmlFile, diff: &GenerationDiff) -> anyhow::Result<()> {
     let heading = format!("Generation {} against {}", diff.a.generation, diff.b.generation);
     file.write(&heading, |page| {
@@ -96,7 +95,7 @@ fn write_rows(page: &mut String, table: &TableDiff) -> fmt::Result {
         };
         let has_value =
             |changed: &&ColumnDifference| changed.a != CellValue::Null || changed.b != CellValue::Null;
-        // The reason of a row is said once, in the line of its first column.
+        // The reason for a row is printed once, in the line of its first differing column.
         row.columns.iter().filter(has_value).enumerate().map(move |(position, changed)| {
             value_cells(row, changed, if position == 0 { why.clone() } else { String::new() })
         })

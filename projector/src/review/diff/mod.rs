@@ -55,7 +55,7 @@ pub(crate) use row_cells::read_cells;
 pub use tables::{ComparedTable, TABLES};
 pub(crate) use text::print_topic;
 
-/// Hint of a build without Parquet.
+/// Hint that a build without the feature `parquet` prints.
 #[cfg(not(feature = "parquet"))]
 pub(crate) const NEEDS_PARQUET: &str =
     "this program was built without it; build it with cargo build --release --features projector/parquet";
@@ -103,7 +103,7 @@ async fn compare_readers(
     b: &GenerationReader,
 ) -> anyhow::Result<GenerationDiff> {
     let only = canonical_symbols(args, a, b).await?;
-    // The files are created first, so that an error is reported before the work.
+    // Create the files first, so that an error is reported before the comparison.
     let files = create_sinks(args)?;
     let page = args.html.as_deref().map(HtmlFile::create).transpose()?;
     let keep = if page.is_some() { args.limit.max(HTML_ROWS) } else { args.limit };
@@ -126,7 +126,7 @@ async fn compare_readers(
         differences,
         reviewed: args.is_complete() && !a.side.unfinished && !b.side.unfinished,
     };
-    // A comparison whose report failed is not a review.
+    // Write the report first: if this fails, no review is recorded.
     if let Some(page) = page {
         html::write_page(page, &found)?;
     }
@@ -153,7 +153,7 @@ fn create_sinks(args: &DiffArgs) -> anyhow::Result<Vec<Box<dyn DifferenceSink>>>
     Ok(files)
 }
 
-/// Records a complete review. It is valid for a promotion of either generation.
+/// Records a complete comparison as a review, which is valid for a promotion of either generation.
 async fn record_review(client: &mut Client, found: &GenerationDiff) -> anyhow::Result<()> {
     let transaction = client.transaction().await?;
     for [this, other] in [[&found.b, &found.a], [&found.a, &found.b]] {
@@ -239,7 +239,7 @@ impl DiffRun<'_> {
         let comparison = TableComparison::prepare(table, self.a, self.b).await?;
         let owners = self.candidates.owners(table);
         let together = match table.name {
-            // A spelling that moved to another security is one change only if both are compared together.
+            // Compare all symbols together: a spelling that moved from one security to another is then one change.
             SYMBOLS => owners.len().max(1),
             // A fund has thousands of holdings per day.
             HOLDINGS => FUNDS_PER_STEP,

@@ -21,7 +21,6 @@ const ROWS: &str = include_str!("../../../queries/diff_prices.sql");
 /// Field of a bar: its name, the function that reads it, and `true` if it is a price.
 pub(crate) type BarField = (&'static str, fn(&Bar) -> i64, bool);
 
-/// Fields of a bar.
 pub(crate) const BAR_FIELDS: [BarField; 7] = [
     ("open", |bar| bar.open, true),
     ("high", |bar| bar.high, true),
@@ -34,7 +33,7 @@ pub(crate) const BAR_FIELDS: [BarField; 7] = [
 
 type BarsByYear = HashMap<(String, i32), Bars>;
 
-/// Day of a security with different bars.
+/// Day on which the bars of a security differ.
 pub(crate) struct PriceDifference<'a> {
     symbol: &'a str,
     pub(super) date: NaiveDate,
@@ -97,7 +96,6 @@ impl<'a> PriceDifference<'a> {
         (change != ChangeKind::Changed || day.differing_fields().next().is_some()).then_some(day)
     }
 
-    /// Names of the differing fields.
     pub(super) fn differing_fields(&self) -> impl Iterator<Item = &'static str> {
         self.differing_columns().map(|(name, ..)| *name)
     }

@@ -38,7 +38,7 @@ pub enum DiffTopic {
     Prices,
 }
 
-/// Differing metric that is important for a security.
+/// Metric with the largest change of a security in one topic.
 #[derive(Debug, Clone, Serialize)]
 pub struct MetricDifference {
     pub symbol: String,
@@ -116,7 +116,7 @@ impl DiffRanking {
 }
 
 fn empty_buckets(topic: DiffTopic) -> Vec<SizeBucket> {
-    // In thousandths of years, percentage points and percents.
+    // Bounds in thousandths of the topic's unit: years, percentage points or percent.
     let bounds: &[i64] = match topic {
         DiffTopic::Streaks => &[2_000, 5_000, 10_000, 25_000],
         DiffTopic::Yields => &[10, 100, 500, 1_000, 5_000],
@@ -166,7 +166,7 @@ fn find_largest(topic: DiffTopic, figures: &[&str], difference: &RowDifference) 
     })
 }
 
-/// Change of the dividend yield.
+/// Absolute change of the dividend yield, in percentage points.
 fn yield_distance(difference: &RowDifference) -> ExactDecimal {
     difference
         .column("dividend_yield")
@@ -174,7 +174,7 @@ fn yield_distance(difference: &RowDifference) -> ExactDecimal {
         .unwrap_or_default()
 }
 
-/// Absolute change in percent of the first value, rounded. A change from nothing is 100 %.
+/// Absolute change in percent of the first value, rounded. A change from 0 or from an absent value is 100 %.
 fn percent_distance(a: &CellValue, b: &CellValue) -> ExactDecimal {
     let ExactDecimal(distance) = value_distance(a, b);
     let base = a.as_decimal().map(|ExactDecimal(base)| base.abs());

@@ -12,7 +12,7 @@ pub struct GenerationDiff {
     pub a: ComparedGeneration,
     /// Second compared generation.
     pub b: ComparedGeneration,
-    /// Inputs of the derivations that differ, which are the reasons for differing rows.
+    /// Differing inputs of the two derivations. They are the reasons for differing rows.
     pub reasons: Vec<String>,
     /// Differing rows.
     #[serde(flatten)]
@@ -21,7 +21,7 @@ pub struct GenerationDiff {
     pub reviewed: bool,
 }
 
-/// Inputs of the derivations that differ.
+/// Differing inputs of the two derivations.
 pub(super) fn find_reasons(a: &ComparedGeneration, b: &ComparedGeneration) -> Vec<String> {
     let mut reasons = Vec::new();
     let mut note = |differ: bool, text: String| {

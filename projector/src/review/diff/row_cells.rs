@@ -6,7 +6,7 @@ use tokio_postgres::types::IsNull;
 
 use super::cell::{CellValue, PostgresCell};
 
-/// Values in the order of the columns.
+/// Decodes the values of a row, in the order of the columns.
 pub(crate) fn read_cells<T: TableRow>(row: &T) -> anyhow::Result<Vec<CellValue>> {
     let mut cells = Vec::with_capacity(T::COLUMNS.len());
     for (value, ty) in row.values().into_iter().zip(T::types()) {

@@ -11,7 +11,7 @@ use super::difference::{ChangeKind, ColumnDifference, RowDifference};
 use super::generation_reader::GenerationReader;
 use super::tables::{ComparedTable, METHOD_VERSION};
 
-/// Table in both generations. One generation may lack columns of the other.
+/// Table to compare, with a prepared query for each generation. One generation may lack columns of the other.
 pub(super) struct TableComparison<'a> {
     table: &'a ComparedTable,
     statements: [Statement; 2],

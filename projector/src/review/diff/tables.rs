@@ -52,5 +52,5 @@ pub(crate) const HOLDINGS: &str = "holdings";
 /// Table of sector statistics, whose rows do not belong to a security.
 pub(crate) const SECTORS: &str = "sectors";
 
-/// Column of the rule version. It is a reason for differences, not a metric.
+/// Column of the rule version. It is not compared, because it is a reason for differences and not a metric.
 pub(crate) const METHOD_VERSION: &str = "method_version";

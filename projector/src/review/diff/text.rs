@@ -45,7 +45,6 @@ pub(super) fn print_diff(diff: &GenerationDiff, limit: usize) {
     }
 }
 
-/// Heading of a topic.
 pub(crate) fn topic_title(topic: DiffTopic) -> &'static str {
     match topic {
         DiffTopic::Securities => "securities come or go",
@@ -97,8 +96,8 @@ fn print_hidden_count(count: u64, shown: usize, place: &str) {
     }
 }
 
-/// Both values of a difference, shortened. Of two lists or objects, only the differing elements are shown. `--json` and `--csv` have
-/// the values in full.
+/// Shortens both values of a difference. For two lists or objects, only the differing elements are shown. `--json` and
+/// `--csv` contain the complete values.
 pub(crate) fn shorten_values(a: &CellValue, b: &CellValue) -> [String; 2] {
     match (list_elements(a), list_elements(b)) {
         (Some(of_a), Some(of_b)) => [shorten_list(&of_a, &of_b), shorten_list(&of_b, &of_a)],
@@ -117,7 +116,7 @@ fn list_elements(cell: &CellValue) -> Option<Vec<String>> {
     Some(members.iter().map(|(name, value)| format!("{name}: {}", wrappable(value))).collect())
 }
 
-/// Elements that the other list lacks.
+/// Elements of `own` that `other` lacks, as shortened text.
 fn shorten_list(own: &[String], other: &[String]) -> String {
     let differing: Vec<String> =
         own.iter().filter(|element| !other.contains(element)).cloned().map(shorten_text).collect();

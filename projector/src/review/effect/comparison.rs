@@ -1,4 +1,4 @@
-//! Comparison of the touched securities, derived on both sides.
+//! Comparison of the affected securities, derived from the facts before and after a run.
 
 use std::collections::BTreeSet;
 
@@ -21,10 +21,10 @@ use crate::progress::ProgressReport;
 use crate::review::diff::{DiffAccumulator, DifferenceSink, TableDiff, compare_bars};
 
 const SYMBOLS: &str = include_str!("../../../queries/effect/symbols_of_sources.sql");
-/// Securities in memory at a time.
+/// Maximum number of securities in memory.
 const CHUNK_SECURITIES: usize = 100;
 
-/// Both sides of a comparison.
+/// Inputs of the comparison. `before` and `after` are the market before and after the run.
 pub(super) struct SideComparison<'a> {
     pub(super) generation: &'a Generation,
     pub(super) policy: &'a SourcePolicy,
@@ -33,7 +33,7 @@ pub(super) struct SideComparison<'a> {
     pub(super) after: MarketSide,
 }
 
-/// One security on both sides.
+/// Derived rows of one security before and after the run.
 struct DerivedPair<'a> {
     symbol: &'a Symbol,
     before: Option<DerivedSide>,
@@ -41,7 +41,7 @@ struct DerivedPair<'a> {
     rows: Vec<ComparedRows>,
 }
 
-/// Inputs of the derivations of one side.
+/// Inputs of the derivations before or after the run.
 struct SideInputs<'a> {
     market: &'a MarketSide,
     context: Option<DerivationContext<'a>>,
@@ -49,7 +49,7 @@ struct SideInputs<'a> {
 }
 
 impl SideComparison<'_> {
-    /// Compares all touched securities. Keeps up to `keep` rows per table and topic, and writes all to `files`.
+    /// Compares all affected securities. Keeps up to `keep` rows per table and topic, and writes all to `files`.
     pub(super) async fn compare(
         &self,
         transaction: &Transaction<'_>,
@@ -127,7 +127,7 @@ impl SideComparison<'_> {
     }
 }
 
-/// Sources with other years of dividends.
+/// Sources whose years with dividends differ before and after the run.
 fn grown_sources(before: &DividendFeeds, after: &DividendFeeds) -> Vec<String> {
     let years = |feeds: &DividendFeeds, source: &str| feeds.years(source).collect::<Vec<_>>();
     let sources: BTreeSet<&str> = after.pairs().map(|(source, _)| source).collect();
@@ -144,7 +144,7 @@ impl SideInputs<'_> {
     }
 }
 
-/// Effect of the securities so far.
+/// Accumulated effect of the securities that were compared so far.
 struct EffectAccumulator {
     keep: usize,
     compared: u64,

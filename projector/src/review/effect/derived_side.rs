@@ -1,4 +1,4 @@
-//! Rows of one security on one side, and the differences of both sides.
+//! Derived rows of one security before or after a run, and the differences between them.
 
 use std::collections::BTreeMap;
 
@@ -15,14 +15,14 @@ use crate::review::diff::{
 /// Columns that are not figures: they change when equal facts are loaded again, or every day.
 const NOT_COMPARED: [&str; 3] = ["updated_at", "as_of", "method_version"];
 
-/// Derived rows of a security.
+/// Derived rows of a security before or after the run.
 pub(super) struct DerivedSide {
     pub(super) rows: DerivedRows,
     fund: Option<FundRows>,
     pub(super) sources: RowsBySource,
 }
 
-/// Differences of a security in one table, with the numbers of its rows on both sides.
+/// Differences of a security in one table, with the numbers of its rows before and after the run.
 pub(super) struct ComparedRows {
     pub(super) table: &'static str,
     pub(super) rows: [u64; 2],
@@ -41,13 +41,13 @@ impl DerivedSide {
     }
 }
 
-/// Bars of both sides.
+/// Bars before and after the run; `none` if the security is not listed.
 pub(super) fn bars_of<'a>(sides: [Option<&'a DerivedSide>; 2], none: &'a Bars) -> [&'a Bars; 2] {
     sides.map(|side| side.map_or(none, |side| &side.rows.bars))
 }
 
-/// Compares the rows of a security. If it is on one side only, only its metrics and quarantined rows are
-/// compared.
+/// Compares the rows of a security. If it is listed only before or only after the run, only its metrics and quarantined
+/// rows are compared.
 pub(super) fn compare_sides(sides: [Option<&DerivedSide>; 2]) -> anyhow::Result<Vec<ComparedRows>> {
     fn one<T>(row: &T) -> &[T] {
         std::slice::from_ref(row)

@@ -1,8 +1,8 @@
 //! Facts as they were before a position of the log.
 //!
-//! A row of facts is the merge of all batches of one feed (kind and source). A feed without a batch after the
-//! position is unchanged. A feed without a batch before it is new, so it had no facts. Of every other feed, the
-//! rows that later batches name are merged again from the earlier batches in the log.
+//! A row of facts is the merge of all batches of one feed (kind and source). A feed without a batch after the position
+//! is unchanged. A feed without a batch before it is new, so it had no facts. For every other feed, the rows that later
+//! batches changed are merged again, from the earlier batches in the log.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
@@ -28,10 +28,10 @@ const BEFORE: &str = include_str!("../../../queries/effect/batches_before.sql");
 const PRICED: &str = include_str!("../../../queries/bars_sources.sql");
 const RECORDED: &str = include_str!("../../../queries/records_sources.sql");
 
-/// Message of a feed before the position, with the newest date of its run.
+/// Sequence of a feed's message before the position, with the newest date of the message's run.
 type EarlierMessage = (i64, Option<NaiveDate>);
 
-/// Bars of one symbol and source on the days of later batches.
+/// Bars of one symbol and source on the days that later batches contain.
 #[derive(Debug, Default)]
 pub(super) struct TouchedBars {
     pub(super) days: HashSet<i32>,
@@ -41,7 +41,7 @@ pub(super) struct TouchedBars {
     pub(super) earlier: Bars,
 }
 
-/// Difference of the facts now and at the position.
+/// Differences between the current facts and the facts at the position.
 #[derive(Debug, Default)]
 pub(super) struct EarlierFacts {
     /// Feeds without a batch before the position.
@@ -54,7 +54,7 @@ pub(super) struct EarlierFacts {
 }
 
 impl EarlierFacts {
-    /// Finds the changes after a position. Reads the log only for feeds with batches on both sides of it.
+    /// Finds the changes after a position. Reads the log only for feeds with batches before and after the position.
     pub(super) async fn load(
         transaction: &Transaction<'_>,
         settings: &StreamSettings,
@@ -106,7 +106,7 @@ impl EarlierFacts {
         Ok(())
     }
 
-    /// Reads the days of later bars, and the earlier bars on these days. Runs that end before the first of
+    /// Reads the days of later bars, and the earlier bars on these days. Runs whose newest date is before the first of
     /// these days are skipped.
     async fn read_bars(
         &mut self,
@@ -152,7 +152,7 @@ impl EarlierFacts {
         Ok(())
     }
 
-    /// Symbols with changed facts. The empty symbol of records of the whole market is not included.
+    /// Symbols with changed facts. Records of the whole market have an empty symbol, which is not included.
     pub(super) fn symbols(&self) -> BTreeSet<&str> {
         let bars = self.bars.keys().map(|(symbol, _)| symbol);
         let records = self.records.rows.keys().map(|key| &key.symbol);
@@ -160,12 +160,12 @@ impl EarlierFacts {
         all.filter(|symbol| !symbol.is_empty()).collect()
     }
 
-    /// `true` if the feed had no facts.
+    /// `true` if the feed had no facts at the position.
     pub(super) fn is_new(&self, kind: Kind, source: &str) -> bool {
         self.new_feeds.contains(&(kind, source.to_owned()))
     }
 
-    /// Packed records of a row as they were; `None` if the row did not exist.
+    /// Packed records of a row as they were at the position; `None` if the row did not exist.
     pub(super) fn restore_records<'a>(
         &'a self,
         (symbol, kind, source): (&str, Kind, &str),
@@ -181,7 +181,7 @@ impl EarlierFacts {
         }
     }
 
-    /// Facts of the symbols as they were.
+    /// Facts of the symbols as they were at the position.
     pub(super) fn restore(&self, facts: &FactsBySymbol) -> anyhow::Result<FactsBySymbol> {
         let changed = self.symbols();
         let mut restored = FactsBySymbol::new();
@@ -220,7 +220,7 @@ impl EarlierFacts {
                     PackedColumns::All(Box::new(PackedBars::pack(&bars)?))
                 }
             };
-            // Only digests of served years are compared, and none is given here.
+            // Digests are compared only with those of served years, and this derivation has no served years.
             let no_digest = 0;
             debug_assert!(years.range().len() == 1, "fetched years are not packed together");
             let _ = earlier.put_year(source, year, no_digest, columns);

@@ -25,7 +25,7 @@ pub(super) struct EarlierRecords {
     pub(super) dividend_years: BTreeMap<String, BTreeSet<i32>>,
 }
 
-/// Merges the rows of one feed again from its `earlier` messages, if its `later` messages name them.
+/// Rebuilds, from the `earlier` messages of a feed, the rows that its `later` messages contain.
 pub(super) async fn read_earlier_records(
     transaction: &Transaction<'_>,
     log: &LogMessages,
@@ -45,7 +45,7 @@ pub(super) async fn read_earlier_records(
         Ok(())
     })
     .await?;
-    // A record that changed its symbol is stored under each of them.
+    // A record whose symbol was corrected is stored under each of its symbols.
     for row in transaction.query(MOVED, &[&digests]).await? {
         touched.extend(row.try_get::<_, Vec<String>>("symbols")?);
     }

@@ -4,7 +4,6 @@ use super::result::RunEffect;
 use crate::review::diff::write_differences;
 use crate::review::html_page::{HtmlFile, write_list, write_table};
 
-/// Writes the page.
 pub(super) fn write_page(file: HtmlFile, effect: &RunEffect) -> anyhow::Result<()> {
     let found = effect.found();
     let heading = format!("Effect of run {}", effect.run);

@@ -10,7 +10,7 @@ use market::event::Kind;
 /// Kind and source of rows.
 pub(super) type Feed = (Kind, String);
 
-/// Messages requested at a time.
+/// Maximum number of messages that are requested at the same time.
 const CONCURRENT_READS: usize = 16;
 
 /// Connection to the log.

@@ -1,4 +1,4 @@
-//! Market of one side of a comparison: the inputs that all securities share.
+//! Market before or after a run: the inputs of the derivations that all securities share.
 
 use std::collections::BTreeSet;
 
@@ -25,7 +25,7 @@ const RECORDS: &str = "select symbol, source, packed from records where kind = $
 const YEARS: &str = "select distinct year from bars order by year desc";
 const BARS: &str = include_str!("../../../queries/effect/bars_of_year.sql");
 
-/// Inputs of the derivations of one side.
+/// Inputs that all derivations before or after the run share.
 pub(super) struct MarketSide {
     /// Market date; `None` without any session.
     pub(super) as_of: Option<NaiveDate>,
@@ -35,7 +35,7 @@ pub(super) struct MarketSide {
 }
 
 impl MarketSide {
-    /// Market of the facts now, or of the facts as they were.
+    /// Loads the market of the current facts if `earlier` is `None`, otherwise of the earlier facts.
     pub(super) async fn load(
         transaction: &Transaction<'_>,
         generation: &Generation,
@@ -47,7 +47,7 @@ impl MarketSide {
             let (source, Some(packed)) = read_packed(&row, Kind::Security, earlier)? else { continue };
             securities.extend(records::read(source, packed)?);
         }
-        // A symbol without facts defines a security without rows, which is absent.
+        // Some known symbols have no earlier facts. Their securities have no rows and therefore count as absent.
         let known = load_known_symbols(transaction).await?;
         let mut side = Self {
             as_of: match earlier {
@@ -95,7 +95,7 @@ impl MarketSide {
     }
 }
 
-/// Source and packed records of a row; no records if the row did not exist.
+/// Source and packed records of a row; no records if the row did not exist in the earlier facts.
 fn read_packed<'a>(
     row: &'a Row,
     kind: Kind,
@@ -126,7 +126,7 @@ async fn load_feeds(
         .collect())
 }
 
-/// Market date of the facts as they were.
+/// Market date of the earlier facts.
 async fn load_earlier_date(
     transaction: &Transaction<'_>,
     generation: &Generation,
@@ -153,7 +153,9 @@ async fn load_earlier_date(
     Ok(newest)
 }
 
-/// Last live day of a year of bars as it was. A day that was withdrawn before counts if a later one is live.
+/// Last live day in one year of a source's bars, in the earlier facts. The stored days do not show which bars were
+/// withdrawn. A withdrawn day before the current last live day therefore counts as live, unless later batches contain
+/// it.
 fn earlier_last_day(row: &Row, year: i32, earlier: &EarlierFacts) -> anyhow::Result<Option<i32>> {
     let (symbol, source): (String, String) = (row.try_get("symbol")?, row.try_get("source")?);
     let last_day: i32 = row.try_get("last_day")?;

@@ -1,8 +1,8 @@
 //! `projector audit --since RUN`: effect of a load on the served figures.
 //!
-//! The facts before the run's first message are restored in memory, and the touched securities are derived from
-//! them and from the facts now. Equal facts give equal rows, so the second derivation equals the served tables.
-//! Policy and rules are those of the served generation on both sides. Nothing is written.
+//! The facts before the run's first message are restored in memory, and the affected securities are derived twice: from
+//! these facts and from the current facts. Equal facts give equal rows, so the second derivation equals the served
+//! tables. Both derivations use the policy and rules of the served generation. Nothing is written.
 
 mod comparison;
 mod derived_side;

@@ -11,7 +11,7 @@ use crate::generation::Generation;
 const POSITION: &str = include_str!("../../../queries/effect/position.sql");
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Position of a run, and the end of the served tables.
+/// Position of a run in the log, and the positions of the served tables and of the facts.
 #[derive(Debug)]
 pub(super) struct RunPosition {
     /// Last message that the served tables contain.
@@ -26,7 +26,7 @@ pub(super) struct RunPosition {
     last: Option<i64>,
     /// Feed of the run.
     pub(super) source: Option<String>,
-    /// Runs that began later.
+    /// Number of runs that began later.
     pub(super) later_runs: i64,
 }
 
@@ -54,7 +54,7 @@ impl RunPosition {
         self.served == self.checkpoint
     }
 
-    /// `true` if the run has its last message.
+    /// `true` if the facts contain the last message of the run.
     pub(super) fn is_complete(&self) -> bool {
         self.last.is_some()
     }

@@ -15,17 +15,17 @@ const MAX_NAMED: usize = 10;
 pub struct SourceReplacement {
     /// Kind of the rows.
     pub kind: Kind,
-    /// Source that the figures rest on now.
+    /// Source from which the figures are derived now.
     pub source: String,
-    /// Source that they rested on before.
+    /// Source from which the figures were derived before.
     pub replaced: String,
     /// Number of securities.
     pub securities: u64,
-    /// Number of rows of the replaced source that count no longer; sessions for prices.
+    /// Number of rows of the replaced source that are no longer used; for prices, number of sessions.
     pub rows: u64,
     /// First symbols in alphabetical order.
     pub first: Vec<String>,
-    /// Reason of the choice.
+    /// Reason why the new source is preferred.
     pub reason: &'static str,
     /// Command that prefers the replaced source.
     pub keep: String,
@@ -43,7 +43,8 @@ struct Replaced {
 }
 
 impl Replacements {
-    /// Adds a security. A source with fewer rows than before is replaced by the sources with more rows.
+    /// Adds a security. If a source has fewer used rows than before, the sources with more used rows are its
+    /// replacements.
     pub(super) fn add(&mut self, symbol: &str, [before, after]: [&RowsBySource; 2]) {
         let count = |rows: &RowsBySource, feed: &(Kind, String)| rows.get(feed).copied().unwrap_or_default();
         for (lost, had) in before {

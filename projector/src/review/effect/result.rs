@@ -23,9 +23,9 @@ pub struct RunEffect {
     pub run: String,
     /// Feed of the run.
     pub source: Option<String>,
-    /// `true` if the run has its last message.
+    /// `true` if the facts contain the last message of the run.
     pub complete: bool,
-    /// Number of runs that began later. The effect includes theirs.
+    /// Number of runs that began later. Their effects are included.
     pub later_runs: i64,
     /// Served generation.
     pub generation: GenerationId,
@@ -42,13 +42,12 @@ pub struct RunEffect {
 pub(super) struct FoundEffect {
     /// Market date before and after; null without any session.
     pub(super) as_of: [Option<NaiveDate>; 2],
-    /// Number of securities that were derived on both sides.
+    /// Number of compared securities: those that are listed before or after the run.
     pub(super) compared: u64,
     /// Number of securities with a differing figure.
     pub(super) changed: u64,
     /// Sources whose figures another source replaces.
     pub(super) replaced: Vec<SourceReplacement>,
-    /// Quarantined rows.
     pub(super) quarantined: QuarantineChange,
     /// Flags that securities gained or lost.
     pub(super) flags: Vec<FlagChange>,
@@ -77,7 +76,7 @@ pub struct FlagChange {
     pub added: u64,
     /// Number of securities with the flag only before the run.
     pub removed: u64,
-    /// First symbols that gained it.
+    /// First symbols that gained the flag.
     pub first: Vec<String>,
 }
 
@@ -105,7 +104,7 @@ impl RunEffect {
         &self.found
     }
 
-    /// Copy with at most `limit` rows in each table and topic.
+    /// Removes all but the first `limit` rows of each table and topic.
     pub(super) fn truncated(mut self, limit: usize) -> Self {
         self.found.differences = self.found.differences.truncated(limit);
         self.found.quarantined.first.truncate(limit);
@@ -131,7 +130,6 @@ impl RunEffect {
 }
 
 impl QuarantineChange {
-    /// Adds a security.
     pub(super) fn add(&mut self, sides: [Option<&DerivedSide>; 2], keep: usize) {
         let [before, after] = sides.map(|side| side.map_or(&[][..], |side| &side.rows.quarantined));
         for row in after.iter().filter(|row| !before.contains(row)) {
@@ -150,12 +148,10 @@ impl QuarantineChange {
     }
 }
 
-/// Flag changes by flag.
 #[derive(Debug, Default)]
 pub(super) struct FlagChanges(BTreeMap<String, FlagChange>);
 
 impl FlagChanges {
-    /// Adds a security.
     pub(super) fn add(&mut self, symbol: &str, sides: [Option<&DerivedSide>; 2]) {
         let [before, after] = sides.map(|side| {
             let flags = side.map(|side| side.rows.metrics.flags.0.iter().map(|flag| topic(flag)));
@@ -184,7 +180,7 @@ impl FlagChanges {
     }
 }
 
-/// Flag without the id of a withdrawn record.
+/// Code of a flag, without the id (of a withdrawn record) that may follow after a colon.
 fn topic(flag: &str) -> &str {
     flag.split(':').next().unwrap_or(flag)
 }

@@ -1,7 +1,8 @@
 //! Conflicts of a source with another source, by field.
 //!
-//! Rows are compared by security and date, on the same share basis. A field counts if both sources have a
-//! value. The field `ex_date` counts dates within the common period, which conflict if only one source has them.
+//! Rows are compared by security and date, on the same share basis. A field counts if both sources have a value. The
+//! field `ex_date` counts the dates within the period that both sources cover. A date is a conflict if only one source
+//! has it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,7 +31,7 @@ const FUNDAMENTALS_FIELDS: [&str; 6] = [
     "free_cash_flow_ttm",
 ];
 
-/// Counts the conflicts of a source's rows of one security with the rows of another source.
+/// Compares one security's rows of two sources, and counts the conflicts for the first source.
 pub(super) fn count_conflicts(
     quality: &mut SourceQuality,
     sides: [&AloneRows; 2],
@@ -81,7 +82,7 @@ fn by_date<'a, T>(rows: impl Iterator<Item = (NaiveDate, &'a T)>) -> Dated<'a, T
     dated
 }
 
-/// Compares rows with the same date. Dates with several rows are compared by date only.
+/// Compares rows with the same date. If a source has several rows on a date, only the date is compared.
 fn compare_dated<T: TableRow>(
     quality: &mut SourceQuality,
     kind: Kind,
@@ -119,7 +120,7 @@ fn compare_fields<T: TableRow>(
     Ok(())
 }
 
-/// Counts the conflicts of the newest security records of one symbol.
+/// Compares the newest security records of each symbol between the sources, and counts the conflicts.
 pub(super) fn compare_securities(sources: &mut BySource, records: &[Observation<Security>]) {
     let mut newest: BTreeMap<&str, BTreeMap<&str, &Observation<Security>>> = BTreeMap::new();
     for record in records.iter().filter(|record| record.action == Action::Put && record.source != MANUAL) {

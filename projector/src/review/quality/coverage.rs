@@ -12,7 +12,6 @@ use market::metrics::calendar::sessions_between;
 use super::result::{BySource, KindCoverage};
 use crate::review::audit::sessions::{sessions, span};
 
-/// Adds a security record.
 pub(super) fn add_security(
     sources: &mut BySource,
     record: &Observation<Security>,
@@ -84,9 +83,9 @@ type DaysBySymbol = BTreeMap<String, BTreeSet<i32>>;
 /// Days with a price in the last 12 months.
 pub(super) struct SessionDays {
     year: RangeInclusive<i32>,
-    /// Days of any source, by exchange.
+    /// Days with a price from any source, by exchange.
     traded: BTreeMap<String, DaysBySymbol>,
-    /// Days of each source, by source and exchange.
+    /// Days with a price from one source, by source and exchange.
     own: BTreeMap<(String, String), DaysBySymbol>,
 }
 

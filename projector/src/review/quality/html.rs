@@ -8,7 +8,6 @@ use super::result::{FieldConflicts, QualityReport, SourceQuality};
 use super::text::{or_dash, percent, reading_rows};
 use crate::review::html_page::{HtmlFile, escape_html, write_bars, write_list, write_table};
 
-/// Writes the page.
 pub(super) fn write_page(file: HtmlFile, report: &QualityReport) -> anyhow::Result<()> {
     let sources = &report.sources;
     file.write("Quality of the sources", |page| {

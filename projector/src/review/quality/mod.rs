@@ -1,8 +1,7 @@
 //! `projector audit --quality`: quality of each source's rows, judged as if it were the only source.
 //!
-//! Of a source's dividends only its own rows are read. Its prices, splits and company figures come from the
-//! source itself where it has some, otherwise from the other sources. The record source `manual` is not a feed
-//! and is left out.
+//! The dividends are always those of the source itself. Prices, splits and company figures are those of the source, if
+//! it has any. Otherwise those of all sources are used. The record source `manual` is not a feed and is left out.
 
 mod conflicts;
 mod coverage;
@@ -42,7 +41,7 @@ pub use text::print_quality;
 const IDENTITIES: &str = "select identity from identities order by symbol";
 const ACTIVE_SECURITIES: &str = include_str!("../../../queries/quality/active.sql");
 const REJECTS: &str = include_str!("../../../queries/quality/rejects.sql");
-/// Histories in memory at a time.
+/// Maximum number of histories in memory.
 const CHUNK_HISTORIES: usize = 100;
 
 /// Measures the quality of every source of the served generation's facts.
@@ -132,7 +131,8 @@ async fn measure_securities(
     Ok(sources)
 }
 
-/// Readings, quarantined rows and conflicts of each source of a security.
+/// Judges each source of a security: the readings of its dividend rows, its quarantined rows and its conflicts with
+/// other sources.
 fn judge_sources(
     history: &History,
     context: &DerivationContext<'_>,

@@ -10,7 +10,6 @@ use store::ids::GenerationId;
 
 use crate::review::audit::SourceAgreement;
 
-/// Qualities by source.
 pub(super) type BySource = BTreeMap<String, SourceQuality>;
 
 /// Quality of all sources.
@@ -39,7 +38,7 @@ pub struct SourceQuality {
     pub sessions: SessionCoverage,
     /// Agreement of its adjusted closes with the price factors; null without adjusted closes.
     pub adjusted_closes: Option<SourceAgreement>,
-    /// Dividend rows by reading.
+    /// Dividend rows, counted by how the rules read them.
     pub readings: ReadingCounts,
     /// Quarantined rows by kind and reason.
     pub quarantined: BTreeMap<String, u64>,
@@ -68,19 +67,19 @@ pub struct KindCoverage {
     pub observed_at: Option<DateTime<Utc>>,
 }
 
-/// Sessions with a price of the source, of the sessions on which most securities of the exchange traded.
+/// Coverage of sessions by prices of the source. A session is a day on which most securities of the exchange traded.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub struct SessionCoverage {
-    /// Sessions between the first and the last price of each active security.
+    /// Number of sessions between the first and the last price of each active security.
     pub expected: u64,
-    /// Those with a price.
+    /// Number of expected sessions with a price.
     pub present: u64,
 }
 
 /// Comparison of one field with other sources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct FieldConflicts {
-    /// Number of comparisons. Both sources have a value.
+    /// Number of comparisons in which both sources have a value.
     pub compared: u64,
     /// Number of comparisons with different values.
     pub differing: u64,

@@ -8,7 +8,7 @@ use market::row::{DividendRow, FundamentalsRow, SplitRow};
 
 use super::result::SourceQuality;
 
-/// Derived rows of a source, for comparisons with other sources. Kinds without own rows are empty.
+/// Derived rows of a source, for comparisons with other sources. Kinds without rows of the source are empty.
 #[derive(Debug, Default)]
 pub(super) struct AloneRows {
     pub(super) bars: Bars,
@@ -25,7 +25,7 @@ pub(super) fn sources_of(history: &History) -> impl Iterator<Item = &str> {
     prices.chain(dividends).chain(splits).chain(history.fundamentals.iter().map(|row| row.source.as_str()))
 }
 
-/// Judges the rows of a source.
+/// Derives a security from one source. Counts the readings of its dividend rows and its quarantined rows.
 pub(super) fn judge(
     history: &History,
     source: &str,
@@ -56,7 +56,8 @@ fn has_rows<T>(rows: &[Observation<T>], source: &str) -> bool {
     rows.iter().any(|row| row.source == source)
 }
 
-/// History of the source's own rows. Prices, splits and company figures are those of all sources if it has none.
+/// Copy of the history with only the source's rows. If the source has no prices, splits or company figures, those of
+/// all sources are used.
 fn isolate(history: &History, source: &str) -> History {
     fn own<T: EventRecord + Clone>(rows: &[Observation<T>], source: &str) -> Vec<Observation<T>> {
         rows.iter().filter(|row| row.source == source).cloned().collect()

@@ -1,4 +1,4 @@
-//! Text output of the quality report, and the lines that its page shares with it.
+//! Text output of the quality report, and formatting that the HTML page shares.
 
 use std::fmt::Display;
 
@@ -73,7 +73,7 @@ pub(super) fn reading_rows(source: &SourceQuality) -> [(&'static str, u64); 6] {
     ]
 }
 
-/// Share in percent; a dash without a whole.
+/// `part` in percent of `whole`; a dash if `whole` is 0.
 pub(super) fn percent(part: u64, whole: u64) -> String {
     let share = (Decimal::from(part) * Decimal::ONE_HUNDRED).checked_div(Decimal::from(whole));
     share.map_or("-".to_owned(), |share| format!("{} %", round(share, PLACES_PERCENT)))

@@ -34,17 +34,17 @@ impl BarColumn {
         repeat_n(&MISSING, self.absent).chain(&self.values)
     }
 
-    /// All values from the first present value of the column on.
+    /// Values from the first present value of the column on.
     pub fn values_from_first_present(&self) -> &[i64] {
         &self.values
     }
 
-    /// All values from the first present value of the column on, mutable.
+    /// Values from the first present value of the column on, mutable.
     pub fn values_from_first_present_mut(&mut self) -> &mut [i64] {
         &mut self.values
     }
 
-    /// Values of a range, without the absent values before the first present value of the column.
+    /// Values of a range, without the absent values at the start of the column.
     pub fn present_values_in(&self, range: Range<usize>) -> &[i64] {
         &self.values[range.start.saturating_sub(self.absent)..range.end.saturating_sub(self.absent)]
     }

@@ -58,7 +58,7 @@ pub struct Bars {
     pub versions: Vec<BarVersion>,
 }
 
-/// Bars reduced to session, close and version. The columns equal the columns of [`Bars`].
+/// Bars with session, close and version only. The columns have the same form as the columns of [`Bars`].
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CloseColumns {
     /// Decimal places of the closes.

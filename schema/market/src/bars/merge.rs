@@ -31,8 +31,8 @@ impl Bars {
         let mut merged = Self { scale, ..Self::default() };
         let mut dictionary = VersionDictionary::default();
         for same_day in picks.chunk_by(|a, b| a.0 == b.0) {
-            // Of equal versions (one frame with a day twice) the later position wins: `max_by_key` returns
-            // the last.
+            // If one record batch has a day twice, the versions are equal. The later position then wins, because
+            // `max_by_key` returns the last maximum.
             let version = |pick: &(i32, usize, usize)| parts[pick.1].version_of(pick.2);
             if let Some(best) = same_day.iter().max_by_key(|pick| version(pick).rank()) {
                 let index = dictionary.index(&mut merged.versions, version(best))?;

@@ -25,7 +25,7 @@ pub struct BarVersion {
 }
 
 impl BarVersion {
-    /// Version of bars without provenance (read tables).
+    /// Version of bars in read tables, which have no provenance.
     pub const UNKNOWN: Self =
         Self { revision: 0, observed_at: 0, retracted: false, basis_day: None, line: 0, frame: [0; 16] };
 

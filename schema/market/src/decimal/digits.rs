@@ -5,9 +5,9 @@
 
 use rust_decimal::Decimal;
 
-/// Removes trailing zeros of the fraction.
+/// Removes trailing zeros after the decimal point.
 pub(crate) fn shortest(value: Decimal) -> Decimal {
-    // Nearly every mantissa fits 64 bits, where a division by ten costs a tenth.
+    // Nearly every mantissa fits 64 bits. A 64-bit division by ten takes a tenth of the time of a 96-bit division.
     let (Ok(mut digits), mut places) = (i64::try_from(value.mantissa()), value.scale()) else {
         return value.normalize();
     };
@@ -43,10 +43,10 @@ pub(crate) fn text(value: Decimal) -> String {
     text
 }
 
-/// Length of the longest text: sign, zero, point and the maximum number of places.
+/// Length of the longest text in bytes: sign, zero, point and the maximum number of places.
 const LONGEST: usize = 3 + ZEROS.len();
 
-/// Maximum number of zeros between the point and the first digit.
+/// Longest run of zeros between the decimal point and the digits of the mantissa.
 const ZEROS: &str = "0000000000000000000000000000";
 
 #[cfg(test)]

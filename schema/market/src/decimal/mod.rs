@@ -25,7 +25,7 @@ pub const PLACES_FACTOR: u32 = 12;
 /// Maximum fraction digits of a feed's amount or price; further digits are rounded on entry.
 pub const MAX_FRACTION_DIGITS: u32 = 10;
 
-/// Regular expression of a decimal in text.
+/// Regular expression that matches a decimal as text.
 pub const PATTERN: &str = r"^-?[0-9]+(\.[0-9]+)?$";
 
 /// Rounds half away from zero and drops trailing zeros.
@@ -43,7 +43,7 @@ pub enum DecimalError {
     TooLarge,
 }
 
-/// Decimal of a feed, with a mark if it was rounded.
+/// Decimal parsed from a feed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ParsedDecimal {
     /// Value, exact up to ten fraction digits.
@@ -52,8 +52,8 @@ pub struct ParsedDecimal {
     pub rounded: bool,
 }
 
-/// Parses a decimal exactly: optional sign, digits, point, exponent. Floats, grouping signs and NaN are
-/// errors.
+/// Parses an amount or price with an optional sign, decimal point and exponent. No binary float is used. Grouping
+/// characters and NaN are errors.
 pub fn parse_decimal(text: &str) -> Result<ParsedDecimal, DecimalError> {
     let value = match parse_plain(text.as_bytes()) {
         Some(value) => value,
@@ -63,7 +63,7 @@ pub fn parse_decimal(text: &str) -> Result<ParsedDecimal, DecimalError> {
     Ok(ParsedDecimal { value: limited, rounded: limited != value })
 }
 
-/// Parses a company figure (a share count or an amount of money) exactly: up to 18 integer digits.
+/// Parses a company figure (a share count or an amount of money) with up to 18 integer digits. No binary float is used.
 pub fn parse_figure(text: &str) -> Result<ParsedDecimal, DecimalError> {
     let value = match parse_plain(text.as_bytes()) {
         Some(value) => value,
@@ -76,7 +76,8 @@ pub fn parse_figure(text: &str) -> Result<ParsedDecimal, DecimalError> {
     Ok(ParsedDecimal { value: limited.normalize(), rounded: limited != value })
 }
 
-/// Checks the digit limits of amounts and prices, and normalizes the value.
+/// Rounds an amount or price to [`MAX_FRACTION_DIGITS`] and removes trailing zeros. More than ten integer digits are an
+/// error.
 pub fn limit(value: Decimal) -> Result<Decimal, DecimalError> {
     let value = value.round_dp_with_strategy(MAX_FRACTION_DIGITS, RoundingStrategy::MidpointAwayFromZero);
     if value.abs() >= Decimal::from(10_000_000_000i64) {
@@ -122,7 +123,7 @@ fn parse_general(text: &str) -> Result<Decimal, DecimalError> {
     if integer_digits > 28 {
         return Err(DecimalError::TooLarge);
     }
-    // Digits past the 28th cannot affect ten places, so cutting them keeps the result exact.
+    // Digits after the 28th cannot affect the first ten decimal places, so the result stays exact without them.
     text.parse::<Decimal>().map_err(|_| DecimalError::Malformed)
 }
 
@@ -130,7 +131,8 @@ thread_local! {
     static AS_TEXT: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs `body` on this thread. Every [`ExactDecimal`] is then serialized as a JSON string (`decimals=string`).
+/// Runs `body` on this thread. During the call, every [`ExactDecimal`] is serialized as a JSON string
+/// (`decimals=string`).
 pub fn with_decimals_as_text<T>(body: impl FnOnce() -> T) -> T {
     struct Reset(bool);
     impl Drop for Reset {
@@ -147,15 +149,15 @@ pub fn with_decimals_as_text<T>(body: impl FnOnce() -> T) -> T {
 pub struct ExactDecimal(pub Decimal);
 
 impl ExactDecimal {
-    /// Price or per-share amount, at most 6 places.
+    /// Rounds a price or per-share amount to 6 decimal places.
     pub fn amount(value: Decimal) -> Self {
         Self(round(value, PLACES_AMOUNT))
     }
-    /// Percent or ratio, at most 4 places.
+    /// Rounds a percent or ratio to 4 decimal places.
     pub fn percent(value: Decimal) -> Self {
         Self(round(value, PLACES_PERCENT))
     }
-    /// Adjustment factor, at most 12 places.
+    /// Rounds an adjustment factor to 12 decimal places.
     pub fn factor(value: Decimal) -> Self {
         Self(round(value, PLACES_FACTOR))
     }

@@ -1,5 +1,5 @@
-//! Postgres binary `numeric`, for numbers with few digits and without 96-bit arithmetic. The decimal library encodes
-//! all other numbers.
+//! Codec of Postgres's binary `numeric` for numbers with few digits, without 96-bit arithmetic. The decimal library
+//! handles all other numbers.
 //!
 //! The format has four 16-bit fields: number of digit groups, weight of the first group, sign, places. The base-10,000
 //! digit groups follow.
@@ -9,9 +9,9 @@ use rust_decimal::Decimal;
 
 /// Base of a digit group.
 const GROUP: u64 = 10_000;
-/// Largest mantissa to which three zeros can be appended within 64 bits.
+/// Exclusive upper limit of the mantissa. Three zeros can be appended to a smaller mantissa within 64 bits.
 const FEW: u64 = 1_000_000_000_000_000;
-/// Maximum number of digit groups of a 64-bit number.
+/// Maximum number of digit groups whose digits always fit 64 bits.
 const GROUPS: usize = 4;
 /// Number of fields before the digit groups.
 const HEAD: usize = 4;
@@ -38,7 +38,7 @@ pub(crate) fn write(value: Decimal, out: &mut BytesMut) -> bool {
     }
     let groups = &groups[first..];
     let of_fraction = places.div_ceil(4) as usize;
-    // For numbers from 1 on, trailing groups of zeros are left out.
+    // Numbers of 1 or more are written without trailing groups of zeros.
     let whole = groups.len().saturating_sub(of_fraction);
     let zeros = groups[whole..].iter().rev().take_while(|group| **group == 0).count();
     let kept = if whole > 0 { groups.len() - zeros } else { groups.len() };
@@ -74,7 +74,7 @@ pub(crate) fn read(raw: &[u8]) -> Option<Decimal> {
     let of_fraction = i64::try_from(count).ok()? - 1 - i64::from(i16::from_be_bytes(field(2)));
     let places = u32::try_from(of_fraction * 4).ok().filter(|places| *places <= Decimal::MAX_SCALE);
     let digits = i64::try_from(digits).ok()?;
-    // Round numbers have no trailing groups.
+    // Postgres leaves out trailing groups of zeros, which are restored here.
     let (digits, places) = match (places, digits) {
         (_, 0) => (0, 0),
         (Some(places), digits) => (digits, places),

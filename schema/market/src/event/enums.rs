@@ -62,7 +62,7 @@ impl Frequency {
         })
     }
 
-    /// Frequency with this number of payments a year; 0 is `irregular`.
+    /// Frequency with this number of payments a year; 0 is `irregular`. `None` if no frequency has this number.
     pub fn from_payments_per_year(payments: i64) -> Option<Self> {
         Some(match payments {
             0 => Self::Irregular,

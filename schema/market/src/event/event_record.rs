@@ -18,8 +18,8 @@ pub trait EventRecord: Serialize + DeserializeOwned {
     const KIND: Kind;
     /// Symbol of the record; `None` if it concerns the whole market.
     fn symbol(&self) -> Option<&Symbol>;
-    /// Day that decides which security owns the record: the security that has the symbol on this day. `None` if every
-    /// owner of the symbol may have the record.
+    /// Day on which the record's symbol is resolved: the security that has the symbol on this day owns the record.
+    /// `None` if the record applies to every security that ever had the symbol.
     fn date(&self) -> Option<NaiveDate>;
 }
 
@@ -43,7 +43,7 @@ impl EventRecord for MarketSession {
     }
 }
 
-/// A decision concerns one row, whichever security has the ticker.
+/// A decision identifies its row by a key, so it has no date.
 impl EventRecord for Decision {
     const KIND: Kind = Kind::Decision;
     fn symbol(&self) -> Option<&Symbol> {

@@ -94,9 +94,9 @@ record! {
             delisted_on: NaiveDate,
             /// Day of a dividend suspension.
             dividend_suspended_on: NaiveDate,
-            /// Years of increases that an operator's seed covers (R14).
+            /// Number of years of dividend increases in an operator's seed (R14).
             streak_seed_years: i32,
-            /// Last year that the operator's seed covers.
+            /// Last year of the operator's seed.
             streak_seed_through: i32,
             /// Ticker of the security that the holders received in a merger.
             successor: Symbol,
@@ -169,7 +169,7 @@ record! {
 
 record! {
     /// Evidence of a price file about the dividends of a security (R38, R40). It is either the range of years with a
-    /// dividend column, or one step of the adjusted closes.
+    /// dividend column, or one adjustment factor implied by the adjusted closes.
     pub struct Evidence {
         required {
             /// Ticker of the prices.
@@ -180,21 +180,21 @@ record! {
             dividends_from: NaiveDate,
             /// Last day of the years in which the file has a dividend column.
             dividends_to: NaiveDate,
-            /// First session after a step of the adjusted closes.
+            /// First session on which closes are no longer adjusted by the implied factor.
             ex_date: NaiveDate,
-            /// Last session of the file before the step.
+            /// Last session of the file on which closes are adjusted by the implied factor.
             previous: NaiveDate,
-            /// Step: adjusted close / close before the session, divided by adjusted close / close after it.
+            /// Implied factor: adjusted close / close on `previous`, divided by adjusted close / close on `ex_date`.
             factor: Decimal,
-            /// Share basis of the closes. A step of raw closes contains the splits of its day.
+            /// Share basis of the closes. A factor implied by raw closes includes the splits of its day.
             basis: ShareBasis,
         }
     }
 }
 
 record! {
-    /// Company figures at one date. Money is in `reported_currency`, or else in the security's currency. Percents are
-    /// percent points.
+    /// Company figures at one date. Money is in `reported_currency`, or else in the security's currency. A percentage
+    /// of 4.5 % is the number 4.5.
     pub struct Fundamentals {
         required {
             /// Ticker.
@@ -219,7 +219,7 @@ record! {
             market_cap: Decimal,
             /// Market value of the freely traded shares.
             float_market_cap: Decimal,
-            /// Mean traded value a day.
+            /// Mean traded value per day.
             avg_daily_value: Decimal,
             /// Revenue of twelve months.
             revenue_ttm: Decimal,
@@ -257,7 +257,7 @@ record! {
             interest_coverage: Decimal,
             /// Price over expected earnings.
             forward_pe: Decimal,
-            /// Price over earnings over their growth.
+            /// P/E ratio over the growth of earnings (PEG).
             peg_ratio: Decimal,
             /// Price over revenue.
             ps_ratio: Decimal,
@@ -355,7 +355,7 @@ record! {
     }
 }
 
-/// All holdings of one ETF at one date. A later snapshot of the same date replaces the whole snapshot.
+/// All holdings of one ETF at one date. A later snapshot with the same date replaces all its holdings.
 #[derive(Debug, Clone, PartialEq, Hash, Serialize, Deserialize)]
 pub struct HoldingSnapshot {
     /// Ticker of the fund.

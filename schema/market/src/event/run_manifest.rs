@@ -43,7 +43,8 @@ pub struct RunManifest {
     pub rounded: u64,
     /// BLAKE3 digest of the ids of the record batches, in order.
     pub digest: String,
-    /// Number of record batches per input, which determines their ids. Complete only for a completed run.
+    /// Numbers of record batches by input and kind. The ids of the batches are derived from them. Complete only for a
+    /// completed run.
     #[serde(default)]
     pub frames: Vec<InputFrames>,
     /// Number of log messages of the run. Small record batches share a message. Absent if each batch has its own

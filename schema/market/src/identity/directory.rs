@@ -1,4 +1,4 @@
-//! Directory of all securities, with the resolution of every known symbol.
+//! Directory of all securities, with look-up by every known symbol.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,20 +12,20 @@ use crate::history::SourcePolicy;
 use crate::observation::Observation;
 use crate::symbol::Symbol;
 
-/// All securities, with the resolution of every known symbol.
+/// All securities, with look-up by every known symbol.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SecurityDirectory {
     /// Identities by canonical symbol.
     pub identities: BTreeMap<Symbol, Identity>,
-    /// Canonical symbol of the current or last security, by each symbol that a security ever used.
+    /// Map from each known symbol to the canonical symbol of its current or last owner.
     pub symbols: BTreeMap<Symbol, Symbol>,
-    /// Canonical symbols of all securities that had a symbol, by symbol.
+    /// Map from each known symbol to the canonical symbols of all its owners, past and present.
     holders: BTreeMap<Symbol, Vec<Symbol>>,
 }
 
 impl SecurityDirectory {
-    /// Assigns all symbols to securities, from all reference records. `known` are the symbols of all facts. A symbol
-    /// without a reference record may become a provisional security.
+    /// Assigns all symbols to securities, from all reference records. `known` contains the symbols of all facts. A
+    /// symbol without a reference record may become a provisional security.
     pub fn resolve(
         records: &[Observation<Security>],
         known: &BTreeSet<Symbol>,
@@ -46,7 +46,7 @@ impl SecurityDirectory {
         directory
     }
 
-    /// Directory of stored identities, without the index from symbols to securities.
+    /// Directory of stored identities. Its maps from symbols to securities are empty.
     pub fn from_identities(identities: BTreeMap<Symbol, Identity>) -> Self {
         Self { identities, ..Self::default() }
     }

@@ -14,8 +14,8 @@ use crate::symbol::Symbol;
 
 pub(super) type KeyedRecord = ((CompactString, String), Observation<Security>);
 
-/// Newest record of each source and key that is not retracted. The key is the vendor's security reference or id, or
-/// else the symbol.
+/// Newest record of each source and key. Records whose newest version is a retraction are left out. The key is the
+/// vendor's security reference or id, or else the symbol.
 pub(super) fn newest_per_record(records: &[Observation<Security>]) -> Vec<KeyedRecord> {
     let mut newest: BTreeMap<(CompactString, String), &Observation<Security>> = BTreeMap::new();
     for record in records {
@@ -32,7 +32,7 @@ pub(super) fn newest_per_record(records: &[Observation<Security>]) -> Vec<KeyedR
     newest.into_iter().filter(|(_, r)| r.action == Action::Put).map(|(key, r)| (key, r.clone())).collect()
 }
 
-/// Groups records of different sources that claim one symbol on the same days.
+/// Groups records of different sources that claim the same symbol for overlapping days.
 pub(super) fn join_sources(winners: &[KeyedRecord]) -> Vec<Vec<usize>> {
     let mut parent: Vec<usize> = (0..winners.len()).collect();
     let mut by_symbol: BTreeMap<Symbol, Vec<(usize, Claim)>> = BTreeMap::new();

@@ -1,12 +1,12 @@
 //! Look-up of a known symbol for a query: the exact symbol first, then the spellings of preferred shares (R26).
 //!
-//! An unknown symbol is never a result. Source: the symbologies of Nasdaq, CMS, Yahoo and Bloomberg.
+//! Source of the spellings: the symbologies of Nasdaq, CMS, Yahoo and Bloomberg.
 
 use std::collections::BTreeSet;
 
 use crate::symbol::Symbol;
 
-/// Canonical symbol among the known symbols that a query means; `None` for an unknown symbol.
+/// Known symbol that matches a query; `None` if no known symbol matches.
 pub fn resolve(query: &str, known: &BTreeSet<Symbol>) -> Option<Symbol> {
     Symbol::parse(query).ok()?.spellings().find(|spelling| known.contains(spelling))
 }

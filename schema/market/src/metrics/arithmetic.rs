@@ -10,10 +10,9 @@ use rust_decimal::{Decimal, RoundingStrategy};
 
 use crate::decimal::{ExactDecimal, PLACES_PERCENT};
 
-/// 100, for percents.
 pub(crate) const HUNDRED: Decimal = Decimal::ONE_HUNDRED;
 
-/// Saturation limit, above every real price or amount. A larger result is replaced by the limit.
+/// Limit of clamped results, 10^18. It exceeds every real price and amount.
 const LIMIT: Decimal = Decimal::from_parts(0xA764_0000, 0x0DE0_B6B3, 0, false, 0);
 
 /// Rounds to 18 places, which removes the division error of the last digits.
@@ -36,7 +35,7 @@ pub(crate) fn factor(value: Decimal) -> ExactDecimal {
     ExactDecimal::factor(remove_division_error(value))
 }
 
-/// Returns a value above 0, which can be a denominator; otherwise `None`.
+/// Keeps only a positive value, which can be a denominator.
 pub(crate) fn keep_positive(value: Option<Decimal>) -> Option<Decimal> {
     value.filter(|value| *value > Decimal::ZERO)
 }
@@ -51,7 +50,6 @@ pub(crate) fn percent_of(a: Decimal, b: Decimal) -> Option<Decimal> {
     quotient(a, b)?.checked_mul(HUNDRED)
 }
 
-/// Converts percent to a fraction of one.
 pub(crate) fn percent_to_fraction(percent: Decimal) -> Decimal {
     percent * Decimal::new(1, 2)
 }

@@ -54,7 +54,7 @@ const FIRST_KNOWN: i32 = 711_858;
 /// Length of the precomputed calendar: a hundred years, in days.
 const KNOWN: usize = 36_525;
 
-/// Precomputed sessions, because every dividend needs several look-ups.
+/// Precomputed sessions: true for days with a session. Every dividend needs several look-ups.
 static SESSIONS: LazyLock<Vec<bool>> = LazyLock::new(|| {
     let first = NaiveDate::from_num_days_from_ce_opt(FIRST_KNOWN);
     first.into_iter().flat_map(|first| first.iter_days().take(KNOWN)).map(is_session_by_rule).collect()
@@ -169,8 +169,8 @@ fn is_listed(date: NaiveDate) -> bool {
     CLOSINGS.binary_search(&(date.year(), date.month(), date.day())).is_ok()
 }
 
-/// True for the Wednesdays from 12 June to the end of 1968 on which the exchange was closed. Every week then had four
-/// sessions. Wednesday was open only in a week with another closed day.
+/// True for the Wednesdays from 12 June to 31 December 1968 on which the exchange was closed. Every week then had four
+/// sessions. The exchange was open on a Wednesday only if another weekday of the week was closed.
 fn is_paperwork_day(date: NaiveDate) -> bool {
     let in_crisis = date.year() == 1968 && (date.month(), date.day()) >= (6, 12);
     in_crisis

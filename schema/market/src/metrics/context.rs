@@ -9,9 +9,9 @@ use crate::history::SourcePolicy;
 /// Context shared by the derivations of all securities.
 #[derive(Debug, Clone, Copy)]
 pub struct DerivationContext<'a> {
-    /// As-of date: the newest known session, or an earlier day for a look back.
+    /// As-of date of the figures: the newest known session, or an earlier day that was requested.
     pub as_of: NaiveDate,
-    /// Newest known session. It is later than `as_of` in a look back.
+    /// Newest known session. It is later than `as_of` if an earlier day was requested.
     pub newest: NaiveDate,
     /// Monthly returns of the benchmark, for beta.
     pub benchmark: Option<&'a MonthlyReturns>,

@@ -33,7 +33,7 @@ impl Currency {
         unit.unwrap_or_else(|| Self { code: security.currency.clone(), minor: None })
     }
 
-    /// Assigns the currency to a dividend without one.
+    /// Sets the currency of a dividend that has none.
     fn assign(&self, dividend: &mut Dividend) {
         if dividend.currency.is_empty() {
             dividend.currency = self.code.as_str().into();
@@ -73,7 +73,7 @@ impl Currency {
     }
 }
 
-/// Assigns the currency of a security to its dividends without one (R39).
+/// Sets the currency of dividends that have none to the currency of their security's prices (R39).
 pub fn assign_currency(history: &mut History) {
     let currency = Currency::of_prices(history.security.as_ref().map(|security| &security.record));
     history.dividends.iter_mut().for_each(|dividend| currency.assign(&mut dividend.record));

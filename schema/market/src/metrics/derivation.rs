@@ -22,13 +22,13 @@ impl<'a> Derivation<'a> {
         Self(computed::compute(history, context))
     }
 
-    /// True if the closes-only years are sufficient: no other column of these years would change a row.
+    /// True if the years with closes only are sufficient: no other column of these years would change a row.
     pub fn closes_suffice(&self) -> bool {
         let inputs = &self.0.inputs;
         closes_suffice(inputs.history, &inputs.merged.prices, inputs.as_of)
     }
 
-    /// Fingerprints of the dividend rows by year of their ex-dates, computed without the rows. Rows with equal
+    /// Fingerprints of the dividend rows by year of their ex-dates, computed without building the rows. Rows with equal
     /// fingerprints have equal bytes.
     pub fn fingerprint_dividends(&self, hashes: &impl BuildHasher) -> BTreeMap<i32, u64> {
         rows::dividend_fingerprints(&self.0, hashes)

@@ -47,14 +47,15 @@ pub fn fund(
     Some(FundRows { etf, holdings })
 }
 
-/// Observation of each date that is not retracted, from the source that is preferred on the date.
+/// One observation per date, from the source that is preferred on the date. Records whose newest version is a
+/// retraction are left out.
 fn preferred_by_date<'a, T>(
     observations: &'a [Observation<T>],
     kind: Kind,
     context: &DerivationContext<'_>,
     date: impl Fn(&T) -> NaiveDate,
 ) -> BTreeMap<NaiveDate, &'a Observation<T>> {
-    // The last row of a key wins.
+    // Sorted by version, so that the greatest version of a key replaces all others in the map.
     let mut known: Vec<_> = observations.iter().filter(|o| date(&o.record) <= context.as_of).collect();
     known.sort_by_key(|o| o.version(0));
     let newest: BTreeMap<(&str, NaiveDate), &Observation<T>> =
@@ -68,7 +69,7 @@ fn preferred_by_date<'a, T>(
     live.into_iter().collect()
 }
 
-/// Newest record. Its missing fields come from earlier records of the same source.
+/// Newest record, with missing fields from earlier records of the same source.
 fn data(records: &BTreeMap<NaiveDate, &Observation<Etf>>) -> Option<Etf> {
     let (_, newest) = records.last_key_value()?;
     let mut merged = Map::new();

@@ -1,6 +1,6 @@
 //! Metric rules: pure functions that compute the served figures from a security's facts and the market date.
 //!
-//! [`derive`](fn@derive) runs four stages. `merge` selects the events that count, `computed` calculates all metrics
+//! [`derive`](fn@derive) runs three stages. `merge` selects the events that count, `computed` calculates all metrics
 //! unrounded, `rows` rounds them once. [`explain`](fn@explain) documents the same computation.
 //!
 //! Invariants: no clock and no I/O; no binary float; the result depends on the set of observations, never on their
@@ -91,7 +91,7 @@ pub fn benchmark(
     policy: &SourcePolicy,
     rules: &Rules,
 ) -> MonthlyReturns {
-    // Look-ahead does not matter: returns up to a date use no later facts.
+    // No look-ahead is possible: a return up to a date uses no later facts.
     computed::benchmark_returns(
         history,
         &DerivationContext { as_of, newest: as_of, benchmark: None, policy, rules },

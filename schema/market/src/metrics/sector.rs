@@ -16,7 +16,7 @@ use crate::decimal::ExactDecimal;
 use crate::event::SecurityType;
 use crate::row::{Industry, JsonColumn, Metrics, SectorRow, Stock};
 
-/// Figures of one sector member. Percents are in points.
+/// Figures of one sector member. A percentage of 4.5 % is the number 4.5.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SectorMember {
     /// Canonical ticker.
@@ -87,7 +87,7 @@ impl SectorMember {
         self.is_active && self.security_type.is_stock() && !self.yield_suspect
     }
 
-    /// Yield that counts in the sector's weighted yield: 0 for non-payers, `None` for unknown dividends or yields.
+    /// Yield in the sector's weighted yield: 0 for non-payers, `None` if the dividends or the yield are unknown.
     fn yield_at_zero(&self) -> Option<Decimal> {
         if self.pays_dividend? { self.payer_yield() } else { Some(Decimal::ZERO) }
     }

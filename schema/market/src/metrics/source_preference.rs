@@ -1,8 +1,8 @@
 //! Preference among feeds under a source policy, by kind and date range (R32).
 //!
-//! Dividends and splits of a date range come from one source only. Two vendors with ex-dates a day apart must not both
-//! count. Prices and reference data use the same order, but each day may have another source. A range begins and ends
-//! at the bounds of the policy's rules for the kind.
+//! All dividends and splits of a date range come from one source. Two vendors may give ex-dates a day apart for one
+//! payment, which must not count twice. Prices and reference data use the same order of sources, but each day may have
+//! another source. A range begins and ends at the bounds of the policy's rules for the kind.
 //!
 //! The source with the lowest rank among the rules of the day is preferred. Sources without a rule follow, by newest
 //! observation, then by name. The source `manual` is not a vendor: its records override single records of the preferred
@@ -18,12 +18,12 @@ use crate::history::{PolicyRule, SourcePolicy};
 /// Source of operators' records, which override single vendor records.
 pub const MANUAL: &str = "manual";
 
-/// Source with data of a kind.
+/// Source that has data of the kind to choose for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SourceCandidate<'a> {
     /// Name of the feed.
     pub source: &'a str,
-    /// Newest observation of the kind.
+    /// Time of the source's newest observation of the kind.
     pub observed_at: DateTime<Utc>,
 }
 
@@ -52,7 +52,7 @@ pub(crate) fn preferred<'a>(
     candidates.into_iter().min_by_key(|candidate| preference(policy, kind, *candidate, day))
 }
 
-/// First days of the date ranges into which the rules of a kind divide time, ascending. The first range begins before
+/// First days of the date ranges between the bounds of a kind's policy rules, ascending. The first range begins before
 /// all dates.
 pub(crate) fn range_starts(policy: &SourcePolicy, kind: Kind) -> Vec<NaiveDate> {
     let after = |day: NaiveDate| day.succ_opt().unwrap_or(NaiveDate::MAX);
@@ -63,7 +63,7 @@ pub(crate) fn range_starts(policy: &SourcePolicy, kind: Kind) -> Vec<NaiveDate> 
     starts
 }
 
-/// Index of the range that contains a day.
+/// Index of the range that contains a day. `starts` are the first days of the ranges.
 pub(crate) fn range_of(starts: &[NaiveDate], day: NaiveDate) -> usize {
     starts.partition_point(|start| *start <= day).saturating_sub(1)
 }

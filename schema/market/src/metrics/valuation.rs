@@ -1,8 +1,8 @@
 //! Market capitalisation and ratios of price to per-share figures (R24).
 //!
-//! Shares outstanding and per-share figures are converted to the as-of date by the splits since the date of the figure.
-//! P/E is null if earnings are 0 or less, or if earnings and price are in different currencies. Source: the usual
-//! definitions.
+//! Shares outstanding and per-share figures are converted to the as-of date's share basis by the splits since the date
+//! of the figure. P/E is null if earnings are 0 or less, or if earnings and price are in different currencies. Source:
+//! the usual definitions.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;

@@ -17,18 +17,18 @@ pub type Micros = i128;
 
 const PLACES: u32 = 6;
 const HALF: u64 = 1 << 63;
-/// Distance from a rounding boundary below which exact arithmetic is used, in units of 2^-64 millionths. The error of
-/// the price is added.
+/// Distance from a rounding boundary up to which exact arithmetic is used, in units of 2^-64 millionths. The error of
+/// the price is added to it.
 const DOUBT: u128 = 1 << 27;
 
 /// Basis of prices in an answer: the adjustments that are applied to earlier prices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PriceBasis {
-    /// Changes of the share count. Volumes are then on today's share basis.
+    /// True for adjustment by changes of the share count. Volumes are then on today's share basis.
     pub split: bool,
-    /// Price-only actions, such as spin-offs with a ratio (R35).
+    /// True for adjustment by price-only actions, such as spin-offs with a ratio (R35).
     pub spin_off: bool,
-    /// Cash dividends and the values of spin-offs.
+    /// True for adjustment by cash dividends and the values of spin-offs.
     pub dividend: bool,
 }
 
@@ -50,10 +50,10 @@ impl PriceBasis {
     }
 }
 
-/// Cumulative factor of a run of days: the product of all adjustments after it.
+/// Cumulative factor of consecutive days: the product of all adjustments after these days.
 #[derive(Debug, Clone)]
 pub struct CumulativeFactor {
-    /// First day after the run.
+    /// First day to which the factor no longer applies.
     before: i32,
     split: Ratio,
     price_only: Ratio,
@@ -61,7 +61,7 @@ pub struct CumulativeFactor {
 }
 
 impl CumulativeFactor {
-    /// Converts a raw value to a basis, without rounding.
+    /// Converts a raw value to a basis, rounded to 18 places only.
     pub fn exact(&self, value: Decimal, basis: PriceBasis) -> Decimal {
         let (ratio, dividend) = self.multipliers(basis);
         let value = ratio.apply(value).saturating_mul(dividend);
@@ -96,7 +96,7 @@ impl CumulativeFactor {
 pub struct CumulativeFactors(Vec<CumulativeFactor>);
 
 impl CumulativeFactors {
-    /// Multiplies the factors up to the as-of date. Later factors do not affect prices yet.
+    /// Computes the cumulative products of the factors up to the as-of date. Later factors do not affect prices yet.
     pub fn new(factors: &[AdjustmentFactor], as_of: Option<NaiveDate>) -> Self {
         let happened = |factor: &&AdjustmentFactor| as_of.is_none_or(|as_of| factor.ex_date <= as_of);
         let mut factors: Vec<AdjustmentFactor> = factors.iter().filter(happened).cloned().collect();
@@ -139,12 +139,13 @@ pub struct PriceMultiplier {
 }
 
 impl PriceMultiplier {
-    /// Prepares the fixed-point factor. If the factor does not fit, prices are computed exactly.
+    /// Computes the fixed-point factor. If it does not fit, [`Self::micros`] uses exact arithmetic.
     pub fn new(step: &CumulativeFactor, basis: PriceBasis, scale: u32) -> Self {
         Self { fixed: fixed_point(step, basis, scale), scale, basis }
     }
 
-    /// Converts a raw price, an integer on the scale, to millionths on the basis.
+    /// Converts a raw price to millionths on the basis. `mantissa` is the price as an integer at the multiplier's
+    /// scale.
     pub fn micros(&self, step: &CumulativeFactor, mantissa: i64) -> Micros {
         self.fast(mantissa)
             .unwrap_or_else(|| micros(step.exact(Decimal::new(mantissa, self.scale), self.basis)))
@@ -163,7 +164,7 @@ impl PriceMultiplier {
     }
 }
 
-/// Factor in millionths per last place with 64 fraction bits, rounded down by less than one bit.
+/// Factor in millionths per unit of the price's last place, with 64 fraction bits, rounded down.
 fn fixed_point(step: &CumulativeFactor, basis: PriceBasis, scale: u32) -> Option<u128> {
     let (Ratio { from, to }, dividend) = step.multipliers(basis);
     let unit = Decimal::new(10i64.pow(PLACES), 0).checked_div(Decimal::from(10u64.checked_pow(scale)?))?;
@@ -171,7 +172,7 @@ fn fixed_point(step: &CumulativeFactor, basis: PriceBasis, scale: u32) -> Option
     let whole = factor.trunc();
     let fraction = factor.checked_sub(whole)?.checked_mul(Decimal::from(1u128 << 64))?.trunc();
     let (whole, fraction) = (u128::try_from(whole).ok()?, u128::try_from(fraction).ok()?);
-    // Above this bound the 28 digits of a quotient are too few for a 64-bit fraction.
+    // From 2^32 on, the 28 digits of a quotient are too few for a 64-bit fraction.
     if whole >> 32 == 0 { Some((whole << 64) + fraction) } else { None }
 }
 

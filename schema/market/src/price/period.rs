@@ -11,7 +11,7 @@ text_enum! {
     pub enum Interval { Daily = "daily", Weekly = "weekly", Monthly = "monthly", Quarterly = "quarterly", Yearly = "yearly" }
 }
 
-/// Sessions of one price point, from `start` to before `end`.
+/// Indexes of the sessions of one price point.
 pub type SessionRange = Range<usize>;
 
 impl Interval {

@@ -1,4 +1,4 @@
-//! Price point in exact decimals. `latest` serves it, and tests compare the fast encoder with it.
+//! Price point in exact decimals. The route `latest` serves it, and tests compare the fast encoder with it.
 
 use crate::bars::MISSING;
 use crate::day::date_of;
@@ -112,7 +112,8 @@ impl AdjustedBars<'_> {
         value.checked_div(shares).map(|mean| round(mean, 18))
     }
 
-    /// Cash per share, and new shares per old share, of a period.
+    /// Sum of the cash per share, and product of the split ratios as new shares per old share, of a period. `None`
+    /// without such an event.
     pub fn events(&self, period: &SessionRange) -> (Option<Decimal>, Option<Decimal>) {
         // An ex-date without a session appears on the next session.
         let after = period.start.checked_sub(1).map_or(self.bars.day[0] - 1, |before| self.bars.day[before]);

@@ -3,7 +3,7 @@
 use super::spelling::plain;
 use crate::metrics::sector::slug;
 
-/// Sector of the standard.
+/// Sector of the Global Industry Classification Standard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sector {
     /// Name served in answers, for example `Health Care`.

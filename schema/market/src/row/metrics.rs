@@ -65,7 +65,8 @@ pub struct AnnualTotal {
 }
 
 impl Metrics {
-    /// Limits the row to days from `first` on. Years that begin earlier and earlier quarantined rows are left out.
+    /// Limits the row to days from `first` on. Totals of years that begin before `first`, and quarantined rows before
+    /// it, are removed.
     pub fn limit_to_days_from(mut self, first: NaiveDate) -> Self {
         let begins = |year: i32| NaiveDate::from_yo_opt(year, 1);
         self.annual_totals.0.retain(|total| begins(total.year).is_some_and(|begin| begin >= first));

@@ -1,7 +1,7 @@
 //! Row structs of the read tables. Each struct is a table row, a JSON body and an OpenAPI schema.
 //!
-//! Percents are percent points, and amounts are in the row's `currency`. Dates are days at the exchange, and unknown
-//! values are `null`. All values are rounded: amounts to 6 places, percents and ratios to 4, factors to 12.
+//! A percentage of 4.5 % is the number 4.5, and amounts are in the row's `currency`. Dates are days at the exchange,
+//! and unknown values are `null`. All values are rounded: amounts to 6 places, percents and ratios to 4, factors to 12.
 
 mod dividend;
 mod etf;

@@ -24,13 +24,13 @@ pub trait TableRow: Sized {
     fn descriptions() -> Vec<(&'static str, String)>;
 }
 
-/// Descriptions of some properties of a schema.
+/// Descriptions of the given properties of a schema.
 pub fn describe_properties<T: utoipa::PartialSchema>(
     properties: &[&'static str],
 ) -> Vec<(&'static str, String)> {
     let schema = serde_json::to_value(T::schema()).unwrap_or_default();
     let describe = |name: &str| {
-        // A row with parts has its own properties in one of several objects.
+        // In the schema of a row with parts, the row's own properties are in one of several objects.
         let property = alternatives(&schema).find_map(|object| object["properties"].get(name))?;
         // The description of an optional type is with the alternative to null.
         let text = alternatives(property).find_map(|schema| schema["description"].as_str())?;
@@ -39,7 +39,7 @@ pub fn describe_properties<T: utoipa::PartialSchema>(
     properties.iter().map(|name| (*name, describe(name).unwrap_or_default())).collect()
 }
 
-/// A schema and those that it combines.
+/// The schema itself, and the schemas that it combines by `allOf`, `oneOf` or `anyOf`.
 fn alternatives(schema: &serde_json::Value) -> impl Iterator<Item = &serde_json::Value> {
     let combined = ["allOf", "oneOf", "anyOf"].map(|name| schema[name].as_array());
     std::iter::once(schema).chain(combined.into_iter().flatten().flatten())

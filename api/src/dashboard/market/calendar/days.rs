@@ -8,10 +8,10 @@ use crate::dashboard::market::api_calls::encode;
 use crate::dashboard::market::calendar::filters::CalendarChoice;
 use crate::dashboard::market::values::{Unit, show, text};
 
-/// Dividends of a day in a month before the rest is folded.
+/// Maximum number of dividends shown per day of a month. A link leads to the others.
 const SHOWN: usize = 5;
 
-/// Renders the days from the first to the last of the choice.
+/// Renders the days of the chosen span. Weekend days without dividends are omitted.
 pub(crate) fn render_days(choice: &CalendarChoice, rows: &[Value], today: NaiveDate) -> Markup {
     let days: Vec<NaiveDate> = choice.first.iter_days().take_while(|day| *day <= choice.last()).collect();
     let is_weekend = |day: &NaiveDate| matches!(day.weekday(), Weekday::Sat | Weekday::Sun);

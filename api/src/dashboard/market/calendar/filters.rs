@@ -5,12 +5,12 @@ use chrono::{Datelike, Days, Months, NaiveDate};
 use crate::dashboard::market::api_calls::encode;
 use crate::dashboard::session::form::Form;
 
-/// Kinds of days: parameter, title, and endpoint.
+/// Kinds of days: value of the parameter `days`, title, and API endpoint.
 pub(crate) const KINDS: [(&str, &str, &str); 2] =
     [("ex", "Ex-dates", "ex-dates"), ("pay", "Payments", "payment-dates")];
-/// Filters: parameter of page and API.
+/// Names of the filter parameters, the same on the page and in the API.
 const FILTERS: [&str; 3] = ["symbols", "sector", "min_yield"];
-/// Maximum length of a filter.
+/// Maximum length of a filter's value, in characters.
 const LONGEST: usize = 1_300;
 
 /// Choices of a calendar page.
@@ -26,7 +26,7 @@ pub(crate) struct CalendarChoice {
 }
 
 impl CalendarChoice {
-    /// Reads the choices. A day before `floor`, the start of the reader's history, becomes it.
+    /// Reads the choices. A first day before `floor`, the start of the reader's history, is replaced by `floor`.
     pub(crate) fn read(parameters: &Form, today: NaiveDate, floor: NaiveDate) -> Self {
         let kind = KINDS.iter().find(|(name, ..)| *name == parameters.text("days")).unwrap_or(&KINDS[0]);
         let is_week = parameters.text("span") == "week";
@@ -48,7 +48,7 @@ impl CalendarChoice {
         }
     }
 
-    /// The span before or after this one.
+    /// The next span if `is_later`, otherwise the previous span.
     pub(crate) fn moved(&self, is_later: bool) -> Self {
         let first = match is_later {
             true => self.last() + Days::new(1),
@@ -57,12 +57,12 @@ impl CalendarChoice {
         Self { first, ..self.clone() }
     }
 
-    /// The same with another kind of days.
+    /// The same choice with another kind of days.
     pub(crate) fn of_kind(&self, kind: &'static str) -> Self {
         Self { kind, ..self.clone() }
     }
 
-    /// The same day in a week or a month.
+    /// The week or month that contains the first day of this choice.
     pub(crate) fn in_span(&self, is_week: bool) -> Self {
         Self { is_week, first: begin(self.first, is_week), ..self.clone() }
     }

@@ -107,7 +107,7 @@ fn filters(choice: &CalendarChoice) -> Markup {
     }
 }
 
-/// Address of the symbols' calendar for calendar programs.
+/// Renders the address to which calendar programs can subscribe.
 fn subscribe(choice: &CalendarChoice) -> Markup {
     let symbols = choice.filter("symbols");
     html! {

@@ -1,4 +1,4 @@
-//! `/calendar.ics`: dates of symbols for calendar programs, where pages are public.
+//! `/calendar.ics`: dividend dates of some symbols, for calendar programs. They can read it if the pages are public.
 
 use axum::response::Response;
 

@@ -15,7 +15,7 @@ pub(crate) struct Axis {
 }
 
 impl Axis {
-    /// Axis around these values, with steps of 1, 2 or 5 times a power of ten.
+    /// Creates an axis that contains both values, with steps of 1, 2 or 5 times a power of ten.
     pub(crate) fn around(least: Decimal, most: Decimal) -> Self {
         let range = if most > least { most - least } else { most.abs().max(Decimal::ONE) };
         let mut power = Decimal::new(1, 10);

@@ -6,10 +6,10 @@ use rust_decimal::Decimal;
 use crate::dashboard::market::chart::axis::Axis;
 
 const HEIGHT: i64 = 160;
-/// Width of a bar with the space after it.
+/// Width of a bar with the space after it, in units of the drawing.
 const STEP: i64 = 24;
 const BAR: i64 = 16;
-/// Number of bars up to which each has a label.
+/// Maximum number of bars for which every bar has a label.
 const MOST_LABELS: usize = 12;
 
 /// Bar of one period: a solid part, and a light part on top of it.
@@ -20,7 +20,7 @@ pub(crate) struct Bar {
     pub(crate) light: Decimal,
 }
 
-/// Names of the parts, the unit, and the text alternative.
+/// Bar chart, with the names of both parts, the unit, and the text alternative (`label`).
 #[derive(Debug)]
 pub(crate) struct BarChart<'a> {
     pub(crate) solid: &'a str,

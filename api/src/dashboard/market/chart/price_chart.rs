@@ -14,11 +14,11 @@ use crate::dashboard::market::values::show_date;
 /// Size of the drawing, in units that the browser stretches.
 const WIDTH: i64 = 2_000;
 const HEIGHT: i64 = 600;
-/// Height of the mark of an ex-date.
+/// Height of the tick that marks an ex-date, in units of the drawing.
 const MARK: i64 = 24;
-/// Maximum points of the line.
+/// Maximum number of points of the line.
 const POINTS: usize = 800;
-/// Longest chart whose table has months, in days.
+/// Maximum length of a chart, in days, whose table has one row per month. Longer charts have one row per year.
 const MONTHLY_DAYS: i64 = 750;
 
 /// Close of one session, as `/v1/prices/{symbol}` serves it.
@@ -42,7 +42,7 @@ pub(crate) struct PriceChart<'a> {
 }
 
 impl PriceChart<'_> {
-    /// Renders the chart; `None` without two closes.
+    /// Renders the chart; `None` without closes on two different days.
     pub(crate) fn render(&self) -> Option<Markup> {
         let (first, last) = (self.closes.first()?, self.closes.last()?);
         let least = self.closes.iter().min_by_key(|close| close.close.0)?;

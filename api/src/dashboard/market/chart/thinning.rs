@@ -1,11 +1,11 @@
 //! Thinning of a line for drawing, by largest triangles (LTTB, Steinarsson 2013).
 //!
-//! Coordinates are whole units of the drawing. No figure passes through them.
+//! Coordinates are integers in units of the drawing. No displayed figure is computed from them.
 
 /// Point of a drawing.
 pub(crate) type Point = (i64, i64);
 
-/// At most `most` of the points that keep the shape of the line. The first and the last point stay.
+/// Selects at most `most` points that preserve the shape of the line, including the first and the last point.
 pub(crate) fn thin_line(points: &[Point], most: usize) -> Vec<Point> {
     let (Some(&first), Some(&last)) = (points.first(), points.last()) else { return vec![] };
     if points.len() <= most || most < 3 {

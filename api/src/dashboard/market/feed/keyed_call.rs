@@ -1,4 +1,4 @@
-//! Call of the API with a key in the address, and the parts of its answer.
+//! API calls with a key from the address, and reading of their responses.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::dashboard::market::api_calls::{encode, version_of};
 use crate::error::ApiError;
 use crate::parameters::MinVersion;
 
-/// Maximum bytes of the answer behind a calendar.
+/// Maximum size in bytes of the response from which a calendar is written.
 const BYTES: usize = 4 * 1024 * 1024;
 
 /// Router of the documented endpoints.
@@ -34,7 +34,7 @@ pub(super) fn bearer(key: &str) -> Result<HeaderValue, ApiError> {
     HeaderValue::try_from(format!("Bearer {key}")).map_err(|_| ApiError::InvalidKey)
 }
 
-/// Response of the API to a call with the key.
+/// Calls the API with the key and returns the response.
 pub(super) async fn ask(data: Router, key: &str, target: &str, caller: &Parts) -> Result<Response, ApiError> {
     let unreadable = |_| ApiError::NotFound("Nothing is at this address".to_owned());
     let mut request = Request::get(target).body(Body::empty()).map_err(unreadable)?;

@@ -1,7 +1,7 @@
 //! `/feed/{key}/…`: answers of the API for programs that cannot send a header, such as spreadsheets and calendars.
 //!
-//! Invariants: the key in the address is an ordinary key. So its account is charged, its limits apply, and its deletion
-//! ends the address. Logs mask it.
+//! Invariants: the key in the address is an ordinary key. Its account is charged, and its limits apply. Deleting the
+//! key disables the address. Logs mask it.
 
 mod keyed_call;
 mod portfolio;
@@ -21,7 +21,7 @@ use crate::dashboard::session::form::Form;
 use crate::error::ApiError;
 use keyed_call::{DataRouter, ask, income_call, origin_of, read_answer};
 
-/// Router of the addresses with a key; `data` answers them.
+/// Router of the addresses with a key. `data` is the router that serves their API calls.
 pub(crate) fn feed_routes(data: &Router) -> Router<App> {
     Router::new()
         .route("/feed/{key}/calendar.ics", get(show_calendar))
@@ -31,13 +31,13 @@ pub(crate) fn feed_routes(data: &Router) -> Router<App> {
         .layer(Extension(DataRouter(data.clone())))
 }
 
-/// Rows of any call as CSV.
+/// Responds to any API call, by default as CSV.
 async fn show_rows(
     Path((key, _)): Path<(String, String)>,
     Extension(DataRouter(data)): Extension<DataRouter>,
     caller: Parts,
 ) -> Result<Response, ApiError> {
-    // The path as sent, because a symbol may contain an encoded slash.
+    // Use the path as sent, because a symbol may contain an encoded slash.
     let target = caller.uri.path_and_query().and_then(|target| target.as_str().split_once("/v1/"));
     let target = target.map_or(String::new(), |(_, target)| format!("/v1/{target}"));
     let target = if target.contains("format=") { target } else { with_parameter(&target, "format=csv") };

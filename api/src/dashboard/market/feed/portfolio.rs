@@ -17,7 +17,7 @@ use crate::dashboard::market::icalendar::{as_calendar, host_of, income_calendar}
 use crate::error::ApiError;
 use crate::parameters::{ParameterReader, Parameters};
 
-/// Parameters of a saved portfolio: none, because the portfolio has the holdings.
+/// Empty parameters: the holdings come from the saved portfolio.
 #[derive(Debug)]
 struct PortfolioParameters;
 
@@ -27,7 +27,7 @@ impl Parameters for PortfolioParameters {
     }
 }
 
-/// Income of the portfolio. The key is charged once.
+/// Responds with the income of a saved portfolio. The key is charged for one request.
 pub(super) async fn show_portfolio(
     State(app): State<App>,
     path: Result<Path<(String, String, String)>, PathRejection>,
@@ -61,7 +61,7 @@ async fn find(app: &App, account: AccountId, name: &str) -> Result<Portfolio, Ap
     found.map_err(|error| unavailable(error.to_string()))?.ok_or_else(unknown)
 }
 
-/// Errors of the service's own calls.
+/// Errors of the in-process API calls.
 impl From<MarketError> for ApiError {
     fn from(error: MarketError) -> Self {
         Self::Unavailable(error.to_string())

@@ -1,7 +1,7 @@
 //! Events of dividends: one for each ex-date and for each payment.
 //!
-//! Invariants: the UID comes from the id of the dividend, so that a correction replaces its event. A withdrawn dividend
-//! stays as CANCELLED, and an estimate is TENTATIVE.
+//! Invariants: the UID comes from the id of the dividend, so that a correction replaces its event. The event of a
+//! withdrawn dividend remains, with status CANCELLED. An estimate has status TENTATIVE.
 
 use chrono::{Days, NaiveDate};
 use serde_json::Value;
@@ -14,10 +14,10 @@ use crate::dashboard::market::values::{digits, plain, text};
 use crate::parameters::MinVersion;
 use crate::read::QueryError;
 
-/// Days of past dividends in a calendar.
+/// Number of past days whose dividends a calendar contains.
 const PAST_DAYS: u64 = 90;
 
-/// API call for the dividends of a calendar, with withdrawn and estimated ones.
+/// API call for the dividends of a calendar, including withdrawn and estimated dividends.
 pub(crate) fn dividends_call(symbols: &str, today: NaiveDate) -> String {
     let since = today - Days::new(PAST_DAYS);
     format!(
@@ -26,7 +26,7 @@ pub(crate) fn dividends_call(symbols: &str, today: NaiveDate) -> String {
     )
 }
 
-/// Calendar of an answer to [`dividends_call`] at `version`.
+/// Writes the calendar for a response to [`dividends_call`]. `version` is the data version of the response.
 pub(crate) async fn dividends_calendar(
     app: &App,
     (answer, version): &(Value, MinVersion),

@@ -10,8 +10,8 @@ use crate::dashboard::market::values::{digits, plain, text};
 use crate::parameters::MinVersion;
 use crate::read::QueryError;
 
-/// Calendar of an answer of `/v1/portfolio/income` at `version`. `edits` is the number of times that the holdings were
-/// changed, because a change of shares changes the events too.
+/// Writes the calendar for a response of `/v1/portfolio/income` with the data version `version`. `edits` is the number
+/// of times that the holdings were changed. It raises the revision numbers, because other shares change the events too.
 pub(crate) async fn income_calendar(
     app: &App,
     (answer, version): &(Value, MinVersion),
@@ -47,7 +47,7 @@ fn write_events(writer: &mut CalendarWriter<'_>, payment: &Value, sequence: i64)
     for (field, suffix, summary) in [("ex_date", "ex", &ex_dividend), ("payment_date", "payment", &income)] {
         let Ok(day) = text(&payment[field]).parse::<NaiveDate>() else { continue };
         writer.event(&Event {
-            // The calendar of the symbols has the same dividends under other ids.
+            // The ids differ from those of the dividend calendar, which may contain the same dividends.
             id: &format!("{}-income-{suffix}", event_id(payment)),
             day,
             sequence,

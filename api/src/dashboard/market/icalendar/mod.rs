@@ -11,7 +11,6 @@ pub(crate) use income_events::income_calendar;
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 
-/// Media type of iCalendar.
 const MEDIA_TYPE: &str = "text/calendar; charset=utf-8";
 
 /// Response with a calendar.

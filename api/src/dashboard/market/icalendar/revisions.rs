@@ -1,7 +1,7 @@
 //! Revision numbers of events: journal positions of the newest changes of their dividends.
 //!
-//! Invariants: the number of an event never falls, and it grows with every change of its dividend. A rebuild keeps the
-//! numbers of rows that it does not change.
+//! Invariants: the number of an event never decreases, and it increases with every change of its dividend. A rebuild
+//! keeps the numbers of rows that it does not change.
 
 use std::collections::HashMap;
 
@@ -22,12 +22,12 @@ pub(super) struct Revisions {
     by_symbol: HashMap<String, i64>,
     /// Position up to which changes were pruned.
     begins: i64,
-    /// Position of the answer with the rows. Later changes are not in these rows.
+    /// Journal position of the response that contains the rows. Later changes are not in these rows.
     answered: i64,
 }
 
 impl Revisions {
-    /// Reads the positions for the rows of an answer at `version`.
+    /// Reads the positions for the rows of a response with the data version `version`.
     pub(super) async fn read(app: &App, rows: &[Value], version: MinVersion) -> Result<Self, QueryError> {
         let mut symbols: Vec<&str> = rows.iter().map(|row| text(&row["symbol"])).collect();
         symbols.sort_unstable();
@@ -50,7 +50,8 @@ impl Revisions {
         self.by_row.insert((symbol, id), position);
     }
 
-    /// Revision number of a dividend. An estimate, which has no id, changes with the other dividends of its security.
+    /// Revision number of a dividend. An estimate has no id, so it has the number of the newest change of its
+    /// security's dividends.
     pub(super) fn number(&self, row: &Value) -> i64 {
         let symbol = text(&row["symbol"]);
         let of_row = |id: &str| self.by_row.get(&(symbol.to_owned(), id.to_owned()));

@@ -25,7 +25,6 @@ pub(super) struct Event<'a> {
     pub(super) description: &'a str,
 }
 
-/// Status of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum EventStatus {
     Confirmed,
@@ -39,7 +38,7 @@ pub(super) enum EventStatus {
 #[derive(Debug)]
 pub(super) struct CalendarWriter<'a> {
     file: String,
-    /// Host that makes the UIDs unique in the world.
+    /// Host that makes the UIDs globally unique.
     host: &'a str,
     created_at: DateTime<Utc>,
 }
@@ -69,7 +68,7 @@ impl<'a> CalendarWriter<'a> {
             EventStatus::Tentative => "TENTATIVE",
             EventStatus::Cancelled => "CANCELLED",
         };
-        // With METHOD, the stamp is the time at which the file was made.
+        // In a file with METHOD, DTSTAMP is the time at which the file was created.
         let (stamp, day) = (stamp(self.created_at), event.day);
         self.line("BEGIN:VEVENT");
         self.line(&format!("UID:{}@{}", escape(event.id), self.host));
@@ -107,7 +106,8 @@ impl<'a> CalendarWriter<'a> {
     }
 }
 
-/// Id of a dividend's events. An estimate has no id: it belongs to its ex-date, and the declared dividend takes its place.
+/// Id of a dividend's events. An estimate has no id of its own, so symbol and ex-date identify it until the declared
+/// dividend replaces it.
 pub(super) fn event_id(row: &Value) -> String {
     match row["id"].as_str() {
         Some(id) => id.to_owned(),

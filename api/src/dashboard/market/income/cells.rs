@@ -2,7 +2,7 @@
 
 use rust_decimal::Decimal;
 
-/// Lines by which the delimiter is recognized.
+/// Number of lines from which the delimiter is recognized.
 const SAMPLE: usize = 50;
 
 /// Line of a table: its number, from 1, and its cells without surrounding spaces.
@@ -29,17 +29,17 @@ pub(crate) fn read_rows(text: &str) -> Vec<Row> {
     rows
 }
 
-/// The delimiter that most lines have.
+/// Delimiter that occurs in the most lines; `None` if no line contains one.
 fn delimiter_of(text: &str) -> Option<u8> {
     let count =
         |delimiter: u8| text.lines().take(SAMPLE).filter(|line| line.as_bytes().contains(&delimiter)).count();
     let counts = [b'\t', b';', b','].map(|delimiter| (count(delimiter), delimiter));
-    // Of equal counts, the first decides: a comma is also a decimal point.
+    // With equal counts, the earlier delimiter wins. The comma is last, because it can also be a decimal point.
     let best = counts.into_iter().reduce(|best, other| if other.0 > best.0 { other } else { best });
     best.filter(|(count, _)| *count > 0).map(|(_, delimiter)| delimiter)
 }
 
-/// Number of a cell, without grouping and currency signs: `1,234.50`, `1.234,50`, `$1234.5`.
+/// Parses the number in a cell, without grouping and currency signs: `1,234.50`, `1.234,50`, `$1234.5`.
 pub(crate) fn number_of(cell: &str) -> Option<Decimal> {
     let digits: String =
         cell.chars().filter(|c| c.is_ascii_digit() || matches!(c, '.' | ',' | '-')).collect();
@@ -48,7 +48,8 @@ pub(crate) fn number_of(cell: &str) -> Option<Decimal> {
         return None;
     }
     let (comma, point) = (digits.rfind(','), digits.rfind('.'));
-    // The last sign is the decimal point, unless three digits follow a comma.
+    // The last separator is the decimal point. Exception: a comma before exactly three digits is a grouping sign if
+    // there is no point.
     let is_decimal_comma = match (comma, point) {
         (Some(comma), Some(point)) => comma > point,
         (Some(comma), None) => digits.matches(',').count() == 1 && digits.len() - comma != 4,

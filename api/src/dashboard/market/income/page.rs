@@ -1,4 +1,4 @@
-//! Form and answer of `/income`. What a reader enters is neither stored nor logged.
+//! Form and result of `/income`. The input of the reader is neither stored nor logged.
 
 use axum::body::Bytes;
 use axum::extract::{FromRequest, Multipart, Request};
@@ -18,7 +18,7 @@ use crate::dashboard::view::layout::{Section, error_message};
 
 const TITLE: &str = "My income";
 
-/// Form, or the income of the holdings in the address.
+/// Responds with the form, or with the income of the holdings in the query.
 pub(crate) async fn show_form(reader: MarketReader) -> Response {
     let holdings = reader.parameters().text("holdings").to_owned();
     if holdings.is_empty() {
@@ -27,7 +27,7 @@ pub(crate) async fn show_form(reader: MarketReader) -> Response {
     respond_income(&reader, PortfolioText { holdings, ..PortfolioText::default() }).await
 }
 
-/// Income of the holdings in a form.
+/// Responds with the income of the submitted holdings.
 pub(crate) async fn show_income(reader: MarketReader, request: Request) -> Response {
     match read_portfolio(request, &reader.app).await {
         Ok(text) => respond_income(&reader, PortfolioText::read(&text)).await,
@@ -35,7 +35,7 @@ pub(crate) async fn show_income(reader: MarketReader, request: Request) -> Respo
     }
 }
 
-/// Events of the holdings in a form, as an iCalendar file.
+/// Responds with the dividend events of the submitted holdings, as an iCalendar file.
 pub(crate) async fn show_calendar(reader: MarketReader, body: Bytes) -> Response {
     match write_calendar(&reader, &holdings_of(&body)).await {
         Ok(calendar) => as_file(as_calendar(calendar), "income.ics"),
@@ -48,12 +48,12 @@ async fn write_calendar(reader: &MarketReader, holdings: &str) -> Result<String,
     Ok(income_calendar(&reader.app, &answer, 0, host_of(&reader.origin)).await?)
 }
 
-/// Holdings in the form of a file.
+/// Reads the field `holdings` of a submitted form.
 fn holdings_of(body: &Bytes) -> String {
     Form::from_query(&String::from_utf8_lossy(body)).text("holdings").to_owned()
 }
 
-/// Payments of the holdings in a form, as CSV.
+/// Responds with the payments of the submitted holdings, as CSV.
 pub(crate) async fn show_csv(reader: MarketReader, body: Bytes) -> Response {
     let call = with_parameter(&call(&holdings_of(&body)), "format=csv");
     match reader.calls().respond(&call).await {
@@ -121,7 +121,7 @@ fn form(entered: &str, mistake: Option<&str>) -> Markup {
     }
 }
 
-/// Files of the income. An account holder can also save the holdings.
+/// Renders links to the income as files and, for account holders, a form that saves the holdings.
 fn keep(holdings: &str, entered: &str, reader: &MarketReader) -> Markup {
     html! {
         section.panel aria-labelledby="keep" {
@@ -165,7 +165,7 @@ fn fields(entered: &str) -> Markup {
     }
 }
 
-/// Lines that were not read.
+/// Renders the lines that could not be read.
 fn unread(portfolio: &PortfolioText) -> Markup {
     html! {
         @if !portfolio.unread.is_empty() {
@@ -178,7 +178,7 @@ fn unread(portfolio: &PortfolioText) -> Markup {
     }
 }
 
-/// Text of a form: of the file if it has one, else of the text field.
+/// Reads the submitted text: the file if it is not empty, otherwise the text field.
 async fn read_portfolio(request: Request, app: &App) -> Result<String, MarketError> {
     let kind =
         request.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();

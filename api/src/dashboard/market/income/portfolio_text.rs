@@ -7,9 +7,9 @@ use crate::dashboard::market::income::cells::{Row, number_of, read_rows};
 
 /// Decimal places of shares and cost.
 const PLACES: u32 = 6;
-/// Maximum number of lines that the page names as unread.
+/// Maximum number of unread lines that the page lists.
 const NAMED: usize = 10;
-/// Headings of the columns, in lower case, the best first.
+/// Headings of the columns, in lower case. Earlier headings are preferred.
 const SYMBOLS: [&str; 6] = ["symbol", "ticker", "instrument", "symbol/cusip", "security id", "stock"];
 const SHARES: [&str; 7] =
     ["quantity", "shares", "qty", "qty (quantity)", "units", "position", "no. of shares"];
@@ -37,14 +37,14 @@ const PRICES: [&str; 7] = [
 pub(crate) struct PortfolioText {
     /// Value of the API's parameter `holdings`.
     pub(crate) holdings: String,
-    /// Lines that were not read, as sentences.
+    /// Sentences about the lines that could not be read.
     pub(crate) unread: Vec<String>,
     /// Number of further unread lines.
     pub(crate) further_unread: usize,
 }
 
-/// Holdings of a text in which every line has one, as the value of the API's parameter `holdings`. Otherwise the message
-/// for the reader.
+/// Reads a text in which every line must be a holding. Returns the value of the API's parameter `holdings`, or a
+/// message for the reader.
 pub(crate) fn read_holdings(text: &str) -> Result<String, String> {
     let read = PortfolioText::read(text);
     match read.unread.into_iter().next() {
@@ -65,7 +65,7 @@ struct Columns {
 }
 
 impl PortfolioText {
-    /// Reads a text. Rows above the headings of a broker's table are its preamble.
+    /// Reads a text. Rows above the headings of a broker's table are skipped.
     pub(crate) fn read(text: &str) -> Self {
         let rows = read_rows(text.trim_start_matches('\u{feff}'));
         let headings = rows.iter().position(|(_, cells)| Columns::find(cells).is_some());
@@ -102,7 +102,7 @@ impl Columns {
     }
 }
 
-/// Holding of a row in the API's form; `None` for an empty row.
+/// Holding of a row, in the format of the API's parameter `holdings`; `None` for an empty row.
 fn read_row((line, cells): &Row, columns: Option<Columns>) -> Result<Option<String>, String> {
     if cells.iter().all(String::is_empty) {
         return Ok(None);
@@ -129,7 +129,8 @@ fn read_row((line, cells): &Row, columns: Option<Columns>) -> Result<Option<Stri
     }))
 }
 
-/// Columns of a row without headings: the symbol, the shares, and perhaps the cost. A row may begin with the shares.
+/// Columns of a row without headings: the symbol, the shares, and perhaps the cost. If the first cell is a number and
+/// the second is not, the row begins with the shares.
 fn in_order(cells: &[String]) -> Columns {
     // Some symbols begin with digits, such as 7203.T.
     let is_number = |cell: &String| number_of(cell).is_some() && !cell.contains(char::is_alphabetic);

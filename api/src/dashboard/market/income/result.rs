@@ -1,4 +1,4 @@
-//! Answer of `/income`: sums, months as chart and table, holdings, missing parts.
+//! Result of `/income`: sums, months as chart and table, holdings, missing parts.
 
 use chrono::NaiveDate;
 use maud::{Markup, html};
@@ -10,7 +10,7 @@ use crate::dashboard::market::block::Block;
 use crate::dashboard::market::chart::bar_chart::{Bar, BarChart};
 use crate::dashboard::market::values::{Unit, digits, show, text};
 
-/// Reasons for missing parts, as sentences about a symbol.
+/// Sentences for the API's reasons why a part is missing. The page prints the symbol before the sentence.
 const REASONS: [(&str, &str); 7] = [
     ("unknown_symbol", "is not a known symbol."),
     ("dividends_unknown", "has no source of dividends, so its income is unknown."),
@@ -21,7 +21,7 @@ const REASONS: [(&str, &str); 7] = [
     ("currency_mismatch", "pays in another currency than its price, so it has no yield."),
 ];
 
-/// Renders the answer of `/v1/portfolio/income`.
+/// Renders the response of `/v1/portfolio/income`.
 pub(crate) fn render_income(data: &Value, call: &str) -> Markup {
     let gaps = rows(&data["gaps"]);
     html! {

@@ -11,7 +11,7 @@ pub(crate) const PRESETS: [(&str, &str, &str); 5] = [
     ("aristocrats", "Aristocrats", "/v1/screener/dividend-aristocrats"),
     ("kings", "Kings", "/v1/screener/dividend-kings"),
 ];
-/// Filters: parameter of page and API, and title.
+/// Filters: name of the parameter, the same on the page and in the API, and title.
 pub(crate) const FILTERS: [(&str, &str); 12] = [
     ("min_yield", "Least yield, %"),
     ("max_yield", "Highest yield, %"),
@@ -26,9 +26,9 @@ pub(crate) const FILTERS: [(&str, &str); 12] = [
     ("type", "Type"),
     ("index", "Index"),
 ];
-/// Rows of a page.
+/// Number of rows per page.
 const ROWS: u32 = 50;
-/// Maximum length of a value.
+/// Maximum length of a value, in characters.
 const LONGEST: usize = 200;
 
 /// Choices of a screener page.
@@ -37,9 +37,9 @@ pub(crate) struct ScreenChoice {
     pub(crate) preset: &'static str,
     /// Filters that are set, with their values.
     filters: Vec<(&'static str, String)>,
-    /// Order as the API writes it; empty for the usual one.
+    /// Value of the API's parameter `sort`; empty for the default order.
     pub(crate) sort: String,
-    /// Cursor of the page; empty for the first.
+    /// Cursor of the page; empty for the first page.
     cursor: String,
 }
 

@@ -84,7 +84,7 @@ fn filters(choice: &ScreenChoice) -> Markup {
     }
 }
 
-/// Title of a column as a link to its order, first descending.
+/// Renders a column title as a link that sorts by the column: first descending, then ascending.
 fn sort_link(choice: &ScreenChoice, field: &str, title: &str) -> Markup {
     let descending = format!("{field}.desc");
     let is_descending = choice.sort == descending;

@@ -9,7 +9,7 @@ pub(crate) const RANGES: [(&str, &str, i32); 4] =
 /// Adjustments of the price chart: parameter and title.
 pub(crate) const ADJUSTMENTS: [(&str, &str); 3] =
     [("split", "Split-adjusted close"), ("raw", "Raw close"), ("all", "Total return")];
-/// Range that a page shows first, if the history includes it.
+/// Default range, if the reader's history includes it.
 const FIRST_RANGE: &str = "5y";
 
 /// Chosen range and adjustment of the price chart.
@@ -22,7 +22,7 @@ pub(crate) struct PriceChoice {
 }
 
 impl PriceChoice {
-    /// Reads the choice. An unknown or excluded range becomes the longest usual one of the reader's history.
+    /// Reads the choice. An unknown range, or a range longer than the reader's history, is replaced by a default range.
     pub(crate) fn read(parameters: &Form, depth_years: i32) -> Self {
         let included = RANGES.iter().filter(|(.., years)| *years <= depth_years).map(|(range, ..)| *range);
         let included: Vec<&str> = included.collect();
@@ -33,13 +33,13 @@ impl PriceChoice {
         Self { range, adjustment, title }
     }
 
-    /// Parameters of the page for this choice.
+    /// Query of the page for this choice.
     pub(crate) fn query(&self) -> String {
         format!("?range={}&prices={}", self.range, self.adjustment)
     }
 }
 
-/// Calls about one security.
+/// API calls about one security.
 #[derive(Debug)]
 pub(crate) struct SecurityCalls {
     symbol: String,
@@ -78,7 +78,7 @@ impl SecurityCalls {
         format!("/v1/stocks/{}/etf-holders?limit=25", self.symbol)
     }
 
-    /// Closes of the chart. Weeks keep the longest history within one page.
+    /// Call for the closes of the chart. The longest range has weekly closes, so that it fits into one response.
     pub(crate) fn prices(&self, choice: &PriceChoice) -> String {
         let (interval, limit) = match choice.range {
             "1y" => ("daily", 400),
@@ -92,7 +92,7 @@ impl SecurityCalls {
         )
     }
 
-    /// Call of a block by the name of its CSV file.
+    /// API call of the block whose CSV file has this name.
     pub(crate) fn by_file(&self, name: &str, choice: &PriceChoice) -> Option<String> {
         Some(match name {
             "profile" => self.profile(),

@@ -31,7 +31,7 @@ async fn read_csv(
     let paths = SecurityCalls::of(&symbol);
     let call = paths.by_file(name, &choice).ok_or_else(nothing)?;
     let calls = reader.calls();
-    // An empty list is also the answer for an unknown symbol.
+    // Check that the symbol exists: some calls respond with an empty list for an unknown symbol.
     calls.json(&paths.profile()).await?;
     let response = calls.respond(&with_parameter(&call, "format=csv")).await?;
     match response.status() {

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::dashboard::market::chart::bar_chart::{Bar, BarChart};
 use crate::dashboard::market::values::{Unit, digits, plain, show, text};
 
-/// Payments that the list shows before the rest is folded.
+/// Number of payments that are shown. The others are folded.
 const SHOWN: usize = 12;
 /// Maximum number of payments in the list; CSV has all.
 const MOST: usize = 120;
@@ -60,7 +60,7 @@ fn bar(year: &Value) -> Bar {
     Bar { label: year["year"].to_string(), solid, light }
 }
 
-/// List of payments, newest first: paid, declared and estimated ones, with raises and cuts.
+/// Renders the payments, newest first: paid, declared and estimated, with raises and cuts.
 pub(crate) fn render_rows(rows: &[Value]) -> Markup {
     if rows.is_empty() {
         return html! { p { "No dividends are known for this history." } };
@@ -107,7 +107,7 @@ fn render_row(row: &Value) -> Markup {
     }
 }
 
-/// Change since the payment before it, marked as a raise or a cut.
+/// Renders the change from the previous payment, marked as a raise or a cut.
 fn change(percent: &Value) -> Markup {
     let number: Option<Decimal> = digits(percent).and_then(|text| text.parse().ok());
     html! {

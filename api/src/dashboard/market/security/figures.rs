@@ -1,4 +1,4 @@
-//! Figures of a security: groups, titles and units. Their explanations have pages of their own.
+//! Figures of a security: groups, titles and units. Each figure links to the page with its explanation.
 
 use maud::{Markup, html};
 use serde_json::Value;
@@ -17,10 +17,9 @@ enum Kind {
     Date,
 }
 
-/// Name in the answer, title, and kind of value.
+/// Field of the response, title, and kind of value.
 type Figure = (&'static str, &'static str, Kind);
 
-/// Groups of figures.
 const GROUPS: [(&str, &[Figure]); 5] = [
     (
         "Yield",

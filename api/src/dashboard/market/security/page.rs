@@ -23,7 +23,7 @@ use crate::dashboard::market::security::tables::{holders_table, holdings_table, 
 use crate::dashboard::market::values::{Unit, digits, plain, show, text};
 use crate::dashboard::view::layout::Section;
 
-/// Answers behind the page.
+/// API responses from which the page is rendered.
 struct Answers {
     profile: Value,
     metrics: Value,
@@ -31,7 +31,7 @@ struct Answers {
     splits: Vec<Value>,
     /// Funds that hold the security.
     holders: Vec<Value>,
-    /// Holdings of a fund.
+    /// Holdings of a fund; `None` if the security is not a fund.
     holdings: Option<Vec<Value>>,
     closes: Vec<Close>,
 }
@@ -71,7 +71,7 @@ pub(crate) async fn show_security(
                         reader.with_parameters(&format!("/s/{}", encode(canonical))),
                     ));
                 }
-                // The largest page is rendered at low priority, so that the API's own calls come first.
+                // This page is the largest. It is rendered at low priority, so that requests of API clients come first.
                 Ok(run_low_priority(move || content(&answers, &symbol, &choice, depth)).await?)
             }
         })

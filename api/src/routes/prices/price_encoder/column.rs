@@ -1,6 +1,6 @@
 //! Identifiers of the columns of a price row.
 
-/// Identifier of a column. With it, no names are compared for each row.
+/// Identifier of a column. It avoids comparing column names for each row.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum PriceColumn {
     Symbol,

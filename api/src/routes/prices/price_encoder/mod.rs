@@ -1,5 +1,5 @@
-//! Price encoder. It writes price points as JSON or CSV directly from the columns. For ten years of days, structs and
-//! serde take five times as long.
+//! Price encoder. It writes price points as JSON or CSV directly from the columns. For ten years of daily prices,
+//! structs and serde take five times as long.
 //!
 //! Invariant: the bytes equal the bytes that serde writes for [`market::price::PricePoint`], for every basis and
 //! interval.
@@ -20,7 +20,7 @@ use digits::divide_rounded;
 use step_values::StepValues;
 use value_writer::ValueWriter;
 
-/// Usual maximum bytes of a point.
+/// Usual maximum size of an encoded price point, in bytes.
 const POINT: usize = 320;
 
 /// Symbol and currency of a security's rows.
@@ -38,7 +38,7 @@ fn columns(output: &Output) -> &[&'static str] {
 pub(super) struct PriceEncoder<'a> {
     row_labels: RowLabels<'a>,
     cells: Vec<PriceColumn>,
-    /// Bytes before the value, one entry per column.
+    /// Bytes before the value of each column: the separator and, in JSON, the name.
     labels: Vec<Vec<u8>>,
     values: StepValues<'a>,
     text: ValueWriter,
@@ -73,7 +73,7 @@ impl<'a> PriceEncoder<'a> {
         }
     }
 
-    /// Rows of these periods, in order: items of a JSON array, or CSV records.
+    /// Encodes these periods, in order, as items of a JSON array or as CSV records.
     pub(super) fn encode_rows<'p>(mut self, periods: impl Iterator<Item = &'p SessionRange>) -> Vec<u8> {
         for (index, period) in periods.enumerate() {
             if index > 0 && !self.text.is_csv {

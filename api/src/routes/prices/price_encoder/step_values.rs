@@ -1,4 +1,4 @@
-//! Values of price points. Sessions of one step share their factors. A step is the period between two ex-dates.
+//! Values of price points. A step is the period between two consecutive ex-dates; its sessions have the same factors.
 
 use market::bars::MISSING;
 use market::day::day_number;
@@ -10,9 +10,11 @@ use rust_decimal::Decimal;
 pub(super) struct StepFactors {
     pub(super) split_factor: String,
     pub(super) total_factor: String,
-    /// Multiplier for each scale of prices.
+    /// Multipliers to the raw basis, by the scale (decimal places) of the stored price.
     raw: [Option<PriceMultiplier>; 19],
+    /// Multipliers to the fully adjusted basis, by scale.
     all: [Option<PriceMultiplier>; 19],
+    /// Multipliers to the requested basis, by scale.
     asked: [Option<PriceMultiplier>; 19],
 }
 
@@ -20,7 +22,7 @@ pub(super) struct StepFactors {
 pub(super) struct StepValues<'a> {
     pub(super) adjusted: &'a AdjustedBars<'a>,
     steps: Vec<Option<StepFactors>>,
-    /// Current session and its step.
+    /// Last prepared session, and the index of its step.
     current: (usize, usize),
     /// Ex-dates, in order.
     ex_days: Vec<i32>,
@@ -41,7 +43,7 @@ impl<'a> StepValues<'a> {
         self.steps.get(position)?.as_ref()
     }
 
-    /// Prepares the steps of all sessions of a period. Returns the step of its last session.
+    /// Prepares the steps of all sessions of a period. Returns the index of the last session's step.
     pub(super) fn prepare(&mut self, period: &SessionRange) -> usize {
         let bars = self.adjusted.bars;
         let mut position = 0;
@@ -101,7 +103,8 @@ impl<'a> StepValues<'a> {
         self.adjusted.cumulative.position(self.adjusted.bars.day[session])
     }
 
-    /// Change of the close. If both closes have one step and scale, it is computed from the raw closes.
+    /// Change of the close since the session before the period. It is computed from the raw closes if both have the
+    /// same step and scale.
     pub(super) fn change(&self, period: &SessionRange) -> Option<Micros> {
         let before = period.start.checked_sub(1)?;
         let difference = self.difference(period.end - 1, before);

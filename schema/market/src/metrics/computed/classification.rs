@@ -21,7 +21,6 @@ pub(crate) struct Classification {
     pub trap: Option<bool>,
 }
 
-/// Classifies a security by its computed metrics.
 pub(crate) fn classify(
     inputs: &MetricInputs<'_>,
     income: &IncomeMetrics,

@@ -56,7 +56,6 @@ pub(crate) fn figures(inputs: &MetricInputs<'_>) -> CompanyFigures {
     }
 }
 
-/// Computes payout ratios.
 pub(crate) fn payouts(
     inputs: &MetricInputs<'_>,
     income: &IncomeMetrics,

@@ -16,7 +16,7 @@ use crate::row::{Flag, Flags};
 pub(crate) struct ExDateEvents {
     pub ex_date: NaiveDate,
     pub split: Ratio,
-    /// Price-only actions of the day (R35).
+    /// Product of the price-only actions of the day (R35).
     pub price_only: Ratio,
     /// Cash per share, specials included, on the day's share basis.
     pub cash: Decimal,
@@ -26,7 +26,7 @@ pub(crate) struct ExDateEvents {
     pub close_before: Option<Decimal>,
     /// 1 - value / close before; `None` if the distributions have no price factor.
     pub dividend_factor: Option<Decimal>,
-    /// True if a distribution of the day was paid in another currency than the prices.
+    /// True if a distribution of the day was not paid in the currency of the prices.
     pub foreign: bool,
 }
 
@@ -52,8 +52,7 @@ impl From<&ExDateEvents> for AdjustmentFactor {
 
 /// Ex-dates up to `as_of`, in order. `payments` are sorted by ex-date; `currency` is the prices' currency.
 ///
-/// A spin-off may have two records on a day: a value and a price-only ratio. The ratio then counts and the value does
-/// not.
+/// A spin-off may have two records on a day: a value and a price-only ratio. Only the ratio is then used.
 pub(crate) fn ex_days(
     payments: &[Payment<'_>],
     series: &PriceSeries<'_>,

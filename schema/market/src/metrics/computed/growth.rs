@@ -17,7 +17,6 @@ use crate::row::{Flag, Flags};
 /// Longest span of a growth rate, years.
 const LONGEST_SPAN: i32 = 10;
 
-/// Annual totals, growth, streaks and rate changes.
 #[derive(Debug)]
 pub(crate) struct GrowthMetrics {
     pub totals: AnnualTotals,
@@ -64,7 +63,7 @@ pub(crate) fn growth(inputs: &MetricInputs<'_>, income: &IncomeMetrics, flags: &
     }
 }
 
-/// Years with a quarantined regular amount. The payer paid in these years.
+/// Years with a quarantined regular amount. The payer paid in these years, but the amount is unknown.
 fn unproven_years(inputs: &MetricInputs<'_>) -> Vec<i32> {
     let gone_ex = inputs.ex_dates.iter().filter(|date| **date <= inputs.as_of);
     let unproven =

@@ -30,7 +30,6 @@ pub(crate) struct Price {
     pub close: Decimal,
 }
 
-/// Common inputs of all metrics.
 #[derive(Debug)]
 pub(crate) struct MetricInputs<'a> {
     pub history: &'a History,
@@ -107,7 +106,7 @@ impl<'a> MetricInputs<'a> {
         PriceSeries::new(&self.merged.prices.bars, &self.merged.split_table)
     }
 
-    /// Live payments by ex-date.
+    /// Payments that count, by ex-date.
     pub(crate) fn payments(&self) -> &[Payment<'a>] {
         &self.merged.dividends.payments
     }
@@ -120,8 +119,8 @@ impl<'a> MetricInputs<'a> {
         if is_read { self.schedule.find_reading(payment.ex_date) } else { None }
     }
 
-    /// Regular part of a payment on the as-of date's share basis. The special part of an ex-date is subtracted from a
-    /// payment that exceeds it.
+    /// Regular part of a payment on the as-of date's share basis. The special part of an ex-date is subtracted from the
+    /// payment that is larger than this part.
     pub(crate) fn regular_part(&self, payment: &Payment<'_>) -> Decimal {
         match self.reading(payment) {
             Some(reading) if reading.kind == AmountReading::Special => Decimal::ZERO,
@@ -166,7 +165,7 @@ impl<'a> MetricInputs<'a> {
     }
 }
 
-/// True if the security trades on the day; `delisted_on` is the last trading day.
+/// True if the security trades on `as_of`. `delisted_on` is its last trading day.
 fn is_listed(security: &Security, as_of: NaiveDate) -> bool {
     security.status == ListingStatus::Active || security.delisted_on.is_some_and(|last| as_of <= last)
 }
@@ -214,7 +213,7 @@ fn schedule(merged: &Merged<'_>, currency: &str, rules: &Rules) -> Schedule {
     Schedule::read(&rows, rules)
 }
 
-/// Classifies the payments of extra rows as specials. Sets flags for readings that differ from the declared amounts.
+/// Changes the class of extra payments to special. Sets flags for readings that differ from the declared amounts.
 fn apply_readings(payments: &mut [Payment<'_>], schedule: &Schedule, currency: &str, flags: &mut Flags) {
     let (mut special, mut dip) = (false, false);
     for reading in &schedule.readings {

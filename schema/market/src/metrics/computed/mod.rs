@@ -59,7 +59,6 @@ impl ComputedMetrics<'_> {
     }
 }
 
-/// Computes all metrics of a security.
 pub(crate) fn compute<'a>(history: &'a History, context: &DerivationContext<'a>) -> ComputedMetrics<'a> {
     let mut flags = Flags::default();
     let inputs = MetricInputs::new(history, context, &mut flags);
@@ -86,7 +85,7 @@ pub(crate) fn compute<'a>(history: &'a History, context: &DerivationContext<'a>)
     }
 }
 
-/// Month-end returns of a benchmark up to a date.
+/// Month-end returns of a benchmark up to the as-of date.
 pub(crate) fn benchmark_returns(history: &History, context: &DerivationContext<'_>) -> MonthlyReturns {
     let merged = merge(history, context);
     let series = PriceSeries::new(&merged.prices.bars, &merged.split_table);

@@ -19,7 +19,7 @@ const SCALE: Decimal = Decimal::from_parts(1_000_000, 0, 0, false, 0);
 /// Smallest known ratio less 3 %, in hundredths. Smaller moves need no division.
 const LEAST_JUMP: i128 = 145;
 
-/// Flags a jump. A calm series is not searched, because no close moves by three eighths.
+/// Sets the flag if the prices contain a jump. A calm series is not searched, because no close moves by three eighths.
 pub(crate) fn flag_jumps(
     series: &PriceSeries<'_>,
     ex_days: &[ExDateEvents],
@@ -44,7 +44,7 @@ fn has_jump(series: &PriceSeries<'_>, ex_days: &[ExDateEvents]) -> bool {
     })
 }
 
-/// True if the distributions since the bar before explain a jump: after their factors, no jump remains.
+/// True if the distributions since the previous bar explain a jump: after adjustment by their factors, no jump remains.
 fn is_explained(series: &PriceSeries<'_>, ex_days: &[ExDateEvents], index: usize, own: &[Decimal]) -> bool {
     let (from, to) = (series.date(index - 1), series.date(index));
     let between = ex_days.iter().filter(|day| from < day.ex_date && day.ex_date <= to);

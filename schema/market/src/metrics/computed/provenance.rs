@@ -12,25 +12,25 @@ use crate::row::AmountReading;
 /// Numbers of rows behind the figures of a security, by kind and source. Prices are counted by session.
 pub type RowsBySource = BTreeMap<(Kind, String), u64>;
 
-/// Numbers of dividend rows by reading.
+/// Counts of a security's dividend rows by their reading in the payment schedule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct ReadingCounts {
-    /// Payments that count. Duplicates are merged.
+    /// Payments that are used in the figures, after duplicates are merged.
     pub payments: u64,
     /// Rows merged into another row of the same payment (R29, R34).
     pub duplicate: u64,
-    /// Rows in a slot that another row takes (R34).
+    /// Extra rows: another row has their slot of the payment schedule (R34).
     pub extra: u64,
-    /// Rows that contain a special (R34).
+    /// Rows whose amount contains a special part (R34).
     pub combined: u64,
-    /// Rows below both neighbours (R34).
+    /// Rows whose amount is below the amounts of both neighbouring rows (R34).
     pub dip: u64,
-    /// Payments missing between two rows (R34).
+    /// Missing payments between two rows (R34).
     pub hole: u64,
 }
 
 impl ReadingCounts {
-    /// Adds the numbers of another security.
+    /// Adds the counts of another security.
     pub fn add(&mut self, other: &Self) {
         self.payments += other.payments;
         self.duplicate += other.duplicate;
@@ -41,7 +41,6 @@ impl ReadingCounts {
     }
 }
 
-/// Rows behind the figures.
 pub(crate) fn rows_by_source(computed: &ComputedMetrics<'_>) -> RowsBySource {
     let (history, merged) = (computed.inputs.history, &computed.inputs.merged);
     let mut rows = RowsBySource::new();
@@ -67,7 +66,6 @@ pub(crate) fn rows_by_source(computed: &ComputedMetrics<'_>) -> RowsBySource {
     rows
 }
 
-/// Readings of the dividend rows.
 pub(crate) fn reading_counts(computed: &ComputedMetrics<'_>) -> ReadingCounts {
     let (dividends, schedule) = (&computed.inputs.merged.dividends, &computed.inputs.schedule);
     let of_kind =

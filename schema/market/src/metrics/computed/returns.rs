@@ -21,7 +21,6 @@ pub(crate) struct ReturnMetrics {
     pub beta: Option<Decimal>,
 }
 
-/// Computes returns and risk.
 pub(crate) fn returns(
     inputs: &MetricInputs<'_>,
     income: &IncomeMetrics,

@@ -1,8 +1,8 @@
 //! Share basis of the amounts before a split (R37).
 //!
-//! Feeds should give amounts as declared. At a split, the amount on today's shares may jump by the inverse ratio of the
-//! split, within `share_basis.tolerance`. If the yield at the ex-dates jumps too, the rows before the split are already
-//! on the new shares. The flag is `amount_basis_suspect`. Growth and rate changes across the split are null, and the
+//! Feeds should give amounts as declared. Some feeds give the amounts before a split per new share instead. The
+//! split-adjusted amount then jumps at the split by the inverse ratio, within `share_basis.tolerance`. The yield at the
+//! ex-dates jumps too. The flag is `amount_basis_suspect`. Growth and rate changes across the split are null, and the
 //! streak begins after it. Splits below `share_basis.least_ratio` are ignored: companies often keep the amount per
 //! share at a 5 for 4 split. No row is rescaled.
 
@@ -18,15 +18,15 @@ use crate::metrics::merge::has_moved_with;
 use crate::metrics::prices::adjustment::SplitEvent;
 use crate::row::{Flag, Flags};
 
-/// Split for which the amounts before it are already on the new shares.
+/// Split before which the declared amounts are probably already per new share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct SuspectSplit {
     ex_date: NaiveDate,
-    /// First ex-date after the split.
+    /// First ex-date on or after the split.
     next_payment: NaiveDate,
 }
 
-/// Flags suspect splits. Removes growth, rate changes and streak years that span such a split.
+/// Sets the flag for suspect splits. Removes growth, rate changes and streak years that span such a split.
 pub(crate) fn limit_growth(inputs: &MetricInputs<'_>, growth: &mut GrowthMetrics, flags: &mut Flags) {
     let suspects: Vec<SuspectSplit> = inputs
         .merged
@@ -51,7 +51,7 @@ pub(crate) fn limit_growth(inputs: &MetricInputs<'_>, growth: &mut GrowthMetrics
     limit_streak(inputs, growth, newest.ex_date.year());
 }
 
-/// Limits a streak to increases for which both years are after the year of the split.
+/// Limits a streak to increases between two years that are both after the year of the split.
 fn limit_streak(inputs: &MetricInputs<'_>, growth: &mut GrowthMetrics, split_year: i32) {
     let streak = &mut growth.streak;
     let seed = inputs.security().and_then(|security| security.streak_seed_through);

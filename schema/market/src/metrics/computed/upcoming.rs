@@ -15,7 +15,7 @@ use crate::row::{DividendState, Flag, Flags};
 /// Next declared payment and projected payments.
 #[derive(Debug, Default)]
 pub(crate) struct UpcomingPayments {
-    /// Index of the next declared payment among the merged payments.
+    /// Index of the next declared payment in [`MetricInputs::payments`].
     pub declared: Option<usize>,
     /// Projected payments after the last known payment, starting at the as-of date.
     pub projections: Vec<ProjectedPayment>,
@@ -25,8 +25,7 @@ pub(crate) struct UpcomingPayments {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ProjectedPayment {
     pub ex_date: NaiveDate,
-    /// Payment date; `None` if no payment date is known. The repeated payment has the same number of
-    /// days between ex-date and payment date.
+    /// Expected payment date; `None` if no past payment has a payment date.
     pub payment_date: Option<NaiveDate>,
     /// Amount per share on the as-of date's share basis.
     pub amount: Decimal,
@@ -71,7 +70,7 @@ fn projection(
 
 /// Projected amount per share. The amounts of a year add up to the forward dividend.
 ///
-/// A fund has no forward dividend. It repeats the amount of the same slot in the last year.
+/// A fund has no forward dividend. Its projected amount is that of the repeated payment.
 fn amount(
     inputs: &MetricInputs<'_>,
     forward: &ForwardDividend,
@@ -89,9 +88,8 @@ fn amount(
     }
 }
 
-/// Expected payment date: the ex-date plus a lag. If this day has no session, the next session is used. The lag is the
-/// days from ex-date to payment of the repeated payment. If the repeated payment has no lag, the newest payment with a
-/// payment date gives it.
+/// Expected payment date: the ex-date plus the days from ex-date to payment of the repeated payment. If that payment
+/// has no payment date, the newest payment with one is used. A day without a session moves to the next session.
 fn payment_date(inputs: &MetricInputs<'_>, date: ExpectedExDate) -> Option<NaiveDate> {
     let regular = inputs.payments().iter().rev().filter(|payment| payment.class.is_regular());
     let lag = |payment: &Payment<'_>| {

@@ -8,9 +8,9 @@
 //! | spin-off (value per parent share) | no | no | no | yes |
 //! | stock dividend | no | no | no | as a split |
 //!
-//! A return of capital is scheduled when its frequency is a number (R31). Tax character never changes the
-//! class. `irregular` and `unknown` count as regular; `unknown` sets a flag.
-//! Source: vendors' type codes (CD, SC, LT, ST) and the newer recurring, special and supplemental.
+//! A return of capital counts as scheduled if its frequency is a number (R31). The tax character never changes the
+//! class. `irregular` and `unknown` count as regular; `unknown` sets a flag. Source: vendors' type codes (CD, SC, LT,
+//! ST) and their newer types recurring, special and supplemental.
 
 use crate::event::{DividendType, Frequency, SecurityType};
 
@@ -32,7 +32,7 @@ impl DividendClass {
     pub fn is_regular(self) -> bool {
         self == Self::Regular
     }
-    /// True if the payment counts in the trailing sum that includes specials.
+    /// True if the payment counts in the trailing sum with specials (TTM total).
     pub fn in_ttm_total(self) -> bool {
         matches!(self, Self::Regular | Self::Special)
     }
@@ -61,7 +61,7 @@ impl DividendType {
 }
 
 impl SecurityType {
-    /// True for the types that count as stocks in screens and sectors. Funds and preferred shares do not count.
+    /// True for the types that screens and sectors count as stocks. Funds and preferred shares are excluded.
     pub fn is_stock(self) -> bool {
         matches!(self, Self::Stock | Self::Adr | Self::Reit | Self::Mlp)
     }

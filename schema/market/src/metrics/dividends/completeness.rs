@@ -1,12 +1,12 @@
 //! Completeness of a security's dividends: whether its sources carry dividends, and which payments are missing (R38,
 //! R40).
 //!
-//! A source carries dividends if its file has a dividend column. A source without the column carries dividends if it
-//! has a dividend of any security within a year of its prices of this security. A source covers a security if it has
-//! prices, dividends or a reference record of the security.
+//! A source carries dividends if its file has a dividend column. Without this column, it carries dividends if it has a
+//! dividend of any security within a year of this security's prices. A source covers a security if it has prices,
+//! dividends or a reference record of the security.
 //!
-//! A step of a feed's adjusted closes without a payment around it is a missing payment. Steps below 0.05 % come from
-//! rounding.
+//! A feed's adjusted closes imply a dividend factor for each of the feed's ex-dates. An implied factor without a
+//! payment around its ex-date is a missing payment. Implied factors within 0.05 % of 1 come from rounding.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,21 +21,21 @@ use crate::metrics::computed::ex_dates::ExDateEvents;
 use crate::metrics::merge::{AdjustedStep, Merged, agrees};
 use crate::metrics::rules::{AbsenceRules, Rules};
 
-/// Comparison of a feed's adjusted closes with the computed dividend factors, as numbers of ex-dates (R40).
+/// Comparison of the dividend factors implied by a feed's adjusted closes with the computed factors. Both fields count
+/// ex-dates (R40).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FactorAgreement {
-    /// Number of ex-dates with a step of the feed's adjusted closes or a computed dividend factor.
+    /// Number of ex-dates with an implied factor, a computed factor or both.
     pub ex_dates: u64,
-    /// Number of ex-dates on which the step and the computed dividend factor agree.
+    /// Number of ex-dates on which the implied factor and the computed factor agree.
     pub agreeing: u64,
 }
 
-/// Completeness of a security's dividends.
 #[derive(Debug)]
 pub(crate) struct DividendCompleteness<'a> {
     /// True if a source that covers the security carries dividends.
     pub carries_dividends: bool,
-    /// Steps of adjusted closes without a matching payment.
+    /// Factors implied by adjusted closes without a payment around their ex-date.
     pub missing: Vec<AdjustedStep<'a>>,
 }
 
@@ -47,7 +47,8 @@ impl<'a> DividendCompleteness<'a> {
         }
     }
 
-    /// Agreement of each source's adjusted closes with the factors of `days`, by source.
+    /// Agreement of the factors implied by each source's adjusted closes with the computed factors of `days`, by
+    /// source.
     pub(crate) fn agreement_by_source<'m>(
         merged: &'m Merged<'a>,
         days: &[ExDateEvents],

@@ -2,8 +2,8 @@
 //!
 //! A trade settles some sessions after the trading day. The ex-date therefore precedes the record date by the
 //! settlement time less one session. This is two sessions for record dates up to 2017-09-06 (T+3) and one session up to
-//! 2024-05-28 (T+2). For later record dates it is none (T+1). A record date on a closed day counts as the session
-//! before it.
+//! 2024-05-28 (T+2). For later record dates (T+1), the ex-date is the record date. A record date on a closed day counts
+//! as the session before it.
 //!
 //! A distribution of 25 % of the price or more goes ex on the first session after its payment date (due
 //! bills). Only a missing ex-date is derived; the vendor's date is never changed. Source: exchange tables of
@@ -17,8 +17,8 @@ use crate::metrics::calendar::{add_sessions, next_session, session_on_or_before}
 const LAST_T_PLUS_3: NaiveDate = NaiveDate::from_ymd_opt(2017, 9, 6).expect("a calendar date");
 const LAST_T_PLUS_2: NaiveDate = NaiveDate::from_ymd_opt(2024, 5, 28).expect("a calendar date");
 
-/// First record date with settlement in three days (T+3). Before it, trades settled in five days, which these rules do
-/// not cover.
+/// First record date with settlement in three days (T+3). Earlier trades settled in five days, which these rules do not
+/// cover.
 pub(crate) const FIRST_T_PLUS_3: NaiveDate = NaiveDate::from_ymd_opt(1995, 6, 9).expect("a calendar date");
 
 /// Ordinary ex-date of a record date (R1).

@@ -12,8 +12,8 @@
 //! the flag `frequency_conflict`. Otherwise the latest tag decides. Without a tag, the inference decides with fewer
 //! gaps too.
 //!
-//! Frequencies without a gap class (3, 6, 24 or 26 payments a year) stay as tagged while the median gap is within 15 %
-//! of them (R31). A four-weekly tag stays while there are fewer than six gaps and all match four weeks. Source: this
+//! A tag of 3, 6, 24 or 26 payments a year has no gap class. It is used while the median gap is within 15 % of its
+//! period (R31). A four-weekly tag is used while there are fewer than six gaps and all match four weeks. Source: this
 //! service chose the bounds and thresholds to prevent reported errors. They are the defaults of the parameters
 //! `frequency.…`.
 
@@ -69,7 +69,7 @@ impl FrequencyEstimate {
     }
 }
 
-/// Estimates the frequency of ex-dates in ascending order. Several ex-dates on one day count once.
+/// Estimates the frequency from ex-dates in ascending order. Several ex-dates on one day count once.
 pub fn estimate_frequency(dates: &[TaggedDate], rules: &Rules) -> FrequencyEstimate {
     let current = since_restart(dates, rules);
     if current.is_empty() {
@@ -186,7 +186,7 @@ fn twice_median(gaps: &[i64]) -> i64 {
     if sorted.len() % 2 == 1 { 2 * sorted[middle] } else { sorted[middle - 1] + sorted[middle] }
 }
 
-/// True if the tag is a frequency without a gap class, and the median gap is near the tag's period.
+/// True if the tag is a frequency without a gap class, and the median gap is near the period of that frequency.
 fn fits_unclassed(tag: Frequency, gaps: &[i64], rules: &rules::FrequencyRules) -> bool {
     if tag == Frequency::FourWeekly {
         return is_four_weekly(gaps);

@@ -1,8 +1,8 @@
 //! Membership in the lists of dividend growers: Aristocrats, Kings and tiers (R15).
 //!
 //! Aristocrat: a paying S&P 500 member with a streak of 25 years that is not at risk. The float market cap must be at
-//! least 3 bn. The average daily traded value of three months must be at least 5 m. With a missing input, a security is
-//! not a member. King: a streak of 50 years, without further conditions. Tiers: champion 25+, contender 10–24,
+//! least 3 bn. The average daily traded value of three months must be at least 5 m. A security with a missing input is
+//! not an Aristocrat. King: a streak of 50 years, without further conditions. Tiers: champion 25+, contender 10–24,
 //! challenger 5–9. The bounds are the parameters `lists.…`. The index's minimum of 40 names, sector cap and one share
 //! class per issuer are not modelled. Source: index methodology.
 

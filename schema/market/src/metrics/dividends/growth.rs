@@ -14,7 +14,7 @@ use rust_decimal::Decimal;
 use super::schedule::{Reading, Schedule};
 use crate::metrics::arithmetic::{HUNDRED, quotient, remove_division_error, root};
 
-/// Months of a year. One of n payments a year covers 12 / n months.
+/// Months of a year. Each of n payments a year covers 12 / n months.
 const YEAR: i32 = 12;
 
 /// Dividend total of one year.
@@ -28,7 +28,7 @@ pub struct YearTotal {
     pub payments: i32,
     /// True if payments of unknown amount are missing.
     pub is_unknown: bool,
-    /// Number of months of the year that its payments and assumed payments cover; `None` without a schedule.
+    /// Number of months of the year that the payments cover, including assumed payments; `None` without a schedule.
     coverage: Option<i32>,
 }
 
@@ -57,7 +57,7 @@ pub enum NoGrowthReason {
 pub struct AnnualTotals {
     /// One entry per year, ascending, without gaps.
     pub years: Vec<YearTotal>,
-    /// Dividend years that contain a payment with an ex-date in another calendar year.
+    /// Dividend years with a payment whose ex-date lies in another calendar year.
     pub shifted: Vec<i32>,
     /// Dividend years with a missing payment in the schedule.
     pub gaps: Vec<i32>,
@@ -149,8 +149,9 @@ impl AnnualTotals {
         self.first_year() != Some(year) || self.total(year + 1).is_none_or(begun)
     }
 
-    /// True if the year is over and its total lacks no payment. The history before the first row may be missing, so a
-    /// first year is complete only if its payments cover its twelve months, or if it is a base for a later complete year.
+    /// True if the year is over and no payment of it is missing. Payments before the first known one may be missing.
+    /// The first year is therefore complete only if its payments cover twelve months, or if the second year is over and
+    /// the first is a base for it ([`Self::is_base`]).
     pub fn is_complete(&self, year: i32, running: i32) -> bool {
         let covers_year = || {
             let coverage = self.total(year).and_then(|total| total.coverage);

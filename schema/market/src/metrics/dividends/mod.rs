@@ -1,5 +1,4 @@
-//! Module index: dividend rules (R1–R9, R13–R19), one file a rule; pure functions of rates, dates and
-//! figures.
+//! Dividend rules (R1–R9, R13–R19), one file per rule. All are pure functions of rates, dates and figures.
 
 pub mod chowder;
 pub mod class;

@@ -21,12 +21,12 @@ const HORIZON: u64 = 366;
 pub struct ExpectedExDate {
     /// Projected ex-date.
     pub ex_date: NaiveDate,
-    /// Known ex-date that the projection repeats. It is the same slot a year before, or the last ex-date of a shorter
+    /// Known ex-date that the projection repeats: the same slot a year before, or the last ex-date of a shorter
     /// history.
     pub repeats: NaiveDate,
 }
 
-/// Expected ex-dates after the last known ex-date, ascending. Expected dates that have passed are included.
+/// Expected ex-dates after the last known ex-date, ascending. Dates before `as_of` are included.
 ///
 /// `ex_dates` are the regular ex-dates in order, one per day, including declared future ex-dates.
 pub fn project_ex_dates(
@@ -71,7 +71,7 @@ fn period_after(day: NaiveDate, payments_per_year: u32, periods: u32) -> Option<
     }
 }
 
-/// Projects one payment period after another. `after` returns the date after a number of periods. The projections
+/// Projects one ex-date per payment period. `after` returns the ex-date after a number of periods. The projections
 /// repeat the ex-dates of `slots` in turn.
 fn project_periods(
     slots: &[NaiveDate],
@@ -86,12 +86,12 @@ fn project_periods(
         .collect()
 }
 
-/// Projects the slots of the last year, each a whole number of years later.
+/// Projects each slot of the last year to the same day of later years.
 fn project_slots(slots: &[NaiveDate], last: NaiveDate, until: NaiveDate) -> Vec<ExpectedExDate> {
     let later = |slot: NaiveDate, years: u32| {
         slot.checked_add_months(Months::new(12 * years)).map(session_on_or_after)
     };
-    // Skip slots that already repeated: the year has a gap, and the slot would count twice.
+    // Skip slots whose date a year later is not after the last ex-date. They already repeated and would count twice.
     let open = slots.iter().copied().filter(|slot| later(*slot, 1).is_some_and(|date| date > last));
     open.flat_map(|repeats| {
         let dates = (1..).map_while(move |years| later(repeats, years));

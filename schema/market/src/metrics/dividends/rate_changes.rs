@@ -1,9 +1,10 @@
 //! Changes of the regular dividend rate between ex-dates: latest increase, last cut, number of cuts (R13,
 //! R14).
 //!
-//! A change exceeds the streak tolerance of 0.05 % on one share basis. Payers of unequal halves are compared with the
-//! same half of the year before. Rates around a change of frequency are not compared. There, the gap after an ex-date
-//! is below 0.6 or above 1.7 times the gap before it. Source: the tolerance and the comparisons are this service's own.
+//! Two rates on one share basis differ if the difference exceeds the streak tolerance of 0.05 %. An interim or a final
+//! dividend is compared with the same half of the year before. Rates around a change of frequency are not compared. The
+//! frequency has changed if the gap after an ex-date is below 0.6 or above 1.7 times the gap before it. Source: the
+//! tolerance and the comparisons are this service's own.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;

@@ -89,7 +89,7 @@ impl HighYieldScreen<'_> {
     }
 }
 
-/// Inputs of the trap warning and the safety label. Percents are percent points.
+/// Inputs of the trap warning and the safety label. A percentage of 4.5 % is the number 4.5.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SafetyInput {
     /// True for funds.
@@ -112,7 +112,8 @@ pub struct SafetyInput {
     pub price_change_1y: Option<Decimal>,
 }
 
-/// Yield-trap warning. `None` for non-payers, for unknown dividends, and if no sign of a trap can be computed.
+/// Yield-trap warning. `None` for non-payers, for unknown dividends, and if the inputs of all signs of a trap are
+/// missing.
 pub fn yield_trap_risk(input: &SafetyInput, rules: &SafetyRules) -> Option<bool> {
     if matches!(input.status, DividendState::NonPayer | DividendState::Unknown) {
         return None;

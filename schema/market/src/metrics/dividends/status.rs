@@ -6,7 +6,7 @@
 //!   minimum is 75 days for 12 and 13 payments a year and 21 for 24 and more. Irregular or unknown
 //!   frequencies allow 450 days.
 //! - `lapsed`: all other payers.
-//! - `unknown`: instead of `non_payer`, if no source that covers the security carries dividends (R38).
+//! - `unknown`: never paid a regular dividend, but no source that covers the security carries dividends (R38).
 //!
 //! The minimums exist because bond funds go ex twice in December and not in January, and weekly payers skip a holiday
 //! week. The ex-date of a quarantined regular amount (R28) still proves that the payer pays.
@@ -27,7 +27,7 @@ pub struct StatusInput {
     pub as_of: NaiveDate,
     /// Newest regular ex-date, including declared future ex-dates and ex-dates of quarantined amounts.
     pub last_ex_date: Option<NaiveDate>,
-    /// Newest declaration date of a regular dividend. Without a declaration date, the ex-date is used.
+    /// Newest declaration date of a regular dividend. The ex-date replaces a missing declaration date.
     pub last_declared: Option<NaiveDate>,
     /// Payments a year, if known.
     pub payments_per_year: Option<i32>,
@@ -58,7 +58,7 @@ pub fn dividend_status(input: &StatusInput, rules: &rules::StatusRules) -> Divid
     if paying { DividendState::Active } else { DividendState::Lapsed }
 }
 
-/// Number of days without an ex-date that a frequent payer may always have without lapsing.
+/// Minimum number of days after an ex-date before a payer of this frequency can lapse.
 fn least_days(payments_per_year: i32, rules: &rules::StatusRules) -> i64 {
     match payments_per_year {
         12 | 13 => rules.monthly_least_days,

@@ -22,7 +22,7 @@ use super::growth::AnnualTotals;
 use crate::metrics::arithmetic::{keep_positive, length_to_i32, percent_to_fraction};
 use crate::metrics::rules::StreakRules;
 
-/// Operator's number of years of increases before the data begin.
+/// Increases before the data begin, given by an operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StreakSeed {
     /// Number of years of increases in the seed.
@@ -36,11 +36,12 @@ pub struct StreakSeed {
 pub struct Streak {
     /// Consecutive years of increases.
     pub years: i32,
-    /// True if the real streak may be longer, because the data begin too late.
+    /// True if the real streak may be longer, because the data begin too late or payments of unknown amount are
+    /// missing.
     pub lower_bound: bool,
-    /// True if the streak includes years of an operator's seed.
+    /// First year with an increase, including the years of an operator's seed; `None` without an increase.
     pub started: Option<i32>,
-    /// True if the streak contains an operator's seed.
+    /// True if the streak includes years of an operator's seed.
     pub seeded: bool,
 }
 
@@ -94,7 +95,7 @@ pub fn increase_streak(totals: &AnnualTotals, input: &StreakInput<'_>, rules: &S
     if let Some(streak) = seeded.filter(|streak| streak.years >= walked.counted) {
         return streak;
     }
-    // Oldest year that an increase can be compared with.
+    // Oldest year that can be the base of a comparison.
     let first_base = totals.first_year().map(|first| if totals.is_base(first) { first } else { first + 1 });
     let reaches_first = first_base == Some(walked.base);
     let listed_then = listed.zip(totals.first_year()).is_some_and(|(listed, first)| listed >= first);
@@ -113,7 +114,7 @@ fn is_kept(new: Decimal, old: Decimal, rules: &StreakRules) -> bool {
 /// Kind of a year in a streak.
 enum StreakYear {
     Increased,
-    /// Spin-off year, which neither counts nor ends the streak.
+    /// Spin-off year without an increase, which neither counts nor ends the streak.
     Excused,
     Flat,
     /// Payments of unknown amount are missing in this year or in the year before.
@@ -121,7 +122,7 @@ enum StreakYear {
     Broken,
 }
 
-/// Result of going back through the years of a streak.
+/// Result of counting a streak back from its last year.
 #[derive(Debug, Default)]
 struct StreakWalk {
     /// Year of the oldest increase; 0 without an increase.
@@ -129,7 +130,7 @@ struct StreakWalk {
     counted: i32,
     /// Oldest year with which another year was compared.
     base: i32,
-    /// Skipped years with an unchanged total.
+    /// Tolerated years with an unchanged total, which do not count.
     flat: Vec<i32>,
     /// True if the streak ends at a year that cannot be compared.
     reaches_unknown: bool,
@@ -162,7 +163,7 @@ impl StreakWalk {
         }
     }
 
-    /// Streak including the years of the seed; `None` if a year after the seed ended the streak.
+    /// Streak with the years of the seed added; `None` if it ended after the seed or the seed ends after its last year.
     fn seeded(&self, seed: StreakSeed, last: i32, last_complete: i32) -> Option<Streak> {
         let unbroken = self.base <= seed.through_year;
         let vouched = seed.through_year >= last_complete;
@@ -176,7 +177,7 @@ impl StreakWalk {
     }
 }
 
-/// True if the forward dividend is below the total of the last complete year.
+/// True if the forward dividend is below the total of the last complete year by more than the tolerance.
 pub fn is_at_risk(
     forward: Option<Decimal>,
     totals: &AnnualTotals,

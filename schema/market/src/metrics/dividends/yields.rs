@@ -5,8 +5,8 @@
 //!
 //! Forward: the latest regular amount declared by `as_of`, times the payments a year n (R31). For n = 2 with
 //! alternating interim and final dividends, the last two amounts are added instead. Amounts alternate if each of the
-//! four newest steps exceeds 10 % and has the opposite direction of the step before. With fewer than five amounts, a
-//! difference of more than 10 % between the last two is enough.
+//! four newest changes exceeds 10 % and has the opposite direction of the change before. With fewer than five amounts,
+//! a difference of more than 10 % between the last two is enough.
 //!
 //! A latest amount is probably an untyped special if it is at least three times the median of the four amounts before
 //! it. It must also differ from the amount before it by more than a factor of 1.5. The forward figure then uses the
@@ -44,7 +44,7 @@ pub struct DividendRate {
     pub amount: Decimal,
 }
 
-/// Rates of the 12 months up to a day. The first day of the window is excluded, the last day included.
+/// Rates with an ex-date after the day 12 months before `as_of`, up to and including `as_of`.
 pub fn trailing_rates(rates: &[DividendRate], as_of: NaiveDate) -> &[DividendRate] {
     let start = months_before(as_of, 12);
     let from = rates.partition_point(|rate| rate.ex_date <= start);
@@ -121,7 +121,7 @@ fn is_latest_unusual(rates: &[DividendRate], rules: &Rules) -> bool {
     without_pause && far_above && !within_factor(latest.amount, previous.amount, confirming_factor)
 }
 
-/// True if half-yearly dividends alternate between an interim and a final one.
+/// True if half-yearly dividends alternate between interim and final dividends.
 pub(crate) fn has_unequal_halves(rates: &[DividendRate], rules: &ForwardRules) -> bool {
     let differs = |pair: &[DividendRate]| halves_differ(pair[1].amount, pair[0].amount, rules);
     let direction = |pair: &[DividendRate]| pair[1].amount.cmp(&pair[0].amount);
@@ -148,7 +148,7 @@ pub struct HeadlineInput {
     pub yield_forward: Option<Decimal>,
     /// Trailing yield, percent.
     pub yield_ttm: Option<Decimal>,
-    /// True if a forward figure exists, even if it has no yield.
+    /// True if a forward dividend exists, even if its yield is unknown.
     pub has_forward: bool,
     /// True if dividends and prices are in different currencies.
     pub mismatch: bool,

@@ -55,7 +55,7 @@ pub struct ExplainedObservation {
     /// Name of the feed's file; omitted if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
-    /// Id of the record batch in the log, by which the file is found.
+    /// Id of the record batch in the log. The name of the feed's file (`file`) is looked up with it. `None` if unknown.
     #[serde(skip)]
     #[schema(ignore)]
     pub frame: Option<[u8; 16]>,
@@ -68,7 +68,7 @@ pub struct ExplainedObservation {
 }
 
 impl ExplainedObservation {
-    /// True if both are about the same kind of record. Evidence is about dividends.
+    /// True if both observations have the same kind of record. Evidence counts as dividend.
     pub(crate) fn is_about_same(&self, other: &Self) -> bool {
         let topic = |kind: &str| if kind == "evidence" { "dividend".to_owned() } else { kind.to_owned() };
         topic(&self.kind) == topic(&other.kind)
@@ -86,7 +86,7 @@ pub(crate) enum Unit {
     Amounts,
     Percent,
     Ratio,
-    /// Counts, dates and words.
+    /// Count, date or word, which is not rounded.
     #[default]
     Unrounded,
 }
@@ -102,7 +102,7 @@ impl Unit {
 }
 
 impl ExplainedMetric {
-    /// Fills in the served value, and completes the formula with it.
+    /// Sets the served value, and completes the formula with it.
     pub(crate) fn set_value(&mut self, value: Option<String>, computed: &ComputedMetrics<'_>) {
         if let Some(value) = &value {
             match self.unit {

@@ -56,16 +56,16 @@ pub struct Explanation {
 }
 
 impl Explanation {
-    /// Limits the explanation to some metrics, with the unused observations that could have changed them: those of the
-    /// same kinds, not older than the oldest observation used, or those of the last year if none is used. Other ones are
-    /// only counted.
+    /// Limits the explanation to some metrics. It keeps the unused observations that could have changed these metrics:
+    /// those of the same kinds, from the oldest used observation on. If no observation is used, it keeps those of the
+    /// last year. All others are only counted.
     pub fn limit_to_metrics(&mut self, is_wanted: impl Fn(&str) -> bool) {
         self.metrics.retain(|one| is_wanted(&one.metric));
         let used: Vec<&ExplainedObservation> =
             self.metrics.iter().flat_map(|one| &one.observations).collect();
         let all = self.unused.len();
         if used.is_empty() {
-            // Rows of the last year may be the reason that no row is used.
+            // Unused rows of the last year may explain why no row is used.
             let year_ago = months_before(self.as_of, 12);
             self.unused.retain(|unused| unused.date.is_none_or(|date| date > year_ago));
         } else {
@@ -84,8 +84,8 @@ impl Explanation {
         names.min_by_key(|name| strsim::damerau_levenshtein(text, name))
     }
 
-    /// Limits the explanation to days from `first` on. Older observations are only counted, and older
-    /// quarantined rows are left out.
+    /// Limits the explanation to days from `first` on. Older observations are only counted; older quarantined rows are
+    /// removed.
     pub fn limit_to_days_from(mut self, first: NaiveDate) -> Self {
         for metric in &mut self.metrics {
             metric.older_observations = leave_out(&mut metric.observations, first);

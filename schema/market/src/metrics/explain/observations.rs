@@ -15,7 +15,7 @@ use crate::metrics::dividends::class::DividendClass;
 use crate::metrics::merge::{AdjustedStep, ObservationStatus, Payment};
 use crate::row::AmountReading;
 
-/// Observation of a payment that counts. The reading is added if it differs from the declared amount.
+/// Observation of a payment that counts. If the payment schedule reads the amount differently, the reading is added.
 pub(crate) fn of_payment(computed: &ComputedMetrics<'_>, payment: &Payment<'_>) -> ExplainedObservation {
     let record = &payment.observation.record;
     let reading = reading_text(computed, payment);
@@ -26,7 +26,7 @@ pub(crate) fn of_payment(computed: &ComputedMetrics<'_>, payment: &Payment<'_>) 
     }
 }
 
-/// Text of the payment schedule's reading of a row; empty if the declared amount is regular.
+/// The payment schedule's reading of a row as text; empty if the whole declared amount is regular.
 fn reading_text(computed: &ComputedMetrics<'_>, payment: &Payment<'_>) -> String {
     let Some(reading) = computed.inputs.reading(payment) else { return String::new() };
     let regular = number(Some(reading.regular));
@@ -46,8 +46,8 @@ fn reading_text(computed: &ComputedMetrics<'_>, payment: &Payment<'_>) -> String
     }
 }
 
-/// Payments with an ex-date after `after`, up to and including `through`, if `counts` is true for their class. Later
-/// splits are added, because they change the share basis of the payments.
+/// Payments with an ex-date after `after`, up to and including `through`, whose class `counts` accepts. Later splits
+/// are added, because they change the share basis of the payments.
 pub(crate) fn of_dividends(
     computed: &ComputedMetrics<'_>,
     after: NaiveDate,
@@ -103,7 +103,7 @@ pub(crate) fn of_day(computed: &ComputedMetrics<'_>, day: i32) -> Vec<ExplainedO
             Some(held) => (held.reason.as_str(), "it is held back; see quarantined"),
             None => ("other_source", other_source_text(computed, Kind::Price)),
         };
-        // The used close is raw; the others are as their source gives them.
+        // The used close is raw. All other closes are on the share basis of their source.
         let close = match used {
             Some((index, _)) => Some(series.close(index)),
             None => prices.bars.decimal(prices.bars.close[bar]),
@@ -186,7 +186,8 @@ pub(crate) fn unused(computed: &ComputedMetrics<'_>) -> Vec<ExplainedObservation
     unused
 }
 
-/// Payment that a feed's adjusted closes show but no row has. The amount is computed from the step of the closes.
+/// Payment that a feed's adjusted closes imply although no source has a row. The amount is computed from the implied
+/// factor.
 fn of_missing(computed: &ComputedMetrics<'_>, step: &AdjustedStep<'_>) -> ExplainedObservation {
     let close = computed.inputs.series().close_before(step.ex_date);
     let amount = close.and_then(|close| close.checked_mul(Decimal::ONE - step.factor));
@@ -226,7 +227,7 @@ fn observation<T>(
     }
 }
 
-/// Rule that chooses among the sources of a kind.
+/// Reason why a source of a kind was chosen, as a sentence.
 pub(crate) fn source_choice(computed: &ComputedMetrics<'_>, kind: Kind) -> &'static str {
     match computed.inputs.policy.rules.iter().any(|rule| rule.kind == kind) {
         true => "the source policy prefers it for this date",
@@ -234,7 +235,7 @@ pub(crate) fn source_choice(computed: &ComputedMetrics<'_>, kind: Kind) -> &'sta
     }
 }
 
-/// Reason of a row whose source does not win.
+/// Reason why a row is unused because another source is preferred.
 fn other_source_text(computed: &ComputedMetrics<'_>, kind: Kind) -> &'static str {
     match computed.inputs.policy.rules.iter().any(|rule| rule.kind == kind) {
         true => "the source policy prefers another source for its date",

@@ -179,7 +179,7 @@ fn yields(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
     entries
 }
 
-/// Latest close with its session and the splits since.
+/// Text of the latest close, its session and the splits since.
 fn price_text(computed: &ComputedMetrics<'_>) -> String {
     let Some(price) = computed.inputs.price else { return "null: no close is known".to_owned() };
     let raw = computed.inputs.series().close(price.index);
@@ -194,7 +194,7 @@ fn price_text(computed: &ComputedMetrics<'_>) -> String {
     )
 }
 
-/// Dividend over the latest close, percent.
+/// Formula of a dividend yield: dividend over the latest close, percent.
 fn over_price(computed: &ComputedMetrics<'_>, dividend: &str, amount: Option<Decimal>) -> String {
     if computed.income.mismatch {
         let (paid, priced) = (&computed.inputs.dividend_currency, &computed.inputs.currency);
@@ -242,7 +242,7 @@ fn rhythm(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
     ]
 }
 
-/// Newest regular payments, including declared payments.
+/// Observations of the newest regular payments, including declared payments.
 fn newest(computed: &ComputedMetrics<'_>, count: i64) -> Vec<ExplainedObservation> {
     let regular = computed.inputs.payments().iter().rev().filter(|payment| payment.class.is_regular());
     regular.zip(0..count).map(|(payment, _)| of_payment(computed, payment)).collect()

@@ -1,9 +1,10 @@
-//! Steps of a feed's adjusted closes, which are evidence of the feed's own dividends (R40).
+//! Dividend factors implied by a feed's adjusted closes, as evidence of the feed's own dividends (R40).
 //!
-//! A step is the factor by which a feed adjusts its prices before a session. Without the splits of the session, a step
-//! is 1 - ΣD / C of the feed's own dividends. Steps confirm or contradict payments. They never add a payment.
+//! An implied factor (`AdjustedStep`) is the factor by which a feed adjusts its prices before a session. Without the
+//! splits of the session, it is 1 - ΣD / C of the feed's own dividends. Implied factors confirm or contradict payments.
+//! They never add a payment.
 //!
-//! Of several versions of a step, the newest version of each source counts.
+//! Of several versions of an implied factor, the newest version of each source counts.
 
 use std::collections::BTreeMap;
 
@@ -16,20 +17,20 @@ use crate::metrics::prices::adjustment::Splits;
 use crate::metrics::rules::AbsenceRules;
 use crate::observation::Observation;
 
-/// Step of a source's adjusted closes, without splits.
+/// Factor implied by a source's adjusted closes between two sessions, without splits.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct AdjustedStep<'a> {
     pub observation: &'a Observation<Evidence>,
-    /// Last session of the file before the step.
+    /// Last session of the file on which closes are adjusted by the factor.
     pub previous: NaiveDate,
-    /// First session after the step.
+    /// First session of the file on which closes are not adjusted by the factor.
     pub ex_date: NaiveDate,
-    /// Multiplier of earlier prices, splits excluded.
+    /// Multiplier of prices before `ex_date`, splits excluded.
     pub factor: Decimal,
 }
 
 impl AdjustedStep<'_> {
-    /// True if an ex-date lies in the step: after its last session before, and not after its first session.
+    /// True if an ex-date is after `self.previous` and not after `self.ex_date`.
     pub(crate) fn contains(&self, ex_date: NaiveDate) -> bool {
         self.previous < ex_date && ex_date <= self.ex_date
     }
@@ -40,12 +41,12 @@ pub(crate) fn agrees(a: Decimal, b: Decimal, rules: &AbsenceRules) -> bool {
     (a - b).abs() <= percent_to_fraction(rules.agreement)
 }
 
-/// Steps of all sources, sorted by session and source.
+/// Implied factors of all sources, sorted by session and source.
 #[derive(Debug, Default)]
 pub(crate) struct AdjustedSteps<'a>(Vec<AdjustedStep<'a>>);
 
 impl<'a> AdjustedSteps<'a> {
-    /// Collects the steps up to a day.
+    /// Collects the implied factors up to a day.
     pub(crate) fn collect(evidence: &'a [Observation<Evidence>], splits: &Splits, as_of: NaiveDate) -> Self {
         let mut newest: BTreeMap<(NaiveDate, &str), &Observation<Evidence>> = BTreeMap::new();
         for row in evidence {
@@ -69,13 +70,12 @@ impl<'a> AdjustedSteps<'a> {
         Self(put.filter_map(step).collect())
     }
 
-    /// All steps.
     pub(crate) fn steps(&self) -> &[AdjustedStep<'a>] {
         &self.0
     }
 
-    /// Dividend factor by which a feed adjusts its prices before an ex-date. `None` if no feed has a step there. Of
-    /// several sources with a step, the newest observation is used.
+    /// Dividend factor that a feed's adjusted closes imply for an ex-date; `None` if no feed implies one. If several
+    /// sources imply one, the newest observation is used.
     pub(crate) fn factor(&self, ex_date: NaiveDate) -> Option<Decimal> {
         let from = self.0.partition_point(|step| step.ex_date < ex_date);
         let around = self.0[from..].iter().take_while(|step| step.ex_date == self.0[from].ex_date);

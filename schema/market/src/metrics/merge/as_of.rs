@@ -1,14 +1,15 @@
 //! As-of view: visibility of a fact on a day, by its effective date and its declaration date (R8, R33).
 //!
 //! A row is visible from its declaration date on, and at the latest from its effective day on. On the current market
-//! date, a row without a declaration date is always visible, because its feed already contains it. In a look back, such
-//! a row becomes visible 30 days before its effective day. Boards declare about that early.
+//! date, a row without a declaration date is always visible, because its feed already contains it. On an earlier as-of
+//! date, such a row becomes visible 30 days before its effective day. Boards usually declare about 30 days ahead.
 
 use chrono::{Days, NaiveDate};
 
 use crate::metrics::context::DerivationContext;
 
-/// Number of days before its effective day at which a row without a declaration date becomes visible in a look back.
+/// Number of days before its effective day at which a row without a declaration date becomes visible on an earlier
+/// as-of date.
 const DECLARED_AHEAD: u64 = 30;
 
 /// Visibility of facts on a market date.
@@ -34,7 +35,6 @@ impl AsOfView {
             }
     }
 
-    /// Market date of the view.
     pub(crate) fn as_of(&self) -> NaiveDate {
         self.as_of
     }

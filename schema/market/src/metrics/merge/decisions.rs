@@ -27,7 +27,6 @@ impl<'a> DecisionIndex<'a> {
         Self { rows: standing.map(|newest| (newest.record.row.clone(), &newest.record)).collect() }
     }
 
-    /// True if at least one decision concerns a price.
     pub(crate) fn has_prices(&self) -> bool {
         self.rows.keys().any(|row| row.kind == Kind::Price)
     }
@@ -53,7 +52,7 @@ impl<'a> DecisionIndex<'a> {
         self.get(|| dividend_row(dividend)).and_then(confirmed_fault)
     }
 
-    /// Replaces reason and message of the quarantined rows that a decision confirmed.
+    /// Replaces reason and message of quarantined rows that a decision confirmed to be wrong.
     pub(crate) fn apply_confirmations<T>(
         &self,
         quarantined: &mut [QuarantinedRow],

@@ -1,9 +1,12 @@
 //! Merge of dividends: from all observations to the payments that count (R1, R2, R28–R30, R32).
 //!
-//! The steps are: one winner per source and key; the preferred source per date range, with manual records on
-//! top; amounts on the basis of their own ex-date; missing ex-dates derived; duplicate ids of one event
-//! merged; translations dropped; contradicted rows quarantined. Dividends declared after the as-of date are not visible
-//! before their ex-date.
+//! The merge has four steps:
+//! 1. Find the winner of each source and key.
+//! 2. Keep the preferred source of each date range. Manual records override its records.
+//! 3. Convert amounts to the share basis of their own ex-date, and derive missing ex-dates.
+//! 4. Merge rows of one payment under different ids, drop translations, and quarantine contradicted rows.
+//!
+//! Dividends declared after the as-of date are not visible before their ex-date.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
@@ -32,7 +35,7 @@ use crate::row::{Flag, Flags, QuarantineReason};
 /// Maximum distance of an ex-date after the newest session, days.
 const DAYS_AHEAD: i64 = 400;
 
-/// Winners of the preferred sources, before the check of their amounts and neighbours.
+/// Winners of the preferred sources. Their amounts are not yet compared with prices and neighbouring amounts.
 #[derive(Debug)]
 pub(crate) struct DividendWinners {
     pub winners: Vec<WinningVersion>,
@@ -40,14 +43,13 @@ pub(crate) struct DividendWinners {
     pub quarantined: Vec<QuarantinedRow>,
 }
 
-/// Result of merging dividends.
 #[derive(Debug)]
 pub(crate) struct MergedDividends<'a> {
     /// Payments that count, by ex-date.
     pub payments: Vec<Payment<'a>>,
-    /// Quarantined regular outliers by ex-date. Their ex-dates count, their amounts do not (R28).
+    /// Quarantined regular outliers by ex-date. They still prove a payment on the ex-date, but not its amount (R28).
     pub unproven: Vec<Payment<'a>>,
-    /// Ex-dates of regular amounts that are far above the rate before them and that no later payment confirms (R28).
+    /// Ex-dates with a regular amount far above the rate before it, which no later payment confirms (R28).
     pub doubted: Vec<(NaiveDate, AmountDoubt)>,
     /// Withdrawn payments by ex-date.
     pub cancelled: Vec<Payment<'a>>,
@@ -56,7 +58,6 @@ pub(crate) struct MergedDividends<'a> {
 }
 
 impl MergedDividends<'_> {
-    /// Doubt about the regular amount of an ex-date.
     pub(crate) fn doubt(&self, ex_date: NaiveDate) -> Option<AmountDoubt> {
         self.doubted.iter().find(|(day, _)| *day == ex_date).map(|(_, doubt)| *doubt)
     }
@@ -185,7 +186,7 @@ pub(crate) fn merge_dividends<'a>(
     merge_repeats(&mut payments, &mut statuses, validation, flags);
     let Outliers { unproven, doubted } =
         quarantine_outliers(&mut payments, validation, &mut statuses, &mut quarantined, flags);
-    // A payment above the price has no effect on the price factor either (R11).
+    // Such a payment has no price factor either (R11).
     if quarantined.iter().any(|row| row.reason == QuarantineReason::AmountExceedsPrice) {
         flags.set(Flag::FactorSkipped);
     }
@@ -193,7 +194,7 @@ pub(crate) fn merge_dividends<'a>(
     MergedDividends { payments, unproven, doubted, cancelled, statuses, quarantined }
 }
 
-/// Fault of a payment that does not depend on its neighbours.
+/// Fault of a payment that is found without comparing it with its neighbours.
 fn intrinsic_fault(
     payment: &Payment<'_>,
     winner: &WinningVersion,
@@ -207,7 +208,7 @@ fn intrinsic_fault(
     confirmed.or_else(|| too_far_ahead(payment, validation.known.as_of()))
 }
 
-/// Fault of an ex-date more than 400 days ahead. Boards never declare that early, so the year is mistyped.
+/// Fault of an ex-date more than 400 days ahead. Boards never declare that early, so the year is probably mistyped.
 fn too_far_ahead(payment: &Payment<'_>, as_of: NaiveDate) -> Option<RowFault> {
     let days = (payment.ex_date - as_of).num_days();
     (days > DAYS_AHEAD).then(|| {
@@ -307,7 +308,7 @@ fn one_per_payment<'a>(
             continue;
         }
         let mut day = payments_of_day(rows, same_day_payments);
-        // Ordered by amount: a repeated row does not change the order.
+        // Sorted by amount, so that a repeated row does not change the order.
         day.sort_by_key(|versions| versions[0].amount);
         for versions in &day {
             let best = best_of(versions);
@@ -324,8 +325,8 @@ fn one_per_payment<'a>(
     kept
 }
 
-/// Groups the rows of a day by payment, newest first. The first row of a group decides the amount. Manual records come
-/// first.
+/// Groups the rows of a day by payment. In a group, manual records come first, then the newest rows. The first row
+/// decides the amount.
 fn payments_of_day<'a>(
     rows: &[Payment<'a>],
     same_day_payments: &SameDayPayments<'_>,
@@ -345,7 +346,7 @@ fn payments_of_day<'a>(
     day
 }
 
-/// Row with the most complete dates among the rows with the newest amount.
+/// Row with the most complete dates among the rows with the amount of the first row.
 fn best_of<'a>(versions: &[Payment<'a>]) -> Payment<'a> {
     let latest = versions[0];
     let quality = |row: &&Payment<'_>| (row.observation.id.is_some(), row.observation.record.preference());

@@ -1,8 +1,9 @@
 //! Merge of company figures: from all observations to the figures of a date (R32).
 //!
-//! The newest record up to the as-of date is used as a whole. Of several records of a date, the preferred source is
-//! used. A missing figure comes from the newest earlier record of the same source. The date of that record is then its
-//! share basis. Manual records then replace the figures that they contain, unless they are older than the used record.
+//! The newest record up to the as-of date is used as a whole. Of several records of a date, the record of the preferred
+//! source is used. A missing figure comes from the newest earlier record of the same source. The date of that record is
+//! then the share basis of the figure. Manual records replace the figures that they contain, unless they are older than
+//! the used record.
 
 use std::cmp::Reverse;
 
@@ -91,7 +92,7 @@ fn newest_per_key(observations: &[Observation<Fundamentals>]) -> Vec<usize> {
     };
     order.sort_by(|a, b| grouped(a).cmp(&grouped(b)).then_with(|| version(a).cmp(&version(b))));
     let winners = order.chunk_by(same).filter_map(|versions| versions.last().copied());
-    // Two ids of one source for one day: the greater version wins.
+    // If one source has two ids for a day, the greater version wins.
     let mut live: Vec<usize> = winners.filter(|index| observations[*index].action == Action::Put).collect();
     let day = |index: &usize| (observations[*index].source.as_str(), observations[*index].record.as_of);
     live.sort_by(|a, b| day(a).cmp(&day(b)).then_with(|| version(a).cmp(&version(b))));

@@ -1,18 +1,18 @@
 //! Detection of regular amounts that contradict the rates around them: wrong units (pence as pounds) and
 //! amounts that no later payment confirms (R28).
 //!
-//! The input is the annual rate of one currency per ex-date, including quarantined rows. Without these rows, a
+//! The input is the annual rate per ex-date in one currency, including quarantined rows. Without these rows, a
 //! quarantine would change the comparison of later amounts, and a restored dividend would never be accepted.
 //!
 //! A rate is large if it is at least 10 times the median of the four rates before it. There must be no pause over 550
-//! days between these rates. Adjacent large rates within a factor of 3 form a run. A run is a new level if the next
-//! rate is within a factor of 3 of the last rate of the run. A run of two or more rates is also a new level if no
-//! return to the old level follows.
+//! days between these rates. Adjacent large rates within a factor of 3 form a run. The run is a lasting new rate if the
+//! rate after it is within a factor of 3 of its last rate. A run of two or more rates is a lasting new rate too, unless
+//! the next rate returns to the median before the run.
 //!
-//! A large rate that is not a new level may be in a wrong unit. It then is about 10, 100 or 1,000 times both the rate
-//! before it and the rate after it, and no other row has the rate. A rate of about a tenth, hundredth or thousandth is
-//! in a wrong unit too. Other large rates are unconfirmed. Source: this service chose the factors and days by
-//! comparison with reported unit errors and restored dividends. They are the parameters `outlier.…`.
+//! A large rate that is not a lasting new rate may be in a wrong unit. It is then about 10, 100 or 1,000 times both the
+//! rate before it and the rate after it. Additionally, no other row has this rate. A rate of about a tenth, hundredth
+//! or thousandth is in a wrong unit too. Other large rates are unconfirmed. Source: this service chose the factors and
+//! days by comparison with reported unit errors and restored dividends. They are the parameters `outlier.…`.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
@@ -84,7 +84,8 @@ fn level_before(rates: &[ExDateRate], position: usize, rules: &Rules) -> Option<
     let before = usize::try_from(rules.outlier.compared_sums).ok()?;
     let compared = rates.get(position.checked_sub(before)?..=position)?;
     let (rate, before) = compared.split_last()?;
-    // The median is between the smallest and the largest rate, so most need no sorting.
+    // The median is between the smallest and the largest rate. For most rates, these two bounds suffice and nothing is
+    // sorted.
     let smallest = before.iter().map(|rate| rate.rate).min()?;
     let largest = before.iter().map(|rate| rate.rate).max()?;
     let five = Decimal::from(5);
@@ -97,8 +98,8 @@ fn level_before(rates: &[ExDateRate], position: usize, rules: &Rules) -> Option<
     median(before.iter().map(|rate| rate.rate).collect())
 }
 
-/// True if a rate is about 10, 100 or 1,000 times the rates before and after its run, or that fraction of them, and no
-/// other row has the rate.
+/// True if a rate is in a wrong unit: about 10, 100 or 1,000 times the rates before and after its run, or that fraction
+/// of them. Additionally, no row outside the run has this rate.
 fn is_unit_error(
     rates: &[ExDateRate],
     position: usize,
@@ -125,7 +126,7 @@ fn is_about(a: Decimal, b: Decimal, rules: &rules::OutlierRules) -> bool {
         <= remove_division_error(b.saturating_mul(percent_to_fraction(rules.unit_tolerance)))
 }
 
-/// True if the run of large rates from `start` to before `end` is a new payment level.
+/// True if the large rates from index `start` to before `end` are a lasting new rate, not outliers.
 fn is_new_level(
     rates: &[ExDateRate],
     start: usize,

@@ -19,9 +19,9 @@ pub(crate) struct Payment<'a> {
     pub observation: &'a Observation<Dividend>,
     /// Index in the dividends of the history.
     pub index: usize,
-    /// Observation that gives the payment its id.
+    /// Observation from which the id of the payment is built.
     pub named: &'a Observation<Dividend>,
-    /// Number of the payment among the payments of its day that differ only in their amounts.
+    /// Ordinal of the payment among payments of the same day that differ only in amount.
     pub part: usize,
     pub ex_date: NaiveDate,
     /// Amount per share on the share basis of the ex-date.
@@ -58,18 +58,18 @@ pub(crate) struct ValidationContext<'a> {
     pub newest_day: &'a dyn Fn(&str) -> NaiveDate,
     /// Prices around the ex-date.
     pub neighbours: PriceContext<'a>,
-    /// Steps of the feeds' own adjusted closes (R40).
+    /// Dividend factors implied by the feeds' own adjusted closes (R40).
     pub adjusted_steps: &'a AdjustedSteps<'a>,
     pub rules: &'a Rules,
 }
 
 impl ValidationContext<'_> {
-    /// Dividend factor on an ex-date that follows from a feed's own adjusted closes; `None` without such closes.
+    /// Dividend factor that a feed's own adjusted closes imply for an ex-date; `None` without such closes.
     pub(crate) fn adjusted_evidence(&self, ex_date: NaiveDate) -> Option<Decimal> {
         self.adjusted_steps.factor(ex_date)
     }
 
-    /// True if a feed's own adjusted closes contain an amount in the currency of the prices (R40).
+    /// True if a feed's own adjusted closes are adjusted for an amount in the currency of the prices (R40).
     pub(crate) fn adjusted_closes_contain(&self, amount: Decimal, ex_date: NaiveDate) -> bool {
         let evidence = self.adjusted_evidence(ex_date).zip((self.neighbours.close_before)(ex_date));
         let paid =
@@ -94,8 +94,8 @@ impl PriceContext<'_> {
         if record.currency == self.currency { (self.close_before)(day) } else { None }
     }
 
-    /// True if the amount is large enough to be visible in the price, and the price fell by about this amount on the
-    /// ex-date.
+    /// True if the close fell on the ex-date by about the amount, and the amount is a large enough share of the close
+    /// before. The bounds are the parameters `outlier.special_…`.
     pub(crate) fn has_visible_fall(&self, amount: Decimal, ex_date: NaiveDate, rules: &OutlierRules) -> bool {
         let Some((before, after)) = (self.close_before)(ex_date).zip((self.close_after)(ex_date)) else {
             return false;

@@ -7,9 +7,9 @@
 //!   must then have fallen by 0.6 to 1.4 times the amount.
 //!
 //! A large amount that no later payment confirms is not quarantined. The payment schedule treats a part of it as a
-//! special, or all of it if it is at least a quarter of the close before the ex-date (R2). A decision may release a
-//! quarantined row. The ex-date of a quarantined outlier still proves a payment. If the newest amount is quarantined
-//! and no later amount exists, the security has the flag `amount_held`.
+//! special. If it is at least a quarter of the close before the ex-date, all of it is special (R2). A decision may
+//! release a quarantined row. The ex-date of a quarantined outlier still proves a payment. If the newest amount is
+//! quarantined and no later amount exists, the security has the flag `amount_held`.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ use crate::metrics::dividends::class::DividendClass;
 use crate::metrics::dividends::schedule::{AmountDoubt, ScheduleRow, local_frequencies};
 use crate::row::{Flag, Flags, QuarantineReason};
 
-/// Price divided by the least amount of a large distribution (R2).
+/// Ratio of the price to the smallest large distribution (R2): a quarter of the price or more is large.
 const CAPITAL_DIVISOR: Decimal = Decimal::from_parts(4, 0, 0, false, 0);
 
 /// Regular payments with amounts that contradict their neighbours.
@@ -41,7 +41,7 @@ pub(crate) struct Outliers<'a> {
 enum OutlierKind {
     /// Large amount that no later payment confirms.
     Doubted(AmountDoubt),
-    /// Amount in a wrong unit, with the annual rate before it and the local payments a year.
+    /// Amount in a wrong unit. `level` is the annual rate before it, `per_year` the local payments a year.
     UnitError { level: Decimal, per_year: Option<i32> },
 }
 
@@ -116,7 +116,7 @@ fn outlier_fault(payment: &Payment<'_>, level: Decimal, per_year: Option<i32>) -
     (QuarantineReason::AmountOutlier, message)
 }
 
-/// Outliers by index, among payments in order.
+/// Outliers by index in `payments`, which are in order.
 fn outliers(
     payments: &[Payment<'_>],
     validation: &ValidationContext<'_>,
@@ -178,7 +178,7 @@ fn row_of_day(payments: &[Payment<'_>], day: &[usize]) -> ScheduleRow {
     }
 }
 
-/// Annual rates of the rows. A row without a local frequency has the rate of the row before it.
+/// Annual rates of the rows. A row without a local frequency has the frequency of the row before it.
 fn annual_rates(rows: &[ScheduleRow], frequencies: &[Option<i32>]) -> Vec<ExDateRate> {
     let mut last = frequencies.iter().find_map(|per_year| *per_year).unwrap_or(1);
     let rate = |(row, per_year): (&ScheduleRow, &Option<i32>)| {

@@ -6,7 +6,7 @@ use crate::metrics::dividends::ex_date::ex_date_from_record_date;
 use crate::metrics::dividends::schedule::{RepeatedPayment, ScheduleRow, find_repeats};
 use crate::row::{Flag, Flags};
 
-/// Removes the worse row of each pair of near duplicates. `payments` are in order.
+/// Removes the less reliable row of each pair of near duplicates. `payments` are in order.
 pub(crate) fn merge_repeats(
     payments: &mut Vec<Payment<'_>>,
     statuses: &mut [ObservationStatus],

@@ -115,7 +115,7 @@ fn is_same_payment<T: MergeRecord>(manual: &T, vendor: &T, same_day_payments: &S
     manual.compare_natural(vendor).is_eq() && !manual.is_distinct_payment(vendor, same_day_payments)
 }
 
-/// Applies manual retractions without a manual put of the same record. They withdraw a vendor's record.
+/// Applies manual retractions that have no manual put of the same record. They withdraw a vendor's record.
 pub(crate) fn withdraw_by_manual<T: MergeRecord>(
     observations: &[Observation<T>],
     kept: &mut [WinningVersion],

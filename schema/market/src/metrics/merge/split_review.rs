@@ -1,17 +1,19 @@
 //! Review of splits against the price (R36).
 //!
 //! The move of the raw close over the ex-date is compared with the splits and price-only actions between the two bars.
-//! Only ratios from 3 for 2 are visible in a price, and only between bars at most `level.adjacent_days`
-//! apart. The rest is the part of the move that the ratio does not explain. The price denies a ratio if the logarithm
-//! of the rest is more than `level.denied_share` of the ratio's logarithm. A logarithm above 1 counts as 1. A large
-//! payment between the bars moves the price too, such as the special dividend of a consolidation. The price does not
-//! deny a ratio that fits after the payments. Any denied ratio sets the flag `split_not_in_price`. A denied split is
+//! Only ratios from 3 for 2 are visible in a price, and only between bars at most `level.adjacent_days` apart.
 //!
-//! - a repetition, if the price shows an equal split within five sessions. The repetition is excluded;
-//! - early, if the price has a matching move in one of the next `level.early_sessions` sessions. The split is effective
-//!   at that session;
-//! - excluded (`split_denied`), if the rest is more than `level.excluded_share` of the logarithm. The split stays if
-//!   the paid amounts or the reported share count changed with it.
+//! The unexplained factor is the part of the move that the ratio does not explain. The price denies a ratio if the
+//! logarithm of this factor is more than `level.denied_share` of the ratio's logarithm. A logarithm of the ratio above
+//! 1 counts as 1. A large payment between the bars moves the price too, such as the special dividend of a
+//! consolidation. If the ratio fits after the payments, the price does not deny it. Any denied ratio sets the flag
+//! `split_not_in_price`. A denied split stays unchanged unless one of these cases applies:
+//!
+//! - Repetition: the price shows an equal split within five sessions. The repetition is excluded.
+//! - Early split: the price has a matching move in one of the next `level.early_sessions` sessions. The split is
+//!   effective at that session.
+//! - Exclusion (`split_denied`): the logarithm of the unexplained factor is more than `level.excluded_share` of the
+//!   ratio's logarithm. The split is not excluded if the paid amounts or the reported share count changed with it.
 //!
 //! Manual records and splits that a decision released are never excluded.
 
@@ -38,7 +40,7 @@ use crate::row::{Flag, Flags, QuarantineReason};
 /// Maximum distance of two equal splits that are the same split, in days: five sessions.
 const REPEATED_WITHIN: i64 = 7;
 
-/// Facts that may confirm a split, other than prices.
+/// Facts other than prices that may confirm a split.
 pub(crate) struct SplitEvidence<'a> {
     pub history: &'a History,
     pub winners: &'a DividendWinners,
@@ -49,7 +51,7 @@ pub(crate) struct SplitEvidence<'a> {
     pub rules: &'a Rules,
 }
 
-/// Effect of the price on a split.
+/// Result of comparing a split with the price.
 enum SplitVerdict {
     /// The split is effective at a later session.
     Early(NaiveDate),
@@ -130,7 +132,7 @@ fn verdict(
     let observation = &evidence.history.splits[split.index];
     let is_kept = observation.source == MANUAL || evidence.decided.releases_split(observation);
     match repeated_ex_date(split, splits, series, evidence) {
-        // The other one of the pair is excluded.
+        // This split is the one that the price shows; its repetition is excluded.
         Some(shown) if shown == split.ex_date => return None,
         Some(shown) if !is_kept => {
             let message = format!("the price shows an equal split on {shown} and none on {}", split.ex_date);
@@ -142,7 +144,7 @@ fn verdict(
         return Some(SplitVerdict::Early(effective));
     }
     let (before, after) = bars_around(series, split.ex_date, evidence.rules)?;
-    // A larger move than the ratio's is no denial of the split itself.
+    // Only a move smaller than the ratio denies the split itself.
     let fell_short = |rest: Decimal| {
         (rest > Decimal::ONE) == (split.ratio.from < split.ratio.to)
             && is_denied(rest, split.ratio, evidence.rules.level.excluded_share, LogarithmLimit::None)
@@ -162,8 +164,8 @@ fn verdict(
     })
 }
 
-/// Ex-date of an equal split within five sessions that the price shows, so that this split repeats it. If both ex-dates
-/// lie between the same bars, the later split counts.
+/// Ex-date of an equal split within five sessions that the price shows, so that one of both splits is a repetition. If
+/// both ex-dates lie between the same bars, the later split counts.
 fn repeated_ex_date(
     split: &MergedSplit,
     splits: &[MergedSplit],
@@ -188,8 +190,8 @@ fn repeated_ex_date(
     shown.next()
 }
 
-/// Session after an early split at which the price moves by the ratio of the split. `None` unless there is exactly one
-/// such session.
+/// Only session soon after an early split at which the price moves by the ratio of the split. `None` if no session or
+/// several sessions match.
 fn early_session(split: &MergedSplit, series: &PriceSeries<'_>, rules: &Rules) -> Option<NaiveDate> {
     let first = series.at_or_after(split.ex_date)?;
     let sessions = usize::try_from(rules.level.early_sessions).unwrap_or_default();
@@ -197,7 +199,7 @@ fn early_session(split: &MergedSplit, series: &PriceSeries<'_>, rules: &Rules) -
     let mut matching = (first + 1..=last).filter(|index| {
         let is_adjacent =
             i64::from(series.bars.day[*index] - series.bars.day[index - 1]) <= rules.level.adjacent_days;
-        // The split itself is not between these bars.
+        // The inverse ratio is passed, because the ex-date of the split is not between these bars.
         let rest = unexplained_factor(series, index - 1, *index, split.ratio.inverse());
         is_adjacent
             && rest.is_some_and(|rest| {
@@ -208,8 +210,8 @@ fn early_session(split: &MergedSplit, series: &PriceSeries<'_>, rules: &Rules) -
     only.map(|index| series.date(index))
 }
 
-/// True if the price denies the splits of an ex-date without the ratio `removed`. `None` if no two adjacent bars
-/// surround the ex-date.
+/// True if the price denies the splits of an ex-date, without the ratio `removed`. `None` if the bars around the
+/// ex-date are not adjacent.
 fn is_denied_by(
     series: &PriceSeries<'_>,
     ex_date: NaiveDate,
@@ -223,7 +225,8 @@ fn is_denied_by(
     all_rests(series, (before, after), removed, evidence, is_denied)
 }
 
-/// True if a condition applies to the rest of a move, and to its rest after the payments between the bars.
+/// True if a condition applies to the unexplained factor of a move, both with and without the payments between the
+/// bars.
 fn all_rests(
     series: &PriceSeries<'_>,
     (before, after): (usize, usize),
@@ -240,15 +243,15 @@ fn all_rests(
     Some(condition(rest) && after_payments.is_none_or(condition))
 }
 
-/// Last bar before an ex-date and first bar from it on; `None` if they are not adjacent.
+/// Last bar before an ex-date and first bar on or after it; `None` if they are not adjacent.
 fn bars_around(series: &PriceSeries<'_>, ex_date: NaiveDate, rules: &Rules) -> Option<(usize, usize)> {
     let (before, after) = series.before(ex_date).zip(series.at_or_after(ex_date))?;
     let apart = i64::from(series.bars.day[after] - series.bars.day[before]);
     (apart <= rules.level.adjacent_days).then_some((before, after))
 }
 
-/// Factor of the close's move between two bars that the splits between them do not explain; 1 if they explain the whole
-/// move. The ratio `removed` is not used.
+/// Part of the close's move between two bars that the splits between them do not explain, as a factor. It is 1 if they
+/// explain the whole move. The ratio `removed` is left out of the splits.
 fn unexplained_factor(
     series: &PriceSeries<'_>,
     before: usize,
@@ -258,7 +261,7 @@ fn unexplained_factor(
     quotient(series.close(after), expected_close(series, before, after, removed))
 }
 
-/// Close of the bar `before` after the splits up to the bar `after`.
+/// Close of the bar `before`, adjusted for the splits up to the bar `after` except `removed`.
 fn expected_close(series: &PriceSeries<'_>, before: usize, after: usize, removed: Ratio) -> Decimal {
     let between = series.splits.price_ratio_between(series.date(before), series.date(after));
     between.then(removed.inverse()).apply(series.close(before))
@@ -268,7 +271,7 @@ fn is_equal(a: Ratio, b: Ratio) -> bool {
     a.then(b.inverse()).is_one()
 }
 
-/// True if the declared amount changed with the split.
+/// True if the declared regular amount changed by about the ratio of the split.
 fn has_amount_moved(split: &MergedSplit, evidence: &SplitEvidence<'_>) -> bool {
     let near = evidence.rules.frequency.restart_days;
     let live = evidence.winners.winners.iter().filter(|winner| !winner.cancelled);

@@ -79,7 +79,7 @@ fn source_of<'a>(splits: &[MergedSplit], history: &'a History, place: usize) -> 
     &history.splits[splits[place].index].source
 }
 
-/// Split type of a vendor's word; `None` for a word without a type.
+/// Effect of an action that a vendor's text declares: on the share count, or on prices only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum DeclaredType {
     Shares,
@@ -100,7 +100,7 @@ fn declared_type(word: Option<&str>) -> Option<DeclaredType> {
     })
 }
 
-/// True if the terms of the ratio are too odd for a split that a board chooses.
+/// True if the numbers of the ratio are too unusual for a split that a board chooses.
 fn has_odd_terms(ratio: Ratio, least_term: i64, is_sibling: bool, rules: &SpinOffRules) -> bool {
     let Some((from, to)) = lowest_terms(ratio) else { return false };
     within_factor(ratio.from, ratio.to, rules.largest_ratio)
@@ -121,7 +121,7 @@ fn is_rounded(from: i128, to: i128) -> bool {
     })
 }
 
-/// True if another split of the security with the same ratio is at least `spin_off.repeat_days` away.
+/// True if the security has another split of the same ratio at least `spin_off.repeat_days` away.
 fn is_repeated(splits: &[MergedSplit], readable: &[usize], place: usize, rules: &SpinOffRules) -> bool {
     let split = &splits[place];
     readable.iter().filter(|other| **other != place).map(|other| &splits[*other]).any(|other| {

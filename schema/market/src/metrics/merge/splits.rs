@@ -24,13 +24,14 @@ use crate::row::{Flag, Flags, SplitType};
 pub(crate) struct MergedSplit {
     /// Index in the splits of the history.
     pub index: usize,
-    /// Index of the observation that gives the split its id.
+    /// Index of the observation from which the id of the split is built.
     pub named: usize,
     pub ex_date: NaiveDate,
     /// Session at which the price moves: the ex-date, or a later session for an early split (R36).
     pub effective: NaiveDate,
     pub ratio: Ratio,
-    /// Type by the direction of the ratio, until [`classify`](super::split_type::classify) detects a price-only action.
+    /// Type by the direction of the ratio at first. [`classify`](super::split_type::classify) replaces it for
+    /// price-only actions.
     pub r#type: SplitType,
     pub cancelled: bool,
 }
@@ -41,7 +42,6 @@ impl MergedSplit {
     }
 }
 
-/// Result of merging splits.
 #[derive(Debug, Default)]
 pub(crate) struct MergedSplits {
     /// Splits by ex-date, including withdrawn splits.
@@ -50,7 +50,6 @@ pub(crate) struct MergedSplits {
     pub quarantined: Vec<QuarantinedRow>,
 }
 
-/// Merges the splits of a security.
 pub(crate) fn merge_splits(
     history: &History,
     policy: &SourcePolicy,
@@ -185,8 +184,8 @@ pub(crate) fn stock_dividend_ratio(shares: Decimal) -> Ratio {
     Ratio { from: Decimal::ONE, to: Decimal::ONE + shares }
 }
 
-/// Type of a change of the share count. With fewer shares, it is a reverse split. With more shares, it is a stock
-/// dividend below 1.25 new shares per old share or if the vendor says so, otherwise a forward split.
+/// Type of a change of the share count. With fewer shares, it is a reverse split. With more shares, it is a forward
+/// split. It is a stock dividend instead below 1.25 new shares per old share, or if the vendor says so.
 pub(crate) fn share_type(ratio: Ratio, word: Option<&str>) -> SplitType {
     let quarter_more = ratio.from.saturating_mul(Decimal::new(125, 2));
     let is_declared = || word.and_then(|word| word.parse().ok()) == Some(SplitType::StockDividend);

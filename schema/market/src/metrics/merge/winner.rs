@@ -34,9 +34,8 @@ pub(crate) trait MergeRecord {
     fn date(&self) -> Option<NaiveDate>;
     /// Fault of the row as a put or as a retraction.
     fn fault(&self, action: Action, has_id: bool) -> Option<RowFault>;
-    /// Symbol of the row.
     fn symbol(&self) -> &Symbol;
-    /// True if this record and a record of the same natural key are two payments, not two versions of one payment.
+    /// True if this record and another record with the same natural key are two payments, not versions of one payment.
     fn is_distinct_payment(&self, other: &Self, same_day_payments: &SameDayPayments<'_>) -> bool;
     /// Orders the payments of one day.
     fn compare_same_day(&self, other: &Self) -> Ordering;
@@ -131,14 +130,15 @@ impl MergeRecord for Split {
 pub enum ObservationStatus {
     /// The observation is used in the figures.
     Used,
-    /// Replaced by a greater version with the same key, which has this index in the history.
+    /// Replaced by a greater version of the same key. The value is the index of that version in the history.
     Superseded(usize),
     /// The record was withdrawn.
     Cancelled,
-    /// Duplicate of the row with this index in the history, which has another id and the same ex-date, type and
-    /// currency.
+    /// Duplicate of a row with another id and the same ex-date, type and currency. The value is that row's index in the
+    /// history.
     Duplicate(usize),
-    /// Translation of the row with this index in the history, which has the payment in the currency of the prices.
+    /// Translation of a row with the payment in the currency of the prices. The value is that row's index in the
+    /// history.
     Translation(usize),
     /// Another source is preferred in the date range of the row.
     OtherSource,
@@ -166,17 +166,17 @@ pub struct QuarantinedRow {
 /// Winner of one source and key.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WinningVersion {
-    /// Index of the observation with the record to show: the greatest put, even if the record was withdrawn.
+    /// Index of the observation that shows the record: the greatest put, even if the record was withdrawn.
     pub index: usize,
     /// True if the record was withdrawn.
     pub cancelled: bool,
-    /// True if a row without an id has the same key and revision but another content.
+    /// True if a row without an id has the winner's key and revision, but another amount or ratio.
     pub conflict: bool,
     /// True if a dropped row has the same id and revision but other values (R29).
     pub collapsed: bool,
-    /// Index of the version under the security's earliest symbol. This version gives the id.
+    /// Index of the version under the security's earliest symbol. The id is built from this version.
     pub named: usize,
-    /// Number of the payment among the payments of its day that differ only in their amounts.
+    /// Ordinal of the payment among payments of the same day that differ only in amount.
     pub part: usize,
 }
 
@@ -246,7 +246,7 @@ pub(crate) fn pick_winners<T: MergeRecord + SameContent>(
     winners
 }
 
-/// Put under the earliest symbol of the security. Record ids then stay the same if a vendor reports the past again
+/// Put under the earliest symbol of the security. Record ids then do not change if a vendor delivers the same history
 /// under a new ticker.
 fn put_under_earliest_symbol<T: MergeRecord>(
     observations: &[Observation<T>],
@@ -261,7 +261,7 @@ fn put_under_earliest_symbol<T: MergeRecord>(
     versions.iter().copied().filter(|index| is_put(&observations[*index])).min_by_key(place)
 }
 
-/// Versions of one payment, usually one.
+/// Indexes of the versions of one payment; usually there is one.
 type PaymentVersions = SmallVec<[usize; 2]>;
 
 /// Groups the versions of one key by payment of the day, smallest amount first.
@@ -302,7 +302,7 @@ fn group_by_payment<T: MergeRecord + SameContent>(
     places.into_iter().map(of).collect()
 }
 
-/// Comparison of amounts or ratios.
+/// Comparison of records by amount or ratio.
 pub(crate) trait SameContent {
     fn same_content(&self, other: &Self) -> bool;
 }
@@ -409,7 +409,7 @@ fn differ<V: PartialEq>(a: &Option<V>, b: &Option<V>) -> bool {
     a.as_ref().zip(b.as_ref()).is_some_and(|(a, b)| a != b)
 }
 
-/// Version time. It can be compared between versions of different keys.
+/// Time of a version, comparable between versions of different keys.
 pub(crate) fn version_time<T>(observation: &Observation<T>) -> (DateTime<Utc>, u64, &[u8; 16]) {
     (observation.observed_at, observation.line, &observation.frame)
 }

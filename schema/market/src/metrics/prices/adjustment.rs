@@ -1,8 +1,8 @@
 //! Share bases and adjustment factors: splits and dividends as multipliers of earlier prices (R10, R11).
 //!
-//! A value of day d is converted to the share basis of day t by the product of from/to over the splits with d < ex-date
-//! <= t. Share counts and volumes use the inverse. A dividend on the ex-date of a split is already per new share.
-//! Numerators and denominators are multiplied separately and divided at the end.
+//! An amount of day d is converted to the share basis of a later day t. It is multiplied by from/to of every split with
+//! d < ex-date <= t. Share counts and volumes use the inverse. A dividend on the ex-date of a split is already per new
+//! share. Numerators and denominators are multiplied separately and divided at the end.
 //!
 //! A price-only action (R35), such as a spin-off, multiplies earlier prices in the same way. Shares, volumes
 //! and amounts per share keep their basis.
@@ -39,7 +39,7 @@ impl Ratio {
         self.from == self.to
     }
 
-    /// Ratio with `from` and `to` exchanged.
+    /// Inverse ratio: old and new shares are exchanged.
     pub fn inverse(self) -> Self {
         Self { from: self.to, to: self.from }
     }
@@ -54,12 +54,12 @@ impl Ratio {
         }
         match (self.from.checked_mul(next.from), self.to.checked_mul(next.to)) {
             (Some(from), Some(to)) => Self { from, to }.reduced(),
-            // Overflow beyond 28 digits: no real price is left to adjust.
+            // On overflow `next` is ignored: at more than 28 digits, no real price is left to adjust.
             _ => self,
         }
     }
 
-    /// `value` x from / to. The division comes last.
+    /// `value` x from / to, with the division last. The result is clamped on overflow.
     pub fn apply(self, value: Decimal) -> Decimal {
         if self.is_one() {
             return value;
@@ -225,10 +225,10 @@ impl Fingerprint for AdjustmentFactor {
     }
 }
 
-/// Cumulative adjustment of all days before `before` that are not in an earlier step.
+/// Cumulative adjustment of consecutive days: those before `before`, from the `before` of the previous entry on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct AdjustmentStep {
-    /// First day after the step.
+    /// First day to which the adjustment no longer applies.
     pub before: NaiveDate,
     /// Product of from/to of all later splits.
     pub split: Ratio,
@@ -238,7 +238,8 @@ pub(crate) struct AdjustmentStep {
     pub dividend: Decimal,
 }
 
-/// Cumulative products of factors, oldest first. A price belongs to the first step whose `before` is after its day.
+/// Cumulative products of factors, oldest first. A price is adjusted by the first entry whose `before` is after its
+/// day.
 ///
 /// Days on or after the last `before` are not adjusted. Factors must be sorted by ex-date.
 pub(crate) fn cumulative_steps(factors: &[AdjustmentFactor]) -> Vec<AdjustmentStep> {

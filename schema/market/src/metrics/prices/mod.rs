@@ -1,5 +1,4 @@
-//! Module index: price rules (R10–R12, R22, R23, R30): adjustment, ranges, returns and risk of one security's
-//! raw bars.
+//! Price rules (R10–R12, R22, R23, R30): adjustment, ranges, returns and risk of one security's raw bars.
 
 pub mod adjustment;
 pub mod range;

@@ -14,7 +14,8 @@ use crate::bars::MISSING;
 use crate::metrics::arithmetic::{clamp_to_limit, quotient, round_to_integer};
 use crate::metrics::calendar::months_before;
 
-/// Number of sessions in the average volume. Older sessions before the last 12 months need only their close.
+/// Number of newest sessions in the average volume. Sessions older than these and older than 12 months need only a
+/// close.
 pub(crate) const VOLUME_SESSIONS: usize = 30;
 
 /// Highest or lowest price with its session.
@@ -33,7 +34,7 @@ pub(crate) fn year_range(series: &PriceSeries<'_>, as_of: NaiveDate) -> Option<(
     for BasisRun { start, end, prices, .. } in same_basis(series, from, as_of) {
         let high_of = |index: usize| present(series.bars.high[index], series.bars.close[index]);
         let low_of = |index: usize| present(series.bars.low[index], series.bars.close[index]);
-        // Of equal extremes the newest wins, so that the range has the date of its last touch.
+        // Of equal extremes the newest is used, so that its date is the last day at this price.
         let (Some(highest), Some(lowest)) =
             ((start..end).max_by_key(|i| high_of(*i)), (start..end).rev().min_by_key(|i| low_of(*i)))
         else {
@@ -55,7 +56,7 @@ pub(crate) fn year_range(series: &PriceSeries<'_>, as_of: NaiveDate) -> Option<(
     range
 }
 
-/// High or low of a bar. A vendor's 0 is an unknown value, which the close replaces.
+/// High or low of a bar. If it is missing or not positive, the close replaces it: vendors write 0 for an unknown value.
 fn present(value: i64, close: i64) -> i64 {
     if value == MISSING || value <= 0 { close } else { value }
 }
@@ -98,7 +99,7 @@ struct BasisRun {
     shares: Ratio,
 }
 
-/// Runs of bars with one share basis, from the index `from` on.
+/// Runs of bars on one share basis, starting at the bar with index `from`.
 fn same_basis(series: &PriceSeries<'_>, from: usize, as_of: NaiveDate) -> Vec<BasisRun> {
     let mut runs = Vec::with_capacity(1);
     let mut start = from;

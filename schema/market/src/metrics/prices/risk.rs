@@ -20,16 +20,16 @@ use crate::metrics::rules::RiskRules;
 /// Month-end returns of a security's adjusted close.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct MonthlyReturns {
-    /// Pairs of month and return, ascending by month. The month is year x 12 + month - 1. The return since the month
-    /// before is in units of 10^-15.
+    /// Pairs of month and return since the month before, ascending by month. The month is year x 12 + month - 1. The
+    /// return is in units of 10^-15.
     returns: Vec<(i32, i128)>,
 }
 
-/// The number 1 in the unit of returns.
+/// The return 1 (100 %) in units of 10^-15.
 const ONE: i128 = 1_000_000_000_000_000;
 /// Maximum number of daily returns in a volatility.
 pub(crate) const DAILY_RETURNS: usize = 252;
-/// Minimum number of daily returns.
+/// Minimum number of daily returns in a volatility.
 pub(crate) const DAILY_MINIMUM: usize = 60;
 const MONTHS: i32 = 60;
 
@@ -131,7 +131,7 @@ pub(crate) fn last_month(as_of: NaiveDate) -> i32 {
     month_number(as_of) - i32::from(!ends_month(as_of))
 }
 
-/// Position in the adjustment factors, which advances with the bars.
+/// Cursor over the adjustment factors, which advances with the bars.
 struct Events<'a> {
     ahead: &'a [AdjustmentFactor],
 }

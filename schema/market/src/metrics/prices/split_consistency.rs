@@ -1,7 +1,7 @@
 //! Consistency of a split with the price (R36).
 //!
-//! A price denies a ratio if the logarithm of the unexplained move is too large a share of the ratio's logarithm.
-//! Powers replace the logarithms: ln a > p/q ln b exactly if a^q > b^p.
+//! A price denies a ratio if the logarithm of the unexplained move is too large a share of the ratio's logarithm. The
+//! logarithms are compared exactly by powers: ln a > p/q ln b if and only if a^q > b^p.
 
 use rust_decimal::Decimal;
 
@@ -17,8 +17,8 @@ pub(crate) fn detectable_factor(ratio: Ratio) -> Option<Decimal> {
     quotient(more, fewer).filter(|size| *size >= Decimal::new(15, 1))
 }
 
-/// True if the logarithm of the unexplained move is more than `share` percent of the ratio's logarithm. `limit` bounds
-/// the ratio's logarithm. `rest` is the unexplained factor: 1 if the price moved by the ratio.
+/// True if the logarithm of the unexplained factor `rest` is more than `share` percent of the ratio's logarithm. `rest`
+/// is 1 if the price moved by the ratio. `limit` bounds the ratio's logarithm.
 pub(crate) fn is_denied(rest: Decimal, ratio: Ratio, share: i64, limit: LogarithmLimit) -> bool {
     let Some(size) = quotient(ratio.from.max(ratio.to), ratio.from.min(ratio.to)) else { return false };
     let base = match limit {
@@ -31,7 +31,7 @@ pub(crate) fn is_denied(rest: Decimal, ratio: Ratio, share: i64, limit: Logarith
     let (numerator, denominator) = lowest_share(share);
     match (power(rest, denominator), power(base, numerator)) {
         (Some(rest), Some(base)) => rest > base,
-        // Only one of them exceeds 28 digits, or both do: then the logarithms are compared roughly.
+        // A power beyond 28 digits exceeds one within them. If both exceed 28 digits, the bases are compared instead.
         (None, Some(_)) => true,
         (Some(_), None) => false,
         (None, None) => rest >= base,
@@ -41,7 +41,7 @@ pub(crate) fn is_denied(rest: Decimal, ratio: Ratio, share: i64, limit: Logarith
 /// Upper limit of the ratio's logarithm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LogarithmLimit {
-    /// No limit: logarithm of the whole ratio.
+    /// No limit: the logarithm of the ratio itself is used.
     None,
     /// At most 1, the logarithm of 2.718. Larger ratios count as 2.718.
     One,

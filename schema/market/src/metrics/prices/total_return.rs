@@ -51,13 +51,14 @@ pub fn total_return(closes: &CloseSeries<'_>, from: usize, to: usize) -> Option<
 }
 
 impl CloseSeries<'_> {
-    /// Index of the session at which a distribution is reinvested.
+    /// Index of the session at which a distribution is reinvested: the first one on or after its ex-date.
     fn session(&self, day: &AdjustmentFactor) -> usize {
         position_on_or_after(self.days, day_number(day.ex_date))
     }
 }
 
-/// Product of the splits and price-only actions, which reinvests the value of spin-offs.
+/// Product of the splits and price-only actions of some ex-dates. Price-only actions stand for reinvested spin-off
+/// values.
 fn price_ratio_of(days: &[AdjustmentFactor]) -> Ratio {
     days.iter().fold(Ratio::ONE, |ratio, day| ratio.then(day.price_ratio()))
 }
@@ -74,7 +75,8 @@ fn reinvested(closes: &CloseSeries<'_>, days: &[AdjustmentFactor]) -> Option<Dec
     if value.is_zero() { Some(Decimal::ONE) } else { quotient(close.checked_add(value)?, close) }
 }
 
-/// First bar of the window of `months` months: the newest bar on or before the first day, at most ten days older.
+/// Start bar of a window of `months` months: the newest bar on or before the window's first day, at most ten days
+/// older. `None` without such a bar.
 pub(crate) fn start_bar(series: &PriceSeries<'_>, as_of: NaiveDate, months: u32) -> Option<usize> {
     let start = months_before(as_of, months);
     series.at_or_before(start).filter(|index| (start - series.date(*index)).num_days() <= START_TOLERANCE)

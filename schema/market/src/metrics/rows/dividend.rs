@@ -38,7 +38,7 @@ pub(crate) fn fingerprints(computed: &ComputedMetrics<'_>, hashes: &impl BuildHa
 
 /// Fields of a dividend row before rounding, without the symbol.
 struct DividendRecord<'m> {
-    /// Payment that gives the id; `None` for projections.
+    /// Payment from which the id is built; `None` for projections.
     named: Option<&'m Payment<'m>>,
     ex_date: NaiveDate,
     payment_date: Option<NaiveDate>,
@@ -59,7 +59,7 @@ struct DividendRecord<'m> {
     price_factor: Option<Decimal>,
     /// Payments a year at the rate of the payment; `None` if the rate cannot be compared with the price.
     per_year: Option<i32>,
-    /// Close before the ex-date; `None` without a rate to compare with the close.
+    /// Close before the ex-date; `None` if `per_year` is `None` or no close is known.
     close_before: Option<Decimal>,
     /// Regular part of the amount, on the as-of date's share basis.
     regular_adjusted: Decimal,
@@ -107,7 +107,7 @@ impl DividendRecord<'_> {
 
 impl Fingerprint for DividendRecord<'_> {
     fn hash_into(&self, state: &mut impl Hasher) {
-        // Destructured by name, so that the compiler reports a forgotten field.
+        // All fields are named, so that the compiler reports a field that the hash forgets.
         let Self {
             named,
             ex_date,
@@ -243,7 +243,7 @@ fn special_part(computed: &ComputedMetrics<'_>, payment: &Payment<'_>, regular: 
     if special.is_zero() {
         return None;
     }
-    // The declared amount over the adjusted one is the basis of the ex-date.
+    // Declared amount / adjusted amount converts the special part to the ex-date's share basis.
     quotient(special.checked_mul(payment.amount)?, payment.adjusted)
 }
 

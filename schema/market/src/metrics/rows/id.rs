@@ -1,13 +1,13 @@
 //! Record ids, unique in the whole service and stable over rebuilds.
 //!
 //! An id is `symbol/source/kind/vendor's id`, or `symbol/source/kind@date.type.currency` without a vendor's id. Without
-//! a vendor's id, a corrected date gives another record, and the record at the old date is cancelled. The symbol is the
-//! symbol of the row, so that ids do not change with the ticker. Of several rows, the row with the security's earliest
-//! symbol counts.
+//! a vendor's id, a corrected date gives another record, and the record at the old date is cancelled. The symbol is
+//! that of the feed's row, so that a change of the ticker does not change ids. If versions of a record have several
+//! symbols, the security's earliest symbol is used.
 //!
 //! Several payments of a day without vendor's id are numbered by amount: the second ends in `.2`, the third in `.3`. If
-//! a file contains all of them, no other file or order changes their ids. Symbols and source names contain no `/` and
-//! no `@`.
+//! one file contains all of them, their ids do not depend on other files or the order of loading. Symbols and source
+//! names contain no `/` and no `@`.
 
 use std::fmt::{self, Write as _};
 use std::hash::{Hash, Hasher};
@@ -19,7 +19,6 @@ use crate::observation::Observation;
 /// Usual length of an id, bytes.
 const USUAL: usize = 80;
 
-/// Id of a dividend record.
 pub(crate) fn dividend_id(payment: &Payment<'_>) -> String {
     of_payment(payment, "dividend")
 }
@@ -39,7 +38,6 @@ pub(crate) fn stock_dividend_id(payment: &Payment<'_>) -> String {
     of_payment(payment, "stock_dividend")
 }
 
-/// Id of a split record.
 pub(crate) fn split_id(observation: &Observation<Split>) -> String {
     let split = &observation.record;
     id(observation, split.symbol.as_str(), "split", |id| write!(id, "{}", split.ex_date))

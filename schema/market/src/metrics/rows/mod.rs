@@ -1,4 +1,4 @@
-//! Conversion of computed metrics to rows: the only place that rounds.
+//! Conversion of computed metrics to rows. Figures are rounded only here.
 
 mod derived;
 mod dividend;

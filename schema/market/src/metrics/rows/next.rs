@@ -7,7 +7,7 @@ use crate::metrics::computed::ComputedMetrics;
 use crate::metrics::computed::upcoming::ProjectedPayment;
 use crate::row::{Flag, NextDividend, NextStatus};
 
-/// Projected amount on the share basis of its own ex-date, which an announced split may change.
+/// Amount of a projected payment on the share basis of its own ex-date. An announced split may change this basis.
 pub(crate) fn declared(computed: &ComputedMetrics<'_>, projection: &ProjectedPayment) -> Decimal {
     let splits = &computed.inputs.merged.split_table;
     splits.ratio_to_basis(computed.inputs.as_of, projection.ex_date).apply(projection.amount)

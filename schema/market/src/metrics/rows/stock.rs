@@ -16,7 +16,6 @@ use crate::row::{
     ScreenerFigures, Stock, StockDividends, StockFigures, StockRow,
 };
 
-/// Builds the stock row.
 pub(crate) fn stock(computed: &ComputedMetrics<'_>, quote: &Quote, quarantined: &[Quarantined]) -> Stock {
     let security = computed.inputs.security();
     let status = computed.income.status;

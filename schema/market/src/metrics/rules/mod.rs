@@ -17,7 +17,7 @@ pub use table::*;
 pub const METHOD_VERSION: &str = "2026.7";
 
 impl Rules {
-    /// Parses parameters of the form `NAME=VALUE`. All other parameters keep their defaults.
+    /// Parses parameters of the form `NAME=VALUE`. Parameters that are not given keep their defaults.
     pub fn parse<T: AsRef<str>>(given: &[T]) -> Result<Self, RuleError> {
         let mut chosen = BTreeMap::new();
         for text in given.iter().map(AsRef::as_ref) {

@@ -1,5 +1,5 @@
 //! Extra rows (R34.2). If two rows have the same slot of the schedule, one of them is a special. A distribution of
-//! capital has no slot, unless the row of a year earlier contains a special too: such a payer adds a special to a
+//! capital has no slot. An exception is a payer whose amount a year earlier was doubted too: it adds a special to a
 //! regular row.
 
 use std::cmp::Ordering;
@@ -65,7 +65,7 @@ fn extra_of(readings: &[Reading], kept: &[usize], position: usize, rules: &Sched
     }
     let others = (position.saturating_sub(NEAREST)..position).chain(position + 2..position + 2 + NEAREST);
     let others: Vec<Decimal> = others.filter_map(at).map(|reading| reading.amount).collect();
-    // Few rows show no usual amount from which nearly equal amounts could differ.
+    // With few other rows, the usual amount is too uncertain to choose between nearly equal amounts.
     let is_usual_known = others.len() >= NEAREST || differs();
     let usual = median(others)?;
     let distance = |reading: &Reading| (reading.amount - usual).abs();
@@ -77,8 +77,8 @@ fn extra_of(readings: &[Reading], kept: &[usize], position: usize, rules: &Sched
     Some(position + usize::from(second_is_extra))
 }
 
-/// True if the two middle rows of four dates have the same slot: they are closer than 0.6 periods, and without one of
-/// them the dates are regular. Without a later row, different amounts (`differs`) prove it too.
+/// True if the two middle rows of four dates have the same slot: they are closer than 0.6 periods, and the dates are
+/// regular without one of them. Without a fourth date, different amounts (`differs`) prove it too.
 pub(crate) fn shares_slot(
     [before, first, second, after]: [Option<NaiveDate>; 4],
     per_year: i32,

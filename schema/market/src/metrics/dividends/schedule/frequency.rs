@@ -28,8 +28,8 @@ const STATES: [State; 8] = [
 ];
 /// Longest gap of weekly and biweekly payers, days.
 const FREQUENT_DAYS: i64 = 17;
-/// Longest mean gap of a four-weekly payer, in hundredths of a day, and the minimum number of gaps. Gaps around extra
-/// and missing rows do not count.
+/// Maximum mean gap of a four-weekly payer in hundredths of a day, and minimum number of its gaps. Gaps around extra
+/// and missing rows are left out.
 const FOUR_WEEKLY_HUNDREDTHS: i64 = 2870;
 const FOUR_WEEKLY_GAPS: i64 = 6;
 
@@ -38,7 +38,7 @@ const LONG_GAP: u32 = 7;
 const UNEVEN_HALF: u32 = 1;
 const IRREGULAR_GAP: u32 = 2;
 const OTHER_TAG: u32 = 1;
-/// Cost of a tag of another frequency in a segment with too few gaps to overrule tags.
+/// Cost of a vendor's tag that differs from the frequency, in a segment with too few gaps to overrule tags.
 const OTHER_TAG_OF_FEW: u32 = 3;
 const CHANGE: u32 = 10;
 
@@ -65,7 +65,7 @@ impl State {
 pub(crate) struct Periods(pub i64);
 
 impl Periods {
-    /// Length of a number of days.
+    /// Converts days to thousandths of the period of n payments a year.
     pub(crate) fn in_days(days: i64, per_year: i32) -> Self {
         Self(days * i64::from(per_year) * 100_000 / 36_525)
     }
@@ -154,7 +154,7 @@ fn gap_cost(state: State, days: i64, halves: bool, rules: &Rules) -> u32 {
         State::PerYear(per_year) => {
             let periods = Periods::in_days(days, per_year);
             let least = rules.schedule.slot_share * 10;
-            // Payers of three and six a year are known by their tags only.
+            // Three and six payments a year are detected by tags only.
             let untagged = if matches!(per_year, 3 | 6) { 1 } else { 0 };
             if periods.is_one(least) {
                 untagged
@@ -197,8 +197,8 @@ fn drop_four_weekly(states: &mut [State], gaps: &[i64], rules: &Rules) {
     }
 }
 
-/// Frequency of a row, taken from the gaps before and after it. If they differ, the row has the frequency of the side
-/// with the nearer rate. The rate of a side is that of one of its two nearest rows, because one row may be wrong.
+/// Frequency of a row, taken from the gaps before and after it. If these differ, the side with the most similar amount
+/// decides. Two rows on each side are compared, because one row may be wrong.
 fn of_row(rows: &[ScheduleRow], gaps: &[State], index: usize) -> Option<i32> {
     let before = index.checked_sub(1).and_then(|gap| gaps.get(gap));
     let (before, after) = match (before, gaps.get(index)) {

@@ -1,8 +1,8 @@
 //! Payment schedule: slots of a payer's rows, each with a regular and a special part (R34).
 //!
-//! Rows of a real feed contain untyped specials, repeated payments, missing payments and single wrong amounts.
-//! A row is never changed. Its [`Reading`] says which part of it is regular, which part is special, which
-//! amount counts in growth and streak, and to which year it belongs.
+//! Rows of a real feed contain untyped specials, repeated payments, missing payments and single wrong amounts. A row is
+//! never changed. Its [`Reading`] has the regular part, the special part, the amount that counts in growth and streak,
+//! and the dividend year.
 //!
 //! Rows have a local frequency n and a period P of 365.25/n days (`frequency`). Amounts are compared as annual rates,
 //! so that a change of n is not a jump. For irregular payers and for 13 and more payments a year, declared amounts are

@@ -1,8 +1,8 @@
 //! Regular and special part of a row, and dips, by comparison with the rows around it (R34.3, R34.4, R8).
 //!
-//! Amounts are compared only where the payer is steady: at least four fifths of the steps between the eight nearest
-//! rows are not downward. Variable payers, payers in a foreign currency, and interim and final dividends are not
-//! steady. Their amounts are regular as declared.
+//! Amounts are compared only where the payer is steady: at least four fifths of the changes between the eight nearest
+//! rows are not falls. Variable payers, payers in a foreign currency, and interim and final dividends are not steady.
+//! Their amounts are regular as declared.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
@@ -13,10 +13,10 @@ use crate::row::AmountReading;
 
 /// Number of rows before and after a row that decide if the payer is steady.
 const NEAREST: usize = 4;
-/// Minimum number of steps between the nearest rows for a payer to be steady.
+/// Minimum number of changes between adjacent nearest rows for a payer to be steady.
 const FEWEST_STEPS: u64 = 3;
-/// Minimum ratio of a rate to the rate before it in a step that is not downward. A smaller fall comes from rounding
-/// after a split adjustment.
+/// Minimum ratio of a rate to the rate before it that is not a fall. Smaller differences come from rounding after a
+/// split adjustment.
 const ROUNDING: Decimal = Decimal::from_parts(995, 0, 0, false, 3);
 
 /// Reads combined rows and dips. `extras` are the ex-dates of extra rows.
@@ -67,7 +67,7 @@ impl Rates<'_, '_> {
         Some(reading.amount.saturating_mul(Decimal::from(reading.per_year?)))
     }
 
-    /// Annual rate of a row, with the readings of earlier rows.
+    /// Annual rate that counts in growth and streak, after the readings of earlier rows.
     fn sustained_rate(&self, index: usize) -> Option<Decimal> {
         let reading = self.readings.get(index)?;
         Some(reading.sustained.saturating_mul(Decimal::from(reading.per_year?)))
@@ -88,7 +88,7 @@ impl Rates<'_, '_> {
         if returns && rate >= times(previous.max(next), combined_factor) {
             return Some(self.combined(index, self.per_year));
         }
-        // An annual payer has no other payment that shows the rate of the year.
+        // An annual payer has no other payment in the year that confirms the rate.
         let is_dip = self.per_year > 1
             && rate < times(previous.min(next), dip_share)
             && next >= times(previous, dip_share);
@@ -110,7 +110,7 @@ impl Rates<'_, '_> {
         rate.checked_div(Decimal::from(self.per_year)).unwrap_or(rate)
     }
 
-    /// True if there are enough steps between the nearest rows, and few of them are downward. The row itself is not
+    /// True if there are enough changes between the nearest rows, and few of them are falls. The row itself is not
     /// compared.
     fn is_steady(&self, index: usize, rules: &ScheduleRules) -> bool {
         let others = (index.saturating_sub(NEAREST)..index).chain(index + 1..index + 1 + NEAREST);

@@ -1,7 +1,7 @@
 //! Near duplicates: two rows of one payment, with ex-dates that are days apart (R34.1).
 //!
-//! An irregular payer has no schedule that confirms a repeat. Only its equal amounts are one payment, and only if its
-//! median gap is at least twice the maximum distance. Weekly payers therefore have no repeats.
+//! An irregular payer has no schedule that confirms a repeat. Its rows are one payment only if their amounts are equal
+//! and its median gap is at least twice the maximum distance. Weekly payers therefore have no repeats.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
@@ -102,8 +102,8 @@ fn median_gap(rows: &[ScheduleRow]) -> i64 {
     gaps.get(gaps.len() / 2).copied().unwrap_or_default()
 }
 
-/// True if the first row is better than the second. The criteria, most important first: its ex-date is a
-/// session; the feed's adjusted prices contain its payment; its ex-date is the implied one.
+/// True if the first row is more reliable than the second. The criteria, most important first: the ex-date is a
+/// session; the feed's adjusted prices contain the payment; the ex-date follows from the record date.
 fn is_better(first: &RepeatedPayment<'_>, second: &RepeatedPayment<'_>) -> bool {
     let quality = |payment: &RepeatedPayment<'_>| {
         let ex_date = payment.row.ex_date;

@@ -1,8 +1,9 @@
 //! Dividend years: n consecutive slots each; missing slots; changes of the frequency (R34.5 to R34.7).
 //!
-//! A gap of about n periods advances the slot number by n. Half of each deviation is added to the next gap. An early
-//! row and a punctual row after it are therefore two slots, not three. The first slot of a year is chosen so that most
-//! ex-dates lie in the calendar year of their dividend year. If several choices are equal, the newest ex-dates decide.
+//! A gap of about n periods advances the slot number by n. Half of each deviation from whole periods is added to the
+//! next gap. An early row and a punctual row after it are therefore two slots, not three. The first slot of a year is
+//! chosen so that most ex-dates lie in the calendar year of their dividend year. If several choices are equal, the
+//! newest ex-dates decide.
 
 use chrono::Datelike;
 use rust_decimal::Decimal;
@@ -45,7 +46,7 @@ pub(crate) fn assign_years(
 struct RunYears {
     slots: Vec<i64>,
     per_year: i64,
-    /// Number of slots of the first year before the first row.
+    /// Number of slots of the first year that precede the first row's slot.
     offset: i64,
     /// Year of the first slot.
     first_year: i64,

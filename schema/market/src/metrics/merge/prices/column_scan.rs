@@ -8,7 +8,6 @@ use rust_decimal::prelude::ToPrimitive;
 
 use crate::bars::{BarColumn, Bars};
 
-/// Sign bit.
 const SIGN: u64 = 1 << 63;
 /// Upper bound of closes. Below it, no sum in a scan reaches the sign bit.
 const ROOM: u64 = 1 << 61;
@@ -32,7 +31,7 @@ pub(crate) fn is_calm(closes: &[i64]) -> bool {
 }
 
 /// True if a close may be more than `factor` times a neighbouring close. Closes must be positive. The fraction of the
-/// factor is ignored, so the scan may find moves that are too small.
+/// factor is ignored, so the scan may also report slightly smaller moves.
 pub(crate) fn has_leap(closes: &[i64], factor: Decimal) -> bool {
     let times = factor.trunc().to_u64().unwrap_or(1).max(1);
     let pairs = closes.iter().zip(closes.get(1..).unwrap_or_default());
@@ -63,7 +62,7 @@ pub(crate) fn has_fault(bars: &Bars) -> bool {
 fn has_negative(column: &[i64]) -> bool {
     let found = column.iter().fold(0, |found, value| {
         let value = value.cast_unsigned();
-        // Negative values keep bits below the sign; the absent value has none.
+        // `MISSING` is the sign bit alone. Every other negative value has a further bit, which the shift keeps.
         found | ((value >> 63).wrapping_neg() & (value << 1))
     });
     found != 0
@@ -71,7 +70,7 @@ fn has_negative(column: &[i64]) -> bool {
 
 /// True if any high is below its low. No value may be negative.
 fn has_crossed(highs: &BarColumn, lows: &BarColumn) -> bool {
-    // Pairs from the end: before the shorter column one of the two values is absent.
+    // Values are paired from the end. Before the start of the shorter column, one value of each pair is absent.
     let pairs =
         highs.values_from_first_present().iter().rev().zip(lows.values_from_first_present().iter().rev());
     pairs.fold(0, |found, (high, low)| found | (high.wrapping_sub(*low) & !high & !low)) < 0

@@ -88,13 +88,13 @@ fn at_scale(bars: &Bars, scale: u32) -> Bars {
     bars
 }
 
-/// Value without its last digits, rounded half away from zero. Of 19 digits and more, nothing is left.
+/// Value divided by 10^`digits`, rounded half away from zero. For 19 digits and more, the result is 0.
 fn rounded(value: i64, digits: u32) -> i64 {
     let Some(divisor) = 10i64.checked_pow(digits) else { return 0 };
     value / divisor + (value % divisor) / (divisor - divisor / 2)
 }
 
-/// Leaves out bars with a close that rounding made 0.
+/// Leaves out bars whose close was rounded to 0.
 fn without_zero_closes(bars: &Bars) -> Bars {
     let mut kept = bars.slice(0..0);
     (0..bars.len())

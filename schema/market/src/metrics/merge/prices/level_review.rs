@@ -1,7 +1,7 @@
 //! Quarantine of bars by their price level (R36).
 //!
-//! The day of a quarantined bar has the bar of the next source that has one of the right level. A newest bar
-//! that leaps is quarantined until the next session, another source or a decision confirms it.
+//! On the day of a quarantined bar, the next preferred source with a bar of the right level is used. If the newest bar
+//! leaps, it is quarantined until the next session, another source or a decision confirms it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,8 +19,8 @@ use crate::metrics::merge::decisions::{DecisionIndex, confirmed_fault};
 use crate::metrics::merge::validation::{PriceValues, RowFault};
 use crate::row::QuarantineReason;
 
-/// Merges sources day by day without bars of a wrong level, which are quarantined. Returns the bars and the
-/// source of each.
+/// Merges sources day by day and quarantines bars of a wrong level. Returns the remaining bars, and the index of the
+/// source of each bar.
 pub(super) fn pick_sound_bars(
     sources: &mut [Source<'_>],
     policy: &SourcePolicy,
@@ -28,7 +28,7 @@ pub(super) fn pick_sound_bars(
     decided: &DecisionIndex<'_>,
     quarantined: &mut Vec<QuarantinedBar>,
 ) -> (Bars, Vec<usize>) {
-    // Days with a quarantined bar; only they are checked again.
+    // Days of the bars that the first pass quarantined. Later passes check only these days.
     let mut faulty_days: Option<BTreeSet<i32>> = None;
     loop {
         let (mut bars, origin) = pick_by_day(sources, policy);
@@ -55,7 +55,7 @@ pub(super) fn pick_sound_bars(
     }
 }
 
-/// Bars of the source at a place without the excluded ones.
+/// Bars of the source with index `place`, without the excluded bars.
 pub(super) fn without(bars: &Bars, place: usize, excluded: &ExcludedBars) -> Bars {
     let mut kept = bars.slice(0..0);
     for index in (0..bars.len()).filter(|index| !excluded.contains(&(place, bars.day[*index]))) {
@@ -64,11 +64,11 @@ pub(super) fn without(bars: &Bars, place: usize, excluded: &ExcludedBars) -> Bar
     kept
 }
 
-/// Quarantines newest bars that leap from the bar before, unless another source or a decision confirms them.
-/// `merge_without` merges the prices again without some bars, so that the bar of another source can take the
-/// day. Returns true if any other leap remains (R36). `levels` has the effective splits, after their review.
+/// Quarantines a newest bar that leaps from the bar before it, unless another source or a decision confirms it.
+/// `merge_without` then merges the prices again without the excluded bars, so that the bar of another source can
+/// replace it. `levels` has the effective splits, after their review. Returns true if any other leap remains (R36).
 ///
-/// A newest bar is accepted once the next session is long past, because the security may have ended trading.
+/// A newest bar that is older than `level.adjacent_days` is accepted, because the security may have ended trading.
 pub(crate) fn review_levels(
     prices: &mut MergedPrices,
     history: &History,
@@ -82,7 +82,7 @@ pub(crate) fn review_levels(
     let has_break = loop {
         let (unconfirmed, has_other_leap) = review_newest(prices, history, as_of, levels, decided);
         let Some(bar) = unconfirmed else { break has_other_leap };
-        // Of one day only: an older leap is a break.
+        // Only bars of the newest day are quarantined here. A leap on an older day is a lasting break.
         if unconfirmed_bars.first().is_some_and(|first| first.day != bar.day) {
             break true;
         }
@@ -103,7 +103,7 @@ pub(crate) fn review_levels(
     has_break
 }
 
-/// Newest bar as quarantined if nothing confirms its leap; true if any other leap remains.
+/// Returns the newest bar as quarantined if nothing confirms its leap. The flag is true if any other leap remains.
 fn review_newest(
     prices: &MergedPrices,
     history: &History,
@@ -122,7 +122,7 @@ fn review_newest(
     let source = &history.prices[prices.source_of(index)];
     let is_newest = index + 1 == bars.len();
     let is_recent = i64::from(day_number(as_of) - day) <= levels.rules.adjacent_days;
-    // The bar before is a spike that a decision released.
+    // The close returned to its level; the previous bar is a spike that a decision released.
     let has_returned = || earlier.last() == Some(&(index - 1)) && levels.agree(closes, index - 2, index);
     if !is_newest
         || !is_recent
@@ -155,7 +155,6 @@ fn is_confirmed(prices: &MergedPrices, index: usize, history: &History, levels: 
     of_day.any(|other| levels.is_near(close, other))
 }
 
-/// True if a decision releases a bar.
 fn is_released(decided: &DecisionIndex<'_>, source: &str, bars: &Bars, index: usize) -> bool {
     let bar = bars.bar(index);
     let decision =
@@ -193,7 +192,7 @@ fn quarantined_bar(
     fault: RowFault,
     decided: &DecisionIndex<'_>,
 ) -> QuarantinedBar {
-    // Other sources may use another share basis, for which no decision exists.
+    // A decision is found by source, day and close. A bar without a decision has its own fault.
     let (reason, message) = confirmed_bar(decided, source, day, close).unwrap_or(fault);
     QuarantinedBar { day, source: source.to_owned(), line, close, reason, message }
 }

@@ -6,8 +6,9 @@
 //!
 //! - A bar between two leaps is isolated if its neighbours agree within `level.agreement`.
 //! - Bars between two leaps are in a wrong unit if the first leap is by a factor of about 100 or 1,000, up or down. The
-//!   bars around them must agree. At the end of the data, only a run of at most `level.unit_run_sessions` can be in a
-//!   wrong unit. It must be shorter than the run of bars before it. A known split next to a leap explains the leap.
+//!   bars before and after them must agree. At the end of the data, only a run of at most `level.unit_run_sessions`
+//!   bars can be in a wrong unit. It must be shorter than the run of bars before it. A known split next to a leap
+//!   explains the leap.
 //! - Every other leap is a lasting break.
 
 use std::collections::BTreeMap;
@@ -35,12 +36,13 @@ pub(crate) struct Closes<'a> {
     pub scale: u32,
 }
 
-/// Fault of a bar among its neighbours.
+/// Kind of contradiction between a bar and its neighbours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LevelFault {
     /// Far from both neighbouring bars.
     Isolated,
-    /// Wrong by this factor, 100 or 1,000: the bar is about this multiple or this fraction of the bars around it.
+    /// Wrong by this factor, 100 or 1,000: the price is about this multiple of the prices around it, or this fraction
+    /// of them.
     WrongUnit(i64),
 }
 
@@ -85,7 +87,7 @@ impl LevelCheck<'_> {
         faults
     }
 
-    /// Indexes of the bars with a leap from the bar before.
+    /// Indexes of the bars that leap from the bar before them.
     pub(crate) fn find_leaps(&self, bars: Closes<'_>) -> Vec<usize> {
         if !has_leap(bars.closes, self.rules.factor) {
             return Vec::new();
@@ -114,7 +116,8 @@ impl LevelCheck<'_> {
         (carried > Decimal::ZERO).then_some(carried)
     }
 
-    /// True if the closes of two bars agree after adjustment for the splits and payments between them.
+    /// True if the closes of two bars agree within `level.agreement`, after adjustment for the splits and payments
+    /// between them.
     pub(crate) fn agree(&self, bars: Closes<'_>, before: usize, after: usize) -> bool {
         self.carried(bars, before, after).is_some_and(|carried| self.is_near(carried, close(bars, after)))
     }

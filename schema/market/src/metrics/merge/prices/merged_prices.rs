@@ -8,10 +8,9 @@ use rust_decimal::Decimal;
 use crate::bars::Bars;
 use crate::row::QuarantineReason;
 
-/// Bars left out of a merge, as position of the source and day.
+/// Bars left out of a merge, as pairs of source index and day number.
 pub(crate) type ExcludedBars = BTreeSet<(usize, i32)>;
 
-/// Quarantined bar.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct QuarantinedBar {
     pub day: i32,
@@ -23,16 +22,15 @@ pub(crate) struct QuarantinedBar {
     pub message: String,
 }
 
-/// Result of merging prices.
 #[derive(Debug, Default)]
 pub(crate) struct MergedPrices {
     /// Raw bars in the canonical form, without versions.
     pub bars: Bars,
     pub quarantined: Vec<QuarantinedBar>,
-    /// True if no close moves by three eighths from one bar to the next. Then neither a wrong unit nor a split is
+    /// True if no close is more than three eighths above a neighbouring close. Neither a wrong unit nor a split is then
     /// visible.
     pub is_calm: bool,
-    /// True if there is only one source, and its bars are unchanged.
+    /// True if there is only one source and its bars are used unchanged.
     pub is_plain: bool,
     /// Observation time of the newest bar.
     pub observed_at: Option<DateTime<Utc>>,

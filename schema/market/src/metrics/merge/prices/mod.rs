@@ -1,9 +1,9 @@
 //! Merge of prices: from the bars of all sources to one raw series (R10, R28, R30, R32).
 //!
 //! On each day, the most preferred source with a usable bar is used. Bars on a later share basis are converted to raw
-//! bars by the splits between their day and the basis day. The results have at most 10 decimal places. Basis day 0 is
-//! the newest day of the source's data. Bars after the as-of date are ignored. Bars that contradict their neighbours
-//! are quarantined (R36) as `isolated_price` or `price_unit_error`, the newest bar as `unconfirmed_price`.
+//! bars by the splits between their day and the basis day. The results have at most 10 decimal places. A basis day of 0
+//! stands for the newest day of the source's data. Bars after the as-of date are ignored. Bars that contradict their
+//! neighbours are quarantined (R36) as `isolated_price` or `price_unit_error`, the newest bar as `unconfirmed_price`.
 
 mod column_scan;
 mod day_merge;
@@ -79,8 +79,8 @@ pub(crate) fn merge_prices(
     MergedPrices { is_calm: is_calm(&bars.close), is_plain: false, bars, quarantined, observed_at, origin }
 }
 
-/// True if the closes-only years have all columns that the merge needs. All bars must come from one source unchanged. A
-/// bar whose other columns a metric reads must have all columns.
+/// True if years with closes only are sufficient for the merge and for all metrics. All bars must come from one source
+/// unchanged. The bars whose other columns a metric reads must be in later years.
 pub(crate) fn closes_suffice(history: &History, merged: &MergedPrices, as_of: NaiveDate) -> bool {
     let Some(newest) = history.prices.iter().flat_map(|prices| &prices.closes_only).max() else {
         return true;
@@ -111,8 +111,8 @@ fn observed_by(bars: &Bars, last_day: i32) -> Option<DateTime<Utc>> {
     }
 }
 
-/// Fast path on integers: the bars of a single source are used unchanged if they are raw, without retractions and
-/// without faults. The flag is true if the bars are calm.
+/// Fast path without decimals: uses the bars of a single source unchanged. `None` if a bar is not raw, is retracted or
+/// is faulty. The flag is true if the bars are calm.
 fn copy_if_plain(
     bars: &Bars,
     last_day: i32,

@@ -41,7 +41,7 @@ pub(crate) fn raw_bars(bars: Bars, splits: &Splits, newest: NaiveDate) -> Bars {
     raw
 }
 
-/// Consecutive bars on one share basis.
+/// Consecutive bars on one share basis, with their multipliers.
 struct BasisRun {
     start: usize,
     end: usize,
@@ -94,7 +94,7 @@ fn runs(bars: &Bars, splits: &Splits, newest: NaiveDate) -> Vec<BasisRun> {
     runs
 }
 
-/// Ratio with a decimal shift, as a fraction of two integers.
+/// Ratio times a power of ten, as a fraction of two integers.
 struct RatioMultiplier {
     numerator: i128,
     denominator: i128,
@@ -111,7 +111,7 @@ impl RatioMultiplier {
     }
 }
 
-/// `value` x multiplier, rounded half away from zero; [`MISSING`] if `value` is absent or the result overflows.
+/// `value` times the multiplier, rounded half away from zero; [`MISSING`] if `value` is absent or the result overflows.
 fn multiply(value: i64, multiplier: Option<&RatioMultiplier>) -> i64 {
     let Some(multiplier) = multiplier.filter(|_| value != MISSING) else { return MISSING };
     let Some(product) = i128::from(value).checked_mul(multiplier.numerator) else { return MISSING };
