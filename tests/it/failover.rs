@@ -190,7 +190,7 @@ async fn all_reads_of_a_url_are_on_the_host_of_its_heartbeat() -> Result<()> {
     let reads = url_of_hosts(&[&replicas[0], &replicas[1]], "dds_api", app.database())
         .replace("target_session_attrs=read-write", "load_balance_hosts=random");
     let api = app.api_serve_with(&[("DATABASE_READ_URLS", &reads), ("API_CACHE_MIB", "0")]).await?;
-    let series = (1..=64).map(async |limit: usize| {
+    let series = (1..=24).map(async |limit: usize| {
         let reply = api.get(&format!("/v1/prices/AAA?limit={limit}"), Some(&key)).await?;
         ensure!(reply.status == 200, "{}", reply.text());
         Ok(())
