@@ -139,7 +139,7 @@ async fn a_client_that_reads_too_slowly_is_cut_off_and_can_continue() -> Result<
     let since = sync_point(&world).await?;
     let mut slow = TcpStream::connect(world.api.base_url.trim_start_matches("http://")).await?;
     let head = format!(
-        "GET /v1/changes?kinds=dividends HTTP/1.1\r\nhost: a\r\nlast-event-id: {since}\r\nx-api-key: {}\r\n\r\n",
+        "GET /v1/changes?kinds=dividends HTTP/1.1\r\nhost: a\r\nconnection: close\r\nlast-event-id: {since}\r\nx-api-key: {}\r\n\r\n",
         world.professional
     );
     slow.write_all(head.as_bytes()).await?;
