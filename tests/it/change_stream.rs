@@ -162,7 +162,7 @@ async fn every_kind_of_change_arrives_while_the_stream_is_open() -> Result<()> {
         "former_symbols": [{ "symbol": "OLDCO", "to": "2022-06-08" }, { "symbol": "NEWCO", "to": "2024-06-07" }] });
     // The high-yield list has active securities only.
     let delisted = json!({ "kind": "security", "symbol": "COLA", "name": "Cola Company", "type": "stock",
-        "status": "delisted", "delisted_on": "2024-06-14" });
+        "status": "delisted", "delisted_on": "2024-06-13" });
     let dividend =
         json!({ "kind": "dividend", "symbol": "NEXTCO", "ex_date": "2024-06-12", "amount": "0.10" });
     load(&world, "news.ndjson", &[rename, delisted, dividend]).await?;
