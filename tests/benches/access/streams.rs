@@ -91,7 +91,7 @@ pub(crate) async fn measure(
 async fn load(app: &TestApp, seeded: &Seeded, number: u32) -> Result<()> {
     let (symbol, cents) = (&seeded.symbols[number as usize % seeded.symbols.len()], 10 + number);
     let row = format!("symbol,ex_date,amount,type\n{symbol},2024-06-20,0.{cents},special\n");
-    app.feed(&format!("change-{number}.csv"), row).source("bench").today("2024-07-01").load().await
+    app.feed(&format!("dividends-{number}.csv"), row).source("bench").today("2024-07-01").load().await
 }
 
 /// Opens a stream, and reads its first event.
