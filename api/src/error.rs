@@ -55,6 +55,9 @@ pub(crate) enum ApiError {
     InvalidCursor,
     #[error("no data of the requested version exists")]
     VersionNotServed,
+    /// The version was served, but this program cannot derive it.
+    #[error("version {version} cannot be derived any more")]
+    VersionGone { version: String, method: String, program: String },
     #[error("the service cannot respond now: {0}")]
     Unavailable(String),
     #[error(transparent)]
@@ -76,6 +79,7 @@ impl ApiError {
             Self::Refused { status, .. } => *status,
             Self::Parameters(_) | Self::InvalidCursor => StatusCode::BAD_REQUEST,
             Self::VersionNotServed => StatusCode::PRECONDITION_FAILED,
+            Self::VersionGone { .. } => StatusCode::GONE,
             Self::Unavailable(_) | Self::ClientDisconnected(_) | Self::StreamLagged => {
                 StatusCode::SERVICE_UNAVAILABLE
             }
@@ -97,6 +101,7 @@ impl ApiError {
             Self::Parameters(_) => "INVALID_PARAMETER",
             Self::InvalidCursor => "INVALID_CURSOR",
             Self::VersionNotServed => "VERSION_NOT_SERVED",
+            Self::VersionGone { .. } => "VERSION_NOT_REPRODUCIBLE",
             Self::Unavailable(_) | Self::ClientDisconnected(_) => "SERVICE_UNAVAILABLE",
             Self::Internal(_) => "INTERNAL",
         })
@@ -122,6 +127,9 @@ impl ApiError {
             Self::VersionNotServed => {
                 "The service has no data of the requested version; repeat the request without it".to_owned()
             }
+            Self::VersionGone { version, method, program } => format!(
+                "The version {version} cannot be derived any more: it has the rules {method}, which program {program} derives"
+            ),
             Self::Unavailable(_) | Self::ClientDisconnected(_) => {
                 "The service cannot answer now; retry shortly".to_owned()
             }
@@ -174,6 +182,10 @@ impl ApiError {
                     "errors",
                     json!([{ "param": "cursor", "error": "is damaged or belongs to another request" }]),
                 );
+            }
+            Self::VersionGone { method, program, .. } => {
+                add("method_version", method.as_str().into());
+                add("program_version", program.as_str().into());
             }
             Self::Internal(_) => {
                 add("request_id", current_request_id().as_str().into());
@@ -281,7 +293,10 @@ impl From<AdmissionError> for ApiError {
 impl From<QueryError> for ApiError {
     fn from(error: QueryError) -> Self {
         match error {
-            QueryError::UnknownSymbol(_) => Self::NotFound(error.to_string()),
+            QueryError::UnknownSymbol(_) | QueryError::NothingKnown(_) => Self::NotFound(error.to_string()),
+            QueryError::VersionGone { version, method, program } => {
+                Self::VersionGone { version, method, program }
+            }
             QueryError::VersionNotServed => Self::VersionNotServed,
             _ if error.is_transient() => Self::Unavailable(error.to_string()),
             _ => Self::Internal(error.into()),

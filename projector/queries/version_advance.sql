@@ -1,1 +1,12 @@
-update version set sequence = $1, as_of = $2, policy = $3, position = $4 returning xmin::text::bigint as writer
+-- $1 sequence, $2 market date, $3 policy, $4 position, $5 true if securities were derived. A derivation that changed
+-- nothing keeps its position. Other data of the same sequence is named with its position. After a restore, the sequences
+-- of the backup have versions already.
+update version
+set sequence = $1, as_of = $2, policy = $3,
+  position = case when $5 or as_of is distinct from $2 then $4 else position end,
+  is_repeated = case when $5 or as_of is distinct from $2 then sequence = $1 else is_repeated and sequence = $1 end
+returning xmin::text::bigint as writer,
+  position = $4 and (
+    is_repeated
+    or not exists (select from versions v where v.generation = version.generation and v.sequence >= $1)
+  ) as is_new

@@ -30,6 +30,8 @@ pub enum RunError {
     Consume(#[from] ConsumeError),
     #[error(transparent)]
     Apply(#[from] ApplyError),
+    #[error("cannot complete the facts of an older program: {0}")]
+    Facts(#[from] FactsError),
     #[error(transparent)]
     Derive(#[from] DeriveError),
     #[error("cannot read the checkpoint of the facts: {0}")]

@@ -20,6 +20,7 @@ const TIERS: &[(&str, &str)] = &[
     ("/v1/stocks/{symbol}/splits", "free"),
     ("/v1/stocks/{symbol}/events", "free"),
     ("/v1/stocks/{symbol}/etf-holders", "free"),
+    ("/v1/stocks/{symbol}/revisions", "free"),
     ("/v1/dividends/calendar", "free"),
     ("/v1/dividends/history", "free"),
     ("/v1/dividends/ex-dates", "free"),

@@ -58,7 +58,7 @@ impl RandomHistory {
     }
 
     /// A bar a week of every symbol in the years before: enough that old years are not read whole again.
-    fn years_before(&mut self) -> Vec<Value> {
+    pub(crate) fn years_before(&mut self) -> Vec<Value> {
         let symbols = self.symbols.clone();
         let days = (1..=WEEKS_BEFORE).filter_map(|week| self.day.checked_sub_days(Days::new(7 * week)));
         let days: Vec<NaiveDate> = days.collect();

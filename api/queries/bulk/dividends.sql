@@ -12,7 +12,7 @@ with kept as materialized (
   ) t
 )
 select v.generation as version_generation, v.sequence as version_sequence, v.as_of as version_as_of,
-  v.position as version_position, t.*, o.has_more
+  v.position as version_position, v.is_repeated as version_is_repeated, t.*, o.has_more
 from version v
 left join kept t on true
 left join (

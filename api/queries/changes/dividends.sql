@@ -2,7 +2,7 @@
 -- served, symbol and id of the row before the page, or null; $8 rows at most. Vanished rows come as they were last served,
 -- before any other row of their position: a row that moved is gone under one symbol and there under another.
 select v.generation as version_generation, v.sequence as version_sequence, v.as_of as version_as_of,
-  v.position as version_position, t.*
+  v.position as version_position, v.is_repeated as version_is_repeated, t.*
 from version v
 left join (
   select c.position as change_position, c.live as change_live, c.symbol as change_symbol, d.*

@@ -9,7 +9,7 @@ with due as materialized (
     and (t.status in ('declared', 'paid') or ($9 and t.status = 'projected'))
 )
 select v.generation as version_generation, v.sequence as version_sequence, v.as_of as version_as_of,
-  v.position as version_position,
+  v.position as version_position, v.is_repeated as version_is_repeated,
   t.*, s.name, s.exchange, s.sector, s.price, s.currency as price_currency, s.dividend_yield
 from version v
 left join (

@@ -1,6 +1,6 @@
 -- Every name that a filter can choose by, with the filter's field; delisted securities and closed funds included.
 select v.generation as version_generation, v.sequence as version_sequence, v.as_of as version_as_of,
-  v.position as version_position, n.field, n.name
+  v.position as version_position, v.is_repeated as version_is_repeated, n.field, n.name
 from version v
 left join (
   select 'sector' as field, sector as name from stocks

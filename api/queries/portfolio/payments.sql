@@ -1,7 +1,7 @@
 -- $1 canonical symbols, $2 first and $3 last payment date. Cash only. The bound of the ex-date limits the rows that are
 -- read: no payment is 400 days after its ex-date.
 select v.generation as version_generation, v.sequence as version_sequence, v.as_of as version_as_of,
-  v.position as version_position, t.*
+  v.position as version_position, v.is_repeated as version_is_repeated, t.*
 from version v
 left join dividends t on t.symbol = any ($1) and t.ex_date > $2::date - 400
   and (t.payment_date between $2 and $3 or (t.payment_date is null and t.ex_date between $2 and $3))

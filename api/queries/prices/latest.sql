@@ -1,7 +1,7 @@
 -- $1 spellings of the symbol. Its newest two years with bars: the latest bar and the close before it.
 -- One row always; `canonical` is null for an unknown symbol.
 select v.generation as version_generation, v.sequence as version_sequence, v.as_of as version_as_of,
-  v.position as version_position,
+  v.position as version_position, v.is_repeated as version_is_repeated,
   found.canonical, t.exchange, t.currency, t.price_age_sessions, f.factors,
   p.days, p.close, p.range, p.volume, p.extra
 from version v

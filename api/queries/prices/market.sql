@@ -3,7 +3,7 @@
 -- the first, because a change needs the close before. A version without any is a row whose `canonical` is null. What is asked
 -- of each security has a limit, or Postgres would read the years of all to answer it.
 select v.generation as version_generation, v.sequence as version_sequence, v.as_of as version_as_of,
-  v.position as version_position,
+  v.position as version_position, v.is_repeated as version_is_repeated,
   t.symbol as canonical, t.exchange, t.currency, t.price_age_sessions, f.factors,
   p.days, p.close, p.range, p.volume, p.extra
 from version v

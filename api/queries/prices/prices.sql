@@ -1,7 +1,7 @@
 -- $1 spellings of the symbol, $2 first and $3 last calendar year. The newest year before the first comes along, because
 -- a change needs the close before. One row always; `canonical` is null for an unknown symbol.
 select v.generation as version_generation, v.sequence as version_sequence, v.as_of as version_as_of,
-  v.position as version_position,
+  v.position as version_position, v.is_repeated as version_is_repeated,
   found.canonical, t.exchange, t.currency, t.price_age_sessions, f.factors,
   (select c.at from changes c where c.kind = 'factors' and c.symbol = found.canonical and c.id = '') as factors_changed_at,
   p.days, p.close, p.range, p.volume, p.extra

@@ -1,11 +1,14 @@
 -- $1 spellings of the symbol, $2 first and $3 last ex-date or null, $4 types or null, $5 statuses.
 select v.generation as version_generation, v.sequence as version_sequence, v.as_of as version_as_of,
-  v.position as version_position,
+  v.position as version_position, v.is_repeated as version_is_repeated,
   found.canonical, y.sync_from, t.*,
   (select count(*) from quarantine q where q.symbol = found.canonical and q.kind = 'dividend') as held
 from version v
 left join lateral (
   select j.id || '.' || v.position as sync_from from journal j join active a on a.generation = v.generation
+  union all
+  select i.journal || '.' || s.position from versions s join version_inputs i on i.id = s.inputs
+  where s.position = v.position and not exists (select from active a where a.generation = v.generation)
 ) y on true
 left join lateral (
   select s.canonical

@@ -1,7 +1,7 @@
 -- $1 spellings of the symbol. Holdings with any of its symbols in the newest snapshot of each active fund, largest
 -- weight first.
 select v.generation as version_generation, v.sequence as version_sequence, v.as_of as version_as_of,
-  v.position as version_position, found.canonical, null::text as sync_from, 0::bigint as held, t.*
+  v.position as version_position, v.is_repeated as version_is_repeated, found.canonical, null::text as sync_from, 0::bigint as held, t.*
 from version v
 left join lateral (
   select s.canonical

@@ -1,6 +1,6 @@
 -- $1 spellings of the symbol, $2 first and $3 last date or null. Ticker events are in the identity.
 select v.generation as version_generation, v.sequence as version_sequence, v.as_of as version_as_of,
-  v.position as version_position,
+  v.position as version_position, v.is_repeated as version_is_repeated,
   found.canonical, i.identity, t.*
 from version v
 left join lateral (

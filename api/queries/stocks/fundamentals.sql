@@ -2,7 +2,7 @@
 -- columns are null for an unknown symbol.
 -- A security nothing was reported of has a row too: what its list row knows, and nulls.
 select asked.ordinal, v.generation as version_generation, v.sequence as version_sequence, v.as_of as version_as_of,
-  v.position as version_position, s.symbol,
+  v.position as version_position, v.is_repeated as version_is_repeated, s.symbol,
   coalesce(t.name, s.name) as name,
   coalesce(t.sector, s.sector) as sector,
   coalesce(t.industry, s.industry) as industry,

@@ -111,7 +111,7 @@ impl LockedAccount {
         )))
     }
 
-    /// Appends an audit log entry for a change of a key. These entries have no limit of their own, because the number
+    /// Appends an audit log entry for a change of a key. These entries have no separate limit, because the number
     /// of new keys per day is limited.
     pub(crate) async fn record_key(
         &self,

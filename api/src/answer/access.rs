@@ -8,7 +8,9 @@ use axum::extract::{FromRequestParts, MatchedPath, RawPathParams};
 use axum::http::request::Parts;
 use axum::http::uri::PathAndQuery;
 use axum::http::{HeaderValue, Version, header};
-use chrono::NaiveDate;
+use chrono::{DateTime, NaiveDate, Utc};
+use chrono_tz::America::New_York;
+use store::ids::GenerationId;
 
 use crate::admission::decision::{AdmissionDecision, AdmissionRequest, AdmissionVerdict};
 use crate::admission::request_context::RequestContext;
@@ -45,6 +47,8 @@ pub(crate) struct Access<G, P> {
     pub(crate) format: ResponseFormat,
     /// True if the response is expensive. Expensive responses of several accounts are rendered round-robin.
     pub(crate) is_costly: bool,
+    /// Instant whose knowledge the request asks for.
+    pub(crate) known_at: Option<DateTime<Utc>>,
     /// True if the client can detect a truncated response. With HTTP/1.0 it cannot.
     pub(crate) detects_truncation: bool,
     /// Path and query of the request, unchanged.
@@ -90,7 +94,13 @@ impl<G: RequiredTier, P: Parameters> FromRequestParts<App> for Access<G, P> {
         }
         let admitted = admit(parts, app, &read.requirements::<G>(today)).await?;
         std::mem::replace(&mut read.errors, Ok(()))?;
-        let generation = app.projection.pin_version(&read.min_version).await;
+        let mut generation = app.projection.pin_version(&read.min_version).await;
+        if let (Ok(served), Some(named)) = (&generation, read.named_generation)
+            && served.id != named
+            && let Some(kept) = app.projection.pin_kept(served, named).await
+        {
+            generation = Ok(kept);
+        }
         if let Ok(generation) = &generation
             && generation.served_rules() != served_rules
         {
@@ -109,6 +119,7 @@ impl<G: RequiredTier, P: Parameters> FromRequestParts<App> for Access<G, P> {
             parameters: read.parameters,
             format: read.format,
             is_costly: read.is_costly,
+            known_at: read.known_at,
             detects_truncation: parts.version >= Version::HTTP_11,
             target: parts.uri.path_and_query().map_or("", PathAndQuery::as_str).to_owned(),
             if_none_match: parts.headers.get(header::IF_NONE_MATCH).cloned(),
@@ -131,6 +142,10 @@ struct ParsedParameters<P> {
     /// True if filters contain names that were not checked, because the facet index was not given.
     needs_facet_index: bool,
     min_version: MinVersion,
+    /// Instant of `known_at`.
+    known_at: Option<DateTime<Utc>>,
+    /// Generation of `data_version`.
+    named_generation: Option<GenerationId>,
     errors: Result<(), ParameterErrors>,
 }
 
@@ -150,10 +165,11 @@ struct AccessRequirements {
 impl<P: Parameters> ParsedParameters<P> {
     fn requirements<G: RequiredTier>(&self, today: NaiveDate) -> AccessRequirements {
         let valid = self.errors.is_ok();
+        let known_on = self.known_at.map(|instant| instant.with_timezone(&New_York).date_naive());
         AccessRequirements {
             endpoint: (G::TIER, P::FEATURE),
             parameter_tier: self.parameters.needs().filter(|_| valid),
-            oldest_day: self.parameters.oldest().filter(|_| valid),
+            oldest_day: self.parameters.oldest().into_iter().chain(known_on).min().filter(|_| valid),
             counts_as_call: valid && P::ROUTED,
             today,
         }
@@ -184,7 +200,9 @@ fn parse_parameters<P: Parameters>(
     ParsedParameters {
         parameters,
         format: reader.format(),
-        is_costly: P::IS_COSTLY || reader.requests_many_rows(),
+        is_costly: P::IS_COSTLY || reader.is_costly(),
+        known_at: reader.known_at(),
+        named_generation: reader.named_generation(),
         needs_facet_index: reader.needs_facet_index(),
         min_version: reader.min_version(),
         errors: if P::ROUTED { reader.finish() } else { Ok(()) },

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use chrono::NaiveDate;
+use chrono::{DateTime, NaiveDate, Utc};
 use serde::Serialize;
 
 use crate::app::state::App;
@@ -22,6 +22,8 @@ pub(crate) struct HandlerContext<P> {
     pub(crate) tier: Tier,
     /// Current day of the service.
     pub(crate) today: NaiveDate,
+    /// Instant whose knowledge the request asks for.
+    pub(crate) known_at: Option<DateTime<Utc>>,
     pub(crate) parameters: P,
 }
 
@@ -57,7 +59,7 @@ impl<P> HandlerContext<P> {
         row: &impl ToJsonObject,
         warnings: Vec<Warning>,
     ) -> Result<RenderedBody, ApiError> {
-        let meta = Meta { warnings, ..Meta::new(&version) };
+        let meta = Meta { warnings, known_at: self.known_at, ..Meta::new(&version) };
         let body = rows::render_single(output, row, &meta)?;
         Ok(RenderedBody { body, version, next_cursor: None })
     }
@@ -74,6 +76,7 @@ impl<P> HandlerContext<P> {
         let (rows, next_cursor) =
             page.select_rows(rows, &self.app.signer.of_response(version.to_exact_text()));
         let mut meta = ListMeta::new(&version, rows.len(), page.limit, next_cursor.clone());
+        meta.known_at = self.known_at;
         finish(&mut meta);
         Ok(RenderedBody { body: rows::render_list(output, &rows, &meta)?, version, next_cursor })
     }

@@ -49,6 +49,7 @@ pub(super) fn prepare<G: RequiredTier, P: Parameters>(
         today,
         parameters,
         format,
+        known_at,
         detects_truncation,
         target,
         if_none_match,
@@ -74,7 +75,7 @@ pub(super) fn prepare<G: RequiredTier, P: Parameters>(
         account_id,
         accepts_streaming,
     };
-    Ok((asked, HandlerContext { app, generation, tier, today, parameters }))
+    Ok((asked, HandlerContext { app, generation, tier, today, known_at, parameters }))
 }
 
 impl PendingResponse {

@@ -36,5 +36,5 @@ pub(crate) use parameter_set::{Parameters, UnroutedParameters};
 pub(crate) use reader::ParameterReader;
 pub(crate) use response_format::ResponseFormat;
 pub(crate) use symbols::{PathSymbol, SymbolList};
-pub(crate) use sync_point::{ChangeKind, JournalPlace, RowKey, SyncPoint};
+pub(crate) use sync_point::{ChangeKind, JournalPlace, Knowledge, RowKey, SyncPoint};
 pub(crate) use validation_error::{ParameterError, ParameterErrors};

@@ -18,6 +18,7 @@ use super::output::OutputParameters;
 use super::page::PagingParameters;
 use super::spec::{ParameterLocation, ParameterSpec};
 use super::symbols::SymbolPath;
+use super::sync_point::KnowledgeParameters;
 use super::{ParameterReader, Parameters};
 use crate::parameters::cursor::CursorSigner;
 
@@ -34,6 +35,7 @@ impl<P: Parameters + IntoParams> IntoParams for DocumentedParameters<P> {
         documented.extend(PagingParameters::into_params(query));
         documented.extend(OutputParameters::into_params(query));
         documented.extend(OtherDateParameters::into_params(query));
+        documented.extend(KnowledgeParameters::into_params(query));
         documented.extend(SymbolPath::into_params(path));
         recorded_specs::<P>().into_iter().map(|spec| spec.documented_by(&documented)).collect()
     }

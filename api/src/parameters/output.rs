@@ -10,7 +10,7 @@ use super::{MIN_VERSION_HEADER, MinVersion, ParameterReader, ResponseFormat};
 /// Maximum number of names in `fields`.
 const MAX_FIELDS: usize = 50;
 /// Pattern of a data version, with or without a position.
-const VERSION_PATTERN: &str = "^g[0-9]{1,9}\\.[0-9]{1,18}(\\.[0-9]{1,18})?$";
+pub(super) const VERSION_PATTERN: &str = "^g[0-9]{1,9}\\.[0-9]{1,18}(\\.[0-9]{1,18})?$";
 
 /// Column with a list. CSV that names it has one row per element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

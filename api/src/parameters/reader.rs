@@ -4,9 +4,10 @@ use std::fmt::Display;
 use std::sync::Arc;
 
 use axum::http::HeaderMap;
-use chrono::NaiveDate;
+use chrono::{DateTime, NaiveDate, Utc};
 use market::reference::plain;
 use serde_json::{Value, json};
+use store::ids::GenerationId;
 
 use super::spec::{ParameterLocation, ParameterSpec, TEXT};
 use super::validation_error::truncate_for_message;
@@ -45,6 +46,12 @@ pub(crate) struct ParameterReader<'a> {
     pub(super) facet_index: Option<&'a FacetIndex>,
     /// True if a name was not checked.
     pub(super) needs_facet_index: bool,
+    /// Instant of `known_at`.
+    pub(super) known_at: Option<DateTime<Utc>>,
+    /// True if the request asks for the data of an earlier version.
+    pub(super) asks_for_past: bool,
+    /// Generation of `data_version`.
+    pub(super) named_generation: Option<GenerationId>,
     /// Specifications of the parameters that were read; `None` unless the reader documents an endpoint.
     pub(super) recorded_specs: Option<Vec<ParameterSpec>>,
 }
@@ -76,6 +83,9 @@ impl<'a> ParameterReader<'a> {
             served_rules,
             facet_index: None,
             needs_facet_index: false,
+            known_at: None,
+            asks_for_past: false,
+            named_generation: None,
             recorded_specs: None,
         }
     }
@@ -114,9 +124,20 @@ impl<'a> ParameterReader<'a> {
         self.min_version
     }
 
-    /// True if the number of requested rows makes the response expensive.
-    pub(crate) fn requests_many_rows(&self) -> bool {
-        self.rows > if self.format == ResponseFormat::Csv { MANY_ROWS_OF_CSV } else { MANY_ROWS }
+    /// Instant of `known_at`. Its day must be within the tier's history.
+    pub(crate) fn known_at(&self) -> Option<DateTime<Utc>> {
+        self.known_at
+    }
+
+    /// Generation of `data_version`. If it is kept, its tables may have the response.
+    pub(crate) fn named_generation(&self) -> Option<GenerationId> {
+        self.named_generation
+    }
+
+    /// True if the response is expensive: it has many rows, or is derived again from earlier facts.
+    pub(crate) fn is_costly(&self) -> bool {
+        self.asks_for_past
+            || self.rows > if self.format == ResponseFormat::Csv { MANY_ROWS_OF_CSV } else { MANY_ROWS }
     }
 
     /// Returns all errors, including errors for unknown and repeated parameters.
@@ -304,7 +325,8 @@ impl<'a> ParameterReader<'a> {
 
     /// Filters to which a cursor is bound: the route, and all parameters that select or sort rows.
     pub(super) fn filters(&self) -> String {
-        let free = ["cursor", "limit", "format", "decimals", "fields", "min_version"];
+        let free =
+            ["cursor", "limit", "format", "decimals", "fields", "min_version", "data_version", "known_at"];
         let mut pairs: Vec<_> =
             self.query.iter().filter(|(name, _)| !free.contains(&name.as_str())).collect();
         pairs.sort();

@@ -1,11 +1,16 @@
-//! `updated_since`, `since` and `Last-Event-ID`: point from which the client's copy is synchronized.
+//! Points of the data's history: `updated_since`, `since` and `Last-Event-ID`, from which a client's copy is
+//! synchronized; `data_version` and `known_at`, whose knowledge a response has.
 
 mod change_kind;
 mod journal_place;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, Days, NaiveDate, NaiveTime, TimeDelta, Utc};
+use chrono_tz::America::New_York;
 use serde_json::json;
+use store::versions::VersionName;
+use utoipa::IntoParams;
 
+use super::output::VERSION_PATTERN;
 use super::{MinVersion, ParameterReader};
 
 pub(crate) use change_kind::ChangeKind;
@@ -80,6 +85,69 @@ impl ParameterReader<'_> {
     }
 }
 
+/// Regular expression for a day or an instant.
+const INSTANT_PATTERN: &str =
+    "^[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}:[0-9]{2}(\\.[0-9]{1,9})?(Z|[+-][0-9]{2}:[0-9]{2}))?$";
+
+/// Knowledge that a request asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Knowledge {
+    /// Version of an earlier response.
+    Version(VersionName),
+    /// Everything that was known at an instant.
+    At(DateTime<Utc>),
+}
+
+/// Parameters of an endpoint that can answer from earlier knowledge.
+#[derive(Debug, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[expect(dead_code, reason = "documents what Reader::read_knowledge reads")]
+pub(crate) struct KnowledgeParameters {
+    /// `meta.data_version` of an earlier response. The body is what was served then: the same request, tier and current
+    /// day give the same bytes. Status 412 if no such version was served, 410 if this program cannot derive it any more.
+    data_version: Option<String>,
+    /// Instant (RFC 3339) or day. The response has only what was known then; a day counts to its end in New York. With
+    /// `as_of`, the response is what was known at this instant about that day. For a day before the tier's history the
+    /// response is a 403. Conflicts with `data_version`.
+    known_at: Option<String>,
+}
+
+/// Parses an instant, or a day, which counts to its end in New York.
+fn parse_instant(text: &str) -> Option<DateTime<Utc>> {
+    if text.contains('T') {
+        return DateTime::parse_from_rfc3339(text).ok().map(|instant| instant.to_utc());
+    }
+    let next = text.parse::<NaiveDate>().ok()?.checked_add_days(Days::new(1))?;
+    let midnight = next.and_time(NaiveTime::MIN).and_local_timezone(New_York).earliest()?;
+    midnight.to_utc().checked_sub_signed(TimeDelta::microseconds(1))
+}
+
+impl ParameterReader<'_> {
+    /// Reads `data_version` and `known_at`. `None` asks for the current version.
+    pub(crate) fn read_knowledge(&mut self) -> Option<Knowledge> {
+        let version =
+            self.read_value("data_version", || json!({ "type": "string", "pattern": VERSION_PATTERN }));
+        let known_at =
+            self.read_value("known_at", || json!({ "type": "string", "pattern": INSTANT_PATTERN }));
+        let given = version.is_some() || known_at.is_some();
+        self.asks_for_past = given;
+        self.require(version.is_none() || known_at.is_none(), "known_at", "conflicts with data_version");
+        let conflicts = given && self.is_given("updated_since");
+        self.require(!conflicts, "updated_since", "conflicts with data_version and known_at");
+        if let Some(text) = version {
+            let name: Option<VersionName> = text.parse().ok();
+            self.require(name.is_some(), "data_version", "is not the data_version of a response");
+            self.named_generation = name.map(|name| name.generation);
+            return name.map(Knowledge::Version);
+        }
+        let text = known_at?;
+        let instant = parse_instant(&text);
+        self.require(instant.is_some(), "known_at", "is neither an RFC 3339 instant nor a date, YYYY-MM-DD");
+        self.known_at = instant;
+        instant.map(Knowledge::At)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use store::ids::JournalPosition;
@@ -102,6 +170,21 @@ mod tests {
             "2026-13-01T00:00:00Z",
         ] {
             assert_eq!(SyncPoint::read(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_day_counts_to_its_end_in_new_york() {
+        for (text, expected) in [
+            ("2024-06-28", Some("2024-06-29T03:59:59.999999Z")),
+            ("2024-01-31", Some("2024-02-01T04:59:59.999999Z")),
+            ("2024-06-28T12:00:00Z", Some("2024-06-28T12:00:00Z")),
+            ("2024-06-28T12:00:00+02:00", Some("2024-06-28T10:00:00Z")),
+            ("2024-06-31", None),
+            ("2024-06-28T25:00:00Z", None),
+            ("today", None),
+        ] {
+            assert_eq!(parse_instant(text), expected.map(|text| text.parse().unwrap()), "{text}");
         }
     }
 }

@@ -18,6 +18,8 @@ pub(crate) struct DataVersion {
     /// Position in the journal. Every change of the served data increases it: a derivation, a change of policy, a
     /// promotion, a rollback.
     pub(crate) position: JournalPosition,
+    /// True if generation and sequence were served before with other data. The position then is part of the name.
+    pub(crate) is_repeated: bool,
 }
 
 impl DataVersion {
@@ -28,12 +30,13 @@ impl DataVersion {
             sequence: row.try_get("version_sequence")?,
             as_of: row.try_get("version_as_of")?,
             position: row.try_get("version_position")?,
+            is_repeated: row.try_get("version_is_repeated")?,
         })
     }
 
     /// Text of the version with its position, for entity tags and cursors.
     pub(crate) fn to_exact_text(self) -> String {
-        format!("{self}.{}", self.position)
+        format!("g{}.{}.{}", self.generation, self.sequence, self.position)
     }
 
     /// True if this version is certainly not older than `min`. Sequences of different generations are not comparable.
@@ -51,6 +54,9 @@ impl DataVersion {
 
 impl fmt::Display for DataVersion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_repeated {
+            return f.write_str(&self.to_exact_text());
+        }
         write!(f, "g{}.{}", self.generation, self.sequence)
     }
 }
@@ -65,7 +71,15 @@ mod tests {
             sequence,
             as_of: None,
             position: JournalPosition(position),
+            is_repeated: false,
         }
+    }
+
+    #[test]
+    fn a_repeated_version_is_named_with_its_position() {
+        let first = version(3, 184_467, 92);
+        assert_eq!(first.to_string(), "g3.184467");
+        assert_eq!(DataVersion { is_repeated: true, ..first }.to_string(), "g3.184467.92");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use chrono::{DateTime, Utc};
 use deadpool_postgres::{BuildError, PoolError};
 use store::db::{DbError, error_chain};
 use store::ids::GenerationId;
@@ -35,6 +36,11 @@ pub(crate) enum QueryError {
     /// The client named a version that the primary does not have.
     #[error("cannot read: no data of the requested version exists")]
     VersionNotServed,
+    /// The version was served, but this program cannot derive it.
+    #[error("cannot derive version {version}: it has rules {method} of program {program}")]
+    VersionGone { version: String, method: String, program: String },
+    #[error("Nothing was known at {0}")]
+    NothingKnown(DateTime<Utc>),
     /// Postgres reports a transient condition: it starts, stops, or lacks a resource.
     #[error("{0}")]
     Transient(Arc<str>),
@@ -54,6 +60,8 @@ impl QueryError {
             self,
             Self::UnknownSymbol(_)
                 | Self::VersionNotServed
+                | Self::VersionGone { .. }
+                | Self::NothingKnown(_)
                 | Self::Statement(_)
                 | Self::Pool(_)
                 | Self::Render(_)

@@ -2,13 +2,16 @@
 //!
 //! Invariant: this module does not depend on HTTP, keys or rate limits. Its errors are [`QueryError`].
 
+mod benchmark_cache;
 pub(crate) mod changes;
 mod data_version;
 mod error;
+mod kept_generations;
 pub(crate) mod lag;
 pub(crate) mod lookup;
 mod lookup_batch;
 pub(crate) mod memory_tables;
+pub(crate) mod past_version;
 pub(crate) mod pool;
 pub(crate) mod projection;
 pub(crate) mod read_source;

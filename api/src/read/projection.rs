@@ -9,10 +9,12 @@ use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use store::ids::GenerationId;
 use tokio::sync::futures::Notified;
 use tokio::time::{Instant, timeout_at};
 
 use super::QueryError;
+use super::kept_generations::KeptGenerations;
 use super::read_source::{ConnectionSettings, ReadSource, SharedReadState};
 use super::served_generation::ServedGeneration;
 use crate::auth::tier::TierTable;
@@ -33,7 +35,8 @@ pub(crate) struct Projection {
     shared: Arc<SharedReadState>,
     replicas: Vec<Arc<ReadSource>>,
     primary: Arc<ReadSource>,
-    /// Counter that selects the replica that the next request tries first.
+    kept: KeptGenerations,
+    /// Replica that is tried first by the next request.
     next: AtomicUsize,
     max_replica_age: Duration,
 }
@@ -54,8 +57,9 @@ impl Projection {
             source
         };
         let replicas = replicas.into_iter().map(|settings| follow(settings, false)).collect();
+        let kept = KeptGenerations::new(primary.clone(), Arc::clone(&shared));
         let primary = follow(primary, true);
-        Self { shared, replicas, primary, next: AtomicUsize::default(), max_replica_age }
+        Self { shared, replicas, primary, kept, next: AtomicUsize::default(), max_replica_age }
     }
 
     /// Pins a current generation for the duration of a request.
@@ -105,6 +109,15 @@ impl Projection {
     /// Notified after every poll of a database. A poll follows each commit of the projector.
     pub(crate) fn polled(&self) -> Notified<'_> {
         self.shared.polled.notified()
+    }
+
+    /// Pins a generation that was served before, if it is kept.
+    pub(crate) async fn pin_kept(
+        &self,
+        served: &ServedGeneration,
+        id: GenerationId,
+    ) -> Option<Arc<ServedGeneration>> {
+        self.kept.find(served, id).await
     }
 
     /// Newest data that this instance returned.

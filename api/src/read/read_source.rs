@@ -64,7 +64,7 @@ impl ConnectionSettings {
     }
 
     /// Opens a generation. Its sessions become read-only after the sign-in, because `target_session_attrs` examines them.
-    fn open_generation(
+    pub(super) fn open_generation(
         &self,
         id: GenerationId,
         tasks: &BackgroundTasks,

@@ -12,6 +12,7 @@ use tokio_postgres::Row;
 use tokio_util::sync::CancellationToken;
 
 use super::QueryError;
+use super::benchmark_cache::{BenchmarkCache, MAX_BENCHMARKS};
 use super::data_version::DataVersion;
 use super::lookup_batch::LookupBatcher;
 use crate::concurrency::background_tasks::BackgroundTasks;
@@ -28,6 +29,7 @@ pub(crate) struct ServedGeneration {
     /// Greatest journal position of the responses of this instance.
     answered: Arc<AtomicI64>,
     served_rules: RwLock<Arc<ServedRules>>,
+    pub(crate) past_benchmarks: Arc<BenchmarkCache>,
     /// Cancelled when the database stops replying.
     unresponsive: CancellationToken,
     /// The same generation with separate connections for expensive responses.
@@ -43,8 +45,15 @@ impl ServedGeneration {
         tasks: &BackgroundTasks,
         answered: &Arc<AtomicI64>,
     ) -> Arc<Self> {
-        let unknown = DataVersion { generation: id, sequence: 0, as_of: None, position: JournalPosition(0) };
+        let unknown = DataVersion {
+            generation: id,
+            sequence: 0,
+            as_of: None,
+            position: JournalPosition(0),
+            is_repeated: false,
+        };
         let (version, unresponsive) = (Arc::new(RwLock::new(unknown)), CancellationToken::new());
+        let past_benchmarks = Arc::new(BenchmarkCache::new(MAX_BENCHMARKS));
         let open = |pool, expensive| {
             Arc::new(Self {
                 id,
@@ -53,6 +62,7 @@ impl ServedGeneration {
                 version: Arc::clone(&version),
                 answered: Arc::clone(answered),
                 served_rules: RwLock::default(),
+                past_benchmarks: Arc::clone(&past_benchmarks),
                 unresponsive: unresponsive.clone(),
                 expensive,
             })
@@ -139,7 +149,8 @@ impl ServedGeneration {
     /// Records a version, unless a newer version is known.
     pub(super) fn record_known_version(&self, version: DataVersion) {
         let mut known = self.version.write().unwrap_or_else(PoisonError::into_inner);
-        if version.position >= known.position {
+        // A response of an earlier version may be of another generation.
+        if version.generation == self.id && version.position >= known.position {
             *known = version;
         }
     }

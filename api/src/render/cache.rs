@@ -129,6 +129,7 @@ mod tests {
             sequence: 1,
             as_of: None,
             position: JournalPosition(1),
+            is_repeated: false,
         };
         let today = NaiveDate::from_ymd_opt(2024, 6, 28).expect("a day");
         CacheKey { version, today, format: ResponseFormat::Json, tier: None, target: target.to_owned() }

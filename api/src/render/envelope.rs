@@ -1,6 +1,6 @@
 //! Response envelope `{data, meta}` and the fields of `meta`.
 
-use chrono::NaiveDate;
+use chrono::{DateTime, NaiveDate, Utc};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -30,8 +30,12 @@ pub(crate) struct List<T> {
 pub(crate) struct Meta {
     /// As-of date of the market: the newest session in the data.
     pub(crate) as_of: Option<NaiveDate>,
-    /// Generation and log sequence of the data, for example g3.184467.
+    /// Generation and log sequence of the data, for example g3.184467. The parameter `data_version` accepts it. A third
+    /// number tells versions of one sequence apart.
     pub(crate) data_version: String,
+    /// Instant of the parameter `known_at`. Omitted without the parameter.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) known_at: Option<DateTime<Utc>>,
     /// Warnings about the response; omitted if empty.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) warnings: Vec<Warning>,
@@ -50,8 +54,12 @@ pub(crate) struct ListMeta {
     pub(crate) next_cursor: Option<String>,
     /// As-of date of the market: the newest session in the data.
     pub(crate) as_of: Option<NaiveDate>,
-    /// Generation and log sequence of the data, for example g3.184467.
+    /// Generation and log sequence of the data, for example g3.184467. The parameter `data_version` accepts it. A third
+    /// number tells versions of one sequence apart.
     pub(crate) data_version: String,
+    /// Instant of the parameter `known_at`. Omitted without the parameter.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) known_at: Option<DateTime<Utc>>,
     /// Warnings about the response.
     pub(crate) warnings: Vec<Warning>,
     /// Requested symbols that are unknown. Omitted if the endpoint has no `symbols` parameter.
@@ -92,7 +100,7 @@ pub(crate) struct Warning {
 
 impl Meta {
     pub(crate) fn new(version: &DataVersion) -> Self {
-        Self { as_of: version.as_of, data_version: version.to_string(), warnings: vec![] }
+        Self { as_of: version.as_of, data_version: version.to_string(), known_at: None, warnings: vec![] }
     }
 }
 
@@ -105,6 +113,7 @@ impl ListMeta {
             next_cursor,
             as_of: version.as_of,
             data_version: version.to_string(),
+            known_at: None,
             warnings: vec![],
             missing: None,
             sync_from: None,
@@ -136,6 +145,13 @@ impl Warning {
             "{count} rows are quarantined because their neighbours contradict them; the metrics list them"
         );
         (count > 0).then_some(Self { code: "held_rows", message, param: None })
+    }
+
+    /// Warning about revisions that are left out.
+    pub(crate) fn older_revisions() -> Self {
+        let message =
+            "Older revisions are left out: there are too many, or their rules are of another program";
+        Self { code: "older_revisions", message: message.to_owned(), param: None }
     }
 
     /// Warning about an unknown symbol in a list.

@@ -83,6 +83,22 @@ impl<T> RawRow<T> {
     }
 }
 
+/// Row of a table, or the same row derived again.
+#[derive(Debug)]
+pub(crate) enum StoredOrDerived<T> {
+    Stored(RawRow<T>),
+    Derived(T),
+}
+
+impl<T: TableRow + Serialize> ToJsonObject for StoredOrDerived<T> {
+    fn to_json(&self, output: &Output) -> Result<Vec<u8>, RenderError> {
+        match self {
+            Self::Stored(row) => row.to_json(output),
+            Self::Derived(row) => row.to_json(output),
+        }
+    }
+}
+
 fn plain<V: Serialize>(value: V, body: &mut Vec<u8>) -> Result<(), RenderError> {
     Ok(serde_json::to_writer(body, &value)?)
 }

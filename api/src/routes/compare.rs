@@ -1,7 +1,7 @@
 //! `GET /v1/compare`: up to ten symbols side by side.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use axum::response::Response;
 use market::row::{FundamentalsRow, Metrics, Quote, TableRow};
@@ -14,10 +14,11 @@ use crate::answer::{HandlerContext, RenderedBody};
 use crate::auth::tier::Tier;
 use crate::error::ApiError;
 use crate::parameters::{
-    DocumentedParameters, Output, ParameterReader, Parameters, ResponseFormat, SymbolList,
+    DocumentedParameters, Knowledge, Output, ParameterReader, Parameters, ResponseFormat, SymbolList,
 };
 use crate::read::DataVersion;
 use crate::read::lookup::{self, ResolvedSymbols};
+use crate::read::past_version::PastVersion;
 use crate::render::envelope::{ListMeta, Warning};
 use crate::render::rows;
 use crate::routes::ErrorResponses;
@@ -28,7 +29,7 @@ const METRICS: &str = include_str!("../../queries/bulk/metrics.sql");
 const MOST: usize = 10;
 const SECTIONS: &[&str] = &["quote", "fundamentals", "metrics"];
 const COLUMNS: &[&str] = &["symbol", "quote", "fundamentals", "metrics"];
-/// Columns of the CSV by section, for example `quote.price`. The symbol is a column of its own.
+/// Columns of the CSV by section, for example `quote.price`. The symbol is a separate column.
 static SECTION_COLUMNS: LazyLock<Vec<(&str, Vec<String>)>> = LazyLock::new(|| {
     let of = |section: &'static str, columns: &[&str]| {
         let named = columns.iter().filter(|column| **column != "symbol");
@@ -89,6 +90,8 @@ pub(crate) struct CompareParameters {
     #[param(value_type = Option<String>)]
     sections: Vec<&'static str>,
     #[param(ignore)]
+    knowledge: Option<Knowledge>,
+    #[param(ignore)]
     output: Output,
 }
 
@@ -98,6 +101,7 @@ impl Parameters for CompareParameters {
     fn read(reader: &mut ParameterReader<'_>) -> Self {
         let symbols = reader.read_required_symbols(MOST);
         let sections = reader.read_words("sections", SECTIONS).unwrap_or_else(|| SECTIONS.to_vec());
+        let knowledge = reader.read_knowledge();
         let mut output = reader.read_output_with_csv(COLUMNS, &CSV_FIELDS);
         let mut chosen = output.fields.take().unwrap_or_else(|| COLUMNS.to_vec());
         if output.format == ResponseFormat::Csv {
@@ -108,7 +112,7 @@ impl Parameters for CompareParameters {
             section == "symbol" || sections.contains(&section)
         };
         output.fields = Some(chosen.into_iter().filter(is_wanted).collect());
-        Self { symbols, sections, output }
+        Self { symbols, sections, knowledge, output }
     }
 }
 
@@ -139,14 +143,23 @@ pub(crate) async fn compare(access: Access<Free, CompareParameters>) -> Response
 
 /// Rows of the three tables by symbol. All rows have the same data version.
 struct ComparedRows {
-    version: DataVersion,
+    /// Canonical symbols in request order, each once.
+    named: Vec<String>,
+    /// Unknown symbols.
+    missing: Vec<String>,
     quotes: HashMap<String, Quote>,
     fundamentals: HashMap<String, FundamentalsRow>,
     metrics: HashMap<String, Metrics>,
 }
 
 impl ComparedRows {
-    async fn read<P>(context: &HandlerContext<P>, symbols: &[String]) -> Result<Self, ApiError> {
+    /// Rows of the served generation.
+    async fn read(context: &HandlerContext<CompareParameters>) -> Result<(DataVersion, Self), ApiError> {
+        let asked = Some(&context.parameters.symbols);
+        let ResolvedSymbols { known, missing } =
+            lookup::resolve_symbol_list(&context.generation, asked).await?;
+        let named = known.unwrap_or_default();
+        let symbols = named.as_slice();
         let mut client = context.generation.client().await?;
         let transaction = lookup::begin_snapshot(&mut client).await?;
         let (version, quotes) =
@@ -167,17 +180,40 @@ impl ComparedRows {
                 &row.symbol
             })
             .await?;
-        Ok(Self { version, quotes, fundamentals, metrics })
+        Ok((version, Self { named, missing, quotes, fundamentals, metrics }))
+    }
+
+    /// Rows of an earlier version.
+    async fn derive(
+        context: &HandlerContext<CompareParameters>,
+        past: Arc<PastVersion>,
+    ) -> Result<Self, ApiError> {
+        let (securities, missing) = context.past_securities(&past, &context.parameters.symbols).await?;
+        let mut rows = Self {
+            named: vec![],
+            missing,
+            quotes: HashMap::new(),
+            fundamentals: HashMap::new(),
+            metrics: HashMap::new(),
+        };
+        for security in securities {
+            let symbol = security.symbol().to_owned();
+            rows.named.push(symbol.clone());
+            rows.fundamentals.extend(security.rows.fundamentals.map(|row| (symbol.clone(), row)));
+            rows.quotes.insert(symbol.clone(), security.rows.quote);
+            rows.metrics.insert(symbol, security.rows.metrics);
+        }
+        Ok(rows)
     }
 }
 
 async fn side_by_side(context: HandlerContext<CompareParameters>) -> Result<RenderedBody, ApiError> {
     let asked = &context.parameters;
-    let ResolvedSymbols { known, missing } =
-        lookup::resolve_symbol_list(&context.generation, Some(&asked.symbols)).await?;
-    let named = known.unwrap_or_default();
     let mut warnings = Vec::new();
-    let mut rows = ComparedRows::read(&context, &named).await?;
+    let (knowledge, live) = (asked.knowledge.as_ref(), ComparedRows::read(&context));
+    let past = async |past| ComparedRows::derive(&context, past).await;
+    let (version, mut rows) = context.read_as_known(knowledge, live, past).await?;
+    let (named, missing) = (std::mem::take(&mut rows.named), std::mem::take(&mut rows.missing));
     if context.tier < Tier::Starter && asked.sections.contains(&"fundamentals") {
         rows.fundamentals.clear();
         let message = "Fundamentals need the Starter plan or higher".to_owned();
@@ -191,15 +227,12 @@ async fn side_by_side(context: HandlerContext<CompareParameters>) -> Result<Rend
         symbol,
     };
     let items: Vec<CompareItem> = named.into_iter().map(take).collect();
-    let mut list = ListMeta::new(&rows.version, items.len(), 10, None);
+    let mut list = ListMeta::new(&version, items.len(), 10, None);
+    list.known_at = context.known_at;
     list.warnings = warnings;
     list.set_missing(missing);
     let meta = CompareMeta { list, best: best(&items) };
-    Ok(RenderedBody {
-        body: rows::render_list(&asked.output, &items, &meta)?,
-        version: rows.version,
-        next_cursor: None,
-    })
+    Ok(RenderedBody { body: rows::render_list(&asked.output, &items, &meta)?, version, next_cursor: None })
 }
 
 /// Figure of a comparison. The flag is true if a smaller value is better.

@@ -2,17 +2,16 @@
 //! file.
 
 pub(crate) mod bulk;
-mod change_feed;
 pub(crate) mod changes;
 pub(crate) mod compare;
 pub(crate) mod dividends;
 mod error_schema;
 pub(crate) mod etfs;
 pub(crate) mod health;
-mod journal_start;
 pub(crate) mod openapi_document;
 pub(crate) mod openapi_endpoint;
 mod openapi_examples;
+mod past;
 pub(crate) mod portfolio;
 pub(crate) mod prices;
 pub(crate) mod probes;

@@ -99,8 +99,10 @@ pub(crate) fn complete_document(document: &utoipa::openapi::OpenApi) -> Result<V
     for (path, item) in document["paths"].as_object_mut().into_iter().flatten() {
         item["get"]["operationId"] = operation_id(path).into();
         let parameters = item["get"].get_mut("parameters").and_then(Value::as_array_mut);
+        let mut has_earlier_versions = false;
         for parameter in parameters.into_iter().flatten() {
             let name = parameter["name"].as_str().unwrap_or_default();
+            has_earlier_versions |= name == "data_version";
             parameter["example"] = openapi_examples::example_value(name, &parameter["schema"]);
         }
         let responses = &mut item["get"]["responses"];
@@ -114,6 +116,9 @@ pub(crate) fn complete_document(document: &utoipa::openapi::OpenApi) -> Result<V
         } else if keyed {
             bodies.push(responses["200"]["content"]["application/json"]["schema"].clone());
             add_shared_responses(responses);
+            if has_earlier_versions {
+                add_gone_response(responses);
+            }
         }
         for (status, response) in responses.as_object_mut().into_iter().flatten() {
             response["headers"] = headers(status, keyed, is_stream);
@@ -166,6 +171,25 @@ fn add_head_too_large(responses: &mut Value) {
     let meaning = format!("The request head is longer than {} KiB.", HEAD_BYTES / 1024);
     let error = json!({ "application/json": { "schema": { "$ref": "#/components/schemas/ErrorBody" } } });
     responses["431"] = json!({ "description": meaning, "content": error });
+}
+
+/// Adds the response for a version that this program cannot derive any more.
+fn add_gone_response(responses: &mut Value) {
+    let text = |description: &str| json!({ "type": "string", "description": description });
+    let schema = json!({
+        "type": "object",
+        "required": ["error", "code", "method_version", "program_version"],
+        "properties": {
+            "error": text("Error message for people."),
+            "code": text("VERSION_NOT_REPRODUCIBLE"),
+            "method_version": text("Version of the rules of the requested data version."),
+            "program_version": text("Version of the program that has these rules."),
+        },
+    });
+    responses["410"] = json!({
+        "description": "The requested data version cannot be derived any more.",
+        "content": { "application/json": { "schema": schema } },
+    });
 }
 
 /// Simplifies choices between schemas. A nullable exact decimal becomes one schema, descriptions move out of the

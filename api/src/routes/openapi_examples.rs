@@ -36,6 +36,8 @@ const VALUES: &[(&str, &str)] = &[
     ("follow", "false"),
     ("cursor", r#""eyJhZnRlciI6IlNQWSJ9""#),
     ("version", r#""g1.1""#),
+    ("data_version", r#""g1.1""#),
+    ("known_at", r#""2024-06-28T20:30:00Z""#),
     ("market_cap", "1000000000"),
     ("aum", "1000000"),
     ("volume", "100000"),
@@ -98,6 +100,11 @@ fn errors(status: &str) -> Vec<ApiError> {
         }],
         "404" => vec![ApiError::NotFound("No stock with symbol NOPE".to_owned())],
         "405" => vec![ApiError::MethodNotAllowed { allow: "GET, HEAD" }],
+        "410" => vec![ApiError::VersionGone {
+            version: "g2.184467".to_owned(),
+            method: "1".to_owned(),
+            program: "0.1.0".to_owned(),
+        }],
         "412" => vec![ApiError::VersionNotServed],
         "429" => vec![
             ApiError::RateLimited { retry_after: 6 },

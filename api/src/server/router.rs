@@ -52,6 +52,7 @@ fn documented() -> OpenApiRouter<App> {
         .routes(routes!(stocks::splits::splits))
         .routes(routes!(stocks::events::events))
         .routes(routes!(stocks::etf_holders::etf_holders))
+        .routes(routes!(stocks::revisions::revisions))
         .routes(routes!(dividends::calendar::calendar))
         .routes(routes!(dividends::history::history))
         .routes(routes!(dividends::calendar::ex_dates))

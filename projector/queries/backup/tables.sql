@@ -1,8 +1,9 @@
--- Tables of the backup, each after the tables it references: all of accounts but unlogged ones, and the source policy.
+-- Tables of the backup, each after the tables it references: all of accounts but unlogged ones, the source policy, and
+-- the served versions.
 with recursive kept as (
   select c.oid from pg_class c
   where c.relkind in ('r', 'p') and c.relpersistence = 'p' and not c.relispartition
-    and (c.relnamespace = 'accounts'::regnamespace or c.oid = 'control.source_policy'::regclass)
+    and (c.relnamespace = 'accounts'::regnamespace or c.oid = any ('{control.source_policy, control.version_inputs, control.versions, control.factor_changes}'::regclass[]))
 ), depths as (
   select oid, 0 as depth from kept
   union

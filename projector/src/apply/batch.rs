@@ -129,7 +129,7 @@ async fn apply_group(
         group.iter().map(|placed| (placed.sequence, &placed.frame)).collect();
     let records = apply_records(savepoint, fact_set, &frames).await?;
     let years = apply_prices(savepoint, fact_set, &frames, cache).await?;
-    apply_dividend_feeds(savepoint, fact_set, &frames).await?;
+    apply_dividend_feeds(savepoint, fact_set, &pairs).await?;
     insert_run_records(savepoint, &pairs).await?;
     // Empty the staging table for the next group of this transaction.
     savepoint.batch_execute("truncate staged_rejects").await?;

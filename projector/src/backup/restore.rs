@@ -29,6 +29,8 @@ const HOLDS: &str = include_str!("../../queries/backup/holds.sql");
 const STUDIED: &str = include_str!("../../queries/backup/studied.sql");
 const END_SESSIONS: &str = "delete from accounts.sessions";
 const END_LINKS: &str = "update accounts.links set used_at = now() where used_at is null";
+/// Continues the positions after those of the restored versions.
+const POSITIONS: &str = "select setval('control.positions', max(position)) from control.versions";
 const RESTORED: &str = include_str!("../../queries/backup/restored_accounts.sql");
 const DISCARD: &str = include_str!("../../queries/backup/discard.sql");
 /// Generation that a migration creates in an empty database.
@@ -210,6 +212,7 @@ async fn import_state(
 ) -> Result<RestoredAccounts, BackupError> {
     let transaction = client.transaction().await?;
     tables::import_tables(&transaction, folder, &manifest.tables).await?;
+    transaction.query_one(POSITIONS, &[]).await?;
     let BackupManifest { generation, own_policy, held_policy, as_of, rules, note, .. } = manifest;
     transaction.execute(STUDIED, &[generation, own_policy, held_policy, as_of, rules, note]).await?;
     // A session that ended after the backup, or a link that was used after it, must not be valid again.

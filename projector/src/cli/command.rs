@@ -3,8 +3,9 @@
 use std::net::SocketAddr;
 
 use crate::backup::{BackupArgs, RestoreArgs};
+use crate::facts::known_at::KnownAt;
 use crate::generations::promote::PromoteArgs;
-use crate::generations::rebuild::RebuildArgs;
+use crate::generations::rebuild_args::RebuildArgs;
 use crate::policy::{ApplyMode, PolicyRuleArgs};
 use crate::quarantine::QuarantineCommand;
 use crate::review::audit::AuditArgs;
@@ -127,6 +128,9 @@ pub(crate) enum Command {
         /// Generation; default: the served generation
         #[arg(long, value_name = "N")]
         generation: Option<GenerationId>,
+        /// Instant (RFC 3339) or data_version of an answer; only the facts, the policy and the rules of that time are used
+        #[arg(long, value_name = "INSTANT|VERSION", conflicts_with = "generation")]
+        known_at: Option<KnownAt>,
         /// Session; with the metric price: the close of the session, and the prices of all sources
         #[arg(long, requires = "metric")]
         date: Option<NaiveDate>,

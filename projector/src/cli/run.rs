@@ -218,15 +218,14 @@ async fn run_database_command(database: &DatabaseArgs, command: Command) -> anyh
             let listed = promote::list_generations(&client).await?;
             lists::print_generations(&listed, &output)?
         }
-        Command::Explain { symbol, metric, generation, date, output } => {
+        Command::Explain { symbol, metric, generation, known_at, date, output } => {
             let metric = metric.as_deref();
             anyhow::ensure!(
                 date.is_none() || metric == Some("price"),
                 "cannot explain this metric by date: --date needs the metric price; run projector explain {symbol} price --date DATE"
             );
-            let found =
-                explain_security(&mut client, &symbol, &ExplainRequest { metric, session: date, generation })
-                    .await?;
+            let request = ExplainRequest { metric, session: date, generation, known_at };
+            let found = explain_security(&mut client, &symbol, &request).await?;
             if output.json { report::print_json(&found)? } else { report::print_explanation(&found) }
         }
         Command::Promote { args, output } => {

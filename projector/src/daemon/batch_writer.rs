@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use event_log::sequence::Sequence;
 use market::symbol::Symbol;
+use store::symbol_links::fill_symbol_links;
 use telemetry::failpoint;
 use tokio::time::Instant;
 use tokio_postgres::{Client, Transaction};
@@ -112,6 +113,7 @@ impl<'a> BatchWriter<'a> {
         let transaction = client.transaction().await?;
         lease::confirm_epoch(&transaction, &self.lease).await?;
         fill_dividend_feeds(&transaction, &self.lease.fact_set).await?;
+        fill_symbol_links(&transaction).await?;
         Ok(transaction.commit().await?)
     }
 

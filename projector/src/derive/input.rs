@@ -4,13 +4,13 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-use chrono::{Datelike, NaiveDate};
+use chrono::NaiveDate;
 use market::history::{DividendFeeds, SourcePolicy};
 use market::identity::Identity;
 use market::metrics::{DerivationContext, MonthlyReturns, Rules};
 use market::symbol::Symbol;
 use store::facts::FactsError;
-use store::history::{FactsBySymbol, ServedYear, symbols_of_identities};
+use store::history::{FactsBySymbol, ServedYear, close_only_years, symbols_of_identities};
 
 use crate::derive::sectors::SectorMembers;
 use crate::facts::fact_cache::FactCache;
@@ -80,19 +80,12 @@ impl DerivationTarget {
 }
 
 impl GenerationCache {
-    /// Years of which the derivation may need only the closes. The security must have traded under its canonical symbol
-    /// on all days of these years.
+    /// Years for which the closes may be sufficient.
     pub(crate) fn close_only_years(&self, identity: &Identity, market: &MarketContext) -> Range<i32> {
-        let no_years = 0..0;
         if self.full_bars.contains(&identity.symbol) {
-            return no_years;
+            return 0..0;
         }
-        let mut spans = identity.spans.iter().filter(|span| span.symbol == identity.symbol);
-        let (Some(span), None) = (spans.next(), spans.next()) else { return no_years };
-        // Metrics that need more than closes read at most the last two calendar years.
-        let end = (market.as_of.year() - 1).min(span.to.year());
-        let first = span.from.year() + 1;
-        if first < end { first..end } else { no_years }
+        close_only_years(identity, market.as_of)
     }
 }
 

@@ -35,7 +35,6 @@ use crate::write::read_tables;
 const DIRTY: &str = include_str!("../../queries/dirty.sql");
 const CLEAR_DIRTY: &str = include_str!("../../queries/dirty_clear.sql");
 const DERIVED_WITH: &str = include_str!("../../queries/version_derived.sql");
-const ADVANCE: &str = include_str!("../../queries/version_advance.sql");
 /// Selects `true` if the generation was never derived. Every derived security has digests, even if it has no rows.
 const UNTOUCHED: &str = "select not exists (select from digests) as untouched";
 
@@ -88,7 +87,7 @@ impl Deriver {
             self.rows.is_new = false;
         }
         transaction.execute(CLEAR_DIRTY, &[&generation.id]).await?;
-        self.advance_version(transaction, &journal, sequence).await?;
+        self.advance_version(transaction, &journal, sequence, !touched.is_empty()).await?;
         Ok((self, summary))
     }
 
@@ -98,10 +97,10 @@ impl Deriver {
         transaction: &Transaction<'_>,
         journal: &Journal,
         sequence: Sequence,
+        changed: bool,
     ) -> Result<(), DeriveError> {
-        let values: [&(dyn ToSql + Sync); 4] =
-            [&sequence.to_i64(), &self.as_of, &JsonColumn(&self.policy), &journal.position()];
-        self.writer = Some(transaction.query_one(ADVANCE, &values).await?.try_get("writer")?);
+        let values: [&(dyn ToSql + Sync); 3] = [&sequence.to_i64(), &self.as_of, &JsonColumn(&self.policy)];
+        self.writer = Some(journal.advance_version(transaction, values, changed).await?);
         Ok(())
     }
 
@@ -138,7 +137,7 @@ impl Deriver {
         let symbols = directory.identities.keys().cloned().collect();
         self.directory = Some(directory);
         let journal = Journal::open(transaction, generation.id).await?;
-        self.advance_version(transaction, &journal, sequence).await?;
+        self.advance_version(transaction, &journal, sequence, true).await?;
         Ok((symbols, same))
     }
 

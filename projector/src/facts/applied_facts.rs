@@ -23,6 +23,8 @@ pub struct AppliedRecords {
     pub packed: Vec<u8>,
     /// `true` if the table had a row with this key.
     pub replaces: bool,
+    /// Observations that the row has with a later provenance only, packed.
+    pub superseded: Vec<Vec<u8>>,
 }
 
 /// Symbol, source, year.
@@ -41,4 +43,6 @@ pub struct AppliedBars {
     pub replaces: bool,
     /// Day number of the newest bar that is not retracted; `None` if all bars are retracted.
     pub last_day: Option<i32>,
+    /// Bars that other versions replaced, all columns in one value.
+    pub superseded: Vec<Vec<u8>>,
 }

@@ -3,12 +3,13 @@
 //! The years depend only on the dividend rows in the log, and no year is ever removed. A new year affects every symbol
 //! of its source.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::pin::pin;
 
 use chrono::Datelike;
 use codec::records;
 use event_log::frame::{Body, Frame};
+use event_log::sequence::Sequence;
 use futures::TryStreamExt;
 use market::event::{Action, Dividend, EventRecord};
 use market::metrics::source_preference::MANUAL;
@@ -22,20 +23,23 @@ const MARK_DIRTY: &str = include_str!("../../queries/dividend_feeds_mark_dirty.s
 const STORED_DIVIDENDS: &str = "select symbol, source, packed from records
     where kind = 'dividend' and not exists (select from dividend_feeds)";
 
-/// Source and year of a dividend.
-type FeedYears = BTreeSet<(String, i32)>;
+/// Source and year of a dividend, with the first known sequence of such a dividend.
+type FeedYears = BTreeMap<(String, i32), i64>;
 
 /// Stores the years of the dividends in record batches. Marks all symbols of a source with a new year as dirty.
 pub(crate) async fn apply_dividend_feeds(
     transaction: &Transaction<'_>,
     fact_set: &str,
-    frames: &[&Frame],
+    frames: &[(Sequence, &Frame)],
 ) -> Result<(), ApplyError> {
     let mut years = FeedYears::new();
-    for frame in frames {
+    for (sequence, frame) in frames {
         let Body::Dividends(rows) = &frame.body else { continue };
         let put = rows.iter().filter(|row| row.action == Action::Put).map(|row| &row.record);
-        years.extend(put.filter_map(|dividend| feed_year(&frame.source, dividend)));
+        for key in put.filter_map(|dividend| feed_year(&frame.source, dividend)) {
+            let first = years.entry(key).or_insert(sequence.to_i64());
+            *first = sequence.to_i64().min(*first);
+        }
     }
     insert_years(transaction, fact_set, &years).await
 }
@@ -53,7 +57,7 @@ pub(crate) async fn fill_dividend_feeds(
         let said = records::read::<Dividend>(source, row.try_get("packed")?);
         let said = said.map_err(|source| ApplyError::Packed { symbol: symbol.to_owned(), source })?;
         let put = said.iter().filter(|seen| seen.action == Action::Put);
-        years.extend(put.filter_map(|seen| feed_year(source, &seen.record)));
+        years.extend(put.filter_map(|seen| feed_year(source, &seen.record)).map(|key| (key, 0)));
     }
     insert_years(transaction, fact_set, &years).await
 }
@@ -72,10 +76,11 @@ async fn insert_years(
     if years.is_empty() {
         return Ok(());
     }
+    let sequences: Vec<i64> = years.values().copied().collect();
     let (sources, years): (Vec<&str>, Vec<i32>) =
-        years.iter().map(|(source, year)| (source.as_str(), *year)).unzip();
+        years.keys().map(|(source, year)| (source.as_str(), *year)).unzip();
     let mut grown = BTreeSet::new();
-    for row in transaction.query(INSERT, &[&sources, &years]).await? {
+    for row in transaction.query(INSERT, &[&sources, &years, &sequences]).await? {
         grown.insert(row.try_get::<_, String>("source")?);
     }
     let grown: Vec<String> = grown.into_iter().collect();

@@ -176,6 +176,7 @@ mod tests {
             packed: packed.clone(),
             replaces: true,
             last_day: None,
+            superseded: Vec::new(),
         };
         let mut facts = SymbolFacts::default();
         for year in 2000..2004 {
@@ -205,14 +206,14 @@ mod tests {
                             facts.put_records(kind, "feed", &packed);
                         }
                         let key = RecordsKey { symbol: symbol.to_owned(), kind, source: "feed".to_owned() };
-                        cache.update_records(&[AppliedRecords { key, packed, replaces: false }]);
+                        cache.update_records(&[AppliedRecords { key, packed, replaces: false, superseded: Vec::new() }]);
                     }
                     CacheStep::Year { year, digest, close } => {
                         let packed = PackedBars { close, ..PackedBars::default() };
                         let columns = PackedColumns::All(Box::new(packed.clone()));
                         assert!(facts.put_year("feed", year, digest, columns));
                         let key = (symbol.to_owned(), "feed".to_owned(), year);
-                        let written = AppliedBars { key, digest, packed, replaces: false, last_day: None };
+                        let written = AppliedBars { key, digest, packed, replaces: false, last_day: None, superseded: Vec::new() };
                         cache.update_years(vec![written]);
                     }
                 }

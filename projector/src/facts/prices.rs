@@ -7,12 +7,14 @@ use bytes::{Bytes, BytesMut};
 use codec::bars::{PackedBars, PackedBarsError};
 use event_log::frame::{Body, Frame};
 use market::bars::Bars;
+use market::symbol::Symbol;
 use rayon::prelude::*;
-use store::copy::{CopyRow, copy_encoded, encode_values};
+use store::copy::{CopyRow, copy_encoded, copy_into, encode_values};
 use store::db::DbError;
 use store::facts::read_packed_bars;
 use store::symbol_facts::{PackedColumns, PackedYears, SymbolFacts};
-use store::years::BarsRow;
+use store::symbol_links::SymbolLinks;
+use store::years::{BarsRow, SupersededBarsRow};
 use tokio_postgres::Transaction;
 
 use crate::error::ApplyError;
@@ -52,6 +54,7 @@ pub async fn apply_prices(
     }
     write_years(transaction, &merged).await?;
     written.append(&mut merged.years);
+    store_spellings(transaction, &written).await?;
     let mut symbols: Vec<&str> = written.iter().map(|written| written.key.0.as_str()).collect();
     symbols.dedup();
     transaction.execute(MARK_DIRTY, &[&fact_set, &symbols]).await?;
@@ -135,6 +138,24 @@ async fn write_years(transaction: &Transaction<'_>, merged: &MergedYears) -> Res
     if !merged.rows.is_empty() {
         copy_encoded(transaction, BarsRow::STATEMENT, merged.rows.iter().cloned().map(Ok)).await?;
     }
+    let superseded =
+        merged.years.iter().flat_map(|AppliedBars { key: (symbol, source, year), superseded, .. }| {
+            superseded.iter().map(|packed| SupersededBarsRow { symbol, source, year: *year, packed })
+        });
+    let superseded: Vec<SupersededBarsRow<'_>> = superseded.collect();
+    if !superseded.is_empty() {
+        copy_into(transaction, &superseded).await?;
+    }
+    Ok(())
+}
+
+/// Stores the spellings of symbols with new years.
+async fn store_spellings(transaction: &Transaction<'_>, written: &[AppliedBars]) -> Result<(), ApplyError> {
+    let mut links = SymbolLinks::default();
+    for new in written.iter().filter(|written| !written.replaces) {
+        links.add_spellings(&Symbol::from_stored(&new.key.0));
+    }
+    links.store(transaction).await?;
     Ok(())
 }
 
@@ -205,12 +226,15 @@ fn merge_year(
         // Put the stored bars first, because new bars mostly have later days.
         parts.insert(0, stored.unpack().map_err(failed)?);
     }
-    let bars = Bars::merge_all(parts).map_err(|error| failed(error.into()))?;
+    let merged = Bars::merge_keeping_superseded(parts).map_err(|error| failed(error.into()));
+    let (bars, superseded) = merged?;
     let mut packed = PackedBars::pack(&bars).map_err(failed)?;
     if stored == Some(&packed) {
         return Ok(None);
     }
     packed.shrink_to_fit();
+    let pack = |bars: &Bars| PackedBars::pack(bars).and_then(|packed| packed.to_bytes());
+    let superseded = superseded.iter().map(pack).collect::<Result<_, _>>().map_err(failed)?;
     let (last_day, digest) = (bars.last_live_day(), packed.digest());
-    Ok(Some(AppliedBars { key, replaces: stored.is_some(), last_day, digest, packed }))
+    Ok(Some(AppliedBars { key, replaces: stored.is_some(), last_day, digest, packed, superseded }))
 }

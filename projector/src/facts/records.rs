@@ -7,13 +7,15 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use codec::records::{RawObservation, RecordSet};
+use codec::records::{RawObservation, RecordSet, read};
 use event_log::frame::Frame;
 use market::event::Kind;
+use market::symbol::Symbol;
 use rayon::prelude::*;
 use store::copy::copy_into;
 use store::facts::unpack_records;
-use store::records::{RecordsRow, id_digest, store_id_symbols};
+use store::records::{RecordsRow, SupersededRecordsRow, id_digest, store_id_symbols};
+use store::symbol_links::SymbolLinks;
 use tokio_postgres::Transaction;
 
 use crate::error::ApplyError;
@@ -55,6 +57,7 @@ pub async fn apply_records(
         merged.filter_map(Result::transpose).collect::<Result<_, _>>()
     })?;
     write_records(transaction, &changed).await?;
+    store_links(transaction, &changed).await?;
     let symbols: Vec<&str> = changed.iter().map(|changed| changed.key.symbol.as_str()).collect();
     let references: Vec<bool> = changed.iter().map(|changed| changed.key.kind == Kind::Security).collect();
     transaction.execute(MARK_DIRTY, &[&fact_set, &symbols, &references]).await?;
@@ -186,16 +189,20 @@ fn merge_records(
     observations: Vec<RawObservation>,
     stored: Option<StoredRecords>,
 ) -> Result<Option<AppliedRecords>, ApplyError> {
-    let (records, before) = match stored {
-        Some(stored) => (stored.records.merge(observations), Some(stored.packed)),
-        None => (RecordSet::new(key.kind, observations), None),
+    let pack = |records: &RecordSet| {
+        records.pack().map_err(|source| ApplyError::Packed { symbol: key.symbol.clone(), source })
     };
-    let packed =
-        records.pack().map_err(|source| ApplyError::Packed { symbol: key.symbol.clone(), source })?;
-    if before.as_ref() == Some(&packed) {
+    let (before, stored) = match stored {
+        Some(stored) => (stored.records, Some(stored.packed)),
+        None => (RecordSet::new(key.kind, Vec::new()), None),
+    };
+    let (records, superseded) = before.merge_keeping_superseded(observations);
+    let packed = pack(&records)?;
+    if stored.as_ref() == Some(&packed) {
         return Ok(None);
     }
-    Ok(Some(AppliedRecords { key, replaces: before.is_some(), packed }))
+    let superseded = superseded.iter().map(pack).collect::<Result<_, _>>()?;
+    Ok(Some(AppliedRecords { key, replaces: stored.is_some(), packed, superseded }))
 }
 
 /// Replaces the stored rows. The lock on the fact set excludes other writers.
@@ -212,5 +219,30 @@ async fn write_records(transaction: &Transaction<'_>, changed: &[AppliedRecords]
         packed,
     });
     copy_into(transaction, &rows.collect::<Vec<_>>()).await?;
+    let superseded = changed.iter().flat_map(|AppliedRecords { key, superseded, .. }| {
+        let RecordsKey { symbol, kind, source } = key;
+        superseded.iter().map(|packed| SupersededRecordsRow { symbol, kind: *kind, source, packed })
+    });
+    let superseded: Vec<SupersededRecordsRow<'_>> = superseded.collect();
+    if !superseded.is_empty() {
+        copy_into(transaction, &superseded).await?;
+    }
+    Ok(())
+}
+
+/// Stores the symbols that the changed security records connect, and the spellings of new symbols.
+async fn store_links(transaction: &Transaction<'_>, changed: &[AppliedRecords]) -> Result<(), ApplyError> {
+    let mut links = SymbolLinks::default();
+    for AppliedRecords { key, packed, replaces, .. } in changed {
+        if key.kind == Kind::Security {
+            let said = read(&key.source, packed);
+            let said = said.map_err(|source| ApplyError::Packed { symbol: key.symbol.clone(), source })?;
+            said.iter().for_each(|observation| links.add_security(observation));
+        }
+        if !replaces {
+            links.add_spellings(&Symbol::from_stored(&key.symbol));
+        }
+    }
+    links.store(transaction).await?;
     Ok(())
 }

@@ -156,7 +156,7 @@ async fn switch_served(
         let symbols: Vec<&str> = symbols.iter().map(String::as_str).collect();
         journal.record_promotion(&statements, from, table, &symbols).await?;
     }
-    journal.set_position(transaction).await?;
+    journal.promote_version(transaction).await?;
     transaction.execute(NOTIFY, &[&format!("{to}.0")]).await?;
     failpoint!("switch.flipped");
     Ok(())

@@ -6,15 +6,10 @@
 
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use anyhow::{Context, bail};
-use chrono::{DateTime, NaiveDate, Utc};
-use clap::{Args, ValueEnum};
-use event_log::message::LogMessage;
+use anyhow::bail;
 use event_log::sequence::Sequence;
-use market::history::SourcePolicy;
 use market::metrics::{METHOD_VERSION, Rules};
 use market::row::JsonColumn;
 use market::symbol::Symbol;
@@ -34,8 +29,9 @@ use crate::generation::Generation;
 use crate::generations::copied_tables::copy_served_tables;
 use crate::generations::disk_space::check_disk_space;
 use crate::generations::promote::{LOCK_TIMEOUT, lock_timeout_error};
+use crate::generations::rebuild_args::{FactSource, RebuildArgs, RequestedInputs};
 use crate::progress::ProgressReport;
-use crate::settings::{BenchmarkArgs, LIVE_FACTS, ProjectorSettings};
+use crate::settings::{LIVE_FACTS, ProjectorSettings};
 use crate::write::journal::Journal;
 
 const PENDING: &str = include_str!("../../queries/generation_building.sql");
@@ -49,54 +45,6 @@ const CLEAR_DIRTY: &str = include_str!("../../queries/dirty_clear.sql");
 /// Selects the next generation number. The number of a dropped generation is not used again.
 const NEXT_ID: &str = "select nextval('generation_numbers')::integer";
 
-/// Input of a new generation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum FactSource {
-    /// The current facts
-    Facts,
-    /// The log, applied again to a separate fact set
-    Log,
-}
-
-/// Arguments of `projector rebuild`.
-#[derive(Debug, Clone, Args)]
-pub struct RebuildArgs {
-    /// Read tables to rebuild; all other tables are copied from the served generation. The new generation keeps the rule
-    /// parameters of the served one
-    #[arg(long, value_name = "NAME", num_args = 1..)]
-    pub only: Vec<String>,
-    /// Input: the current facts, or the whole log applied again
-    #[arg(long, value_enum, default_value = "facts")]
-    pub from: FactSource,
-    /// Last sequence of the log to apply; the generation is frozen at this sequence (implies --from log)
-    #[arg(long, value_name = "N", conflicts_with = "until_time")]
-    pub until_seq: Option<Sequence>,
-    /// Last instant of the log to apply, RFC 3339; the generation is frozen at this instant (implies --from log)
-    #[arg(long, value_name = "TIME")]
-    pub until_time: Option<DateTime<Utc>>,
-    /// Market date; default: the newest session
-    #[arg(long, value_name = "DATE")]
-    pub as_of: Option<NaiveDate>,
-    /// JSON file with a source policy; default: the live policy
-    #[arg(long, value_name = "FILE")]
-    pub policy: Option<PathBuf>,
-    /// Rule parameter with another value; `projector rules` lists them (repeatable)
-    #[arg(long = "rule", value_name = "NAME=VALUE", conflicts_with = "only")]
-    pub rules: Vec<String>,
-    /// Benchmark of beta in the new generation.
-    #[command(flatten)]
-    pub benchmark: BenchmarkArgs,
-    /// Skip the check of free space on Postgres's disk
-    #[arg(long)]
-    pub without_room: bool,
-    /// Number of securities per commit; an interrupted rebuild repeats at most one commit
-    #[arg(long, value_name = "N", default_value = "1000")]
-    pub commit_every: NonZeroUsize,
-    /// Print one JSON object at the end
-    #[arg(long)]
-    pub json: bool,
-}
-
 /// Builds a generation, or resumes an interrupted build, and returns its number.
 pub async fn rebuild_generation(
     settings: &ProjectorSettings,
@@ -106,11 +54,11 @@ pub async fn rebuild_generation(
     let started = Instant::now();
     let mut client = db::connect(&settings.rebuild_config(LIVE_FACTS)?).await?;
     check_table_names(&args.only)?;
-    let rules = requested_rules(&client, args).await?;
+    let requested = RequestedInputs::resolve(settings, &mut client, args).await?;
     let id = match client.query_opt(PENDING, &[&METHOD_VERSION]).await? {
         Some(row) => {
             let id = row.try_get("id")?;
-            if let Some(setting) = find_conflicting_setting(settings, &client, args, &rules, id).await? {
+            if let Some(setting) = find_conflicting_setting(&client, args, &requested, id).await? {
                 bail!(
                     "cannot resume generation {id}: it is being built with another {setting}; omit the setting to resume, or run \
                      projector drop {id} first"
@@ -121,12 +69,10 @@ pub async fn rebuild_generation(
         }
         None => {
             if !args.without_room {
-                let second_fact_set = (args.from == FactSource::Log
-                    || requested_end(settings, args).await?.is_some())
-                .then_some(LIVE_FACTS);
+                let second_fact_set = requested.applies_log(args).then_some(LIVE_FACTS);
                 check_disk_space(&client, &settings.rebuild_config(LIVE_FACTS)?, second_fact_set).await?;
             }
-            create_building(settings, &mut client, args, &rules).await?
+            create_building(&mut client, args, requested).await?
         }
     };
     let generation = Generation::from_row(&client.query_one(BY_ID, &[&id]).await?)?;
@@ -146,46 +92,27 @@ pub async fn rebuild_generation(
     Ok(id)
 }
 
-/// Rules of the new generation. A generation has one set of rules. If some tables are copied, the rules of the served
-/// generation are therefore used.
-async fn requested_rules(client: &Client, args: &RebuildArgs) -> anyhow::Result<Rules> {
-    if args.only.is_empty() {
-        return Rules::parse(&args.rules).context("--rule (projector rules lists the parameters)");
-    }
-    Ok(Generation::from_row(&client.query_one(SERVED, &[]).await?)?.rules)
-}
-
 /// First requested setting that differs from the setting of the interrupted generation.
 async fn find_conflicting_setting(
-    settings: &ProjectorSettings,
     client: &Client,
     args: &RebuildArgs,
-    rules: &Rules,
+    requested: &RequestedInputs,
     id: GenerationId,
 ) -> anyhow::Result<Option<&'static str>> {
     let row = client.query_one(BY_ID, &[&id]).await?;
     let generation = Generation::from_row(&row)?;
     let only: Option<Vec<String>> = row.try_get("projections")?;
     let until: Option<Sequence> = client.query_one(UNTIL, &[&generation.fact_set]).await?.try_get(0)?;
-    let policy = args.policy.as_deref().map(read_policy).transpose()?;
-    let asked_until = requested_end(settings, args).await?;
+    let RequestedInputs { rules, until: asked_until, as_of, policy, .. } = requested;
     let others = [
         ("--from", args.from == FactSource::Log && generation.fact_set == LIVE_FACTS),
-        ("end of the log (--until-seq, --until-time)", asked_until.is_some() && asked_until != until),
-        ("--as-of", args.as_of.is_some() && args.as_of != generation.as_of),
+        ("end of the log (--until-seq, --until-time)", asked_until.is_some() && *asked_until != until),
+        ("--as-of", as_of.is_some() && *as_of != generation.as_of),
         ("--only", !args.only.is_empty() && only.as_ref() != Some(&args.only)),
-        ("--policy", policy.is_some() && policy != generation.policy),
-        ("--rule", !args.rules.is_empty() && *rules != generation.rules),
+        ("--policy", policy.is_some() && *policy != generation.policy),
+        ("--rule", (!args.rules.is_empty() || args.known_at.is_some()) && *rules != generation.rules),
     ];
     Ok(others.into_iter().find(|(_, differs)| *differs).map(|(setting, _)| setting))
-}
-
-/// Last sequence to apply; `None` if no end was requested.
-async fn requested_end(settings: &ProjectorSettings, args: &RebuildArgs) -> anyhow::Result<Option<Sequence>> {
-    Ok(match args.until_time {
-        Some(time) => Some(sequence_before(settings, time).await?),
-        None => args.until_seq,
-    })
 }
 
 fn check_table_names(only: &[String]) -> anyhow::Result<()> {
@@ -199,29 +126,26 @@ fn check_table_names(only: &[String]) -> anyhow::Result<()> {
 }
 
 async fn create_building(
-    settings: &ProjectorSettings,
     client: &mut Client,
     args: &RebuildArgs,
-    rules: &Rules,
+    requested: RequestedInputs,
 ) -> anyhow::Result<GenerationId> {
-    warn_of_served_rules(client, rules).await?;
-    let policy = args.policy.as_deref().map(read_policy).transpose()?;
-    let until = requested_end(settings, args).await?;
+    let from_log = requested.applies_log(args);
+    let RequestedInputs { rules, until, as_of, policy, benchmark } = requested;
+    warn_of_served_rules(client, &rules).await?;
     let transaction = client.transaction().await?;
     let id: GenerationId = transaction.query_one(NEXT_ID, &[]).await?.try_get(0)?;
-    let from_log = args.from == FactSource::Log || until.is_some();
     let fact_set = if from_log { format!("facts_g{id}") } else { LIVE_FACTS.to_owned() };
     if from_log {
         create_fact_set(&transaction, &fact_set).await?;
         let query = "update control.fact_sets set until_sequence = $2 where name = $1";
         transaction.execute(query, &[&fact_set, &until]).await?;
     }
-    create_generation(&transaction, id, &fact_set, "building", METHOD_VERSION, &args.benchmark.symbol)
-        .await?;
+    create_generation(&transaction, id, &fact_set, "building", METHOD_VERSION, &benchmark).await?;
     let only = (!args.only.is_empty()).then_some(&args.only);
     let version = rules.method_version();
     let described: [&(dyn ToSql + Sync); 6] =
-        [&id, &args.as_of, &policy.map(JsonColumn), &only, &JsonColumn(*rules), &version];
+        [&id, &as_of, &policy.map(JsonColumn), &only, &JsonColumn(rules), &version];
     transaction.execute(DESCRIBE, &described).await?;
     transaction.commit().await?;
     failpoint!("rebuild.created");
@@ -248,31 +172,6 @@ async fn warn_of_served_rules(client: &Client, requested: &Rules) -> anyhow::Res
         );
     }
     Ok(())
-}
-
-/// Reads a source policy: a JSON list of `{"kind", "source", "from", "to", "rank"}`.
-pub fn read_policy(path: &Path) -> anyhow::Result<SourcePolicy> {
-    let read = || format!("cannot read {}", path.display());
-    // Reading a FIFO waits for its writer, and reading a device may never end.
-    anyhow::ensure!(path.metadata().with_context(read)?.is_file(), "{}: it is not a regular file", read());
-    let text = std::fs::read_to_string(path).with_context(read)?;
-    serde_json::from_str(&text).with_context(|| format!("cannot parse {} as a source policy", path.display()))
-}
-
-/// Last sequence that was published before an instant. Publication times rise with the sequence, so binary search finds
-/// it.
-async fn sequence_before(settings: &ProjectorSettings, time: DateTime<Utc>) -> anyhow::Result<Sequence> {
-    let context = settings.stream.connect("projector-rebuild").await?;
-    let stream = settings.stream.open(&context).await?;
-    let state = &stream.cached_info().state;
-    let (mut low, mut high) = (state.first_sequence, state.last_sequence + 1);
-    while low < high {
-        let middle = low + (high - low) / 2;
-        let message = LogMessage::fetch(&context, &settings.stream.nats_stream, middle).await?;
-        let message = message.with_context(|| format!("cannot read message {middle} of the log"))?;
-        if message.stored_at < time { low = middle + 1 } else { high = middle }
-    }
-    Ok(Sequence::try_from(low.saturating_sub(1))?)
 }
 
 /// Derives chunk by chunk, starting after the last stored symbol.

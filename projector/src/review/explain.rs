@@ -10,8 +10,9 @@ use market::metrics::{Explanation, METHOD_VERSION};
 use market::symbol::Symbol;
 use store::feed_files::name_files;
 use store::ids::GenerationId;
-use tokio_postgres::Client;
+use tokio_postgres::{Client, Transaction};
 
+use crate::facts::known_at::{KnownAt, find_version};
 use crate::generation::Generation;
 use crate::review::security::SecurityContext;
 
@@ -27,6 +28,8 @@ pub struct ExplainRequest<'a> {
     pub session: Option<NaiveDate>,
     /// Generation; `None` for the served one.
     pub generation: Option<GenerationId>,
+    /// Time whose knowledge is used, instead of a generation.
+    pub known_at: Option<KnownAt>,
 }
 
 /// Explains metrics of a security.
@@ -35,13 +38,39 @@ pub async fn explain_security(
     symbol: &Symbol,
     request: &ExplainRequest<'_>,
 ) -> anyhow::Result<Explanation> {
+    let known = match request.known_at {
+        Some(known_at) => Some(find_version(client, known_at).await?),
+        None => None,
+    };
     let transaction = client
         .build_transaction()
         .isolation_level(tokio_postgres::IsolationLevel::RepeatableRead)
         .read_only(true)
         .start()
         .await?;
-    let id = match request.generation {
+    let security = match &known {
+        Some(version) => SecurityContext::load_known(&transaction, symbol, version).await?,
+        None => load_of_generation(&transaction, symbol, request.generation).await?,
+    };
+    let market = security.market();
+    let mut explanation = metrics::explain(&security.history, &market);
+    if let Some(session) = request.session {
+        explanation.metrics = vec![metrics::explain_session(&security.history, &market, session)];
+        explanation.limit_to_metrics(|_| true);
+    } else if let Some(metric) = request.metric {
+        retain_metric(&mut explanation, metric)?;
+    }
+    name_files(&transaction, "frames", &mut explanation).await?;
+    Ok(explanation)
+}
+
+/// Loads a security of a generation, by default of the served one.
+async fn load_of_generation(
+    transaction: &Transaction<'_>,
+    symbol: &Symbol,
+    generation: Option<GenerationId>,
+) -> anyhow::Result<SecurityContext> {
+    let id = match generation {
         Some(id) => id,
         None => transaction.query_one(ACTIVE, &[]).await?.try_get("generation")?,
     };
@@ -54,18 +83,8 @@ pub async fn explain_security(
         );
     }
     let generation = Generation::from_row(&row)?;
-    generation.set_local_search_path(&transaction).await?;
-    let security = SecurityContext::load(&transaction, symbol, &generation).await?;
-    let market = security.market();
-    let mut explanation = metrics::explain(&security.history, &market);
-    if let Some(session) = request.session {
-        explanation.metrics = vec![metrics::explain_session(&security.history, &market, session)];
-        explanation.limit_to_metrics(|_| true);
-    } else if let Some(metric) = request.metric {
-        retain_metric(&mut explanation, metric)?;
-    }
-    name_files(&transaction, &mut explanation).await?;
-    Ok(explanation)
+    generation.set_local_search_path(transaction).await?;
+    SecurityContext::load(transaction, symbol, &generation).await
 }
 
 /// Removes all metrics except `metric`.

@@ -9,8 +9,11 @@ use market::metrics::{DerivationContext, MonthlyReturns, Rules};
 use market::row::JsonColumn;
 use market::symbol::Symbol;
 use store::history::load_histories;
+use store::past_facts::FactHistory;
+use store::versions::ServedVersion;
 use tokio_postgres::Transaction;
 
+use crate::facts::known_at::derivation_inputs;
 use crate::generation::Generation;
 
 const DERIVED_WITH: &str = include_str!("../../queries/version_derived.sql");
@@ -45,6 +48,28 @@ impl SecurityContext {
         let rules = generation.rules;
         let benchmark = histories.next().map(|history| metrics::benchmark(&history, as_of, &policy, &rules));
         Ok(Self { history, as_of, benchmark, policy, rules })
+    }
+
+    /// Loads a security as it was known at a served version. Sets the search path to the facts of the version.
+    pub(crate) async fn load_known(
+        transaction: &Transaction<'_>,
+        symbol: &Symbol,
+        version: &ServedVersion,
+    ) -> anyhow::Result<Self> {
+        let (policy, rules) = derivation_inputs(version)?;
+        let as_of = version.as_of.context("nothing was derived at that time")?;
+        transaction.execute("select set_config('search_path', $1, true)", &[&version.fact_set]).await?;
+        let wanted = [symbol.as_str(), version.benchmark.as_str()];
+        let [facts, batches] = FactHistory::statements(&version.fact_set);
+        let facts = FactHistory::load(transaction, [facts.as_str(), &batches], &wanted).await?;
+        let facts = facts.at(version.facts_sequence, policy)?;
+        let own = facts.identity(symbol.as_str());
+        let own = own.with_context(|| format!("security {symbol} was not known at that time"))?;
+        let benchmark = facts.identity(&version.benchmark);
+        let benchmark = benchmark.filter(|identity| identity.symbol.as_str() == version.benchmark);
+        let benchmark = benchmark.map(|identity| facts.history(identity)).transpose()?;
+        let benchmark = benchmark.map(|history| metrics::benchmark(&history, as_of, policy, rules));
+        Ok(Self { history: facts.history(own)?, as_of, benchmark, policy: policy.clone(), rules: *rules })
     }
 
     /// Derivation context, which borrows these values.

@@ -25,7 +25,12 @@ const KEEP: &str = include_str!("../../queries/journal_keep.sql");
 const NEW_SYMBOLS: &str = include_str!("../../queries/journal_new_symbols.sql");
 const ROWS: &str = include_str!("../../queries/journal_rows.sql");
 const SYMBOLS: &str = include_str!("../../queries/journal_symbols.sql");
-const POSITION: &str = "update version set position = $1";
+const PROMOTE: &str = include_str!("../../queries/version_promote.sql");
+const ADVANCE: &str = include_str!("../../queries/version_advance.sql");
+const INPUTS: &str = include_str!("../../queries/version_inputs_insert.sql");
+const VERSION: &str = include_str!("../../queries/versions_insert.sql");
+/// Version of this program, for readers of versions whose rules they do not have.
+const PROGRAM: &str = env!("CARGO_PKG_VERSION");
 
 /// Change of rows in a read table.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -80,11 +85,6 @@ impl Journal {
             transaction.execute(PRUNE, &[]).await?;
         }
         Ok(Self { position: transaction.query_one(NEXT, &[]).await?.try_get(0)?, served })
-    }
-
-    /// Journal position that the generation has after the commit of this transaction.
-    pub fn position(&self) -> JournalPosition {
-        self.position
     }
 
     /// Copies the rows that will be replaced to a temporary table.
@@ -162,10 +162,26 @@ impl Journal {
         self.record_symbols(statements, table, symbols).await
     }
 
-    /// Stores the position of the served rows.
-    pub(crate) async fn set_position(&self, transaction: &Transaction<'_>) -> Result<(), DbError> {
-        transaction.execute(POSITION, &[&self.position]).await?;
-        Ok(())
+    /// Stores the inputs of a derivation in the generation's version, and the version of a served generation in the list
+    /// of versions. `changed` is true if securities were derived. Returns the writing transaction.
+    pub(crate) async fn advance_version(
+        &self,
+        transaction: &Transaction<'_>,
+        [sequence, as_of, policy]: [&(dyn ToSql + Sync); 3],
+        changed: bool,
+    ) -> Result<i64, DbError> {
+        let values: [&(dyn ToSql + Sync); 5] = [sequence, as_of, policy, &self.position, &changed];
+        let row = transaction.query_one(ADVANCE, &values).await?;
+        if self.served && row.try_get::<_, bool>("is_new")? {
+            list_version(transaction).await?;
+        }
+        Ok(row.try_get("writer")?)
+    }
+
+    /// Stores the position of a generation that is served after this transaction.
+    pub(crate) async fn promote_version(&self, transaction: &Transaction<'_>) -> Result<(), DbError> {
+        transaction.execute(PROMOTE, &[&self.position]).await?;
+        list_version(transaction).await
     }
 
     fn find_journaled(&self, table: &str) -> Option<JournaledTable> {
@@ -193,6 +209,12 @@ impl Journal {
         }
         Ok(())
     }
+}
+
+async fn list_version(transaction: &Transaction<'_>) -> Result<(), DbError> {
+    transaction.execute(INPUTS, &[&PROGRAM]).await?;
+    transaction.execute(VERSION, &[&PROGRAM]).await?;
+    Ok(())
 }
 
 impl JournaledTable {

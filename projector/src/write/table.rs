@@ -46,7 +46,7 @@ pub(crate) const TABLES: [ReadTable; 11] = [
     table(FACTORS, &["symbol", "factors"]),
 ];
 
-/// Derived values of a security that are journaled, but have no table of their own: its ticker events, its dividend
+/// Derived values of a security that are journaled, but have no separate table: its ticker events, its dividend
 /// status, and the dividend lists that contain it.
 pub(crate) const JOURNALED_VALUES: [&str; 3] = ["events", "statuses", "lists"];
 

@@ -10,8 +10,10 @@ create table version (
   benchmark text not null,
   method_version text not null,
   policy json not null default '[]',
-  position bigint not null default 0
+  position bigint not null default 0,
+  is_repeated boolean not null default false
 );
+comment on column version.is_repeated is 'true: generation and sequence were served before with other data, so the version is named with its position';
 comment on column version.position is 'greater after every derivation (control.positions); clients of a served generation are in step up to here';
 comment on column version.policy is 'source policy the tables were derived with';
 

@@ -24,8 +24,42 @@ comment on column record_ids.digest is 'of kind, source and the vendor''s id';
 create table dividend_feeds (
   source text collate "C" not null,
   year integer not null,
+  sequence bigint not null default 0,
   primary key (source, year)
 );
+comment on column dividend_feeds.sequence is 'first log sequence with such a dividend; 0: unknown';
 comment on table dividend_feeds is 'calendar years in which a source brought a dividend of any security';
 
-grant select on records, record_ids, dividend_feeds to dds_api;
+-- Facts as known at an earlier sequence: what later facts replaced. Every observation names its record batch, and frames
+-- has the sequence of the batch.
+create table superseded_records (
+  symbol text collate "C" not null,
+  kind text collate "C" not null,
+  source text collate "C" not null,
+  packed bytea not null
+);
+create index superseded_records_by_symbol on superseded_records (symbol);
+comment on table superseded_records is 'observations that were repeated later: the facts have only the later provenance';
+comment on column superseded_records.packed is 'set of observations, as in records';
+
+create table superseded_bars (
+  symbol text collate "C" not null,
+  source text collate "C" not null,
+  year integer not null,
+  packed bytea not null
+);
+create index superseded_bars_by_symbol on superseded_bars (symbol);
+comment on table superseded_bars is 'bars that were replaced by another version of their day';
+comment on column superseded_bars.packed is 'the columns of bars, in one value';
+
+-- Symbols that identify one another: those of one security record, and spellings. A component has every fact that
+-- decides who owns its symbols.
+create table symbol_links (
+  link bigint,
+  symbol text collate "C" not null,
+  primary key (link, symbol)
+);
+create index symbol_links_by_symbol on symbol_links (symbol);
+comment on column symbol_links.link is 'digest of a vendor''s security record, or of a symbol with several spellings';
+
+grant select on records, record_ids, dividend_feeds, superseded_records, superseded_bars, symbol_links to dds_api;

@@ -5,25 +5,26 @@ use std::collections::HashMap;
 use market::metrics::{ExplainedObservation, Explanation};
 use tokio_postgres::GenericClient;
 
-const FILES: &str = "select frame, file from frames where frame = any($1) and file <> ''";
+const FILES: &str = "select frame, file from {frames} where frame = any($1) and file <> ''";
 
-/// Adds the name of the feed file to each observation of an explanation. The connection's `search_path` selects the
+/// Adds the name of the feed file to each observation of an explanation. `frames` is the table of record batches of the
 /// fact set.
 ///
 /// # Errors
 /// Postgres rejects the query or is unreachable.
 pub async fn name_files(
     client: &impl GenericClient,
+    frames: &str,
     explanation: &mut Explanation,
 ) -> Result<(), tokio_postgres::Error> {
     let used = explanation.metrics.iter_mut().flat_map(|metric| &mut metric.observations);
     let mut observations: Vec<&mut ExplainedObservation> = used.chain(&mut explanation.unused).collect();
-    let mut frames: Vec<[u8; 16]> = observations.iter().filter_map(|observation| observation.frame).collect();
-    frames.sort_unstable();
-    frames.dedup();
-    let frames: Vec<&[u8]> = frames.iter().map(|frame| &frame[..]).collect();
+    let mut ids: Vec<[u8; 16]> = observations.iter().filter_map(|observation| observation.frame).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    let ids: Vec<&[u8]> = ids.iter().map(|id| &id[..]).collect();
     let mut files: HashMap<Vec<u8>, String> = HashMap::new();
-    for row in client.query(FILES, &[&frames]).await? {
+    for row in client.query(&FILES.replace("{frames}", frames), &[&ids]).await? {
         files.insert(row.try_get("frame")?, row.try_get("file")?);
     }
     for observation in &mut observations {

@@ -4,8 +4,10 @@
 //! names have no schema: the connection's `search_path` selects the fact set.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::sync::Arc;
 
+use chrono::{Datelike, NaiveDate};
 use codec::bars::PackedBarsError;
 use codec::records::add_to_history;
 use market::bars::{Bars, CloseColumns};
@@ -107,6 +109,17 @@ pub fn symbols_of_identities<'a>(identities: impl IntoIterator<Item = &'a Identi
     let spans = identities.into_iter().flat_map(|identity| &identity.spans);
     let symbols: BTreeSet<&str> = spans.map(|span| span.symbol.as_str()).collect();
     symbols.into_iter().collect()
+}
+
+/// Years for which the closes of a security may be sufficient. The security must have had its own symbol on all days of
+/// the years.
+pub fn close_only_years(identity: &Identity, as_of: NaiveDate) -> Range<i32> {
+    let mut spans = identity.spans.iter().filter(|span| span.symbol == identity.symbol);
+    let (Some(span), None) = (spans.next(), spans.next()) else { return 0..0 };
+    // Metrics that need more than closes read at most the last two calendar years.
+    let end = (as_of.year() - 1).min(span.to.year());
+    let first = span.from.year() + 1;
+    if first < end { first..end } else { 0..0 }
 }
 
 /// Loads the histories of some securities, in the order of the securities.

@@ -12,10 +12,13 @@ pub mod feed_files;
 pub mod from_row;
 pub mod history;
 pub mod ids;
+pub mod past_facts;
 pub mod records;
 mod schema;
 pub mod symbol_facts;
+pub mod symbol_links;
 pub mod tls;
+pub mod versions;
 pub mod years;
 
 pub use from_row::FromRow;

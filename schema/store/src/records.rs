@@ -23,7 +23,21 @@ copy_row! {
     }
 }
 
-/// Digest of a vendor's record id. The table `record_ids` contains the digest instead of the id.
+copy_row! {
+    /// A row of `superseded_records`.
+    pub struct SupersededRecordsRow<'a> in "superseded_records" {
+        /// Symbol of the records; empty for records of the whole market.
+        symbol: &'a str,
+        /// Kind of the records.
+        kind: Kind,
+        /// Feed of the records.
+        source: &'a str,
+        /// Packed set of the observations that were replaced.
+        packed: &'a [u8],
+    }
+}
+
+/// Digest of a vendor's record id, by which `record_ids` stores it.
 pub fn id_digest(kind: Kind, source: &str, id: &str) -> i64 {
     digest([kind.as_str(), source, id].map(str::as_bytes))
 }

@@ -54,6 +54,20 @@ copy_row! {
     }
 }
 
+copy_row! {
+    /// Row of a fact set's `superseded_bars`.
+    pub struct SupersededBarsRow<'a> in "superseded_bars" {
+        /// Symbol that the feed uses.
+        symbol: &'a str,
+        /// Feed of the bars.
+        source: &'a str,
+        /// Calendar year of the bars.
+        year: i32,
+        /// The replaced bars, all columns in one value.
+        packed: &'a [u8],
+    }
+}
+
 impl<'a> BarsRow<'a> {
     /// Row for a year of bars, with the digest of its columns.
     pub fn new(

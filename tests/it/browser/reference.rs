@@ -57,6 +57,10 @@ async fn every_endpoint_answers_at_the_first_press() -> Result<()> {
         let shown = format!("return document.querySelector('#{endpoint} .reply .answer').textContent");
         let shown = stage.browser.run(&shown).await?;
         let shown = shown.as_str().context("an answer")?;
+        if path == "/v1/changes" {
+            ensure!(shown.contains("CAUGHT_UP"), "{path}: {shown}");
+            continue;
+        }
         ensure!(shown.starts_with("{\n  \"data\": "), "{path}: {shown}");
         serde_json::from_str::<Value>(shown).with_context(|| path.clone())?;
     }

@@ -111,7 +111,8 @@ impl EventStream {
     }
 }
 
-fn parse(block: &str) -> Result<StreamEvent> {
+/// Parses one event.
+pub(super) fn parse(block: &str) -> Result<StreamEvent> {
     let field = |name: &str| block.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
     let data = field("data").map(serde_json::from_str).transpose()?.unwrap_or_default();
     let id = field("id").context("an id")?.to_owned();

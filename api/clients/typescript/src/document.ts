@@ -584,6 +584,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/stocks/{symbol}/etf-holders": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Funds that hold a security
+         * @description Active funds whose newest snapshot contains the security, largest weight first. Only funds with loaded holdings
+         *     are known.
+         */
+        get: operations["stocks_by_symbol_etf_holders"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/stocks/{symbol}/events": {
         parameters: {
             query?: never;
@@ -659,6 +680,28 @@ export interface paths {
          * @description End-of-day quote: the latest close with its session, the 52-week range, averages and the headline dividend figures.
          */
         get: operations["stocks_by_symbol_quote"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/stocks/{symbol}/revisions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Revisions
+         * @description Values that later knowledge changed, newest first: when, from what to what, and why. Each row also has the value that
+         *     was served first and the latest one. Both sides of a revision are computed for the same market date, so a figure that
+         *     only moved with time is no revision. The tier's history limits the time and the ex-date of a revision.
+         */
+        get: operations["stocks_by_symbol_revisions"];
         put?: never;
         post?: never;
         delete?: never;
@@ -779,6 +822,11 @@ export interface components {
             depth?: components["schemas"]["Depth"] | null;
             /** @description Symbols without a row. */
             errors: components["schemas"]["BulkError"][];
+            /**
+             * Format: date-time
+             * @description Instant of the parameter `known_at`. Omitted without the parameter.
+             */
+            known_at?: string | null;
             /** @description Unknown symbols. */
             missing: string[];
             /** @description Counts of symbols. */
@@ -1042,6 +1090,39 @@ export interface components {
             code: string;
             /** @description Error message for people. */
             error: string;
+        };
+        /** @description Holding of one fund in the security. */
+        EtfHolder: {
+            /**
+             * Format: date
+             * @description Day of the snapshot.
+             */
+            as_of: string;
+            /** @description ISO 4217 currency of the market value. */
+            currency: string | null;
+            /** @description Name of the fund. */
+            etf_name: string;
+            /** @description Canonical ticker of the fund. */
+            etf_symbol: string;
+            /**
+             * Format: decimal
+             * @description Market value of the holding, in `currency`.
+             */
+            market_value: Decimal | null;
+            /**
+             * Format: int32
+             * @description Rank by weight in the fund, from 1.
+             */
+            rank: number;
+            /**
+             * Format: decimal
+             * @description Number of shares.
+             */
+            shares: Decimal | null;
+            /** @description Canonical ticker of the security. */
+            symbol: string;
+            /** @description Weight in the fund, percent. */
+            weight: components["schemas"]["Exact"];
         };
         /** @description ETF details: the stock row, then fund data. Percents are percent points. */
         EtfRow: components["schemas"]["StockRow"] & {
@@ -1902,9 +1983,23 @@ export interface components {
             meta: components["schemas"]["ListMeta"];
         };
         /** @description Response with a page of a list. */
+        List_EtfHolder: {
+            /** @description The rows of the page, in order. */
+            data: components["schemas"]["EtfHolder"][];
+            /** @description Size, next cursor, data version and warnings of the page. */
+            meta: components["schemas"]["ListMeta"];
+        };
+        /** @description Response with a page of a list. */
         List_EtfRow: {
             /** @description The rows of the page, in order. */
             data: components["schemas"]["EtfRow"][];
+            /** @description Size, next cursor, data version and warnings of the page. */
+            meta: components["schemas"]["ListMeta"];
+        };
+        /** @description Response with a page of a list. */
+        List_Revision: {
+            /** @description The rows of the page, in order. */
+            data: components["schemas"]["Revision"][];
             /** @description Size, next cursor, data version and warnings of the page. */
             meta: components["schemas"]["ListMeta"];
         };
@@ -1952,12 +2047,20 @@ export interface components {
             as_of?: string | null;
             /** @description Number of rows on this page. */
             count: number;
-            /** @description Generation and log sequence of the data, for example g3.184467. */
+            /**
+             * @description Generation and log sequence of the data, for example g3.184467. The parameter `data_version` accepts it. A third
+             *     number tells versions of one sequence apart.
+             */
             data_version: string;
             /** @description Start of the range. Omitted if the tier's history does not limit the range. */
             depth?: components["schemas"]["Depth"] | null;
             /** @description True if another page follows. */
             has_more: boolean;
+            /**
+             * Format: date-time
+             * @description Instant of the parameter `known_at`. Omitted without the parameter.
+             */
+            known_at?: string | null;
             /**
              * Format: int64
              * @description Maximum number of rows on a page.
@@ -2020,8 +2123,16 @@ export interface components {
              * @description As-of date of the market: the newest session in the data.
              */
             as_of?: string | null;
-            /** @description Generation and log sequence of the data, for example g3.184467. */
+            /**
+             * @description Generation and log sequence of the data, for example g3.184467. The parameter `data_version` accepts it. A third
+             *     number tells versions of one sequence apart.
+             */
             data_version: string;
+            /**
+             * Format: date-time
+             * @description Instant of the parameter `known_at`. Omitted without the parameter.
+             */
+            known_at?: string | null;
             /** @description Warnings about the response; omitted if empty. */
             warnings?: components["schemas"]["Warning"][];
         };
@@ -2764,6 +2875,60 @@ export interface components {
          */
         QuoteSource: "eod";
         /**
+         * @description Subject of a revision.
+         *     - `dividend`: Dividend record.
+         *     - `split`: Split record.
+         *     - `figure`: Figure of the dividend metrics.
+         * @enum {string}
+         */
+        RevisedKind: "dividend" | "split" | "figure";
+        /** @description Change of a served value by later knowledge. */
+        Revision: {
+            /** @description Value after, as text; null if there is none. */
+            after: string | null;
+            /** @description Value before, as text; null if there was none. */
+            before: string | null;
+            /** @description First data version with the new value. */
+            data_version: string;
+            /**
+             * Format: date
+             * @description Ex-date of the record; for a figure, the market date for which both values are computed.
+             */
+            date: string;
+            /** @description Name of the revised field. */
+            field: string;
+            /** @description Value that was served first. */
+            first_reported: string | null;
+            /** @description Id of the dividend or split record; null for a figure. */
+            id: string | null;
+            /** @description Subject of the revision. */
+            kind: components["schemas"]["RevisedKind"];
+            /**
+             * Format: date-time
+             * @description Time since which the new value is served.
+             */
+            known_at: string;
+            /** @description Value after the newest revision. */
+            latest: string | null;
+            /** @description Reason of the revision. */
+            reason: components["schemas"]["RevisionReason"];
+            /** @description Feed of the record after the revision; null for a figure and for a withdrawn record. */
+            source: string | null;
+            /** @description Canonical ticker. */
+            symbol: string;
+        };
+        /**
+         * @description Reason of a revision.
+         *     - `correction`: The source corrected the record.
+         *     - `retraction`: The source withdrew the record.
+         *     - `new_source`: Another source is served for the record.
+         *     - `new_record`: A record was reported that the figure did not know.
+         *     - `policy`: The source policy changed.
+         *     - `rule`: A rule parameter changed.
+         * @enum {string}
+         */
+        RevisionReason: "correction" | "retraction" | "new_source" | "new_record" | "policy" | "rule";
+        /**
          * @description Safety label. The documentation has its thresholds. The label is not advice (R18).
          * @enum {string}
          */
@@ -3442,6 +3607,28 @@ export interface components {
                 "application/json": components["schemas"]["ErrorBody"];
             };
         };
+        /** @description The requested data version cannot be derived any more. */
+        410: {
+            headers: {
+                "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": {
+                    /** @description VERSION_NOT_REPRODUCIBLE */
+                    code: string;
+                    /** @description Error message for people. */
+                    error: string;
+                    /** @description Version of the rules of the requested data version. */
+                    method_version: string;
+                    /** @description Version of the program that has these rules. */
+                    program_version: string;
+                };
+            };
+        };
         /** @description No data of the requested min_version exists. */
         412: {
             headers: {
@@ -3548,6 +3735,12 @@ export interface operations {
         parameters: {
             query: {
                 /**
+                 * @description `meta.data_version` of an earlier response. The body is what was served then: the same request, tier and current
+                 *     day give the same bytes. Status 412 if no such version was served, 410 if this program cannot derive it any more.
+                 * @example g1.1
+                 */
+                data_version?: string;
+                /**
                  * @description Last ex-date. Default: no limit, so that declared future ex-dates are included.
                  * @example 2019-12-31
                  */
@@ -3558,6 +3751,13 @@ export interface operations {
                  * @example false
                  */
                 include_projected?: boolean;
+                /**
+                 * @description Instant (RFC 3339) or day. The response has only what was known then; a day counts to its end in New York. With
+                 *     `as_of`, the response is what was known at this instant about that day. For a day before the tier's history the
+                 *     response is a 403. Conflicts with `data_version`.
+                 * @example 2024-06-28T20:30:00Z
+                 */
+                known_at?: string;
                 /**
                  * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
                  *     effect. Cursors, `updated_since` and `If-None-Match` contain their version. Status 412 if no such data exists.
@@ -3629,6 +3829,7 @@ export interface operations {
             403: components["responses"]["403"];
             404: components["responses"]["404"];
             405: components["responses"]["405"];
+            410: components["responses"]["410"];
             412: components["responses"]["412"];
             429: components["responses"]["429"];
             431: components["responses"]["431"];
@@ -3639,6 +3840,19 @@ export interface operations {
     bulk_metrics: {
         parameters: {
             query: {
+                /**
+                 * @description `meta.data_version` of an earlier response. The body is what was served then: the same request, tier and current
+                 *     day give the same bytes. Status 412 if no such version was served, 410 if this program cannot derive it any more.
+                 * @example g1.1
+                 */
+                data_version?: string;
+                /**
+                 * @description Instant (RFC 3339) or day. The response has only what was known then; a day counts to its end in New York. With
+                 *     `as_of`, the response is what was known at this instant about that day. For a day before the tier's history the
+                 *     response is a 403. Conflicts with `data_version`.
+                 * @example 2024-06-28T20:30:00Z
+                 */
+                known_at?: string;
                 /**
                  * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
                  *     effect. Cursors, `updated_since` and `If-None-Match` contain their version. Status 412 if no such data exists.
@@ -3699,6 +3913,7 @@ export interface operations {
             403: components["responses"]["403"];
             404: components["responses"]["404"];
             405: components["responses"]["405"];
+            410: components["responses"]["410"];
             412: components["responses"]["412"];
             429: components["responses"]["429"];
             431: components["responses"]["431"];
@@ -3813,6 +4028,19 @@ export interface operations {
         parameters: {
             query: {
                 /**
+                 * @description `meta.data_version` of an earlier response. The body is what was served then: the same request, tier and current
+                 *     day give the same bytes. Status 412 if no such version was served, 410 if this program cannot derive it any more.
+                 * @example g1.1
+                 */
+                data_version?: string;
+                /**
+                 * @description Instant (RFC 3339) or day. The response has only what was known then; a day counts to its end in New York. With
+                 *     `as_of`, the response is what was known at this instant about that day. For a day before the tier's history the
+                 *     response is a 403. Conflicts with `data_version`.
+                 * @example 2024-06-28T20:30:00Z
+                 */
+                known_at?: string;
+                /**
                  * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
                  *     effect. Cursors, `updated_since` and `If-None-Match` contain their version. Status 412 if no such data exists.
                  * @example g1.1
@@ -3872,6 +4100,7 @@ export interface operations {
             403: components["responses"]["403"];
             404: components["responses"]["404"];
             405: components["responses"]["405"];
+            410: components["responses"]["410"];
             412: components["responses"]["412"];
             429: components["responses"]["429"];
             431: components["responses"]["431"];
@@ -3946,6 +4175,19 @@ export interface operations {
         parameters: {
             query: {
                 /**
+                 * @description `meta.data_version` of an earlier response. The body is what was served then: the same request, tier and current
+                 *     day give the same bytes. Status 412 if no such version was served, 410 if this program cannot derive it any more.
+                 * @example g1.1
+                 */
+                data_version?: string;
+                /**
+                 * @description Instant (RFC 3339) or day. The response has only what was known then; a day counts to its end in New York. With
+                 *     `as_of`, the response is what was known at this instant about that day. For a day before the tier's history the
+                 *     response is a 403. Conflicts with `data_version`.
+                 * @example 2024-06-28T20:30:00Z
+                 */
+                known_at?: string;
+                /**
                  * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
                  *     effect. Cursors, `updated_since` and `If-None-Match` contain their version. Status 412 if no such data exists.
                  * @example g1.1
@@ -4012,6 +4254,7 @@ export interface operations {
             403: components["responses"]["403"];
             404: components["responses"]["404"];
             405: components["responses"]["405"];
+            410: components["responses"]["410"];
             412: components["responses"]["412"];
             429: components["responses"]["429"];
             431: components["responses"]["431"];
@@ -4334,6 +4577,12 @@ export interface operations {
                  */
                 cursor?: string;
                 /**
+                 * @description `meta.data_version` of an earlier response. The body is what was served then: the same request, tier and current
+                 *     day give the same bytes. Status 412 if no such version was served, 410 if this program cannot derive it any more.
+                 * @example g1.1
+                 */
+                data_version?: string;
+                /**
                  * @description First declaration date.
                  * @example 2019-12-02
                  */
@@ -4354,6 +4603,13 @@ export interface operations {
                  * @example false
                  */
                 include_projected?: boolean;
+                /**
+                 * @description Instant (RFC 3339) or day. The response has only what was known then; a day counts to its end in New York. With
+                 *     `as_of`, the response is what was known at this instant about that day. For a day before the tier's history the
+                 *     response is a 403. Conflicts with `data_version`.
+                 * @example 2024-06-28T20:30:00Z
+                 */
+                known_at?: string;
                 /**
                  * @description Maximum number of rows on a page.
                  * @example 100
@@ -4462,6 +4718,7 @@ export interface operations {
             403: components["responses"]["403"];
             404: components["responses"]["404"];
             405: components["responses"]["405"];
+            410: components["responses"]["410"];
             412: components["responses"]["412"];
             429: components["responses"]["429"];
             431: components["responses"]["431"];
@@ -5070,6 +5327,12 @@ export interface operations {
                  */
                 cursor?: string;
                 /**
+                 * @description `meta.data_version` of an earlier response. The body is what was served then: the same request, tier and current
+                 *     day give the same bytes. Status 412 if no such version was served, 410 if this program cannot derive it any more.
+                 * @example g1.1
+                 */
+                data_version?: string;
+                /**
                  * @description Last session.
                  * @example 2019-12-31
                  */
@@ -5079,6 +5342,13 @@ export interface operations {
                  * @example daily
                  */
                 interval?: "daily" | "weekly" | "monthly" | "quarterly" | "yearly";
+                /**
+                 * @description Instant (RFC 3339) or day. The response has only what was known then; a day counts to its end in New York. With
+                 *     `as_of`, the response is what was known at this instant about that day. For a day before the tier's history the
+                 *     response is a 403. Conflicts with `data_version`.
+                 * @example 2024-06-28T20:30:00Z
+                 */
+                known_at?: string;
                 /**
                  * @description Maximum number of rows on a page.
                  * @example 100
@@ -5161,6 +5431,7 @@ export interface operations {
             403: components["responses"]["403"];
             404: components["responses"]["404"];
             405: components["responses"]["405"];
+            410: components["responses"]["410"];
             412: components["responses"]["412"];
             429: components["responses"]["429"];
             431: components["responses"]["431"];
@@ -7087,6 +7358,12 @@ export interface operations {
                  */
                 cursor?: string;
                 /**
+                 * @description `meta.data_version` of an earlier response. The body is what was served then: the same request, tier and current
+                 *     day give the same bytes. Status 412 if no such version was served, 410 if this program cannot derive it any more.
+                 * @example g1.1
+                 */
+                data_version?: string;
+                /**
                  * @description Last ex-date. Default: no limit, so that declared future ex-dates are included.
                  * @example 2019-12-31
                  */
@@ -7097,6 +7374,13 @@ export interface operations {
                  * @example false
                  */
                 include_projected?: boolean;
+                /**
+                 * @description Instant (RFC 3339) or day. The response has only what was known then; a day counts to its end in New York. With
+                 *     `as_of`, the response is what was known at this instant about that day. For a day before the tier's history the
+                 *     response is a 403. Conflicts with `data_version`.
+                 * @example 2024-06-28T20:30:00Z
+                 */
+                known_at?: string;
                 /**
                  * @description Maximum number of rows on a page.
                  * @example 20
@@ -7193,6 +7477,93 @@ export interface operations {
             403: components["responses"]["403"];
             404: components["responses"]["404"];
             405: components["responses"]["405"];
+            410: components["responses"]["410"];
+            412: components["responses"]["412"];
+            429: components["responses"]["429"];
+            431: components["responses"]["431"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    stocks_by_symbol_etf_holders: {
+        parameters: {
+            query?: {
+                /**
+                 * @description `next_cursor` of the previous page. Filters and order must be the same as in that request.
+                 * @example eyJhZnRlciI6IlNQWSJ9
+                 */
+                cursor?: string;
+                /**
+                 * @description Maximum number of rows on a page.
+                 * @example 50
+                 */
+                limit?: number;
+                /**
+                 * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
+                 *     effect. Cursors, `updated_since` and `If-None-Match` contain their version. Status 412 if no such data exists.
+                 * @example g1.1
+                 */
+                min_version?: string;
+                /**
+                 * @description Sort keys with direction, comma-separated, most significant first, each key once. Nulls come last.
+                 * @example [
+                 *       "weight.desc"
+                 *     ]
+                 */
+                sort?: ("weight.asc" | "weight.desc" | "etf_symbol.asc" | "etf_symbol.desc")[];
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Ticker symbol in any common spelling: BRK.B, BRK-B, brk.b, BRK%2FB.
+                 * @example SPY
+                 */
+                symbol: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of funds */
+            200: {
+                headers: {
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    Link: components["headers"]["Link"];
+                    "X-Quota-Limit": components["headers"]["X-Quota-Limit"];
+                    "X-Quota-Remaining": components["headers"]["X-Quota-Remaining"];
+                    "X-Quota-Reset": components["headers"]["X-Quota-Reset"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["List_EtfHolder"];
+                };
+            };
+            /** @description The client's copy is current. */
+            304: {
+                headers: {
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    "X-Quota-Limit": components["headers"]["X-Quota-Limit"];
+                    "X-Quota-Remaining": components["headers"]["X-Quota-Remaining"];
+                    "X-Quota-Reset": components["headers"]["X-Quota-Reset"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            405: components["responses"]["405"];
             412: components["responses"]["412"];
             429: components["responses"]["429"];
             431: components["responses"]["431"];
@@ -7209,10 +7580,23 @@ export interface operations {
                  */
                 cursor?: string;
                 /**
+                 * @description `meta.data_version` of an earlier response. The body is what was served then: the same request, tier and current
+                 *     day give the same bytes. Status 412 if no such version was served, 410 if this program cannot derive it any more.
+                 * @example g1.1
+                 */
+                data_version?: string;
+                /**
                  * @description Last date. Default: no limit, so that announced future events are included.
                  * @example 2019-12-31
                  */
                 end_date?: string;
+                /**
+                 * @description Instant (RFC 3339) or day. The response has only what was known then; a day counts to its end in New York. With
+                 *     `as_of`, the response is what was known at this instant about that day. For a day before the tier's history the
+                 *     response is a 403. Conflicts with `data_version`.
+                 * @example 2024-06-28T20:30:00Z
+                 */
+                known_at?: string;
                 /**
                  * @description Maximum number of rows on a page.
                  * @example 50
@@ -7296,6 +7680,7 @@ export interface operations {
             403: components["responses"]["403"];
             404: components["responses"]["404"];
             405: components["responses"]["405"];
+            410: components["responses"]["410"];
             412: components["responses"]["412"];
             429: components["responses"]["429"];
             431: components["responses"]["431"];
@@ -7306,6 +7691,19 @@ export interface operations {
     stocks_by_symbol_fundamentals: {
         parameters: {
             query?: {
+                /**
+                 * @description `meta.data_version` of an earlier response. The body is what was served then: the same request, tier and current
+                 *     day give the same bytes. Status 412 if no such version was served, 410 if this program cannot derive it any more.
+                 * @example g1.1
+                 */
+                data_version?: string;
+                /**
+                 * @description Instant (RFC 3339) or day. The response has only what was known then; a day counts to its end in New York. With
+                 *     `as_of`, the response is what was known at this instant about that day. For a day before the tier's history the
+                 *     response is a 403. Conflicts with `data_version`.
+                 * @example 2024-06-28T20:30:00Z
+                 */
+                known_at?: string;
                 /**
                  * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
                  *     effect. Cursors, `updated_since` and `If-None-Match` contain their version. Status 412 if no such data exists.
@@ -7365,6 +7763,7 @@ export interface operations {
             403: components["responses"]["403"];
             404: components["responses"]["404"];
             405: components["responses"]["405"];
+            410: components["responses"]["410"];
             412: components["responses"]["412"];
             429: components["responses"]["429"];
             431: components["responses"]["431"];
@@ -7381,11 +7780,24 @@ export interface operations {
                  */
                 as_of?: string;
                 /**
+                 * @description `meta.data_version` of an earlier response. The body is what was served then: the same request, tier and current
+                 *     day give the same bytes. Status 412 if no such version was served, 410 if this program cannot derive it any more.
+                 * @example g1.1
+                 */
+                data_version?: string;
+                /**
                  * @description Adds the observations, choices and formulas from which the figures follow (Starter and higher). With `fields`,
                  *     only the selected figures are explained. Observations before the tier's history are counted, but not listed.
                  * @example false
                  */
                 explain?: boolean;
+                /**
+                 * @description Instant (RFC 3339) or day. The response has only what was known then; a day counts to its end in New York. With
+                 *     `as_of`, the response is what was known at this instant about that day. For a day before the tier's history the
+                 *     response is a 403. Conflicts with `data_version`.
+                 * @example 2024-06-28T20:30:00Z
+                 */
+                known_at?: string;
                 /**
                  * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
                  *     effect. Cursors, `updated_since` and `If-None-Match` contain their version. Status 412 if no such data exists.
@@ -7445,6 +7857,7 @@ export interface operations {
             403: components["responses"]["403"];
             404: components["responses"]["404"];
             405: components["responses"]["405"];
+            410: components["responses"]["410"];
             412: components["responses"]["412"];
             429: components["responses"]["429"];
             431: components["responses"]["431"];
@@ -7455,6 +7868,19 @@ export interface operations {
     stocks_by_symbol_quote: {
         parameters: {
             query?: {
+                /**
+                 * @description `meta.data_version` of an earlier response. The body is what was served then: the same request, tier and current
+                 *     day give the same bytes. Status 412 if no such version was served, 410 if this program cannot derive it any more.
+                 * @example g1.1
+                 */
+                data_version?: string;
+                /**
+                 * @description Instant (RFC 3339) or day. The response has only what was known then; a day counts to its end in New York. With
+                 *     `as_of`, the response is what was known at this instant about that day. For a day before the tier's history the
+                 *     response is a 403. Conflicts with `data_version`.
+                 * @example 2024-06-28T20:30:00Z
+                 */
+                known_at?: string;
                 /**
                  * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
                  *     effect. Cursors, `updated_since` and `If-None-Match` contain their version. Status 412 if no such data exists.
@@ -7514,6 +7940,100 @@ export interface operations {
             403: components["responses"]["403"];
             404: components["responses"]["404"];
             405: components["responses"]["405"];
+            410: components["responses"]["410"];
+            412: components["responses"]["412"];
+            429: components["responses"]["429"];
+            431: components["responses"]["431"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    stocks_by_symbol_revisions: {
+        parameters: {
+            query?: {
+                /**
+                 * @description `next_cursor` of the previous page. Filters and order must be the same as in that request.
+                 * @example eyJhZnRlciI6IlNQWSJ9
+                 */
+                cursor?: string;
+                /**
+                 * @description Kinds of revised values, comma-separated: dividend, split, figure. Default: all.
+                 * @example [
+                 *       "dividend"
+                 *     ]
+                 */
+                kind?: ("dividend" | "split" | "figure")[];
+                /**
+                 * @description Maximum number of rows on a page.
+                 * @example 50
+                 */
+                limit?: number;
+                /**
+                 * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
+                 *     effect. Cursors, `updated_since` and `If-None-Match` contain their version. Status 412 if no such data exists.
+                 * @example g1.1
+                 */
+                min_version?: string;
+                /**
+                 * @description Sort keys with direction, comma-separated, most significant first, each key once. Nulls come last.
+                 * @example [
+                 *       "known_at.desc"
+                 *     ]
+                 */
+                sort?: ("known_at.asc" | "known_at.desc")[];
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Ticker symbol in any common spelling: BRK.B, BRK-B, brk.b, BRK%2FB.
+                 * @example SPY
+                 */
+                symbol: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of revisions */
+            200: {
+                headers: {
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    Link: components["headers"]["Link"];
+                    "X-Quota-Limit": components["headers"]["X-Quota-Limit"];
+                    "X-Quota-Remaining": components["headers"]["X-Quota-Remaining"];
+                    "X-Quota-Reset": components["headers"]["X-Quota-Reset"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["List_Revision"];
+                };
+            };
+            /** @description The client's copy is current. */
+            304: {
+                headers: {
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    "X-Quota-Limit": components["headers"]["X-Quota-Limit"];
+                    "X-Quota-Remaining": components["headers"]["X-Quota-Remaining"];
+                    "X-Quota-Reset": components["headers"]["X-Quota-Reset"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            405: components["responses"]["405"];
             412: components["responses"]["412"];
             429: components["responses"]["429"];
             431: components["responses"]["431"];
@@ -7530,10 +8050,23 @@ export interface operations {
                  */
                 cursor?: string;
                 /**
+                 * @description `meta.data_version` of an earlier response. The body is what was served then: the same request, tier and current
+                 *     day give the same bytes. Status 412 if no such version was served, 410 if this program cannot derive it any more.
+                 * @example g1.1
+                 */
+                data_version?: string;
+                /**
                  * @description Last ex-date. Default: no limit, so that announced future splits are included.
                  * @example 2019-12-31
                  */
                 end_date?: string;
+                /**
+                 * @description Instant (RFC 3339) or day. The response has only what was known then; a day counts to its end in New York. With
+                 *     `as_of`, the response is what was known at this instant about that day. For a day before the tier's history the
+                 *     response is a 403. Conflicts with `data_version`.
+                 * @example 2024-06-28T20:30:00Z
+                 */
+                known_at?: string;
                 /**
                  * @description Maximum number of rows on a page.
                  * @example 50
@@ -7623,6 +8156,7 @@ export interface operations {
             403: components["responses"]["403"];
             404: components["responses"]["404"];
             405: components["responses"]["405"];
+            410: components["responses"]["410"];
             412: components["responses"]["412"];
             429: components["responses"]["429"];
             431: components["responses"]["431"];

@@ -12,7 +12,7 @@ pub(super) fn text<'a>(value: &'a Value, name: &str) -> &'a str {
     value[name].as_str().unwrap_or_default()
 }
 
-/// Value as it is written in a query.
+/// Text of a value in a query.
 pub(super) fn plain(value: &Value) -> String {
     match value {
         Value::Null => String::new(),

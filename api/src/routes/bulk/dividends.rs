@@ -16,12 +16,14 @@ use crate::answer::{Access, Professional};
 use crate::answer::{FinishedBody, HandlerContext, ResponseWriter};
 use crate::error::ApiError;
 use crate::parameters::{
-    DateRange, DocumentedParameters, Output, ParameterReader, Parameters, ResponseFormat, SymbolList,
+    DateRange, DocumentedParameters, Knowledge, Output, ParameterReader, Parameters, ResponseFormat,
+    SymbolList,
 };
-use crate::read::QueryError;
+use crate::read::{QueryError, ServedGeneration};
 use crate::render::envelope::Depth;
 use crate::render::rows::{self, RenderError};
 use crate::routes::ErrorResponses;
+use crate::routes::past::security::{PastSecurity, rank_dividends};
 use crate::routes::stocks::dividends::selected_statuses;
 
 const DIVIDENDS: &str = include_str!("../../../queries/bulk/dividends.sql");
@@ -74,6 +76,8 @@ pub(crate) struct BulkDividendsParameters {
     #[param(value_type = Option<bool>, default = false)]
     include_projected: bool,
     #[param(ignore)]
+    knowledge: Option<Knowledge>,
+    #[param(ignore)]
     output: Output,
 }
 
@@ -92,6 +96,7 @@ impl Parameters for BulkDividendsParameters {
             end_date: end,
             per_symbol,
             include_projected: reader.read_bool("include_projected").unwrap_or(false),
+            knowledge: reader.read_knowledge(),
             output: reader.read_output_with_csv(DIVIDENDS_COLUMNS, &DIVIDEND_COLUMNS),
         }
     }
@@ -121,15 +126,33 @@ async fn stream_dividends(
     let start = asked.start_date.unwrap_or_else(|| context.first_day_of_tier_history());
     let statuses = selected_statuses(None, asked.include_projected);
     let depth = asked.start_date.is_none().then_some(Depth { from: start, tier: context.tier });
+    let past = context.find_version(asked.knowledge.as_ref()).await?;
+    let of_past = async |securities: Vec<PastSecurity>| {
+        let is_asked = |row: &DividendRow| {
+            start <= row.ex_date
+                && asked.end_date.is_none_or(|end| row.ex_date <= end)
+                && statuses.contains(&row.status)
+        };
+        let mut all = Vec::with_capacity(securities.len());
+        for security in securities {
+            let symbol = security.symbol().to_owned();
+            let rows = security.rows.dividends.into_iter().filter(is_asked).collect();
+            let rows = sort_newest_first(&context.generation, rows).await?;
+            all.push(SymbolDividends::newest(&symbol, rows, asked.per_symbol, start));
+        }
+        Ok::<_, ApiError>(all)
+    };
     let asked = BulkQuery {
         symbols: &asked.symbols,
         output: &asked.output,
         statement: DIVIDENDS,
         parameters: vec![&start, &asked.end_date, &asked.per_symbol, &statuses],
         depth,
+        past,
+        known_at: context.known_at,
     };
     let by_symbol = |symbols: &[&str], rows: &[Row]| dividends_by_symbol(symbols, rows, start);
-    stream_bulk(&context.generation, outlet, asked, by_symbol, render_dividends).await
+    stream_bulk(&context.generation, outlet, asked, by_symbol, of_past, render_dividends).await
 }
 
 /// Dividends of each symbol; an empty list for a symbol without dividends.
@@ -159,6 +182,17 @@ impl SymbolDividends {
         }
     }
 
+    /// The newest dividends of a list that is sorted newest first. The oldest day is complete.
+    fn newest(symbol: &str, rows: Vec<DividendRow>, per_symbol: i64, start: NaiveDate) -> Self {
+        let limit = usize::try_from(per_symbol).unwrap_or(usize::MAX);
+        let oldest = limit.checked_sub(1).and_then(|last| rows.get(last)).map(|row| row.ex_date);
+        let count = rows.iter().filter(|row| oldest.is_none_or(|oldest| oldest <= row.ex_date)).count();
+        let has_more = count < rows.len();
+        let mut newest = Self::empty(symbol);
+        rows.into_iter().take(count).for_each(|row| newest.add_older(row, has_more, start));
+        newest
+    }
+
     /// Adds the next older dividend. If there are still older dividends, the follow-up request must end on the day
     /// before this dividend.
     fn add_older(&mut self, dividend: DividendRow, has_more: bool, start: NaiveDate) {
@@ -167,6 +201,20 @@ impl SymbolDividends {
         self.end_date = dividend.ex_date.pred_opt().filter(|_| has_more);
         self.dividends.push(dividend);
     }
+}
+
+/// Sorts dividends as the statement of the served tables sorts them.
+async fn sort_newest_first(
+    generation: &ServedGeneration,
+    rows: Vec<DividendRow>,
+) -> Result<Vec<DividendRow>, QueryError> {
+    let keys: Vec<_> = rows.iter().map(|row| (row.r#type.to_string(), row.id.clone())).collect();
+    let ranks = rank_dividends(generation, &keys).await?;
+    let mut ranked: Vec<(i64, DividendRow)> = ranks.into_iter().zip(rows).collect();
+    ranked.sort_by(|(rank, row), (other_rank, other)| {
+        other.ex_date.cmp(&row.ex_date).then_with(|| rank.cmp(other_rank))
+    });
+    Ok(ranked.into_iter().map(|(_, row)| row).collect())
 }
 
 /// Renders dividends: as one object per symbol in JSON, and as one row per dividend in CSV.

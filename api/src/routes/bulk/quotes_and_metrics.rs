@@ -1,19 +1,21 @@
 //! `GET /v1/bulk/quotes` and `/v1/bulk/metrics`: quotes or metrics of up to 1,000 symbols.
 
 use axum::response::Response;
+use market::metrics::DerivedRows;
 use market::row::{Metrics, Quote, TableRow};
 use serde::Serialize;
 use tokio_postgres::Row;
 use utoipa::IntoParams;
 
-use super::stream::{Bulk, BulkQuery, MAX_SYMBOLS, stream_bulk};
+use super::stream::{Bulk, BulkQuery, MAX_SYMBOLS, RowRenderer, stream_bulk};
 use crate::answer::{Access, Professional};
 use crate::answer::{FinishedBody, HandlerContext, ResponseWriter};
 use crate::error::ApiError;
-use crate::parameters::{DocumentedParameters, Output, ParameterReader, Parameters, SymbolList};
+use crate::parameters::{DocumentedParameters, Knowledge, Output, ParameterReader, Parameters, SymbolList};
 use crate::read::lookup;
 use crate::render::rows;
 use crate::routes::ErrorResponses;
+use crate::routes::past::security::PastSecurity;
 use crate::routes::stocks::metrics::ANNUAL_TOTALS;
 
 const QUOTES: &str = include_str!("../../../queries/bulk/quotes.sql");
@@ -27,6 +29,8 @@ pub(crate) struct BulkParameters<const METRICS: bool> {
     #[param(value_type = String)]
     symbols: SymbolList,
     #[param(ignore)]
+    knowledge: Option<Knowledge>,
+    #[param(ignore)]
     output: Output,
 }
 
@@ -36,8 +40,11 @@ impl<const METRICS: bool> Parameters for BulkParameters<METRICS> {
 
     fn read(reader: &mut ParameterReader<'_>) -> Self {
         let columns: &'static [&'static str] = if METRICS { Metrics::COLUMNS } else { Quote::COLUMNS };
-        let symbols = reader.read_required_symbols(MAX_SYMBOLS);
-        Self { symbols, output: reader.read_output(columns).expand_if_named(ANNUAL_TOTALS) }
+        Self {
+            symbols: reader.read_required_symbols(MAX_SYMBOLS),
+            knowledge: reader.read_knowledge(),
+            output: reader.read_output(columns).expand_if_named(ANNUAL_TOTALS),
+        }
     }
 }
 
@@ -46,15 +53,21 @@ async fn stream_rows<T: TableRow + Serialize, const METRICS: bool>(
     outlet: ResponseWriter,
     statement: &str,
     symbol: fn(&T) -> &str,
+    of_past: fn(DerivedRows) -> T,
 ) -> Result<FinishedBody, ApiError> {
-    let BulkParameters { symbols, output } = &context.parameters;
-    let asked = BulkQuery { symbols, output, statement, parameters: vec![], depth: None };
+    let BulkParameters { symbols, knowledge, output } = &context.parameters;
+    let past = context.find_version(knowledge.as_ref()).await?;
+    let (parameters, known_at) = (vec![], context.known_at);
+    let asked = BulkQuery { symbols, output, statement, parameters, depth: None, past, known_at };
     let by_symbol = |_: &[&str], rows: &[Row]| {
         let rows: Vec<T> = lookup::rows_with_symbol(rows)?;
         Ok(rows.into_iter().map(|row| (symbol(&row).to_owned(), row)).collect())
     };
-    stream_bulk(&context.generation, outlet, asked, by_symbol, |output, rows| rows::render_rows(output, rows))
-        .await
+    let of_past = async |securities: Vec<PastSecurity>| {
+        Ok::<_, ApiError>(securities.into_iter().map(|security| of_past(security.rows)).collect())
+    };
+    let render: RowRenderer<T> = |output, rows| rows::render_rows(output, rows);
+    stream_bulk(&context.generation, outlet, asked, by_symbol, of_past, render).await
 }
 
 /// Bulk quotes (Professional)
@@ -68,7 +81,7 @@ async fn stream_rows<T: TableRow + Serialize, const METRICS: bool>(
 pub(crate) async fn quotes(access: Access<Professional, BulkParameters<false>>) -> Response {
     access
         .respond_streaming(|context, outlet| {
-            stream_rows::<Quote, false>(context, outlet, QUOTES, |row| &row.symbol)
+            stream_rows::<Quote, false>(context, outlet, QUOTES, |row| &row.symbol, |rows| rows.quote)
         })
         .await
 }
@@ -85,7 +98,7 @@ pub(crate) async fn quotes(access: Access<Professional, BulkParameters<false>>) 
 pub(crate) async fn metrics(access: Access<Professional, BulkParameters<true>>) -> Response {
     access
         .respond_streaming(|context, outlet| {
-            stream_rows::<Metrics, true>(context, outlet, METRICS, |row| &row.symbol)
+            stream_rows::<Metrics, true>(context, outlet, METRICS, |row| &row.symbol, |rows| rows.metrics)
         })
         .await
 }

@@ -2,8 +2,9 @@
 //! missing symbols.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
-use chrono::NaiveDate;
+use chrono::{DateTime, NaiveDate, Utc};
 use serde::Serialize;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
@@ -14,9 +15,11 @@ use crate::error::ApiError;
 use crate::parameters::{Output, ResponseFormat, SymbolList};
 use crate::read::QueryError;
 use crate::read::lookup;
+use crate::read::past_version::PastVersion;
 use crate::read::{DataVersion, ServedGeneration};
 use crate::render::envelope::Depth;
 use crate::render::rows::{self, RenderError};
+use crate::routes::past::security::{PastSecurity, PriceColumns, derive_past_securities};
 
 /// Maximum number of symbols per request, which counts as one call.
 pub(super) const MAX_SYMBOLS: usize = 1_000;
@@ -43,6 +46,9 @@ pub(crate) struct BulkMeta {
     as_of: Option<NaiveDate>,
     /// Generation and log sequence of the data.
     data_version: String,
+    /// Instant of the parameter `known_at`. Omitted without the parameter.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    known_at: Option<DateTime<Utc>>,
     /// Symbols without a row.
     errors: Vec<BulkError>,
     /// Counts of symbols.
@@ -118,7 +124,16 @@ impl<'a> BulkProgress<'a> {
                 None => self.missing.push(*place),
             }
         }
-        let mut body = render(self.output, &ordered)?;
+        self.render_rows(&ordered, render)
+    }
+
+    /// Rendered rows, after a comma if rows were rendered before.
+    fn render_rows<T: Serialize>(
+        &mut self,
+        ordered: &[T],
+        render: RowRenderer<T>,
+    ) -> Result<Vec<u8>, RenderError> {
+        let mut body = render(self.output, ordered)?;
         if self.returned > 0 && !ordered.is_empty() && self.output.format == ResponseFormat::Json {
             body.insert(0, b',');
         }
@@ -127,10 +142,10 @@ impl<'a> BulkProgress<'a> {
     }
 
     /// `meta` of the response, which counts all symbols.
-    fn meta(mut self, symbols: &SymbolList, version: &DataVersion, depth: Option<Depth>) -> BulkMeta {
+    fn meta(mut self, asked: &BulkQuery<'_>, version: &DataVersion) -> BulkMeta {
         self.missing.sort_unstable();
         let error = |place: usize| {
-            let symbol = symbols.0[place].text.clone();
+            let symbol = asked.symbols.0[place].text.clone();
             let error = format!("No stock with symbol {symbol}");
             BulkError { symbol, code: "NOT_FOUND", error }
         };
@@ -138,9 +153,53 @@ impl<'a> BulkProgress<'a> {
         let missing = errors.iter().map(|error| error.symbol.clone()).collect();
         let (returned, failed) = (self.returned, errors.len());
         let summary = BulkSummary { requested: returned + failed, returned, failed };
-        let (as_of, data_version) = (version.as_of, version.to_string());
-        BulkMeta { count: returned, missing, as_of, data_version, errors, summary, depth }
+        BulkMeta {
+            count: returned,
+            missing,
+            as_of: version.as_of,
+            data_version: version.to_string(),
+            known_at: asked.known_at,
+            errors,
+            summary,
+            depth: asked.depth,
+        }
     }
+}
+
+/// Streams the response of an earlier version.
+async fn stream_past<T: Serialize>(
+    generation: &ServedGeneration,
+    outlet: ResponseWriter,
+    asked: &BulkQuery<'_>,
+    past: &Arc<PastVersion>,
+    of_past: impl AsyncFn(Vec<PastSecurity>) -> Result<Vec<T>, ApiError>,
+    render: RowRenderer<T>,
+) -> Result<FinishedBody, ApiError> {
+    past.require_reproducible()?;
+    let mut listed = BulkProgress::new(asked.output, &[]);
+    let mut seen = HashSet::new();
+    let mut body = outlet.begin(past.version());
+    body.write(rows::list_opening(asked.output)?)?;
+    for (batch, first) in asked.symbols.0.chunks(BATCH).zip((0..).step_by(BATCH)) {
+        let spellings = batch.iter().map(|symbol| symbol.candidates.clone()).collect();
+        let derived =
+            derive_past_securities(generation, past, spellings, None, PriceColumns::ForFigures).await?;
+        let mut securities = Vec::new();
+        for (security, place) in derived.into_iter().zip(first..) {
+            match security {
+                // Another spelling of a listed symbol has no separate row.
+                Some(security) => {
+                    securities.extend(seen.insert(security.symbol().to_owned()).then_some(security))
+                }
+                None => listed.missing.push(place),
+            }
+        }
+        let rows = of_past(securities).await?;
+        body.write(listed.render_rows(&rows, render)?)?;
+    }
+    let meta = listed.meta(asked, &past.version());
+    body.write(rows::list_closing(asked.output, &meta)?)?;
+    Ok(body.finish(None)?)
 }
 
 /// Renders rows in the requested format.
@@ -154,15 +213,20 @@ pub(super) struct BulkQuery<'a> {
     /// Parameters of the statement after the parameter for symbols.
     pub(super) parameters: Vec<&'a (dyn ToSql + Sync)>,
     pub(super) depth: Option<Depth>,
+    /// Version that the request asks for.
+    pub(super) past: Option<Arc<PastVersion>>,
+    /// Instant whose knowledge the request asks for.
+    pub(super) known_at: Option<DateTime<Utc>>,
 }
 
 /// Streams the response from one snapshot. For each batch, `by_symbol` converts the database rows to one row per
-/// symbol.
+/// symbol, and `of_past` the securities of an earlier version.
 pub(super) async fn stream_bulk<T: Serialize>(
     generation: &ServedGeneration,
     outlet: ResponseWriter,
     asked: BulkQuery<'_>,
     by_symbol: impl Fn(&[&str], &[Row]) -> Result<HashMap<String, T>, QueryError>,
+    of_past: impl AsyncFn(Vec<PastSecurity>) -> Result<Vec<T>, ApiError>,
     render: RowRenderer<T>,
 ) -> Result<FinishedBody, ApiError> {
     let resolved = lookup::resolve_symbols(generation, asked.symbols).await?;
@@ -171,6 +235,11 @@ pub(super) async fn stream_bulk<T: Serialize>(
     let transaction = lookup::begin_snapshot(&mut client).await?;
     let statement = transaction.prepare_cached(asked.statement).await?;
     let version = lookup::read_version(generation, &transaction).await?;
+    if let Some(past) = asked.past.as_ref().filter(|past| !past.is_served_as(&version)) {
+        drop(transaction);
+        drop(client);
+        return stream_past(generation, outlet, &asked, past, of_past, render).await;
+    }
     let mut body = outlet.begin(version);
     body.write(rows::list_opening(asked.output)?)?;
     for batch in listed.batches() {
@@ -180,7 +249,7 @@ pub(super) async fn stream_bulk<T: Serialize>(
         let rows = transaction.query(&statement, &parameters).await?;
         body.write(listed.render_batch(&batch, by_symbol(&symbols, &rows)?, render)?)?;
     }
-    let meta = listed.meta(asked.symbols, &version, asked.depth);
+    let meta = listed.meta(&asked, &version);
     body.write(rows::list_closing(asked.output, &meta)?)?;
     Ok(body.finish(None)?)
 }

@@ -30,7 +30,7 @@ use crate::error::ApiError;
 use crate::parameters::{JournalPlace, MinVersion};
 use crate::read::changes::{Change, ChangePage, ChangeSelection, Follower, Lagged};
 use crate::render::rows::RenderError;
-use crate::routes::journal_start::JournalStart;
+use crate::routes::changes::journal_start::JournalStart;
 
 /// Maximum number of changes per batch. A batch counts as one request.
 const BATCH: usize = 100;

@@ -19,7 +19,7 @@ use crate::parameters::{
 use crate::read::changes::ChangeBody;
 use crate::read::lookup;
 use crate::routes::ErrorResponses;
-use crate::routes::journal_start::JournalStart;
+use crate::routes::changes::journal_start::JournalStart;
 
 /// Header that asks proxies not to buffer the stream.
 const BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");

@@ -1,5 +1,7 @@
 //! `GET /v1/dividends/history`: dividend records of up to 50 symbols, or the changes since an earlier response.
 
+use std::sync::Arc;
+
 use axum::response::Response;
 use chrono::NaiveDate;
 use market::event::DividendType;
@@ -12,15 +14,17 @@ use crate::answer::{HandlerContext, RenderedBody};
 use crate::auth::tier::Tier;
 use crate::error::ApiError;
 use crate::parameters::{
-    DateRange, Direction, DocumentedParameters, OTHER_DATE_PARAMETERS, OtherDateRanges, Output, Page,
-    PageOptions, ParameterReader, Parameters, SymbolList, SyncPoint,
+    DateRange, Direction, DocumentedParameters, Knowledge, OTHER_DATE_PARAMETERS, OtherDateRanges, Output,
+    Page, PageOptions, ParameterReader, Parameters, SymbolList, SyncPoint,
 };
 use crate::read::DataVersion;
 use crate::read::lookup::{self, ResolvedSymbols};
+use crate::read::past_version::PastVersion;
 use crate::render::envelope::{Depth, List, ListMeta, Warning};
 use crate::render::rows;
 use crate::routes::ErrorResponses;
-use crate::routes::change_feed::{ChangeQuery, render_changes};
+use crate::routes::changes::change_feed::{ChangeQuery, render_changes};
+use crate::routes::past::security::rank_dividends;
 use crate::routes::stocks::dividends::{FILTERS, STATUSES, selected_statuses};
 
 const HISTORY: &str = include_str!("../../../queries/dividends/history.sql");
@@ -61,6 +65,8 @@ pub(crate) struct HistoryParameters {
     #[param(value_type = Option<String>)]
     updated_since: Option<SyncPoint>,
     #[param(ignore)]
+    knowledge: Option<Knowledge>,
+    #[param(ignore)]
     page: Page,
     #[param(ignore)]
     output: Output,
@@ -88,6 +94,7 @@ impl Parameters for HistoryParameters {
             include_projected: reader.read_bool("include_projected").unwrap_or(false),
             other_days: reader.read_other_date_ranges(),
             updated_since,
+            knowledge: reader.read_knowledge(),
             page: reader.read_page(&PAGING),
             output: reader.read_output(DividendRow::COLUMNS),
         }
@@ -117,10 +124,45 @@ async fn page(context: HandlerContext<HistoryParameters>) -> Result<RenderedBody
         return render_changes::<DividendRow, _>(&context, ChangeQuery { since, symbols, page, output })
             .await;
     }
+    let start = asked.start_date.unwrap_or_else(|| context.first_day_of_tier_history());
+    let past = async |past| find_past(&context, past, start).await;
+    let (version, found) =
+        context.read_as_known(asked.knowledge.as_ref(), find_served(&context, start), past).await?;
+    let HistoryRows { mut rows, held, sync_from, missing } = found;
+    let page = asked.page.with_sync_from(sync_from);
+    let signer = context.app.signer.of_response(version.to_exact_text());
+    let next_cursor = page.split_off_next_cursor(&mut rows, &signer, key);
+    let mut meta = ListMeta::new(&version, rows.len(), asked.page.limit, next_cursor.clone());
+    meta.known_at = context.known_at;
+    meta.sync_from = page.sync_from;
+    meta.set_missing(missing);
+    meta.warnings.extend(Warning::quarantined(held));
+    meta.set_depth(
+        asked.start_date.is_none().then_some(Depth { from: start, tier: context.tier }),
+        context.today,
+    );
+    Ok(RenderedBody { body: rows::render_list(&asked.output, &rows, &meta)?, version, next_cursor })
+}
+
+/// Rows of a page, and one more if another page follows.
+struct HistoryRows {
+    rows: Vec<DividendRow>,
+    /// Number of quarantined rows.
+    held: i64,
+    sync_from: Option<String>,
+    /// Unknown symbols.
+    missing: Vec<String>,
+}
+
+/// Rows of the served generation.
+async fn find_served(
+    context: &HandlerContext<HistoryParameters>,
+    start: NaiveDate,
+) -> Result<(DataVersion, HistoryRows), ApiError> {
+    let asked = &context.parameters;
     let ResolvedSymbols { known, missing } =
         lookup::resolve_symbol_list(&context.generation, asked.symbols.as_ref()).await?;
     let OtherDateRanges { declared, record } = asked.other_days;
-    let start = asked.start_date.unwrap_or_else(|| context.first_day_of_tier_history());
     let statuses = selected_statuses(asked.status.as_ref(), asked.include_projected);
     let after: Option<NaiveDate> = asked.page.after_value(0).and_then(|day| day.parse().ok());
     let (symbol, kind, id) =
@@ -145,24 +187,85 @@ async fn page(context: HandlerContext<HistoryParameters>) -> Result<RenderedBody
     ];
     let rows = lookup::run_query(&context.generation, statement, &parameters).await?;
     let first = rows.first().ok_or_else(|| lookup::missing_version_error(&context.generation))?;
-    let (version, page) =
-        (DataVersion::from_row(first)?, asked.page.with_sync_from(first.try_get("sync_from")?));
-    let held = lookup::count_quarantined(&rows)?;
-    let mut rows: Vec<DividendRow> = lookup::rows_with_symbol(&rows)?;
-    let signer = context.app.signer.of_response(version.to_exact_text());
-    let next_cursor = page.split_off_next_cursor(&mut rows, &signer, key);
-    let mut meta = ListMeta::new(&version, rows.len(), asked.page.limit, next_cursor.clone());
-    meta.sync_from = page.sync_from;
-    meta.set_missing(missing);
-    meta.warnings.extend(Warning::quarantined(held));
-    meta.set_depth(
-        asked.start_date.is_none().then_some(Depth { from: start, tier: context.tier }),
-        context.today,
-    );
-    Ok(RenderedBody { body: rows::render_list(&asked.output, &rows, &meta)?, version, next_cursor })
+    let found = HistoryRows {
+        held: lookup::count_quarantined(&rows)?,
+        sync_from: first.try_get("sync_from")?,
+        missing,
+        rows: lookup::rows_with_symbol(&rows)?,
+    };
+    Ok((DataVersion::from_row(first)?, found))
 }
 
 fn key(row: &DividendRow) -> Vec<Option<String>> {
     let id = row.id.clone().unwrap_or_default();
     [row.ex_date.to_string(), row.symbol.clone(), row.r#type.to_string(), id].into_iter().map(Some).collect()
+}
+
+/// Position of a row among the rows of a day: symbol, then rank by type and id.
+type PlaceOfDay = (String, i64);
+
+/// Rows of a page in the order of the served tables, and one more if another page follows.
+async fn find_past(
+    context: &HandlerContext<HistoryParameters>,
+    past: Arc<PastVersion>,
+    start: NaiveDate,
+) -> Result<HistoryRows, ApiError> {
+    let asked = &context.parameters;
+    let symbols = asked.symbols.clone().unwrap_or_default();
+    let (securities, missing) = context.past_securities(&past, &symbols).await?;
+    let held = securities.iter().map(|security| security.count_quarantined("dividend")).sum();
+    let rows = securities.into_iter().flat_map(|security| security.rows.dividends);
+    let rows: Vec<DividendRow> = rows.filter(|row| asked.accepts(row, start)).collect();
+    let rows = select_page(context, rows).await?;
+    Ok(HistoryRows { rows, held, sync_from: Some(past.sync_from.clone()), missing })
+}
+
+async fn select_page(
+    context: &HandlerContext<HistoryParameters>,
+    rows: Vec<DividendRow>,
+) -> Result<Vec<DividendRow>, ApiError> {
+    let page = &context.parameters.page;
+    let after = |place: usize| page.after_value(place).unwrap_or_default().to_owned();
+    let keys = rows.iter().map(|row| (row.r#type.to_string(), Some(row.id.clone().unwrap_or_default())));
+    // The last row of the previous page is ranked together with the rows.
+    let keys: Vec<_> = keys.chain([(after(2), Some(after(3)))]).collect();
+    let mut ranks = rank_dividends(&context.generation, &keys).await?;
+    let last_rank = ranks.pop().unwrap_or_default();
+    let last_day: Option<NaiveDate> = page.after_value(0).and_then(|day| day.parse().ok());
+    let last: PlaceOfDay = (after(1), last_rank);
+    let is_descending = page.direction() == Direction::Descending;
+    let is_later = |day: NaiveDate, place: &PlaceOfDay| match last_day {
+        None => true,
+        Some(last_day) if day == last_day => *place > last,
+        Some(last_day) => (day < last_day) == is_descending,
+    };
+    let placed = rows.into_iter().zip(ranks).map(|(row, rank)| ((row.symbol.clone(), rank), row));
+    let mut placed: Vec<(PlaceOfDay, DividendRow)> =
+        placed.filter(|(place, row)| is_later(row.ex_date, place)).collect();
+    placed.sort_by(|(place, row), (other_place, other)| {
+        let by_day = row.ex_date.cmp(&other.ex_date);
+        let by_day = if is_descending { by_day.reverse() } else { by_day };
+        by_day.then_with(|| place.cmp(other_place))
+    });
+    placed.truncate(page.row_limit() + 1);
+    Ok(placed.into_iter().map(|(_, row)| row).collect())
+}
+
+impl HistoryParameters {
+    /// True if the filters accept a row.
+    fn accepts(&self, row: &DividendRow, start: NaiveDate) -> bool {
+        let statuses = selected_statuses(self.status.as_ref(), self.include_projected);
+        start <= row.ex_date
+            && self.end_date.is_none_or(|end| row.ex_date <= end)
+            && self.r#type.as_ref().is_none_or(|types| types.contains(&row.r#type))
+            && statuses.contains(&row.status)
+            && includes(self.other_days.declared, row.declaration_date)
+            && includes(self.other_days.record, row.record_date)
+    }
+}
+
+/// True if the range includes a date. A range with a bound does not include an unknown date.
+fn includes(range: DateRange, date: Option<NaiveDate>) -> bool {
+    range.start.is_none_or(|start| date.is_some_and(|date| start <= date))
+        && range.end.is_none_or(|end| date.is_some_and(|date| date <= end))
 }

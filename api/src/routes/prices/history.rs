@@ -1,7 +1,7 @@
 //! `GET /v1/prices/{symbol}`: price history of one security.
 
 use std::ops::Range;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use axum::response::Response;
 use chrono::{DateTime, Datelike, Days, Months, NaiveDate, Utc};
@@ -21,15 +21,19 @@ use crate::answer::{Access, Free};
 use crate::answer::{HandlerContext, RenderedBody};
 use crate::error::ApiError;
 use crate::parameters::{
-    DateRange, Direction, DocumentedParameters, Output, Page, PageOptions, ParameterReader, Parameters,
-    PathSymbol,
+    DateRange, Direction, DocumentedParameters, Knowledge, Output, Page, PageOptions, ParameterReader,
+    Parameters, PathSymbol,
 };
 use crate::read::lookup;
+use crate::read::past_version::PastVersion;
+use crate::read::{DataVersion, QueryError, ServedGeneration};
 use crate::render::envelope::{Depth, ListMeta};
 use crate::render::rows;
 use crate::routes::ErrorResponses;
+use crate::routes::past::security::PriceColumns;
 
 const PRICES: &str = include_str!("../../../queries/prices/prices.sql");
+const FACTORS_CHANGED: &str = include_str!("../../../queries/past/factors_changed.sql");
 const PAGING: PageOptions = PageOptions {
     default_limit: 100,
     most: 5_000,
@@ -138,6 +142,8 @@ pub(crate) struct PricesParameters {
     #[param(value_type = Option<String>)]
     adjustment: PriceBasis,
     #[param(ignore)]
+    knowledge: Option<Knowledge>,
+    #[param(ignore)]
     page: Page,
     #[param(ignore)]
     output: Output,
@@ -160,6 +166,7 @@ impl Parameters for PricesParameters {
             range,
             interval: reader.read_word("interval", Interval::ALL).unwrap_or(Interval::Daily),
             adjustment: read_adjustment(reader),
+            knowledge: reader.read_knowledge(),
             page: reader.read_page(&PAGING),
             output: reader.read_output(&COLUMNS),
         }
@@ -224,16 +231,44 @@ pub(crate) async fn history(access: Access<Free, PricesParameters>) -> Response 
     access
         .respond(async |context| {
             let start = context.parameters.start_date.unwrap_or_else(|| context.first_day_of_tier_history());
-            let last = context.parameters.end_date.map_or(i32::MAX, |end| end.year());
-            let candidates = context.parameters.symbol.candidates();
-            let rows =
-                lookup::run_query(&context.generation, PRICES, &[&candidates, &start.year(), &last]).await?;
-            let row = rows.first().ok_or_else(|| lookup::missing_version_error(&context.generation))?;
-            let series = SecurityPrices::from_row(row)?
-                .ok_or_else(|| lookup::unknown_symbol_error(&context.parameters.symbol))?;
-            page(&context, &series, start, row.try_get("factors_changed_at")?)
+            let past = async |past: Arc<PastVersion>| {
+                let security = context
+                    .past_security_on(&past, &context.parameters.symbol, None, PriceColumns::All)
+                    .await?;
+                let changed_at = find_factor_change(&context.generation, &past, security.symbol()).await?;
+                Ok::<_, ApiError>((SecurityPrices::of_past(past.version(), security)?, changed_at))
+            };
+            let knowledge = context.parameters.knowledge.as_ref();
+            let (_, (series, factors_changed_at)) =
+                context.read_as_known(knowledge, find_served(&context, start), past).await?;
+            page(&context, &series, start, factors_changed_at)
         })
         .await
+}
+
+/// Prices of the served generation, and the last change of their factors.
+async fn find_served(
+    context: &HandlerContext<PricesParameters>,
+    start: NaiveDate,
+) -> Result<(DataVersion, (SecurityPrices, Option<DateTime<Utc>>)), ApiError> {
+    let last = context.parameters.end_date.map_or(i32::MAX, |end| end.year());
+    let candidates = context.parameters.symbol.candidates();
+    let rows = lookup::run_query(&context.generation, PRICES, &[&candidates, &start.year(), &last]).await?;
+    let row = rows.first().ok_or_else(|| lookup::missing_version_error(&context.generation))?;
+    let series = SecurityPrices::from_row(row)?
+        .ok_or_else(|| lookup::unknown_symbol_error(&context.parameters.symbol))?;
+    Ok((series.version, (series, row.try_get("factors_changed_at")?)))
+}
+
+/// Time at which the factors changed last, up to an earlier version.
+async fn find_factor_change(
+    generation: &ServedGeneration,
+    past: &PastVersion,
+    symbol: &str,
+) -> Result<Option<DateTime<Utc>>, QueryError> {
+    let position = past.position;
+    let rows = lookup::run_query(generation, FACTORS_CHANGED, &[&symbol, &position, &past.at]).await?;
+    Ok(rows.first().map(|row| row.try_get("at")).transpose()?)
 }
 
 fn page(
@@ -301,6 +336,7 @@ fn list(
 ) -> ListMeta {
     let asked = &context.parameters;
     let mut list = ListMeta::new(&series.version, count, asked.page.limit, next_cursor);
+    list.known_at = context.known_at;
     list.depth = asked.start_date.is_none().then_some(Depth { from: start, tier: context.tier });
     list.today = (asked.start_date.is_none() || asked.range.is_some()).then_some(context.today);
     list

@@ -1,7 +1,7 @@
 //! Prices of one security: columns of bars over all years, and adjustment factors.
 
 use codec::bars::PackedBars;
-use market::metrics::AdjustmentFactor;
+use market::metrics::{AdjustmentFactor, DerivedRows};
 use market::price::RawBars;
 use market::row::JsonColumn;
 use tokio_postgres::Row;
@@ -9,6 +9,7 @@ use tokio_postgres::Row;
 use super::price_encoder::RowLabels;
 use crate::error::ApiError;
 use crate::read::DataVersion;
+use crate::routes::past::security::PastSecurity;
 
 /// Bars and adjustment factors of one security.
 #[derive(Debug)]
@@ -26,6 +27,28 @@ impl SecurityPrices {
     /// Symbol and currency, which every row has.
     pub(super) fn row_labels(&self) -> RowLabels<'_> {
         RowLabels { symbol: &self.symbol, currency: self.currency.as_deref() }
+    }
+
+    /// Prices of a security at an earlier version. As in the tables, each calendar year has its own scale.
+    pub(super) fn of_past(version: DataVersion, security: PastSecurity) -> Result<Self, ApiError> {
+        let DerivedRows { stock, factors, bars: all, .. } = security.rows;
+        let mut bars = RawBars::default();
+        for (_, range) in all.years() {
+            let mut year = all.slice(range);
+            year.canonicalize();
+            let symbol = &stock.listed.symbol;
+            bars.append(year)
+                .map_err(|error| ApiError::Internal(anyhow::anyhow!("prices of {symbol}: {error}")))?;
+        }
+        Ok(Self {
+            version,
+            symbol: stock.listed.symbol,
+            exchange: stock.listed.exchange,
+            currency: Some(stock.listed.currency),
+            age_sessions: stock.figures.price_age_sessions,
+            factors,
+            bars,
+        })
     }
 
     /// Reads the only row of a price statement; `None` for an unknown symbol.

@@ -1,6 +1,7 @@
 //! `GET /v1/stocks/{symbol}/dividends`: dividend records of one security.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use axum::response::Response;
 use chrono::NaiveDate;
@@ -9,14 +10,16 @@ use market::row::{DividendRow, DividendStatus, TableRow};
 use utoipa::IntoParams;
 
 use crate::answer::{Access, Starter};
+use crate::error::ApiError;
 use crate::parameters::{
-    DateRange, Direction, DocumentedParameters, Output, Page, PageOptions, ParameterReader, Parameters,
-    PathSymbol, SortValue, Sortable, SyncPoint,
+    DateRange, Direction, DocumentedParameters, Knowledge, Output, Page, PageOptions, ParameterReader,
+    Parameters, PathSymbol, SortValue, Sortable, SyncPoint,
 };
-use crate::read::lookup;
+use crate::read::lookup::{self, SymbolRows};
+use crate::read::past_version::PastVersion;
 use crate::render::envelope::{Depth, List, Warning};
 use crate::routes::ErrorResponses;
-use crate::routes::change_feed::{ChangeQuery, render_changes};
+use crate::routes::changes::change_feed::{ChangeQuery, render_changes};
 
 const DIVIDENDS: &str = include_str!("../../../queries/stocks/dividends.sql");
 const PAGING: PageOptions = PageOptions {
@@ -68,6 +71,8 @@ pub(crate) struct DividendsParameters {
     #[param(value_type = Option<String>)]
     updated_since: Option<SyncPoint>,
     #[param(ignore)]
+    knowledge: Option<Knowledge>,
+    #[param(ignore)]
     page: Page,
     #[param(ignore)]
     output: Output,
@@ -84,6 +89,7 @@ impl Parameters for DividendsParameters {
             (reader.read_words("type", DividendType::ALL), reader.read_words("status", STATUSES));
         let include_projected = reader.read_bool("include_projected").unwrap_or(false);
         let updated_since = reader.read_updated_since(&FILTERS);
+        let knowledge = reader.read_knowledge();
         let page = reader.read_page(&PAGING);
         let output = reader.read_output(DividendRow::COLUMNS);
         Self {
@@ -94,6 +100,7 @@ impl Parameters for DividendsParameters {
             status,
             include_projected,
             updated_since,
+            knowledge,
             page,
             output,
         }
@@ -151,13 +158,34 @@ pub(crate) async fn dividends(access: Access<Starter, DividendsParameters>) -> R
             }
             let start = asked.start_date.unwrap_or_else(|| context.first_day_of_tier_history());
             let statuses = selected_statuses(asked.status.as_ref(), asked.include_projected);
-            let found = lookup::find_rows::<DividendRow>(
-                &context.generation,
-                DIVIDENDS,
-                &asked.symbol,
-                &[&start, &asked.end_date, &asked.r#type, &statuses],
-            )
-            .await?;
+            let live = async {
+                let found = lookup::find_rows::<DividendRow>(
+                    &context.generation,
+                    DIVIDENDS,
+                    &asked.symbol,
+                    &[&start, &asked.end_date, &asked.r#type, &statuses],
+                )
+                .await?;
+                Ok::<_, ApiError>((found.version, found))
+            };
+            let past = async |past: Arc<PastVersion>| {
+                let security = context.past_security(&past, &asked.symbol).await?;
+                let is_asked = |row: &DividendRow| {
+                    start <= row.ex_date
+                        && asked.end_date.is_none_or(|end| row.ex_date <= end)
+                        && asked.r#type.as_ref().is_none_or(|types| types.contains(&row.r#type))
+                        && statuses.contains(&row.status)
+                };
+                let held = security.count_quarantined("dividend");
+                let rows = security.rows.dividends.into_iter().filter(is_asked).collect();
+                Ok::<_, ApiError>(SymbolRows {
+                    version: past.version(),
+                    rows,
+                    quarantined_count: held,
+                    sync_from: Some(past.sync_from.clone()),
+                })
+            };
+            let (_, found) = context.read_as_known(asked.knowledge.as_ref(), live, past).await?;
             let today = context.today;
             let depth = asked.start_date.is_none().then_some(Depth { from: start, tier: context.tier });
             let page = asked.page.with_sync_from(found.sync_from);

@@ -1,25 +1,29 @@
 //! `GET /v1/stocks/{symbol}/events`: ticker changes, corporate actions and special dividends of one security.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use axum::response::Response;
 use chrono::NaiveDate;
 use market::identity::Identity;
 use market::metrics::ticker_events::ticker_events;
-use market::row::{JsonColumn, SecurityEvent, SecurityEventType, TableRow};
+use market::row::{JsonColumn, SecurityEvent, SecurityEventType, SplitStatus, TableRow};
 use tokio_postgres::types::ToSql;
 use utoipa::IntoParams;
 
 use crate::answer::{Access, Free};
+use crate::error::ApiError;
 use crate::parameters::{
-    DateRange, Direction, DocumentedParameters, Output, Page, PageOptions, ParameterReader, Parameters,
-    PathSymbol, SortValue, Sortable,
+    DateRange, Direction, DocumentedParameters, Knowledge, Output, Page, PageOptions, ParameterReader,
+    Parameters, PathSymbol, SortValue, Sortable,
 };
 use crate::read::QueryError;
 use crate::read::lookup;
+use crate::read::past_version::PastVersion;
 use crate::read::{DataVersion, ServedGeneration};
 use crate::render::envelope::{Depth, List};
 use crate::routes::ErrorResponses;
+use crate::routes::past::security::PastSecurity;
 
 const EVENTS: &str = include_str!("../../../queries/stocks/events.sql");
 const PAGING: PageOptions =
@@ -39,6 +43,8 @@ pub(crate) struct EventsParameters {
     #[param(value_type = Option<String>)]
     r#type: Option<Vec<SecurityEventType>>,
     #[param(ignore)]
+    knowledge: Option<Knowledge>,
+    #[param(ignore)]
     page: Page,
     #[param(ignore)]
     output: Output,
@@ -51,9 +57,10 @@ impl Parameters for EventsParameters {
         let symbol = reader.read_symbol();
         let DateRange { start, end } = reader.read_date_range();
         let r#type = reader.read_words("type", SecurityEventType::ALL);
+        let knowledge = reader.read_knowledge();
         let page = reader.read_page(&PAGING);
         let output = reader.read_output(SecurityEvent::COLUMNS);
-        Self { symbol, start_date: start, end_date: end, r#type, page, output }
+        Self { symbol, start_date: start, end_date: end, r#type, knowledge, page, output }
     }
 
     fn oldest(&self) -> Option<NaiveDate> {
@@ -86,7 +93,12 @@ pub(crate) async fn events(access: Access<Free, EventsParameters>) -> Response {
         .respond(async |context| {
             let asked = &context.parameters;
             let start = asked.start_date.unwrap_or_else(|| context.first_day_of_tier_history());
-            let (version, events) = find_events(&context.generation, asked, start).await?;
+            let live = async { Ok::<_, ApiError>(find_events(&context.generation, asked, start).await?) };
+            let past = async |past: Arc<PastVersion>| {
+                let security = context.past_security(&past, &asked.symbol).await?;
+                Ok::<_, ApiError>(past_events(&security, past.as_of, asked, start))
+            };
+            let (version, events) = context.read_as_known(asked.knowledge.as_ref(), live, past).await?;
             let today = context.today;
             let depth = asked.start_date.is_none().then_some(Depth { from: start, tier: context.tier });
             context.render_page(&asked.output, &asked.page, version, &events, |meta| {
@@ -96,7 +108,28 @@ pub(crate) async fn events(access: Access<Free, EventsParameters>) -> Response {
         .await
 }
 
-/// Loads the events of the requested types and date range, in any order.
+/// Events of a security at an earlier version, in any order.
+fn past_events(
+    security: &PastSecurity,
+    as_of: Option<NaiveDate>,
+    asked: &EventsParameters,
+    start: NaiveDate,
+) -> Vec<SecurityEvent> {
+    let reference = security.identity.security.as_ref().zip(as_of);
+    let mut events = reference.map_or_else(Vec::new, |(found, as_of)| ticker_events(&found.record, as_of));
+    let rows = &security.rows;
+    let live = rows.splits.iter().filter(|split| split.status != SplitStatus::Cancelled);
+    events.extend(live.map(SecurityEvent::from));
+    events.extend(rows.dividends.iter().filter_map(|row| SecurityEvent::of_dividend(row, as_of)));
+    events.retain(|event| {
+        start <= event.date
+            && asked.end_date.is_none_or(|last| event.date <= last)
+            && asked.r#type.as_ref().is_none_or(|types| types.contains(&event.r#type))
+    });
+    events
+}
+
+/// Events with these types in the range, in any order.
 async fn find_events(
     generation: &ServedGeneration,
     asked: &EventsParameters,

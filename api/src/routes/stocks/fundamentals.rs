@@ -1,14 +1,18 @@
 //! `GET /v1/stocks/{symbol}/fundamentals`: company figures of one security.
 
+use std::sync::Arc;
+
 use axum::response::Response;
 use market::row::{FundamentalsRow, TableRow};
 use utoipa::IntoParams;
 
 use crate::answer::{Access, Starter};
-use crate::parameters::{DocumentedParameters, Output, ParameterReader, Parameters, PathSymbol};
+use crate::error::ApiError;
+use crate::parameters::{DocumentedParameters, Knowledge, Output, ParameterReader, Parameters, PathSymbol};
 use crate::read::lookup;
+use crate::read::past_version::PastVersion;
 use crate::render::envelope::Single;
-use crate::render::raw_row::RawRow;
+use crate::render::raw_row::{RawRow, StoredOrDerived};
 use crate::routes::ErrorResponses;
 
 const FUNDAMENTALS: &str = include_str!("../../../queries/stocks/fundamentals.sql");
@@ -20,6 +24,8 @@ pub(crate) struct FundamentalsParameters {
     #[param(ignore)]
     symbol: PathSymbol,
     #[param(ignore)]
+    knowledge: Option<Knowledge>,
+    #[param(ignore)]
     output: Output,
 }
 
@@ -27,7 +33,11 @@ impl Parameters for FundamentalsParameters {
     const FEATURE: &'static str = "fundamentals";
 
     fn read(reader: &mut ParameterReader<'_>) -> Self {
-        Self { symbol: reader.read_symbol(), output: reader.read_output(FundamentalsRow::COLUMNS) }
+        Self {
+            symbol: reader.read_symbol(),
+            knowledge: reader.read_knowledge(),
+            output: reader.read_output(FundamentalsRow::COLUMNS),
+        }
     }
 }
 
@@ -42,9 +52,17 @@ impl Parameters for FundamentalsParameters {
 pub(crate) async fn fundamentals(access: Access<Starter, FundamentalsParameters>) -> Response {
     access
         .respond(async |context| {
-            let (version, row) =
-                lookup::find_row(&context.generation, FUNDAMENTALS, &context.parameters.symbol).await?;
-            context.render_single(&context.parameters.output, version, &RawRow::<FundamentalsRow>::new(row))
+            let FundamentalsParameters { symbol, knowledge, output } = &context.parameters;
+            let live = async {
+                let (version, row) = lookup::find_row(&context.generation, FUNDAMENTALS, symbol).await?;
+                Ok::<_, ApiError>((version, StoredOrDerived::Stored(RawRow::new(row))))
+            };
+            let past = async |past: Arc<PastVersion>| {
+                let security = context.past_security(&past, symbol).await?;
+                Ok::<_, ApiError>(StoredOrDerived::Derived(security.rows.served_fundamentals()))
+            };
+            let (version, row) = context.read_as_known(knowledge.as_ref(), live, past).await?;
+            context.render_single(output, version, &row)
         })
         .await
 }

@@ -1,26 +1,28 @@
 //! `GET /v1/stocks/{symbol}/metrics`: dividend metrics of one security, with an optional explanation.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use axum::response::Response;
 use chrono::NaiveDate;
 use market::metrics::Explanation;
 use market::row::{Metrics, TableRow};
 use serde::Serialize;
+use store::feed_files::name_files;
 use utoipa::{IntoParams, ToSchema};
 
-use super::past_metrics::{self, PastMetrics};
 use crate::answer::HandlerContext;
 use crate::answer::{Access, Free};
 use crate::auth::tier::Tier;
 use crate::error::ApiError;
 use crate::parameters::{
-    DocumentedParameters, ExpandedColumn, Output, ParameterReader, Parameters, PathSymbol,
+    DocumentedParameters, ExpandedColumn, Knowledge, Output, ParameterReader, Parameters, PathSymbol,
 };
 use crate::read::DataVersion;
 use crate::read::lookup;
+use crate::read::past_version::{PastVersion, find_current_version};
 use crate::render::envelope::{Single, Warning};
 use crate::routes::ErrorResponses;
+use crate::routes::past::security::PriceColumns;
 
 const METRICS: &str = include_str!("../../../queries/stocks/metrics.sql");
 
@@ -66,6 +68,8 @@ pub(crate) struct MetricsParameters {
     #[param(ignore)]
     explained: Option<Vec<&'static str>>,
     #[param(ignore)]
+    knowledge: Option<Knowledge>,
+    #[param(ignore)]
     output: Output,
 }
 
@@ -77,13 +81,14 @@ impl Parameters for MetricsParameters {
         let explain = reader.read_bool("explain").unwrap_or(false);
         let past = as_of.is_none_or(|as_of| as_of <= reader.today());
         reader.require(past, "as_of", "is in the future");
+        let knowledge = reader.read_knowledge();
         let columns: &'static [&'static str] = if explain { &EXPLAINED } else { Metrics::COLUMNS };
         let mut output = reader.read_output(columns).expand_if_named(ANNUAL_TOTALS);
         let explained = output.fields.clone().filter(|fields| explain && !fields.contains(&EXPLANATION));
         if let Some(fields) = output.fields.as_mut().filter(|_| explained.is_some()) {
             fields.push(EXPLANATION);
         }
-        Self { symbol, as_of, explain, explained, output }
+        Self { symbol, as_of, explain, explained, knowledge, output }
     }
 
     fn needs(&self) -> Option<(Tier, &'static str)> {
@@ -126,6 +131,17 @@ async fn answer(
     context: &HandlerContext<MetricsParameters>,
 ) -> Result<(DataVersion, MetricsAnswer), ApiError> {
     let asked = &context.parameters;
+    let past = async |past| derive(context, past).await;
+    let (version, mut answer) = context.read_as_known(asked.knowledge.as_ref(), live(context), past).await?;
+    if let Some((explanation, chosen)) = answer.explanation.as_mut().zip(asked.explained.as_ref()) {
+        explanation.limit_to_metrics(|metric| chosen.contains(&metric));
+    }
+    Ok((version, answer))
+}
+
+/// Metrics of the served generation.
+async fn live(context: &HandlerContext<MetricsParameters>) -> Result<(DataVersion, MetricsAnswer), ApiError> {
+    let asked = &context.parameters;
     let (version, metrics) = lookup::find_one::<Metrics>(&context.generation, METRICS, &asked.symbol).await?;
     // The data ends at the market's as-of date.
     let newest = version.as_of.unwrap_or(metrics.as_of);
@@ -133,14 +149,24 @@ async fn answer(
     if as_of == newest && !asked.explain {
         return Ok((version, MetricsAnswer { metrics, explanation: None }));
     }
-    let past =
-        past_metrics::derive_past_metrics(&context.generation, &asked.symbol, as_of, asked.explain).await?;
-    let PastMetrics { version, metrics, mut explanation, fact_set } = past;
-    if let Some(explanation) = &mut explanation {
-        if let Some(chosen) = &asked.explained {
-            explanation.limit_to_metrics(|metric| chosen.contains(&metric));
-        }
-        past_metrics::name_feed_files(&context.generation, &fact_set, explanation).await?;
+    let current = Arc::new(find_current_version(&context.generation).await?);
+    Ok((current.version(), derive(context, current).await?))
+}
+
+/// Metrics from the facts of a version.
+async fn derive(
+    context: &HandlerContext<MetricsParameters>,
+    past: Arc<PastVersion>,
+) -> Result<MetricsAnswer, ApiError> {
+    let asked = &context.parameters;
+    let columns = if asked.explain { PriceColumns::All } else { PriceColumns::ForFigures };
+    let security = context.past_security_on(&past, &asked.symbol, asked.as_of, columns).await?;
+    if !asked.explain {
+        return Ok(MetricsAnswer { metrics: security.rows.metrics, explanation: None });
     }
-    Ok((version, MetricsAnswer { metrics, explanation }))
+    let frames = format!("{}.frames", past.fact_set);
+    let (metrics, mut explanation) = security.explain(past).await?;
+    let client = context.generation.client().await?;
+    name_files(&**client, &frames, &mut explanation).await?;
+    Ok(MetricsAnswer { metrics, explanation: Some(explanation) })
 }

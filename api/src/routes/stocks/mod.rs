@@ -6,7 +6,7 @@ pub(crate) mod events;
 pub(crate) mod fundamentals;
 pub(crate) mod list;
 pub(crate) mod metrics;
-mod past_metrics;
 pub(crate) mod quote;
+pub(crate) mod revisions;
 pub(crate) mod snapshot;
 pub(crate) mod splits;

@@ -1,14 +1,18 @@
 //! `GET /v1/stocks/{symbol}/quote`: end-of-day quote of one security.
 
+use std::sync::Arc;
+
 use axum::response::Response;
 use market::row::{Quote, TableRow};
 use utoipa::IntoParams;
 
 use crate::answer::{Access, Free};
-use crate::parameters::{DocumentedParameters, Output, ParameterReader, Parameters, PathSymbol};
+use crate::error::ApiError;
+use crate::parameters::{DocumentedParameters, Knowledge, Output, ParameterReader, Parameters, PathSymbol};
 use crate::read::lookup;
+use crate::read::past_version::PastVersion;
 use crate::render::envelope::Single;
-use crate::render::raw_row::RawRow;
+use crate::render::raw_row::{RawRow, StoredOrDerived};
 use crate::routes::ErrorResponses;
 
 const QUOTE: &str = include_str!("../../../queries/stocks/quote.sql");
@@ -20,12 +24,18 @@ pub(crate) struct QuoteParameters {
     #[param(ignore)]
     symbol: PathSymbol,
     #[param(ignore)]
+    knowledge: Option<Knowledge>,
+    #[param(ignore)]
     output: Output,
 }
 
 impl Parameters for QuoteParameters {
     fn read(reader: &mut ParameterReader<'_>) -> Self {
-        Self { symbol: reader.read_symbol(), output: reader.read_output(Quote::COLUMNS) }
+        Self {
+            symbol: reader.read_symbol(),
+            knowledge: reader.read_knowledge(),
+            output: reader.read_output(Quote::COLUMNS),
+        }
     }
 }
 
@@ -40,9 +50,17 @@ impl Parameters for QuoteParameters {
 pub(crate) async fn quote(access: Access<Free, QuoteParameters>) -> Response {
     access
         .respond(async |context| {
-            let (version, row) =
-                lookup::find_row(&context.generation, QUOTE, &context.parameters.symbol).await?;
-            context.render_single(&context.parameters.output, version, &RawRow::<Quote>::new(row))
+            let QuoteParameters { symbol, knowledge, output } = &context.parameters;
+            let live = async {
+                let (version, row) = lookup::find_row(&context.generation, QUOTE, symbol).await?;
+                Ok::<_, ApiError>((version, StoredOrDerived::Stored(RawRow::new(row))))
+            };
+            let past = async |past: Arc<PastVersion>| {
+                let security = context.past_security(&past, symbol).await?;
+                Ok::<_, ApiError>(StoredOrDerived::Derived(security.rows.quote))
+            };
+            let (version, quote) = context.read_as_known(knowledge.as_ref(), live, past).await?;
+            context.render_single(output, version, &quote)
         })
         .await
 }

@@ -1,21 +1,24 @@
 //! `GET /v1/stocks/{symbol}/splits`: split records of one security.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use axum::response::Response;
 use chrono::NaiveDate;
-use market::row::{SplitRow, SplitType, TableRow};
+use market::row::{SplitRow, SplitStatus, SplitType, TableRow};
 use utoipa::IntoParams;
 
 use crate::answer::{Access, Free};
+use crate::error::ApiError;
 use crate::parameters::{
-    DateRange, Direction, DocumentedParameters, Output, Page, PageOptions, ParameterReader, Parameters,
-    PathSymbol, SortValue, Sortable, SyncPoint,
+    DateRange, Direction, DocumentedParameters, Knowledge, Output, Page, PageOptions, ParameterReader,
+    Parameters, PathSymbol, SortValue, Sortable, SyncPoint,
 };
-use crate::read::lookup;
+use crate::read::lookup::{self, SymbolRows};
+use crate::read::past_version::PastVersion;
 use crate::render::envelope::{Depth, List, Warning};
 use crate::routes::ErrorResponses;
-use crate::routes::change_feed::{ChangeQuery, render_changes};
+use crate::routes::changes::change_feed::{ChangeQuery, render_changes};
 
 const SPLITS: &str = include_str!("../../../queries/stocks/splits.sql");
 const PAGING: PageOptions = PageOptions {
@@ -43,6 +46,8 @@ pub(crate) struct SplitsParameters {
     #[param(value_type = Option<String>)]
     updated_since: Option<SyncPoint>,
     #[param(ignore)]
+    knowledge: Option<Knowledge>,
+    #[param(ignore)]
     page: Page,
     #[param(ignore)]
     output: Output,
@@ -56,9 +61,10 @@ impl Parameters for SplitsParameters {
         let DateRange { start, end } = reader.read_date_range();
         let r#type = reader.read_words("type", SplitType::ALL);
         let updated_since = reader.read_updated_since(&["start_date", "end_date", "type", "sort"]);
+        let knowledge = reader.read_knowledge();
         let page = reader.read_page(&PAGING);
         let output = reader.read_output(SplitRow::COLUMNS);
-        Self { symbol, start_date: start, end_date: end, r#type, updated_since, page, output }
+        Self { symbol, start_date: start, end_date: end, r#type, updated_since, knowledge, page, output }
     }
 
     fn oldest(&self) -> Option<NaiveDate> {
@@ -97,13 +103,34 @@ pub(crate) async fn splits(access: Access<Free, SplitsParameters>) -> Response {
                     .await;
             }
             let start = asked.start_date.unwrap_or_else(|| context.first_day_of_tier_history());
-            let found = lookup::find_rows::<SplitRow>(
-                &context.generation,
-                SPLITS,
-                &asked.symbol,
-                &[&start, &asked.end_date, &asked.r#type],
-            )
-            .await?;
+            let live = async {
+                let found = lookup::find_rows::<SplitRow>(
+                    &context.generation,
+                    SPLITS,
+                    &asked.symbol,
+                    &[&start, &asked.end_date, &asked.r#type],
+                )
+                .await?;
+                Ok::<_, ApiError>((found.version, found))
+            };
+            let past = async |past: Arc<PastVersion>| {
+                let security = context.past_security(&past, &asked.symbol).await?;
+                let is_asked = |row: &SplitRow| {
+                    start <= row.ex_date
+                        && asked.end_date.is_none_or(|end| row.ex_date <= end)
+                        && asked.r#type.as_ref().is_none_or(|types| types.contains(&row.r#type))
+                        && row.status != SplitStatus::Cancelled
+                };
+                let held = security.count_quarantined("split");
+                let rows = security.rows.splits.into_iter().filter(is_asked).collect();
+                Ok::<_, ApiError>(SymbolRows {
+                    version: past.version(),
+                    rows,
+                    quarantined_count: held,
+                    sync_from: Some(past.sync_from.clone()),
+                })
+            };
+            let (_, found) = context.read_as_known(asked.knowledge.as_ref(), live, past).await?;
             let today = context.today;
             let depth = asked.start_date.is_none().then_some(Depth { from: start, tier: context.tier });
             let page = asked.page.with_sync_from(found.sync_from);

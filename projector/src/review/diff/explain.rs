@@ -177,7 +177,8 @@ pub(super) async fn explain_rows(
             let mut outcomes: BTreeMap<String, [Option<String>; 2]> = BTreeMap::new();
             let mut unexplained = Vec::new();
             for (side, generation) in generations.into_iter().enumerate() {
-                let request = ExplainRequest { generation: Some(generation), session, metric: None };
+                let request =
+                    ExplainRequest { generation: Some(generation), session, ..ExplainRequest::default() };
                 match explain_security(client, &symbol, &request).await {
                     Ok(explained) => observations_of_day(&explained, kind, day).for_each(|seen| {
                         outcomes.entry(observation_key(seen)).or_default()[side] = Some(seen.outcome.clone());

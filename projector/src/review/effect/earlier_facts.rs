@@ -1,4 +1,4 @@
-//! Facts as they were before a position of the log.
+//! Earlier facts: the state before a position of the log.
 //!
 //! A row of facts is the merge of all batches of one feed (kind and source). A feed without a batch after the position
 //! is unchanged. A feed without a batch before it is new, so it had no facts. For every other feed, the rows that later
@@ -165,7 +165,7 @@ impl EarlierFacts {
         self.new_feeds.contains(&(kind, source.to_owned()))
     }
 
-    /// Packed records of a row as they were at the position; `None` if the row did not exist.
+    /// Packed records of a row at the position; `None` if the row did not exist.
     pub(super) fn restore_records<'a>(
         &'a self,
         (symbol, kind, source): (&str, Kind, &str),
@@ -181,7 +181,7 @@ impl EarlierFacts {
         }
     }
 
-    /// Facts of the symbols as they were at the position.
+    /// Facts of the symbols at the position.
     pub(super) fn restore(&self, facts: &FactsBySymbol) -> anyhow::Result<FactsBySymbol> {
         let changed = self.symbols();
         let mut restored = FactsBySymbol::new();

@@ -1,4 +1,4 @@
-//! Records as they were before a position of the log, by symbol, kind and source.
+//! Earlier records: the state before a position of the log, by symbol, kind and source.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +19,7 @@ const STORED: &str = include_str!("../../../queries/records_stored.sql");
 /// Rows of records that batches after the position changed.
 #[derive(Debug, Default)]
 pub(super) struct EarlierRecords {
-    /// Packed records as they were; `None` for a row that did not exist.
+    /// Earlier packed records; `None` for a row that did not exist.
     pub(super) rows: BTreeMap<RecordsKey, Option<Vec<u8>>>,
     /// Calendar years of the earlier dividends, for each source with later dividends.
     pub(super) dividend_years: BTreeMap<String, BTreeSet<i32>>,

@@ -261,7 +261,7 @@ mod tests {
         check(&[MISSING, 0, 3], &[2 * 65 + 3, 0b11_001_000, 0b1]);
         check(&[MISSING; 5], &[2 * 65]);
         check(&[i64::MAX], &[63, 255, 255, 255, 255, 255, 255, 255, 127]);
-        // The next block has a width of its own.
+        // Each block stores its width.
         check(&[&[0; 32][..], &[256]].concat(), &[0, 9, 0, 1]);
     }
 

@@ -10,7 +10,7 @@ mod sessions;
 mod tests;
 
 pub use error::PackedBarsError;
-pub use packed::{PackedBars, pack_closes, unpack_closes};
+pub use packed::{PackedBars, batches, pack_closes, unpack_closes};
 pub use sessions::unpack_days;
 
 /// Script of SQL functions that decode prices, for SQL users. It must run in the schema of the table `prices`.

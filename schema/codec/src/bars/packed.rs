@@ -215,6 +215,22 @@ impl PackedBars {
         digest(self.columns())
     }
 
+    /// All columns in one value.
+    ///
+    /// # Errors
+    /// The columns are too long for the encoding.
+    pub fn to_bytes(&self) -> Result<Vec<u8>, PackedBarsError> {
+        Ok(postcard::to_stdvec(self)?)
+    }
+
+    /// Reads the value of [`PackedBars::to_bytes`].
+    ///
+    /// # Errors
+    /// The value is damaged.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, PackedBarsError> {
+        Ok(postcard::from_bytes(bytes)?)
+    }
+
     /// Releases unused capacity of the columns.
     pub fn shrink_to_fit(&mut self) {
         let Self { days, close, range, volume, extra, versions } = self;
@@ -284,7 +300,19 @@ fn unpack_versions(
     Ok((version, versions))
 }
 
-/// Decodes days, closes and versions that [`pack_closes`] encoded, with capacity for `room` further bars.
+/// Ids of the record batches of packed bars, from the column `versions`.
+///
+/// # Errors
+/// The column is damaged.
+pub fn batches(versions: &[u8]) -> Result<Vec<[u8; 16]>, PackedBarsError> {
+    let (versions, _): (Vec<BarVersion>, &[u8]) = match versions {
+        [] => return Ok(Vec::new()),
+        bytes => postcard::take_from_bytes(bytes)?,
+    };
+    Ok(versions.into_iter().map(|version| version.frame).collect())
+}
+
+/// 64-bit digest of byte strings.
 pub fn unpack_closes(
     days: &[u8],
     close: &[u8],

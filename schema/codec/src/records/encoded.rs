@@ -52,6 +52,11 @@ impl EncodedRecord {
         Ok(Self(bytes.into()))
     }
 
+    /// Symbol of the record, which is the first field of every kind with a symbol; `None` if it is absent.
+    pub(super) fn symbol(&self) -> Result<Option<&[u8]>, PackedRecordsError> {
+        self.fields().next().transpose()
+    }
+
     /// Encoded fields in order; empty for an absent field.
     pub(super) fn fields(&self) -> impl Iterator<Item = Result<&[u8], PackedRecordsError>> {
         let mut rest = &*self.0;

@@ -18,6 +18,6 @@ pub use encoded::{EncodedRecord, FieldReader, FieldWriter, RecordLayout};
 pub use error::PackedRecordsError;
 pub use field::Field;
 pub use history::add_to_history;
-pub use packed::read;
+pub use packed::{batches, read};
 pub use raw::RawObservation;
 pub use set::RecordSet;

@@ -141,6 +141,14 @@ pub fn read<T: RecordLayout>(source: &str, bytes: &[u8]) -> Result<Vec<Observati
     packed.rows.iter().map(observation).collect()
 }
 
+/// Ids of the record batches of packed records, each once.
+///
+/// # Errors
+/// The bytes are damaged, or were written by a newer version.
+pub fn batches(bytes: &[u8]) -> Result<Vec<[u8; 16]>, PackedRecordsError> {
+    Ok(open(bytes)?.frames)
+}
+
 fn open(bytes: &[u8]) -> Result<Packed<'_>, PackedRecordsError> {
     match bytes.split_first() {
         None => Err(PackedRecordsError::Damaged("they are empty")),

@@ -42,6 +42,13 @@ impl RawObservation {
             .then_with(|| reference(self).cmp(&reference(other)))
     }
 
+    /// Order of a set: by content, and of equal content the latest provenance first.
+    pub(super) fn compare_newest_first(&self, other: &Self, kind: Kind) -> Ordering {
+        self.compare_content(other, kind)
+            .then_with(|| other.provenance().cmp(&self.provenance()))
+            .then_with(|| other.security_ref.cmp(&self.security_ref))
+    }
+
     /// Observation time, line and record batch of the row.
     pub(super) fn provenance(&self) -> (i64, u64, [u8; 16]) {
         (self.observed_at, self.line, self.frame)

@@ -1,5 +1,8 @@
 //! Set of distinct observations.
 
+use std::collections::HashSet;
+
+use super::error::PackedRecordsError;
 use super::raw::RawObservation;
 use market::event::Kind;
 
@@ -13,12 +16,7 @@ pub struct RecordSet {
 impl RecordSet {
     /// Builds a set from observations. If several observations have equal content, only the newest is kept.
     pub fn new(kind: Kind, mut observations: Vec<RawObservation>) -> Self {
-        let newest_first = |a: &RawObservation, b: &RawObservation| {
-            a.compare_content(b, kind)
-                .then_with(|| b.provenance().cmp(&a.provenance()))
-                .then_with(|| b.security_ref.cmp(&a.security_ref))
-        };
-        observations.sort_unstable_by(newest_first);
+        observations.sort_unstable_by(|a, b| a.compare_newest_first(b, kind));
         observations.dedup_by(|a, b| a.compare_content(b, kind).is_eq());
         Self { kind, observations }
     }
@@ -27,6 +25,70 @@ impl RecordSet {
     pub fn merge(mut self, more: Vec<RawObservation>) -> Self {
         self.observations.extend(more);
         Self::new(self.kind, self.observations)
+    }
+
+    /// Union of the set and more observations, and the observations that the union has with a later provenance only. Of
+    /// these, each set has distinct observations.
+    pub fn merge_keeping_superseded(self, more: Vec<RawObservation>) -> (Self, Vec<Self>) {
+        let kind = self.kind;
+        let (union, mut repeated) = Self::separate(kind, self.observations.into_iter().chain(more).collect());
+        let mut superseded = Vec::new();
+        while !repeated.is_empty() {
+            let (distinct, rest) = Self::separate(kind, repeated);
+            superseded.push(distinct);
+            repeated = rest;
+        }
+        (union, superseded)
+    }
+
+    /// Set of observations as [`RecordSet::new`] builds it, and the equal observations of other record batches.
+    fn separate(kind: Kind, mut observations: Vec<RawObservation>) -> (Self, Vec<RawObservation>) {
+        observations.sort_unstable_by(|a, b| a.compare_newest_first(b, kind));
+        let (mut distinct, mut repeated): (Vec<RawObservation>, Vec<RawObservation>) =
+            (Vec::with_capacity(observations.len()), Vec::new());
+        for observation in observations {
+            match distinct.last().filter(|last| last.compare_content(&observation, kind).is_eq()) {
+                None => distinct.push(observation),
+                Some(last) if last.frame != observation.frame => repeated.push(observation),
+                Some(_) => {}
+            }
+        }
+        (Self { kind, observations: distinct }, repeated)
+    }
+
+    /// Observations whose record batches are known.
+    pub fn known(self, is_known: impl Fn(&[u8; 16]) -> bool) -> impl Iterator<Item = RawObservation> {
+        self.observations.into_iter().filter(move |observation| is_known(&observation.frame))
+    }
+
+    /// Observations that belong to the row of a symbol.
+    ///
+    /// The observations of a vendor's record are stored under every symbol that the record ever had. So they belong to
+    /// the row only if one of them has the symbol.
+    ///
+    /// # Errors
+    /// A record is damaged.
+    pub fn of_symbol(mut self, symbol: &str) -> Result<Self, PackedRecordsError> {
+        let mut ids = HashSet::new();
+        for observation in &self.observations {
+            if let Some(id) = &observation.id
+                && observation.record.symbol()?.is_some_and(|own| own == symbol.as_bytes())
+            {
+                ids.insert(id.clone());
+            }
+        }
+        self.observations.retain(|observation| observation.id.as_ref().is_none_or(|id| ids.contains(id)));
+        Ok(self)
+    }
+
+    /// Number of observations.
+    pub fn len(&self) -> usize {
+        self.observations.len()
+    }
+
+    /// True if the set has no observation.
+    pub fn is_empty(&self) -> bool {
+        self.observations.is_empty()
     }
 
     /// Kind of the records.

@@ -171,6 +171,25 @@ impl Bars {
         kept
     }
 
+    /// Copy of the bars whose version `keep` accepts, with all versions.
+    pub fn filter_versions(&self, keep: impl Fn(&BarVersion) -> bool) -> Self {
+        let mut kept = Self { scale: self.scale, versions: self.versions.clone(), ..Self::default() };
+        let indexes = (0..self.len()).filter(|index| keep(self.version_of(*index)));
+        indexes.for_each(|index| kept.push(self.bar(index), self.version[index]));
+        kept
+    }
+
+    /// Bars of this set whose day has another version in `union`, a merge of the set and others.
+    pub(super) fn superseded_by(&self, union: &Self) -> Self {
+        self.filter_days(|day| {
+            let place = |bars: &Self| bars.day.binary_search(&day).ok();
+            match (place(self), place(union)) {
+                (Some(own), Some(other)) => self.version_of(own) != union.version_of(other),
+                _ => false,
+            }
+        })
+    }
+
     /// Appends a range of bars with the same scale and versions.
     pub(super) fn extend(&mut self, other: &Self, range: Range<usize>) {
         self.version.extend_from_slice(&other.version[range.clone()]);

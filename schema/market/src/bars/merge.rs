@@ -43,6 +43,24 @@ impl Bars {
         Ok(merged)
     }
 
+    /// Merges any number of sets. Also returns the bars of each set that the bars of other sets replaced.
+    pub fn merge_keeping_superseded(parts: Vec<Self>) -> Result<(Self, Vec<Self>), BarsError> {
+        let follows = |parts: &[Self]| parts[0].day.last() < parts[1].day.first();
+        if parts.windows(2).all(follows) {
+            return Ok((Self::merge_all(parts)?, Vec::new()));
+        }
+        let merged = Self::merge_all(parts.clone())?;
+        let mut superseded = Vec::new();
+        for part in parts {
+            let replaced = Self::merge_all(vec![part])?.superseded_by(&merged);
+            if !replaced.is_empty() {
+                // A merge removes the versions of the other bars.
+                superseded.push(Self::merge_all(vec![replaced])?);
+            }
+        }
+        Ok((merged, superseded))
+    }
+
     /// Converts bars to the canonical form. The bars must be sorted, with one bar per day.
     fn into_canonical(mut self) -> Result<Self, BarsError> {
         let (version, versions) = (std::mem::take(&mut self.version), std::mem::take(&mut self.versions));

@@ -43,7 +43,7 @@ impl Bars {
                 true => rest.partition_point(|day| days.contains(day)),
                 false => rest.iter().take_while(|day| days.contains(day)).count(),
             };
-            // Days outside the calendar belong to no year. Each such day forms a range of its own.
+            // Days outside the calendar belong to no year. Each such day forms a separate range.
             let end = start + same.max(1);
             years.push((date.year(), start..end));
             start = end;

@@ -25,6 +25,7 @@ pub mod explain;
 pub mod fund;
 pub mod merge;
 pub mod prices;
+pub mod revisions;
 mod rows;
 pub mod rules;
 pub mod sector;

@@ -10,6 +10,7 @@ mod fundamentals;
 mod metrics;
 mod quarantine;
 mod quote;
+mod revision;
 mod sector;
 mod security_event;
 mod split;
@@ -26,6 +27,7 @@ pub use metrics::{
 };
 pub use quarantine::Quarantined;
 pub use quote::{Quote, QuoteSource};
+pub use revision::{RevisedKind, Revision, RevisionReason};
 pub use sector::{Industry, SectorRow};
 pub use security_event::{SecurityEvent, SecurityEventType};
 pub use split::{SplitRow, SplitStatus, SplitType};

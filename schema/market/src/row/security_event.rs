@@ -2,8 +2,10 @@
 
 use chrono::NaiveDate;
 
-use super::split::SplitStatus;
+use super::dividend::{DividendRow, DividendStatus};
+use super::split::{SplitRow, SplitStatus, SplitType};
 use crate::decimal::ExactDecimal;
+use crate::event::DividendType;
 use crate::{table_row, text_enum};
 
 text_enum! {
@@ -53,5 +55,60 @@ table_row! {
         "amount" amount: Option<ExactDecimal>,
         /// ISO 4217 currency of the amount.
         "currency" currency: Option<String>,
+    }
+}
+
+impl From<&SplitRow> for SecurityEvent {
+    fn from(split: &SplitRow) -> Self {
+        Self {
+            symbol: split.symbol.clone(),
+            date: split.ex_date,
+            r#type: match split.r#type {
+                SplitType::SpinOff => SecurityEventType::SpinOff,
+                SplitType::Rights => SecurityEventType::Rights,
+                SplitType::ClassDistribution => SecurityEventType::ClassDistribution,
+                SplitType::Forward | SplitType::Reverse | SplitType::StockDividend => {
+                    SecurityEventType::Split
+                }
+            },
+            status: split.status,
+            id: Some(split.id.clone()),
+            from_symbol: None,
+            to_symbol: None,
+            ratio: Some(split.ratio),
+            price_factor: Some(split.price_factor),
+            amount: None,
+            currency: None,
+        }
+    }
+}
+
+impl SecurityEvent {
+    /// Event of a dividend; `None` for a regular, cancelled or projected dividend.
+    pub fn of_dividend(dividend: &DividendRow, as_of: Option<NaiveDate>) -> Option<Self> {
+        let r#type = match dividend.r#type {
+            DividendType::SpinOff => SecurityEventType::SpinOff,
+            DividendType::Special | DividendType::Supplemental | DividendType::Liquidation => {
+                SecurityEventType::SpecialDividend
+            }
+            _ => return None,
+        };
+        if !matches!(dividend.status, DividendStatus::Declared | DividendStatus::Paid) {
+            return None;
+        }
+        let is_effective = as_of.is_some_and(|as_of| dividend.ex_date <= as_of);
+        Some(Self {
+            symbol: dividend.symbol.clone(),
+            date: dividend.ex_date,
+            r#type,
+            status: if is_effective { SplitStatus::Effective } else { SplitStatus::Announced },
+            id: dividend.id.clone(),
+            from_symbol: None,
+            to_symbol: None,
+            ratio: None,
+            price_factor: dividend.price_factor,
+            amount: Some(dividend.amount),
+            currency: Some(dividend.currency.clone()),
+        })
     }
 }

@@ -49,6 +49,8 @@ class BulkMeta(Struct, frozen=True, kw_only=True):
     """Start of the range. Omitted if the tier's history does not limit the range."""
     errors: list[BulkError]
     """Symbols without a row."""
+    known_at: dt.datetime | None = None
+    """Instant of the parameter `known_at`. Omitted without the parameter."""
     missing: list[str]
     """Unknown symbols."""
     summary: Summary
@@ -241,11 +243,14 @@ class CompareMeta(Struct, frozen=True, kw_only=True):
     count: int
     """Number of rows on this page."""
     data_version: str
-    """Generation and log sequence of the data, for example g3.184467."""
+    """Generation and log sequence of the data, for example g3.184467. The parameter `data_version`
+    accepts it. A third number tells versions of one sequence apart."""
     depth: Depth | None = None
     """Start of the range. Omitted if the tier's history does not limit the range."""
     has_more: bool
     """True if another page follows."""
+    known_at: dt.datetime | None = None
+    """Instant of the parameter `known_at`. Omitted without the parameter."""
     limit: int
     """Maximum number of rows on a page."""
     missing: list[str] | None = field(default_factory=list)
@@ -393,6 +398,29 @@ class ErrorBody(Struct, frozen=True, kw_only=True):
     """Stable error code for programs."""
     error: str
     """Error message for people."""
+
+
+class EtfHolder(Struct, frozen=True, kw_only=True):
+    """Holding of one fund in the security."""
+
+    symbol: str
+    """Canonical ticker of the security."""
+    etf_symbol: str
+    """Canonical ticker of the fund."""
+    etf_name: str
+    """Name of the fund."""
+    rank: int
+    """Rank by weight in the fund, from 1."""
+    weight: Decimal
+    """Weight in the fund, percent."""
+    shares: Decimal | None = None
+    """Number of shares."""
+    market_value: Decimal | None = None
+    """Market value of the holding, in `currency`."""
+    currency: str | None = None
+    """ISO 4217 currency of the market value."""
+    as_of: dt.date
+    """Day of the snapshot."""
 
 
 class EtfRow(Struct, frozen=True, kw_only=True):
@@ -881,11 +909,14 @@ class HoldingsMeta(Struct, frozen=True, kw_only=True):
     count: int
     """Number of rows on this page."""
     data_version: str
-    """Generation and log sequence of the data, for example g3.184467."""
+    """Generation and log sequence of the data, for example g3.184467. The parameter `data_version`
+    accepts it. A third number tells versions of one sequence apart."""
     depth: Depth | None = None
     """Start of the range. Omitted if the tier's history does not limit the range."""
     has_more: bool
     """True if another page follows."""
+    known_at: dt.datetime | None = None
+    """Instant of the parameter `known_at`. Omitted without the parameter."""
     limit: int
     """Maximum number of rows on a page."""
     missing: list[str] | None = field(default_factory=list)
@@ -1133,11 +1164,14 @@ class ListMeta(Struct, frozen=True, kw_only=True):
     count: int
     """Number of rows on this page."""
     data_version: str
-    """Generation and log sequence of the data, for example g3.184467."""
+    """Generation and log sequence of the data, for example g3.184467. The parameter `data_version`
+    accepts it. A third number tells versions of one sequence apart."""
     depth: Depth | None = None
     """Start of the range. Omitted if the tier's history does not limit the range."""
     has_more: bool
     """True if another page follows."""
+    known_at: dt.datetime | None = None
+    """Instant of the parameter `known_at`. Omitted without the parameter."""
     limit: int
     """Maximum number of rows on a page."""
     missing: list[str] | None = field(default_factory=list)
@@ -1172,10 +1206,28 @@ class ListDividendRow(Struct, frozen=True, kw_only=True):
     """Size, next cursor, data version and warnings of the page."""
 
 
+class ListEtfHolder(Struct, frozen=True, kw_only=True):
+    """Response with a page of a list."""
+
+    data: list[EtfHolder]
+    """The rows of the page, in order."""
+    meta: ListMeta
+    """Size, next cursor, data version and warnings of the page."""
+
+
 class ListEtfRow(Struct, frozen=True, kw_only=True):
     """Response with a page of a list."""
 
     data: list[EtfRow]
+    """The rows of the page, in order."""
+    meta: ListMeta
+    """Size, next cursor, data version and warnings of the page."""
+
+
+class ListRevision(Struct, frozen=True, kw_only=True):
+    """Response with a page of a list."""
+
+    data: list[Revision]
     """The rows of the page, in order."""
     meta: ListMeta
     """Size, next cursor, data version and warnings of the page."""
@@ -1243,11 +1295,14 @@ class MarketPricesMeta(Struct, frozen=True, kw_only=True):
     count: int
     """Number of rows on this page."""
     data_version: str
-    """Generation and log sequence of the data, for example g3.184467."""
+    """Generation and log sequence of the data, for example g3.184467. The parameter `data_version`
+    accepts it. A third number tells versions of one sequence apart."""
     depth: Depth | None = None
     """Start of the range. Omitted if the tier's history does not limit the range."""
     has_more: bool
     """True if another page follows."""
+    known_at: dt.datetime | None = None
+    """Instant of the parameter `known_at`. Omitted without the parameter."""
     limit: int
     """Maximum number of rows on a page."""
     missing: list[str] | None = field(default_factory=list)
@@ -1276,7 +1331,10 @@ class Meta(Struct, frozen=True, kw_only=True):
     as_of: dt.date | None = None
     """As-of date of the market: the newest session in the data."""
     data_version: str
-    """Generation and log sequence of the data, for example g3.184467."""
+    """Generation and log sequence of the data, for example g3.184467. The parameter `data_version`
+    accepts it. A third number tells versions of one sequence apart."""
+    known_at: dt.datetime | None = None
+    """Instant of the parameter `known_at`. Omitted without the parameter."""
     warnings: list[Warning] = field(default_factory=list)
     """Warnings about the response; omitted if empty."""
 
@@ -1804,11 +1862,14 @@ class PricesMeta(Struct, frozen=True, kw_only=True):
     count: int
     """Number of rows on this page."""
     data_version: str
-    """Generation and log sequence of the data, for example g3.184467."""
+    """Generation and log sequence of the data, for example g3.184467. The parameter `data_version`
+    accepts it. A third number tells versions of one sequence apart."""
     depth: Depth | None = None
     """Start of the range. Omitted if the tier's history does not limit the range."""
     has_more: bool
     """True if another page follows."""
+    known_at: dt.datetime | None = None
+    """Instant of the parameter `known_at`. Omitted without the parameter."""
     limit: int
     """Maximum number of rows on a page."""
     missing: list[str] | None = field(default_factory=list)
@@ -2002,6 +2063,43 @@ class Quote(Struct, frozen=True, kw_only=True):
     """Observation time of the newest fact from which the row is computed."""
 
 
+class Revision(Struct, frozen=True, kw_only=True):
+    """Change of a served value by later knowledge."""
+
+    symbol: str
+    """Canonical ticker."""
+    known_at: dt.datetime
+    """Time since which the new value is served."""
+    data_version: str
+    """First data version with the new value."""
+    kind: str
+    """Subject of the revision.
+
+    One of: dividend, split, figure.
+    """
+    id: str | None = None
+    """Id of the dividend or split record; null for a figure."""
+    date: dt.date
+    """Ex-date of the record; for a figure, the market date for which both values are computed."""
+    field: str
+    """Name of the revised field."""
+    before: str | None = None
+    """Value before, as text; null if there was none."""
+    after: str | None = None
+    """Value after, as text; null if there is none."""
+    first_reported: str | None = None
+    """Value that was served first."""
+    latest: str | None = None
+    """Value after the newest revision."""
+    reason: str
+    """Reason of the revision.
+
+    One of: correction, retraction, new_source, new_record, policy, rule.
+    """
+    source: str | None = None
+    """Feed of the record after the revision; null for a figure and for a withdrawn record."""
+
+
 class ScreenerAnswer(Struct, frozen=True, kw_only=True):
     """A page of a screener."""
 
@@ -2050,11 +2148,14 @@ class ScreenerMeta(Struct, frozen=True, kw_only=True):
     count: int
     """Number of rows on this page."""
     data_version: str
-    """Generation and log sequence of the data, for example g3.184467."""
+    """Generation and log sequence of the data, for example g3.184467. The parameter `data_version`
+    accepts it. A third number tells versions of one sequence apart."""
     depth: Depth | None = None
     """Start of the range. Omitted if the tier's history does not limit the range."""
     has_more: bool
     """True if another page follows."""
+    known_at: dt.datetime | None = None
+    """Instant of the parameter `known_at`. Omitted without the parameter."""
     limit: int
     """Maximum number of rows on a page."""
     missing: list[str] | None = field(default_factory=list)

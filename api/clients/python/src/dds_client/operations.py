@@ -15,11 +15,19 @@ from .request import AsyncAsker, Asker, path
 
 
 class BulkDividendsQuery(TypedDict, total=False):
+    data_version: str
+    """`meta.data_version` of an earlier response. The body is what was served then: the same request,
+    tier and current day give the same bytes. Status 412 if no such version was served, 410 if this
+    program cannot derive it any more."""
     end_date: date | str
     """Last ex-date. Default: no limit, so that declared future ex-dates are included."""
     include_projected: bool
     """Includes dividends that are expected in the next 12 months but not declared. Their amounts and
     payment dates are estimates."""
+    known_at: str
+    """Instant (RFC 3339) or day. The response has only what was known then; a day counts to its end in
+    New York. With `as_of`, the response is what was known at this instant about that day. For a day
+    before the tier's history the response is a 403. Conflicts with `data_version`."""
     min_version: str
     """Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-
     Version` has the same effect. Cursors, `updated_since` and `If-None-Match` contain their
@@ -34,6 +42,14 @@ class BulkDividendsQuery(TypedDict, total=False):
 
 
 class BulkMetricsQuery(TypedDict, total=False):
+    data_version: str
+    """`meta.data_version` of an earlier response. The body is what was served then: the same request,
+    tier and current day give the same bytes. Status 412 if no such version was served, 410 if this
+    program cannot derive it any more."""
+    known_at: str
+    """Instant (RFC 3339) or day. The response has only what was known then; a day counts to its end in
+    New York. With `as_of`, the response is what was known at this instant about that day. For a day
+    before the tier's history the response is a 403. Conflicts with `data_version`."""
     min_version: str
     """Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-
     Version` has the same effect. Cursors, `updated_since` and `If-None-Match` contain their
@@ -66,6 +82,14 @@ class BulkPricesQuery(TypedDict, total=False):
 
 
 class CompareQuery(TypedDict, total=False):
+    data_version: str
+    """`meta.data_version` of an earlier response. The body is what was served then: the same request,
+    tier and current day give the same bytes. Status 412 if no such version was served, 410 if this
+    program cannot derive it any more."""
+    known_at: str
+    """Instant (RFC 3339) or day. The response has only what was known then; a day counts to its end in
+    New York. With `as_of`, the response is what was known at this instant about that day. For a day
+    before the tier's history the response is a 403. Conflicts with `data_version`."""
     min_version: str
     """Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-
     Version` has the same effect. Cursors, `updated_since` and `If-None-Match` contain their
@@ -121,6 +145,10 @@ class DividendsCalendarQuery(TypedDict, total=False):
 class DividendsHistoryQuery(TypedDict, total=False):
     cursor: str
     """`next_cursor` of the previous page. Filters and order must be the same as in that request."""
+    data_version: str
+    """`meta.data_version` of an earlier response. The body is what was served then: the same request,
+    tier and current day give the same bytes. Status 412 if no such version was served, 410 if this
+    program cannot derive it any more."""
     declared_from: date | str
     """First declaration date."""
     declared_to: date | str
@@ -130,6 +158,10 @@ class DividendsHistoryQuery(TypedDict, total=False):
     include_projected: bool
     """Includes dividends that are expected in the next 12 months but not declared. Their amounts and
     payment dates are estimates."""
+    known_at: str
+    """Instant (RFC 3339) or day. The response has only what was known then; a day counts to its end in
+    New York. With `as_of`, the response is what was known at this instant about that day. For a day
+    before the tier's history the response is a 403. Conflicts with `data_version`."""
     limit: int
     """Maximum number of rows on a page."""
     min_version: str
@@ -248,10 +280,18 @@ class PricesBySymbolQuery(TypedDict, total=False):
     everything. Default: split."""
     cursor: str
     """`next_cursor` of the previous page. Filters and order must be the same as in that request."""
+    data_version: str
+    """`meta.data_version` of an earlier response. The body is what was served then: the same request,
+    tier and current day give the same bytes. Status 412 if no such version was served, 410 if this
+    program cannot derive it any more."""
     end_date: date | str
     """Last session."""
     interval: Literal["daily", "weekly", "monthly", "quarterly", "yearly"]
     """Length of the period of a price point. Default: daily."""
+    known_at: str
+    """Instant (RFC 3339) or day. The response has only what was known then; a day counts to its end in
+    New York. With `as_of`, the response is what was known at this instant about that day. For a day
+    before the tier's history the response is a 403. Conflicts with `data_version`."""
     limit: int
     """Maximum number of rows on a page."""
     min_version: str
@@ -460,11 +500,19 @@ class StocksBySymbolQuery(TypedDict, total=False):
 class StocksBySymbolDividendsQuery(TypedDict, total=False):
     cursor: str
     """`next_cursor` of the previous page. Filters and order must be the same as in that request."""
+    data_version: str
+    """`meta.data_version` of an earlier response. The body is what was served then: the same request,
+    tier and current day give the same bytes. Status 412 if no such version was served, 410 if this
+    program cannot derive it any more."""
     end_date: date | str
     """Last ex-date. Default: no limit, so that declared future ex-dates are included."""
     include_projected: bool
     """Includes dividends that are expected in the next 12 months but not declared. Their amounts and
     payment dates are estimates."""
+    known_at: str
+    """Instant (RFC 3339) or day. The response has only what was known then; a day counts to its end in
+    New York. With `as_of`, the response is what was known at this instant about that day. For a day
+    before the tier's history the response is a 403. Conflicts with `data_version`."""
     limit: int
     """Maximum number of rows on a page."""
     min_version: str
@@ -486,11 +534,33 @@ class StocksBySymbolDividendsQuery(TypedDict, total=False):
     `sort`."""
 
 
+class StocksBySymbolEtfHoldersQuery(TypedDict, total=False):
+    cursor: str
+    """`next_cursor` of the previous page. Filters and order must be the same as in that request."""
+    limit: int
+    """Maximum number of rows on a page."""
+    min_version: str
+    """Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-
+    Version` has the same effect. Cursors, `updated_since` and `If-None-Match` contain their
+    version. Status 412 if no such data exists."""
+    sort: str | Sequence[Literal["weight.asc", "weight.desc", "etf_symbol.asc", "etf_symbol.desc"]]
+    """Sort keys with direction, comma-separated, most significant first, each key once. Nulls come
+    last."""
+
+
 class StocksBySymbolEventsQuery(TypedDict, total=False):
     cursor: str
     """`next_cursor` of the previous page. Filters and order must be the same as in that request."""
+    data_version: str
+    """`meta.data_version` of an earlier response. The body is what was served then: the same request,
+    tier and current day give the same bytes. Status 412 if no such version was served, 410 if this
+    program cannot derive it any more."""
     end_date: date | str
     """Last date. Default: no limit, so that announced future events are included."""
+    known_at: str
+    """Instant (RFC 3339) or day. The response has only what was known then; a day counts to its end in
+    New York. With `as_of`, the response is what was known at this instant about that day. For a day
+    before the tier's history the response is a 403. Conflicts with `data_version`."""
     limit: int
     """Maximum number of rows on a page."""
     min_version: str
@@ -506,25 +576,72 @@ class StocksBySymbolEventsQuery(TypedDict, total=False):
     """Types of events, comma-separated."""
 
 
-class StocksBySymbolMetricsQuery(TypedDict, total=False):
-    as_of: date | str
-    """As-of date. Only facts that were known on this day are used. Default: the as-of date of the
-    market."""
-    explain: bool
-    """Adds the observations, choices and formulas from which the figures follow (Starter and higher).
-    With `fields`, only the selected figures are explained. Observations before the tier's history
-    are counted, but not listed."""
+class StocksBySymbolFundamentalsQuery(TypedDict, total=False):
+    data_version: str
+    """`meta.data_version` of an earlier response. The body is what was served then: the same request,
+    tier and current day give the same bytes. Status 412 if no such version was served, 410 if this
+    program cannot derive it any more."""
+    known_at: str
+    """Instant (RFC 3339) or day. The response has only what was known then; a day counts to its end in
+    New York. With `as_of`, the response is what was known at this instant about that day. For a day
+    before the tier's history the response is a 403. Conflicts with `data_version`."""
     min_version: str
     """Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-
     Version` has the same effect. Cursors, `updated_since` and `If-None-Match` contain their
     version. Status 412 if no such data exists."""
 
 
+class StocksBySymbolMetricsQuery(TypedDict, total=False):
+    as_of: date | str
+    """As-of date. Only facts that were known on this day are used. Default: the as-of date of the
+    market."""
+    data_version: str
+    """`meta.data_version` of an earlier response. The body is what was served then: the same request,
+    tier and current day give the same bytes. Status 412 if no such version was served, 410 if this
+    program cannot derive it any more."""
+    explain: bool
+    """Adds the observations, choices and formulas from which the figures follow (Starter and higher).
+    With `fields`, only the selected figures are explained. Observations before the tier's history
+    are counted, but not listed."""
+    known_at: str
+    """Instant (RFC 3339) or day. The response has only what was known then; a day counts to its end in
+    New York. With `as_of`, the response is what was known at this instant about that day. For a day
+    before the tier's history the response is a 403. Conflicts with `data_version`."""
+    min_version: str
+    """Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-
+    Version` has the same effect. Cursors, `updated_since` and `If-None-Match` contain their
+    version. Status 412 if no such data exists."""
+
+
+class StocksBySymbolRevisionsQuery(TypedDict, total=False):
+    cursor: str
+    """`next_cursor` of the previous page. Filters and order must be the same as in that request."""
+    kind: str | Sequence[Literal["dividend", "split", "figure"]]
+    """Kinds of revised values, comma-separated: dividend, split, figure. Default: all."""
+    limit: int
+    """Maximum number of rows on a page."""
+    min_version: str
+    """Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-
+    Version` has the same effect. Cursors, `updated_since` and `If-None-Match` contain their
+    version. Status 412 if no such data exists."""
+    sort: str | Sequence[Literal["known_at.asc", "known_at.desc"]]
+    """Sort keys with direction, comma-separated, most significant first, each key once. Nulls come
+    last."""
+
+
 class StocksBySymbolSplitsQuery(TypedDict, total=False):
     cursor: str
     """`next_cursor` of the previous page. Filters and order must be the same as in that request."""
+    data_version: str
+    """`meta.data_version` of an earlier response. The body is what was served then: the same request,
+    tier and current day give the same bytes. Status 412 if no such version was served, 410 if this
+    program cannot derive it any more."""
     end_date: date | str
     """Last ex-date. Default: no limit, so that announced future splits are included."""
+    known_at: str
+    """Instant (RFC 3339) or day. The response has only what was known then; a day counts to its end in
+    New York. With `as_of`, the response is what was known at this instant about that day. For a day
+    before the tier's history the response is a 403. Conflicts with `data_version`."""
     limit: int
     """Maximum number of rows on a page."""
     min_version: str
@@ -723,6 +840,14 @@ class Operations(Asker):
         """Dividend records (Starter and higher), page by page."""
         return Pages(self, path("/v1/stocks/{symbol}/dividends", symbol=symbol), query, m.ListDividendRow)
 
+    def stocks_by_symbol_etf_holders(self, symbol: str, **query: Unpack[StocksBySymbolEtfHoldersQuery]) -> m.ListEtfHolder:
+        """Funds that hold a security."""
+        return self._ask(path("/v1/stocks/{symbol}/etf-holders", symbol=symbol), query, m.ListEtfHolder)
+
+    def stocks_by_symbol_etf_holders_pages(self, symbol: str, **query: Unpack[StocksBySymbolEtfHoldersQuery]) -> Pages[m.ListEtfHolder, m.EtfHolder]:
+        """Funds that hold a security, page by page."""
+        return Pages(self, path("/v1/stocks/{symbol}/etf-holders", symbol=symbol), query, m.ListEtfHolder)
+
     def stocks_by_symbol_events(self, symbol: str, **query: Unpack[StocksBySymbolEventsQuery]) -> m.ListSecurityEvent:
         """Security events."""
         return self._ask(path("/v1/stocks/{symbol}/events", symbol=symbol), query, m.ListSecurityEvent)
@@ -731,7 +856,7 @@ class Operations(Asker):
         """Security events, page by page."""
         return Pages(self, path("/v1/stocks/{symbol}/events", symbol=symbol), query, m.ListSecurityEvent)
 
-    def stocks_by_symbol_fundamentals(self, symbol: str, **query: Unpack[EtfsBySymbolQuery]) -> m.SingleFundamentalsRow:
+    def stocks_by_symbol_fundamentals(self, symbol: str, **query: Unpack[StocksBySymbolFundamentalsQuery]) -> m.SingleFundamentalsRow:
         """Fundamentals (Starter and higher)."""
         return self._ask(path("/v1/stocks/{symbol}/fundamentals", symbol=symbol), query, m.SingleFundamentalsRow)
 
@@ -739,9 +864,17 @@ class Operations(Asker):
         """Dividend metrics."""
         return self._ask(path("/v1/stocks/{symbol}/metrics", symbol=symbol), query, m.SingleMetricsAnswer)
 
-    def stocks_by_symbol_quote(self, symbol: str, **query: Unpack[EtfsBySymbolQuery]) -> m.SingleQuote:
+    def stocks_by_symbol_quote(self, symbol: str, **query: Unpack[StocksBySymbolFundamentalsQuery]) -> m.SingleQuote:
         """Comprehensive quote."""
         return self._ask(path("/v1/stocks/{symbol}/quote", symbol=symbol), query, m.SingleQuote)
+
+    def stocks_by_symbol_revisions(self, symbol: str, **query: Unpack[StocksBySymbolRevisionsQuery]) -> m.ListRevision:
+        """Revisions."""
+        return self._ask(path("/v1/stocks/{symbol}/revisions", symbol=symbol), query, m.ListRevision)
+
+    def stocks_by_symbol_revisions_pages(self, symbol: str, **query: Unpack[StocksBySymbolRevisionsQuery]) -> Pages[m.ListRevision, m.Revision]:
+        """Revisions, page by page."""
+        return Pages(self, path("/v1/stocks/{symbol}/revisions", symbol=symbol), query, m.ListRevision)
 
     def stocks_by_symbol_splits(self, symbol: str, **query: Unpack[StocksBySymbolSplitsQuery]) -> m.ListSplitRow:
         """Split history."""
@@ -931,6 +1064,14 @@ class AsyncOperations(AsyncAsker):
         """Dividend records (Starter and higher), page by page."""
         return AsyncPages(self, path("/v1/stocks/{symbol}/dividends", symbol=symbol), query, m.ListDividendRow)
 
+    async def stocks_by_symbol_etf_holders(self, symbol: str, **query: Unpack[StocksBySymbolEtfHoldersQuery]) -> m.ListEtfHolder:
+        """Funds that hold a security."""
+        return await self._ask(path("/v1/stocks/{symbol}/etf-holders", symbol=symbol), query, m.ListEtfHolder)
+
+    def stocks_by_symbol_etf_holders_pages(self, symbol: str, **query: Unpack[StocksBySymbolEtfHoldersQuery]) -> AsyncPages[m.ListEtfHolder, m.EtfHolder]:
+        """Funds that hold a security, page by page."""
+        return AsyncPages(self, path("/v1/stocks/{symbol}/etf-holders", symbol=symbol), query, m.ListEtfHolder)
+
     async def stocks_by_symbol_events(self, symbol: str, **query: Unpack[StocksBySymbolEventsQuery]) -> m.ListSecurityEvent:
         """Security events."""
         return await self._ask(path("/v1/stocks/{symbol}/events", symbol=symbol), query, m.ListSecurityEvent)
@@ -939,7 +1080,7 @@ class AsyncOperations(AsyncAsker):
         """Security events, page by page."""
         return AsyncPages(self, path("/v1/stocks/{symbol}/events", symbol=symbol), query, m.ListSecurityEvent)
 
-    async def stocks_by_symbol_fundamentals(self, symbol: str, **query: Unpack[EtfsBySymbolQuery]) -> m.SingleFundamentalsRow:
+    async def stocks_by_symbol_fundamentals(self, symbol: str, **query: Unpack[StocksBySymbolFundamentalsQuery]) -> m.SingleFundamentalsRow:
         """Fundamentals (Starter and higher)."""
         return await self._ask(path("/v1/stocks/{symbol}/fundamentals", symbol=symbol), query, m.SingleFundamentalsRow)
 
@@ -947,9 +1088,17 @@ class AsyncOperations(AsyncAsker):
         """Dividend metrics."""
         return await self._ask(path("/v1/stocks/{symbol}/metrics", symbol=symbol), query, m.SingleMetricsAnswer)
 
-    async def stocks_by_symbol_quote(self, symbol: str, **query: Unpack[EtfsBySymbolQuery]) -> m.SingleQuote:
+    async def stocks_by_symbol_quote(self, symbol: str, **query: Unpack[StocksBySymbolFundamentalsQuery]) -> m.SingleQuote:
         """Comprehensive quote."""
         return await self._ask(path("/v1/stocks/{symbol}/quote", symbol=symbol), query, m.SingleQuote)
+
+    async def stocks_by_symbol_revisions(self, symbol: str, **query: Unpack[StocksBySymbolRevisionsQuery]) -> m.ListRevision:
+        """Revisions."""
+        return await self._ask(path("/v1/stocks/{symbol}/revisions", symbol=symbol), query, m.ListRevision)
+
+    def stocks_by_symbol_revisions_pages(self, symbol: str, **query: Unpack[StocksBySymbolRevisionsQuery]) -> AsyncPages[m.ListRevision, m.Revision]:
+        """Revisions, page by page."""
+        return AsyncPages(self, path("/v1/stocks/{symbol}/revisions", symbol=symbol), query, m.ListRevision)
 
     async def stocks_by_symbol_splits(self, symbol: str, **query: Unpack[StocksBySymbolSplitsQuery]) -> m.ListSplitRow:
         """Split history."""

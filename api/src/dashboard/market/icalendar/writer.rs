@@ -106,7 +106,7 @@ impl<'a> CalendarWriter<'a> {
     }
 }
 
-/// Id of a dividend's events. An estimate has no id of its own, so symbol and ex-date identify it until the declared
+/// Id of a dividend's events. An estimate has no id, so symbol and ex-date identify it until the declared
 /// dividend replaces it.
 pub(super) fn event_id(row: &Value) -> String {
     match row["id"].as_str() {

@@ -2,6 +2,7 @@
 
 use rust_decimal::Decimal;
 
+use super::derived::DerivedRows;
 use super::rounded::{amount, percent};
 use crate::event::Fundamentals;
 use crate::metrics::arithmetic::{percent_of, quotient, round_to_integer};
@@ -69,4 +70,62 @@ pub(crate) fn fundamentals(computed: &ComputedMetrics<'_>) -> Option<Fundamental
         as_of: reported.map(|figures| figures.as_of),
         updated_at: computed.updated_at,
     })
+}
+
+impl DerivedRows {
+    /// Company figures as they are served: a provisional security without reports has the figures of its list row.
+    pub fn served_fundamentals(&self) -> FundamentalsRow {
+        let (listed, figures) = (&self.stock.listed, &self.stock.figures.screened);
+        let row = self.fundamentals.clone().unwrap_or_else(|| FundamentalsRow {
+            symbol: listed.symbol.clone(),
+            name: listed.name.clone(),
+            updated_at: listed.updated_at,
+            sector: None,
+            industry: None,
+            country: None,
+            website: None,
+            employees: None,
+            ipo_date: None,
+            market_cap: None,
+            enterprise_value: None,
+            shares_outstanding: None,
+            float_shares: None,
+            pe_ratio: None,
+            forward_pe: None,
+            peg_ratio: None,
+            pb_ratio: None,
+            ps_ratio: None,
+            ev_to_ebitda: None,
+            eps_ttm: None,
+            book_value_per_share: None,
+            fcf_per_share: None,
+            revenue_ttm: None,
+            net_income_ttm: None,
+            free_cash_flow_ttm: None,
+            gross_margin: None,
+            operating_margin: None,
+            net_margin: None,
+            roe: None,
+            roa: None,
+            payout_ratio: None,
+            fcf_payout_ratio: None,
+            debt_to_equity: None,
+            current_ratio: None,
+            interest_coverage: None,
+            beta: None,
+            fiscal_period_end: None,
+            reported_currency: None,
+            as_of: None,
+        });
+        FundamentalsRow {
+            sector: row.sector.or_else(|| listed.sector.clone()),
+            industry: row.industry.or_else(|| listed.industry.clone()),
+            country: row.country.or_else(|| listed.country.clone()),
+            market_cap: row.market_cap.or(listed.market_cap),
+            pe_ratio: row.pe_ratio.or(figures.pe_ratio),
+            payout_ratio: row.payout_ratio.or(figures.payout_ratio),
+            beta: row.beta.or(figures.beta),
+            ..row
+        }
+    }
 }

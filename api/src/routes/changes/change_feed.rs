@@ -13,7 +13,7 @@ use crate::read::changes::{ChangedRow, TrackedRow};
 use crate::read::lookup::{self, ResolvedSymbols};
 use crate::render::envelope::{Depth, ListMeta};
 use crate::render::rows;
-use crate::routes::journal_start::JournalStart;
+use crate::routes::changes::journal_start::JournalStart;
 
 /// Query for the rows that changed since a synchronization point.
 #[derive(Debug)]

@@ -8,7 +8,7 @@ use crate::error::ApiError;
 use crate::parameters::{JournalPlace, ParameterError, SyncPoint};
 use crate::read::{ServedGeneration, lookup};
 
-const SINCE: &str = include_str!("../../queries/changes/since.sql");
+const SINCE: &str = include_str!("../../../queries/changes/since.sql");
 
 /// Start of a client in the journal.
 #[derive(Debug)]

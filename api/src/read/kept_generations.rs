@@ -1,0 +1,67 @@
+//! Generations that are kept but not served. Their tables have answers of the version at which they were served last.
+
+use std::fmt;
+use std::sync::Arc;
+
+use store::ids::GenerationId;
+use tokio::sync::Mutex;
+
+use super::lookup::run_query;
+use super::read_source::{ConnectionSettings, SharedReadState};
+use super::{DataVersion, QueryError, ServedGeneration};
+use crate::parameters::served_rules::ServedRules;
+
+const VERSION: &str = include_str!("../../queries/projection/version.sql");
+const EXISTS: &str = "select id from generations where id = $1";
+/// Maximum number of generations with open connections.
+const MAX_OPEN: usize = 2;
+
+/// Kept generations of the primary, opened on request.
+pub(super) struct KeptGenerations {
+    settings: ConnectionSettings,
+    shared: Arc<SharedReadState>,
+    /// Open generations, the most recently used last.
+    open: Mutex<Vec<Arc<ServedGeneration>>>,
+}
+
+impl fmt::Debug for KeptGenerations {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KeptGenerations").field("open", &self.open).finish_non_exhaustive()
+    }
+}
+
+impl KeptGenerations {
+    pub(super) fn new(settings: ConnectionSettings, shared: Arc<SharedReadState>) -> Self {
+        Self { settings, shared, open: Mutex::default() }
+    }
+
+    /// Generation with its tables; `None` if it was dropped, or is not readable. `served` knows which ones exist.
+    pub(super) async fn find(
+        &self,
+        served: &ServedGeneration,
+        id: GenerationId,
+    ) -> Option<Arc<ServedGeneration>> {
+        // A generation without tables is not worth a connection.
+        run_query(served, EXISTS, &[&id]).await.ok()?.first()?;
+        let mut open = self.open.lock().await;
+        let known = open.iter().position(|generation| generation.id == id).map(|place| open.remove(place));
+        let generation = match known {
+            Some(generation) => generation,
+            None => self.settings.open_generation(id, &self.shared.tasks, &self.shared.answered).ok()?,
+        };
+        learn_version(&generation).await.ok()?;
+        open.push(Arc::clone(&generation));
+        if open.len() > MAX_OPEN {
+            open.remove(0);
+        }
+        Some(generation)
+    }
+}
+
+async fn learn_version(generation: &ServedGeneration) -> Result<(), QueryError> {
+    let rows = run_query(generation, VERSION, &[]).await?;
+    let row = rows.first().ok_or(QueryError::Unversioned(generation.id))?;
+    generation.record_known_version(DataVersion::from_row(row)?);
+    generation.set_served_rules(ServedRules::from_row(row)?);
+    Ok(())
+}

@@ -1,0 +1,101 @@
+//! Data of the version that a request asks for: the served tables for the current version, and derived rows for an
+//! earlier one.
+
+use std::sync::Arc;
+
+use chrono::NaiveDate;
+use chrono_tz::America::New_York;
+
+use super::security::{PastSecurity, PriceColumns, derive_past_securities};
+use crate::answer::HandlerContext;
+use crate::error::ApiError;
+use crate::parameters::{Knowledge, PathSymbol, SymbolList};
+use crate::read::past_version::{PastVersion, find_version};
+use crate::read::{DataVersion, lookup};
+
+impl<P> HandlerContext<P> {
+    /// Reads the data of a response: `live` from the served tables, or `past` of an earlier version.
+    pub(crate) async fn read_as_known<T, F>(
+        &self,
+        knowledge: Option<&Knowledge>,
+        live: impl Future<Output = Result<(DataVersion, T), ApiError>>,
+        past: impl FnOnce(Arc<PastVersion>) -> F,
+    ) -> Result<(DataVersion, T), ApiError>
+    where
+        F: Future<Output = Result<T, ApiError>>,
+    {
+        let Some(found) = self.find_version(knowledge).await? else { return live.await };
+        if found.is_current {
+            let (version, answer) = live.await?;
+            // The tables may have changed since the version was found.
+            if found.is_served_as(&version) {
+                return Ok((version, answer));
+            }
+        }
+        found.require_reproducible()?;
+        Ok((found.version(), past(found).await?))
+    }
+
+    /// Version that the request asks for; `None` if it asks for what is served.
+    pub(crate) async fn find_version(
+        &self,
+        knowledge: Option<&Knowledge>,
+    ) -> Result<Option<Arc<PastVersion>>, ApiError> {
+        let Some(knowledge) = knowledge else { return Ok(None) };
+        let found = find_version(&self.generation, knowledge).await?;
+        self.require_within_tier(&found)?;
+        Ok(Some(Arc::new(found)))
+    }
+
+    /// Securities that the symbols of a list named at an earlier version, each once, and the symbols that were unknown.
+    pub(crate) async fn past_securities(
+        &self,
+        past: &Arc<PastVersion>,
+        symbols: &SymbolList,
+    ) -> Result<(Vec<PastSecurity>, Vec<String>), ApiError> {
+        let spellings = symbols.0.iter().map(|symbol| symbol.candidates.clone()).collect();
+        let derived =
+            derive_past_securities(&self.generation, past, spellings, None, PriceColumns::ForFigures).await?;
+        let (mut found, mut missing): (Vec<PastSecurity>, Vec<String>) = Default::default();
+        for (asked, security) in symbols.0.iter().zip(derived) {
+            match security {
+                Some(security) if found.iter().any(|known| known.symbol() == security.symbol()) => {}
+                Some(security) => found.push(security),
+                None => missing.push(asked.text.clone()),
+            }
+        }
+        Ok((found, missing))
+    }
+
+    /// Security that a symbol named at an earlier version.
+    pub(crate) async fn past_security(
+        &self,
+        past: &Arc<PastVersion>,
+        symbol: &PathSymbol,
+    ) -> Result<PastSecurity, ApiError> {
+        self.past_security_on(past, symbol, None, PriceColumns::ForFigures).await
+    }
+
+    /// Security that a symbol named at an earlier version, for a market date.
+    pub(crate) async fn past_security_on(
+        &self,
+        past: &Arc<PastVersion>,
+        symbol: &PathSymbol,
+        as_of: Option<NaiveDate>,
+        columns: PriceColumns,
+    ) -> Result<PastSecurity, ApiError> {
+        let symbols = vec![symbol.candidates()];
+        let mut found = derive_past_securities(&self.generation, past, symbols, as_of, columns).await?;
+        let found = found.pop().flatten();
+        Ok(found.ok_or_else(|| lookup::unknown_symbol_error(symbol))?)
+    }
+
+    fn require_within_tier(&self, past: &PastVersion) -> Result<(), ApiError> {
+        let earliest = self.first_day_of_tier_history();
+        if past.is_current || past.at.with_timezone(&New_York).date_naive() >= earliest {
+            return Ok(());
+        }
+        let earliest = Some(earliest);
+        Err(ApiError::FeatureNotAvailable { current: self.tier, feature: "historical_depth", earliest })
+    }
+}

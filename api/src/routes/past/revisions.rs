@@ -1,0 +1,170 @@
+//! Revisions of one security: the served versions that may have changed it, each compared with the version before for the
+//! same market date.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, NaiveDate, Utc};
+use market::history::SourcePolicy;
+use market::identity::Identity;
+use market::metrics::revisions::revised_values;
+use market::metrics::{self, DerivationContext, DerivedRows, METHOD_VERSION, Rules};
+use market::row::{JsonColumn, RevisedKind, Revision, RevisionReason};
+use store::past_facts::FactHistory;
+use tokio_postgres::Row;
+
+use super::security::load_fact_history;
+use crate::concurrency::cpu_pool::run_low_priority;
+use crate::error::ApiError;
+use crate::parameters::PathSymbol;
+use crate::read::past_version::PastVersion;
+use crate::read::{DataVersion, ServedGeneration, lookup};
+
+const REVISIONS: &str = include_str!("../../../queries/past/revisions.sql");
+/// Maximum number of compared versions. Older versions are left out.
+const MAX_VERSIONS: usize = 200;
+
+/// Revisions of a security, newest first.
+#[derive(Debug)]
+pub(crate) struct FoundRevisions {
+    pub(crate) revisions: Vec<Revision>,
+    /// True if older versions were left out: there are too many, or they have rules of another program.
+    pub(crate) is_incomplete: bool,
+}
+
+/// Policy and rules of a derivation.
+type Inputs = (SourcePolicy, Rules);
+
+/// Version that may revise the security, with the version before.
+struct RevisingVersion {
+    version: DataVersion,
+    as_of: NaiveDate,
+    at: DateTime<Utc>,
+    sequence_before: i64,
+    /// Policy and rules; `None` if this program does not know them.
+    inputs: Option<Inputs>,
+    inputs_before: Option<Inputs>,
+}
+
+/// Finds the revisions of the security that the symbol names at a version.
+pub(crate) async fn find_revisions(
+    generation: &ServedGeneration,
+    current: &PastVersion,
+    symbol: &PathSymbol,
+) -> Result<FoundRevisions, ApiError> {
+    let (policy, _) = current.inputs()?;
+    let candidates = symbol.candidates();
+    let wanted: Vec<&str> = candidates.iter().map(String::as_str).collect();
+    let facts = load_fact_history(generation, &current.fact_set, candidates.clone()).await?;
+    let known = facts.at(current.facts_sequence, policy);
+    let known = known.map_err(|error| ApiError::Internal(error.into()))?;
+    let identity = wanted.iter().find_map(|spelling| known.identity(spelling)).cloned();
+    let identity = identity.ok_or_else(|| lookup::unknown_symbol_error(symbol))?;
+    let limit = i64::try_from(MAX_VERSIONS + 1).unwrap_or(i64::MAX);
+    let changed = facts.record_sequences();
+    let rows = lookup::run_query(generation, REVISIONS, &[&changed, &current.fact_set, &limit]).await?;
+    let mut versions = rows.iter().map(RevisingVersion::from_row).collect::<Result<Vec<_>, _>>()?;
+    let mut is_incomplete = versions.len() > MAX_VERSIONS;
+    versions.truncate(MAX_VERSIONS);
+    is_incomplete |= versions.iter().any(|version| version.both_inputs().is_none());
+    let revisions = run_low_priority(move || compare_versions(&facts, &identity, &versions)).await??;
+    Ok(FoundRevisions { revisions, is_incomplete })
+}
+
+fn compare_versions(
+    facts: &FactHistory,
+    identity: &Identity,
+    versions: &[RevisingVersion],
+) -> Result<Vec<Revision>, ApiError> {
+    let mut revisions = Vec::new();
+    for version in versions {
+        let Some((before, after)) = version.both_inputs() else { continue };
+        let earlier = derive_at(facts, identity, version.sequence_before, before, version.as_of)?;
+        let later = derive_at(facts, identity, version.version.sequence, after, version.as_of)?;
+        // A security that was not known before has no revised values.
+        let (Some(earlier), Some(later)) = (earlier, later) else { continue };
+        let by_inputs = if before.0 != after.0 {
+            Some(RevisionReason::Policy)
+        } else {
+            (before.1 != after.1).then_some(RevisionReason::Rule)
+        };
+        for value in revised_values(&earlier, &later) {
+            revisions.push(Revision {
+                symbol: identity.symbol.to_string(),
+                known_at: version.at,
+                data_version: version.version.to_string(),
+                kind: value.kind,
+                id: value.id,
+                date: value.date,
+                field: value.field.to_owned(),
+                before: value.before,
+                after: value.after,
+                first_reported: None,
+                latest: None,
+                reason: by_inputs.unwrap_or(value.reason),
+                source: value.source,
+            });
+        }
+    }
+    add_first_and_latest(&mut revisions);
+    Ok(revisions)
+}
+
+/// Derives the security for a market date from the facts at a sequence; `None` if it was not known.
+fn derive_at(
+    facts: &FactHistory,
+    identity: &Identity,
+    sequence: i64,
+    (policy, rules): &Inputs,
+    as_of: NaiveDate,
+) -> Result<Option<DerivedRows>, ApiError> {
+    let internal = |error: store::facts::FactsError| ApiError::Internal(error.into());
+    let known = facts.at(sequence, policy).map_err(internal)?;
+    // Before a rename, the security has a former symbol.
+    let symbols = identity.spans.iter().map(|span| span.symbol.as_str());
+    let mut symbols = std::iter::once(identity.symbol.as_str()).chain(symbols);
+    let Some(found) = symbols.find_map(|symbol| known.identity(symbol)) else { return Ok(None) };
+    let history = known.history(found).map_err(internal)?;
+    let market = DerivationContext { as_of, newest: as_of, benchmark: None, policy, rules };
+    Ok(Some(metrics::derive(&history, &market)))
+}
+
+/// Adds the first and the latest value of each field. The revisions are sorted newest first.
+fn add_first_and_latest(revisions: &mut [Revision]) {
+    type Key = (RevisedKind, Option<String>, String);
+    let key = |revision: &Revision| (revision.kind, revision.id.clone(), revision.field.clone());
+    let (mut first, mut latest): (BTreeMap<Key, Option<String>>, BTreeMap<Key, Option<String>>) =
+        Default::default();
+    for revision in &*revisions {
+        first.insert(key(revision), revision.before.clone());
+        latest.entry(key(revision)).or_insert_with(|| revision.after.clone());
+    }
+    for revision in revisions {
+        revision.first_reported = first.get(&key(revision)).cloned().flatten();
+        revision.latest = latest.get(&key(revision)).cloned().flatten();
+    }
+}
+
+impl RevisingVersion {
+    fn from_row(row: &Row) -> Result<Self, tokio_postgres::Error> {
+        let inputs = |suffix: &str| -> Result<Option<Inputs>, tokio_postgres::Error> {
+            let method: String = row.try_get(format!("method_version{suffix}").as_str())?;
+            let policy = row.try_get::<_, JsonColumn<SourcePolicy>>(format!("policy{suffix}").as_str());
+            let rules = row.try_get::<_, JsonColumn<Rules>>(format!("rules{suffix}").as_str());
+            let known = policy.ok().zip(rules.ok()).filter(|_| method == METHOD_VERSION);
+            Ok(known.map(|(policy, rules)| (policy.0, rules.0)))
+        };
+        Ok(Self {
+            version: DataVersion::from_row(row)?,
+            as_of: row.try_get("version_as_of")?,
+            at: row.try_get("at")?,
+            sequence_before: row.try_get("sequence_before")?,
+            inputs: inputs("")?,
+            inputs_before: inputs("_before")?,
+        })
+    }
+
+    /// Inputs before and after; `None` if this program does not know them.
+    fn both_inputs(&self) -> Option<(&Inputs, &Inputs)> {
+        self.inputs_before.as_ref().zip(self.inputs.as_ref())
+    }
+}

@@ -1,0 +1,162 @@
+//! Arguments of `projector rebuild`, and the inputs of the new generation that they request.
+
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use chrono::{DateTime, NaiveDate, Utc};
+use clap::{Args, ValueEnum};
+use event_log::message::LogMessage;
+use event_log::sequence::Sequence;
+use market::history::SourcePolicy;
+use market::metrics::Rules;
+use tokio_postgres::Client;
+
+use crate::facts::known_at::{KnownAt, derivation_inputs, find_version};
+use crate::generation::Generation;
+use crate::settings::{BenchmarkArgs, ProjectorSettings};
+
+const SERVED: &str = include_str!("../../queries/generation_active.sql");
+
+/// Input of a new generation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum FactSource {
+    /// The current facts
+    Facts,
+    /// The log, applied again to a separate fact set
+    Log,
+}
+
+/// Arguments of `projector rebuild`.
+#[derive(Debug, Clone, Args)]
+pub struct RebuildArgs {
+    /// Read tables to rebuild; all other tables are copied from the served generation, with its rules
+    #[arg(long, value_name = "NAME", num_args = 1..)]
+    pub only: Vec<String>,
+    /// Input: the current facts, or the whole log applied again
+    #[arg(long, value_enum, default_value = "facts")]
+    pub from: FactSource,
+    /// Last sequence of the log to apply; the generation is frozen at this sequence (implies --from log)
+    #[arg(long, value_name = "N", conflicts_with = "until_time")]
+    pub until_seq: Option<Sequence>,
+    /// Last instant of the log to apply, RFC 3339; the generation is frozen at this instant (implies --from log)
+    #[arg(long, value_name = "TIME")]
+    pub until_time: Option<DateTime<Utc>>,
+    /// Market date; default: the newest session
+    #[arg(long, value_name = "DATE")]
+    pub as_of: Option<NaiveDate>,
+    /// Instant (RFC 3339) or data_version of an answer; the generation serves the market as it was known then, with the
+    /// policy and the rules of that time, and is frozen (implies --from log)
+    #[arg(
+        long,
+        value_name = "INSTANT|VERSION",
+        conflicts_with_all = ["only", "until_seq", "until_time", "as_of", "policy", "rules"]
+    )]
+    pub known_at: Option<KnownAt>,
+    /// JSON file with a source policy; default: the live policy
+    #[arg(long, value_name = "FILE")]
+    pub policy: Option<PathBuf>,
+    /// Rule parameter with another value; `projector rules` lists them (repeatable)
+    #[arg(long = "rule", value_name = "NAME=VALUE", conflicts_with = "only")]
+    pub rules: Vec<String>,
+    /// Benchmark of beta in the new generation.
+    #[command(flatten)]
+    pub benchmark: BenchmarkArgs,
+    /// Skip the check of free space on Postgres's disk
+    #[arg(long)]
+    pub without_room: bool,
+    /// Number of securities per commit; an interrupted rebuild repeats at most one commit
+    #[arg(long, value_name = "N", default_value = "1000")]
+    pub commit_every: NonZeroUsize,
+    /// Print one JSON object at the end
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Inputs of a new generation.
+pub(crate) struct RequestedInputs {
+    pub(crate) rules: Rules,
+    /// Last sequence of the log to apply.
+    pub(crate) until: Option<Sequence>,
+    /// Market date at which the generation is frozen.
+    pub(crate) as_of: Option<NaiveDate>,
+    /// Source policy of this generation only.
+    pub(crate) policy: Option<SourcePolicy>,
+    /// Symbol of the benchmark.
+    pub(crate) benchmark: String,
+}
+
+impl RequestedInputs {
+    /// Resolves the arguments of a rebuild.
+    pub(crate) async fn resolve(
+        settings: &ProjectorSettings,
+        client: &mut Client,
+        args: &RebuildArgs,
+    ) -> anyhow::Result<Self> {
+        if let Some(known_at) = args.known_at {
+            let version = find_version(client, known_at).await?;
+            let (policy, rules) = derivation_inputs(&version)?;
+            return Ok(Self {
+                rules: *rules,
+                until: Some(Sequence::try_from(version.facts_sequence)?),
+                as_of: version.as_of,
+                policy: Some(policy.clone()),
+                benchmark: version.benchmark,
+            });
+        }
+        Ok(Self {
+            rules: requested_rules(client, args).await?,
+            until: requested_end(settings, args).await?,
+            as_of: args.as_of,
+            policy: args.policy.as_deref().map(read_policy).transpose()?,
+            benchmark: args.benchmark.symbol.clone(),
+        })
+    }
+
+    /// True if the generation has a separate fact set, applied from the log.
+    pub(crate) fn applies_log(&self, args: &RebuildArgs) -> bool {
+        args.from == FactSource::Log || self.until.is_some()
+    }
+}
+
+/// Rules of the new generation. If some tables are copied, the rules of the served generation are used, because a
+/// generation has one set of rules.
+async fn requested_rules(client: &Client, args: &RebuildArgs) -> anyhow::Result<Rules> {
+    if args.only.is_empty() {
+        return Rules::parse(&args.rules).context("--rule (projector rules lists the parameters)");
+    }
+    Ok(Generation::from_row(&client.query_one(SERVED, &[]).await?)?.rules)
+}
+
+/// Last sequence to apply; `None` if no end was requested.
+async fn requested_end(settings: &ProjectorSettings, args: &RebuildArgs) -> anyhow::Result<Option<Sequence>> {
+    Ok(match args.until_time {
+        Some(time) => Some(sequence_before(settings, time).await?),
+        None => args.until_seq,
+    })
+}
+
+/// Reads a source policy: a JSON list of `{"kind", "source", "from", "to", "rank"}`.
+pub fn read_policy(path: &Path) -> anyhow::Result<SourcePolicy> {
+    let read = || format!("cannot read {}", path.display());
+    // A FIFO would wait for its other end, and a device has no end.
+    anyhow::ensure!(path.metadata().with_context(read)?.is_file(), "{}: it is not a regular file", read());
+    let text = std::fs::read_to_string(path).with_context(read)?;
+    serde_json::from_str(&text).with_context(|| format!("cannot parse {} as a source policy", path.display()))
+}
+
+/// Last sequence that was published before an instant. Publication times rise with the sequence, so binary search finds
+/// it.
+async fn sequence_before(settings: &ProjectorSettings, time: DateTime<Utc>) -> anyhow::Result<Sequence> {
+    let context = settings.stream.connect("projector-rebuild").await?;
+    let stream = settings.stream.open(&context).await?;
+    let state = &stream.cached_info().state;
+    let (mut low, mut high) = (state.first_sequence, state.last_sequence + 1);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        let message = LogMessage::fetch(&context, &settings.stream.nats_stream, middle).await?;
+        let message = message.with_context(|| format!("cannot read message {middle} of the log"))?;
+        if message.stored_at < time { low = middle + 1 } else { high = middle }
+    }
+    Ok(Sequence::try_from(low.saturating_sub(1))?)
+}

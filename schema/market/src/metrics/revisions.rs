@@ -1,0 +1,150 @@
+//! Comparison of the rows that two states of knowledge give for one market date.
+
+use std::collections::BTreeMap;
+
+use chrono::NaiveDate;
+
+use super::rows::DerivedRows;
+use crate::decimal::ExactDecimal;
+use crate::row::{DividendRow, DividendStatus, Metrics, RevisedKind, RevisionReason, SplitRow, SplitStatus};
+
+/// Value that differs between two states of knowledge.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RevisedValue {
+    /// Subject of the value.
+    pub kind: RevisedKind,
+    /// Id of the record; `None` for a figure.
+    pub id: Option<String>,
+    /// Ex-date of the record, or the market date of a figure.
+    pub date: NaiveDate,
+    /// Name of the field.
+    pub field: &'static str,
+    /// Earlier value, as text.
+    pub before: Option<String>,
+    /// Later value, as text.
+    pub after: Option<String>,
+    /// Reason, if the facts changed.
+    pub reason: RevisionReason,
+    /// Later feed of the record.
+    pub source: Option<String>,
+}
+
+/// Fields of a record, as texts by name.
+type Fields = Vec<(&'static str, Option<String>)>;
+
+/// Record in comparable form.
+struct ComparedRecord {
+    date: NaiveDate,
+    source: Option<String>,
+    is_cancelled: bool,
+    fields: Fields,
+}
+
+/// Values that differ between two derivations for the same market date. New records are no revision of records, but they
+/// revise figures. The reasons assume that only the facts differ.
+pub fn revised_values(before: &DerivedRows, after: &DerivedRows) -> Vec<RevisedValue> {
+    let dividends = |rows: &DerivedRows| -> BTreeMap<String, ComparedRecord> {
+        let declared = rows.dividends.iter().filter(|row| row.status != DividendStatus::Projected);
+        declared.filter_map(|row| Some((row.id.clone()?, ComparedRecord::from(row)))).collect()
+    };
+    let splits = |rows: &DerivedRows| -> BTreeMap<String, ComparedRecord> {
+        rows.splits.iter().map(|row| (row.id.clone(), ComparedRecord::from(row))).collect()
+    };
+    let mut revised = Vec::new();
+    compare_records(RevisedKind::Dividend, &dividends(before), &dividends(after), &mut revised);
+    compare_records(RevisedKind::Split, &splits(before), &splits(after), &mut revised);
+    let reason = revised.first().map_or(RevisionReason::NewRecord, |value| value.reason);
+    let date = after.metrics.as_of;
+    for ((field, before), (_, after)) in figures(&before.metrics).into_iter().zip(figures(&after.metrics)) {
+        if before != after {
+            let (kind, id, source) = (RevisedKind::Figure, None, None);
+            revised.push(RevisedValue { kind, id, date, field, before, after, reason, source });
+        }
+    }
+    revised
+}
+
+/// Compares the records that were known before.
+fn compare_records(
+    kind: RevisedKind,
+    before: &BTreeMap<String, ComparedRecord>,
+    after: &BTreeMap<String, ComparedRecord>,
+    revised: &mut Vec<RevisedValue>,
+) {
+    for (id, known) in before {
+        let found = after.get(id);
+        let is_withdrawn = found.is_none_or(|found| found.is_cancelled && !known.is_cancelled);
+        let source = found.and_then(|found| found.source.clone());
+        let reason = if is_withdrawn {
+            RevisionReason::Retraction
+        } else if source != known.source {
+            RevisionReason::NewSource
+        } else {
+            RevisionReason::Correction
+        };
+        for (place, (field, value)) in known.fields.iter().enumerate() {
+            let later = found.and_then(|found| found.fields.get(place)).and_then(|(_, later)| later.clone());
+            if *value != later {
+                revised.push(RevisedValue {
+                    kind,
+                    id: Some(id.clone()),
+                    date: found.map_or(known.date, |found| found.date),
+                    field,
+                    before: value.clone(),
+                    after: later,
+                    reason,
+                    source: source.clone(),
+                });
+            }
+        }
+    }
+}
+
+fn text(value: Option<impl ToString>) -> Option<String> {
+    value.map(|value| value.to_string())
+}
+
+impl From<&DividendRow> for ComparedRecord {
+    fn from(row: &DividendRow) -> Self {
+        let fields = vec![
+            ("status", text(Some(row.status))),
+            ("ex_date", text(Some(row.ex_date))),
+            ("payment_date", text(row.payment_date)),
+            ("record_date", text(row.record_date)),
+            ("declaration_date", text(row.declaration_date)),
+            ("amount", text(Some(row.amount))),
+            ("currency", Some(row.currency.clone())),
+            ("type", text(Some(row.r#type))),
+        ];
+        let is_cancelled = row.status == DividendStatus::Cancelled;
+        Self { date: row.ex_date, source: Some(row.source.clone()), is_cancelled, fields }
+    }
+}
+
+impl From<&SplitRow> for ComparedRecord {
+    fn from(row: &SplitRow) -> Self {
+        let fields = vec![
+            ("status", text(Some(row.status))),
+            ("ex_date", text(Some(row.ex_date))),
+            ("ratio", text(Some(row.ratio))),
+            ("type", text(Some(row.r#type))),
+        ];
+        let is_cancelled = row.status == SplitStatus::Cancelled;
+        Self { date: row.ex_date, source: None, is_cancelled, fields }
+    }
+}
+
+/// Headline figures that do not depend on the price.
+fn figures(metrics: &Metrics) -> Fields {
+    let decimal = |value: Option<ExactDecimal>| text(value);
+    vec![
+        ("dividend_status", text(Some(metrics.dividend_status))),
+        ("frequency", text(Some(metrics.frequency))),
+        ("dps_ttm", decimal(metrics.dps_ttm)),
+        ("dps_forward", decimal(metrics.dps_forward)),
+        ("growth_1y", decimal(metrics.growth_1y)),
+        ("growth_5y", decimal(metrics.growth_5y)),
+        ("increase_streak_years", text(Some(metrics.increase_streak_years))),
+        ("payment_streak_years", text(Some(metrics.payment_streak_years))),
+    ]
+}

@@ -1,0 +1,31 @@
+-- $1 symbols. Facts of these symbols and of every symbol that is linked to them, over any number of links, with what was
+-- replaced. One statement, so that all parts are of one snapshot. The name of the fact set replaces {facts}.
+with recursive related as (
+  select distinct symbol collate "C" as symbol from unnest($1::text[]) as asked (symbol)
+  union
+  select other.symbol
+  from related
+  join {facts}.symbol_links own on own.symbol = related.symbol
+  join {facts}.symbol_links other on other.link = own.link
+), wanted as materialized (
+  select array_agg(symbol) as symbols from related
+)
+select 'records' as part, symbol, source, kind, null::integer as year, null::bigint as number, packed,
+  null::bytea as close, null::bytea as range, null::bytea as volume, null::bytea as extra, null::bytea as versions
+from {facts}.records
+where symbol = any ((select symbols from wanted)::text[])
+union all
+select 'records', symbol, source, kind, null, null, packed, null, null, null, null, null
+from {facts}.superseded_records
+where symbol = any ((select symbols from wanted)::text[])
+union all
+select 'bars', symbol, source, null, year, digest, days, close, range, volume, extra, versions
+from {facts}.bars
+where symbol = any ((select symbols from wanted)::text[])
+union all
+select 'superseded_bars', symbol, source, null, year, null, packed, null, null, null, null, null
+from {facts}.superseded_bars
+where symbol = any ((select symbols from wanted)::text[])
+union all
+select 'dividend_feeds', null, source, null, year, sequence, null, null, null, null, null, null
+from {facts}.dividend_feeds

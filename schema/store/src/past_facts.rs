@@ -1,0 +1,380 @@
+//! Facts that were known at an earlier sequence of the log.
+//!
+//! Every observation and every bar names its record batch, and `frames` has the sequence of the batch. Facts that were
+//! replaced later are stored apart. So the facts at a sequence are those of the batches up to it, merged as the projector
+//! merged them. The result has the form in which the projector derives.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use chrono::NaiveDate;
+use codec::bars::{PackedBars, PackedBarsError};
+use codec::records::{self, PackedRecordsError, RecordSet};
+use market::bars::Bars;
+use market::event::{Kind, Security};
+use market::history::{DividendFeeds, History, Observation, SourcePolicy};
+use market::identity::{Identity, SecurityDirectory};
+use market::symbol::Symbol;
+use tokio_postgres::{GenericClient, Row, ToStatement};
+
+use crate::facts::FactsError;
+use crate::history::{FactsBySymbol, build_history, close_only_years};
+use crate::symbol_facts::{PackedColumns, SymbolFacts};
+
+const FACTS: &str = include_str!("../queries/past/facts.sql");
+const BATCHES: &str = include_str!("../queries/past/batches.sql");
+
+/// Id of a record batch.
+type BatchId = [u8; 16];
+/// Symbol, kind and source.
+type RecordsKey = (String, Kind, String);
+/// Symbol, source and calendar year.
+type BarsKey = (String, String, i32);
+
+/// Facts of some symbols at a sequence, with the securities that they belong to.
+#[derive(Debug)]
+pub struct PastFacts {
+    facts: FactsBySymbol,
+    feeds: DividendFeeds,
+    directory: SecurityDirectory,
+}
+
+impl PastFacts {
+    /// Security that a symbol named at that time; `None` for an unknown symbol.
+    pub fn identity(&self, symbol: &str) -> Option<&Identity> {
+        let canonical = self.directory.symbols.get(&Symbol::from_stored(symbol))?;
+        self.directory.identities.get(canonical)
+    }
+
+    /// History of a security at that time.
+    ///
+    /// # Errors
+    /// The facts are damaged.
+    pub fn history(&self, identity: &Identity) -> Result<History, FactsError> {
+        build_history(identity, &self.facts, &self.feeds, |_, _| false)
+    }
+
+    /// History of a security at that time, with only the closes of the years before `as_of` that need no more. `None` if
+    /// every year needs all columns.
+    ///
+    /// # Errors
+    /// The facts are damaged.
+    pub fn history_of_closes(
+        &self,
+        identity: &Identity,
+        as_of: NaiveDate,
+    ) -> Result<Option<History>, FactsError> {
+        let years = close_only_years(identity, as_of);
+        match build_history(identity, &self.facts, &self.feeds, |year, _| years.contains(&year)) {
+            Err(FactsError::ClosesOnly { .. }) => Ok(None),
+            history => history.map(Some),
+        }
+    }
+}
+
+/// Facts of some symbols, and of the symbols linked to them, with everything that was replaced.
+#[derive(Debug, Default)]
+pub struct FactHistory {
+    records: BTreeMap<RecordsKey, Vec<Vec<u8>>>,
+    bars: BTreeMap<BarsKey, StoredYear>,
+    /// Source, year and first sequence of dividends.
+    feeds: Vec<(String, i32, i64)>,
+    /// Sequence of each record batch.
+    sequences: HashMap<BatchId, i64>,
+    record_sequences: BTreeSet<i64>,
+}
+
+impl FactHistory {
+    /// Texts of both statements of [`FactHistory::load`], for a fact set.
+    pub fn statements(fact_set: &str) -> [String; 2] {
+        [FACTS, BATCHES].map(|text| text.replace("{facts}", fact_set))
+    }
+
+    /// Loads the facts of some symbols, and of the symbols linked to them. `statements` are those of
+    /// [`FactHistory::statements`], as texts or prepared.
+    ///
+    /// # Errors
+    /// Postgres rejects a query or is unreachable, or the stored facts are damaged.
+    pub async fn load<S: ToStatement + ?Sized + Sync + Send>(
+        client: &impl GenericClient,
+        [facts, batches]: [&S; 2],
+        symbols: &[&str],
+    ) -> Result<Self, FactsError> {
+        let mut history = Self::read(&client.query(facts, &[&symbols]).await?)?;
+        let found = history.batches()?;
+        let ids: Vec<&[u8]> = found.iter().map(BatchId::as_slice).collect();
+        for row in client.query(batches, &[&ids]).await? {
+            let batch = BatchId::try_from(row.try_get::<_, &[u8]>("frame")?).ok();
+            let sequence = row.try_get("sequence")?;
+            if row.try_get::<_, Kind>("kind")? != Kind::Price {
+                history.record_sequences.insert(sequence);
+            }
+            history.sequences.extend(batch.map(|batch| (batch, sequence)));
+        }
+        Ok(history)
+    }
+
+    /// Facts as known at `sequence`. A record batch without a sequence is not known.
+    ///
+    /// # Errors
+    /// The stored facts are damaged.
+    pub fn at(&self, sequence: i64, policy: &SourcePolicy) -> Result<PastFacts, FactsError> {
+        let known = |batch: &BatchId| self.sequences.get(batch).is_some_and(|known| *known <= sequence);
+        let (mut facts, mut securities): (BTreeMap<String, SymbolFacts>, Vec<Observation<Security>>) =
+            Default::default();
+        for ((symbol, kind, source), parts) in &self.records {
+            let failed = |source| FactsError::Packed { symbol: symbol.clone(), source };
+            let Some(packed) = records_at(symbol, *kind, parts, known).map_err(failed)? else { continue };
+            if *kind == Kind::Security {
+                securities.extend(records::read::<Security>(source, &packed).map_err(failed)?);
+            }
+            let of_symbol = facts.entry(symbol.clone()).or_default();
+            if SymbolFacts::has_kind(*kind) {
+                of_symbol.put_records(*kind, source, &packed);
+            }
+        }
+        for ((symbol, source, year), stored) in &self.bars {
+            if let Some((digest, packed)) = stored.at(known).map_err(damaged_bars(symbol))? {
+                // Years are not packed together here, so the insertion succeeds.
+                let columns = PackedColumns::All(Box::new(packed));
+                let _ = facts.entry(symbol.clone()).or_default().put_year(source, *year, digest, columns);
+            }
+        }
+        let symbols: BTreeSet<Symbol> = facts.keys().map(|symbol| Symbol::from_stored(symbol)).collect();
+        let directory = SecurityDirectory::resolve(&securities, &symbols, policy);
+        let facts = facts.into_iter().map(|(symbol, facts)| (symbol, Arc::new(facts))).collect();
+        let feeds = self.feeds.iter().filter(|(.., first)| *first <= sequence);
+        let feeds = feeds.map(|(source, year, _)| (source.clone(), *year)).collect();
+        Ok(PastFacts { facts, feeds, directory })
+    }
+
+    /// Sequences of the log that have records of these symbols, without those that have only prices.
+    pub fn record_sequences(&self) -> Vec<i64> {
+        self.record_sequences.iter().copied().collect()
+    }
+
+    fn read(rows: &[Row]) -> Result<Self, FactsError> {
+        let mut stored = Self::default();
+        for row in rows {
+            match row.try_get("part")? {
+                "records" => {
+                    let key = (row.try_get("symbol")?, row.try_get("kind")?, row.try_get("source")?);
+                    stored.records.entry(key).or_default().push(row.try_get("packed")?);
+                }
+                "dividend_feeds" => {
+                    let feed = (row.try_get("source")?, row.try_get("year")?, row.try_get("number")?);
+                    stored.feeds.push(feed);
+                }
+                part => stored.add_bars(part, row)?,
+            }
+        }
+        Ok(stored)
+    }
+
+    fn add_bars(&mut self, part: &str, row: &Row) -> Result<(), FactsError> {
+        let (symbol, source, year): (String, String, i32) =
+            (row.try_get("symbol")?, row.try_get("source")?, row.try_get("year")?);
+        let packed: &[u8] = row.try_get("packed")?;
+        let damaged = damaged_bars(&symbol);
+        let superseded =
+            (part != "bars").then(|| PackedBars::from_bytes(packed)).transpose().map_err(damaged)?;
+        let stored = self.bars.entry((symbol, source, year)).or_default();
+        match superseded {
+            Some(bars) => stored.superseded.push(bars),
+            None => {
+                let bars = PackedBars {
+                    days: packed.to_vec(),
+                    close: row.try_get("close")?,
+                    range: row.try_get("range")?,
+                    volume: row.try_get("volume")?,
+                    extra: row.try_get("extra")?,
+                    versions: row.try_get("versions")?,
+                };
+                stored.current = Some((row.try_get("number")?, bars));
+            }
+        }
+        Ok(())
+    }
+
+    /// Record batches of all facts.
+    fn batches(&self) -> Result<BTreeSet<BatchId>, FactsError> {
+        let mut batches = BTreeSet::new();
+        for ((symbol, ..), parts) in &self.records {
+            for packed in parts {
+                let of_part = records::batches(packed);
+                batches
+                    .extend(of_part.map_err(|source| FactsError::Packed { symbol: symbol.clone(), source })?);
+            }
+        }
+        for ((symbol, ..), year) in &self.bars {
+            for packed in year.parts() {
+                batches.extend(codec::bars::batches(&packed.versions).map_err(damaged_bars(symbol))?);
+            }
+        }
+        Ok(batches)
+    }
+}
+
+/// Year of bars, and the bars that were replaced later.
+#[derive(Debug, Default)]
+struct StoredYear {
+    current: Option<(i64, PackedBars)>,
+    superseded: Vec<PackedBars>,
+}
+
+fn damaged_bars(symbol: &str) -> impl Fn(PackedBarsError) -> FactsError {
+    move |source| FactsError::Bars { symbol: symbol.to_owned(), source }
+}
+
+/// Packed records of the known batches; `None` without any.
+fn records_at(
+    symbol: &str,
+    kind: Kind,
+    parts: &[Vec<u8>],
+    known: impl Fn(&BatchId) -> bool,
+) -> Result<Option<Vec<u8>>, PackedRecordsError> {
+    if let [only] = parts
+        && records::batches(only)?.iter().all(&known)
+    {
+        return Ok(Some(only.clone()));
+    }
+    let mut observations = Vec::new();
+    for packed in parts {
+        observations.extend(RecordSet::unpack(kind, packed)?.known(&known));
+    }
+    let set = RecordSet::new(kind, observations).of_symbol(symbol)?;
+    if set.is_empty() { Ok(None) } else { set.pack().map(Some) }
+}
+
+impl StoredYear {
+    fn parts(&self) -> impl Iterator<Item = &PackedBars> {
+        self.current.iter().map(|(_, packed)| packed).chain(&self.superseded)
+    }
+
+    /// Digest and bars of the known record batches; `None` without any.
+    fn at(&self, known: impl Fn(&BatchId) -> bool) -> Result<Option<(i64, PackedBars)>, PackedBarsError> {
+        let (mut is_complete, mut parts) = (self.superseded.is_empty(), Vec::new());
+        for packed in self.parts() {
+            let batches = codec::bars::batches(&packed.versions)?;
+            is_complete &= batches.iter().all(&known);
+            if batches.iter().any(&known) {
+                parts.push(packed);
+            }
+        }
+        if is_complete {
+            return Ok(self.current.clone());
+        }
+        let unpack =
+            |packed: &&PackedBars| Ok(packed.unpack()?.filter_versions(|version| known(&version.frame)));
+        let bars = Bars::merge_all(parts.iter().map(unpack).collect::<Result<_, PackedBarsError>>()?)?;
+        if bars.is_empty() {
+            return Ok(None);
+        }
+        let packed = PackedBars::pack(&bars)?;
+        Ok(Some((packed.digest(), packed)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::NaiveDate;
+    use codec::records::{EncodedRecord, RawObservation};
+    use market::bars::{Bar, BarVersion, MISSING};
+    use market::event::Split;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const SYMBOL: &str = "AAA";
+
+    /// Observation of a vendor's record, which may have another symbol.
+    fn observation(
+        (id, observed_at, ratio, is_own): (Option<u8>, i64, u8, bool),
+        batch: BatchId,
+    ) -> RawObservation {
+        let record = Split {
+            symbol: Symbol::from_stored(if is_own { SYMBOL } else { "BBB" }),
+            ex_date: NaiveDate::from_ymd_opt(2020, 3, 2).expect("a day"),
+            from: 1u8.into(),
+            to: ratio.into(),
+            declaration_date: None,
+            payable_date: None,
+            r#type: None,
+        };
+        RawObservation {
+            id: id.map(|id| id.to_string()),
+            security_ref: None,
+            revision: 0,
+            retracted: false,
+            observed_at,
+            line: 1,
+            frame: batch,
+            record: EncodedRecord::encode(&record).expect("a record"),
+        }
+    }
+
+    fn bars(rows: &[(i32, i64, i64)], batch: BatchId) -> Vec<Bars> {
+        let of_row = |(day, close, observed_at): &(i32, i64, i64)| {
+            let version = BarVersion { observed_at: *observed_at, frame: batch, ..BarVersion::UNKNOWN };
+            let mut bars = Bars { versions: vec![version], ..Bars::default() };
+            let [open, high, low, volume, vwap, trade_count] = [MISSING; 6];
+            bars.push(Bar { day: *day, open, high, low, close: *close, volume, vwap, trade_count }, 0);
+            bars
+        };
+        rows.iter().map(of_row).collect()
+    }
+
+    /// Batches of a log: each with records and with bars of one year.
+    type Batches = Vec<(Vec<(Option<u8>, i64, u8, bool)>, Vec<(i32, i64, i64)>)>;
+
+    fn log() -> impl Strategy<Value = Batches> {
+        let records = prop::collection::vec((prop::option::of(0u8..3), 0i64..4, 1u8..4, any::<bool>()), 0..4);
+        let rows = prop::collection::vec((0i32..6, 1i64..9, 0i64..4), 0..5);
+        prop::collection::vec((records, rows), 1..9)
+    }
+
+    proptest! {
+        #[test]
+        fn facts_at_a_sequence_are_those_of_the_log_up_to_it(log in log(), per_commit in 1usize..4) {
+            let batch = |number: usize| [u8::try_from(number).expect("few batches"); 16];
+            let numbered: Vec<_> = (1usize..).zip(&log).collect();
+            let (mut records, mut parts) = (RecordSet::new(Kind::Split, Vec::new()), Vec::new());
+            let mut stored = StoredYear::default();
+            for commit in numbered.chunks(per_commit) {
+                let (mut added, mut added_bars) = (Vec::new(), Vec::new());
+                for (number, (rows, prices)) in commit {
+                    added.extend(rows.iter().map(|row| observation(*row, batch(*number))));
+                    added_bars.extend(bars(prices, batch(*number)));
+                }
+                let (union, superseded) = records.merge_keeping_superseded(added);
+                records = union;
+                parts.extend(superseded.iter().map(|set| set.pack().expect("packs")));
+                let before = stored.current.take().map(|(_, packed)| packed.unpack().expect("unpacks"));
+                added_bars.splice(0..0, before);
+                let (merged, superseded) = Bars::merge_keeping_superseded(added_bars).expect("merges");
+                let packed = PackedBars::pack(&merged).expect("packs");
+                stored.current = (!merged.is_empty()).then(|| (packed.digest(), packed));
+                stored.superseded.extend(superseded.iter().map(|bars| PackedBars::pack(bars).expect("packs")));
+            }
+            parts.insert(0, records.pack().expect("packs"));
+            for end in 0..=log.len() {
+                let known = |id: &BatchId| usize::from(id[0]) <= end;
+                let rows = numbered.iter().take(end).flat_map(|(number, (rows, _))| {
+                    rows.iter().map(|row| observation(*row, batch(*number)))
+                });
+                let fresh = RecordSet::new(Kind::Split, rows.collect()).of_symbol(SYMBOL).expect("records");
+                let found = records_at(SYMBOL, Kind::Split, &parts, known).expect("reads");
+                let expected = (!fresh.is_empty()).then(|| fresh.pack().expect("packs"));
+                // A row from which nothing is left out is not looked through.
+                if log.iter().skip(end).any(|(rows, _)| !rows.is_empty()) {
+                    prop_assert_eq!(found, expected);
+                }
+                let prices = numbered.iter().take(end).flat_map(|(number, (_, rows))| bars(rows, batch(*number)));
+                let fresh = Bars::merge_all(prices.collect()).expect("merges");
+                let expected = (!fresh.is_empty()).then(|| PackedBars::pack(&fresh).expect("packs"));
+                let found = stored.at(known).expect("reads").map(|(_, packed)| packed);
+                prop_assert_eq!(found, expected);
+            }
+        }
+    }
+}

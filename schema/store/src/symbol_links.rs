@@ -1,0 +1,68 @@
+//! Symbols that identify one another. A component of linked symbols has every fact that decides which security owns one
+//! of its symbols, so identities of the past need no facts of the whole market.
+
+use std::collections::BTreeSet;
+
+use codec::digest;
+use market::event::Security;
+use market::history::Observation;
+use market::symbol::Symbol;
+use tokio_postgres::{Error, GenericClient};
+
+use crate::facts::{FactsError, load_known_symbols, load_securities};
+
+const INSERT: &str = include_str!("../queries/symbol_links_insert.sql");
+/// Selects `true` for a fact set of an older program, which stored no links.
+const IS_UNLINKED: &str = "select not exists (select from symbol_links) as unlinked";
+
+/// Links to store: a digest, and each symbol that it connects.
+#[derive(Debug, Default)]
+pub struct SymbolLinks(BTreeSet<(i64, String)>);
+
+impl SymbolLinks {
+    /// Links the symbols of a security record: its own, its former ones, and those of the vendor's other versions of the
+    /// record.
+    pub fn add_security(&mut self, observation: &Observation<Security>) {
+        let record = &observation.record;
+        let key = observation.security_ref.as_deref().or(observation.id.as_deref());
+        let key = key.unwrap_or(record.symbol.as_str());
+        let link = digest(["security", observation.source.as_str(), key].map(str::as_bytes));
+        let former = record.former_symbols.iter().map(|former| &former.symbol);
+        self.0.extend(former.chain([&record.symbol]).map(|symbol| (link, symbol.to_string())));
+    }
+
+    /// Links the spellings of a symbol, if it has several.
+    pub fn add_spellings(&mut self, symbol: &Symbol) {
+        let spellings: Vec<Symbol> = symbol.spellings().collect();
+        if spellings.len() > 1 {
+            let link = digest(["spellings", symbol.as_str()].map(str::as_bytes));
+            self.0.extend(spellings.iter().map(|spelling| (link, spelling.to_string())));
+        }
+    }
+
+    /// Stores the links. Known links stay.
+    ///
+    /// # Errors
+    /// Postgres rejects the statement or is unreachable.
+    pub async fn store(self, client: &impl GenericClient) -> Result<(), Error> {
+        if !self.0.is_empty() {
+            let (links, symbols): (Vec<i64>, Vec<String>) = self.0.into_iter().unzip();
+            client.execute(INSERT, &[&links, &symbols]).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Stores the links of a fact set that an older program wrote.
+///
+/// # Errors
+/// Postgres rejects a statement or is unreachable, or the stored facts are damaged.
+pub async fn fill_symbol_links(client: &impl GenericClient) -> Result<(), FactsError> {
+    if !client.query_one(IS_UNLINKED, &[]).await?.try_get::<_, bool>("unlinked")? {
+        return Ok(());
+    }
+    let mut links = SymbolLinks::default();
+    load_securities(client).await?.iter().for_each(|observation| links.add_security(observation));
+    load_known_symbols(client).await?.iter().for_each(|symbol| links.add_spellings(symbol));
+    Ok(links.store(client).await?)
+}

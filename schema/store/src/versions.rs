@@ -1,0 +1,142 @@
+//! Served data versions, each with the inputs of its derivation.
+
+use std::str::FromStr;
+
+use chrono::{DateTime, NaiveDate, Utc};
+use market::history::SourcePolicy;
+use market::metrics::{METHOD_VERSION, Rules};
+use market::row::JsonColumn;
+use tokio_postgres::{Error, Row};
+
+use crate::ids::{GenerationId, JournalPosition};
+
+/// Selects the served version, with the search path of [`NAMED_VERSION`].
+pub const CURRENT_VERSION: &str = include_str!("../queries/past/current_version.sql");
+/// Selects the version with a name: generation, sequence, and the position or null. The search path starts with the served
+/// generation, then `control`.
+pub const NAMED_VERSION: &str = include_str!("../queries/past/named_version.sql");
+/// Selects the version that was served at an instant. The search path is that of [`NAMED_VERSION`].
+pub const VERSION_AT: &str = include_str!("../queries/past/version_at.sql");
+
+/// Name of a data version, as answers have it: `g3.184467`, or with the position `g3.184467.92`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct VersionName {
+    /// Generation that was served.
+    pub generation: GenerationId,
+    /// Last applied sequence of the log.
+    pub sequence: i64,
+    /// Position in the journal, if the name has it.
+    pub position: Option<JournalPosition>,
+}
+
+/// Error for a text that is not the name of a data version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("is not the data_version of a response")]
+pub struct VersionNameError;
+
+impl FromStr for VersionName {
+    type Err = VersionNameError;
+
+    fn from_str(text: &str) -> Result<Self, VersionNameError> {
+        let numbers = text.strip_prefix('g').ok_or(VersionNameError)?.split('.').map(|part| {
+            let is_number = !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+            part.parse::<i64>().ok().filter(|_| is_number).ok_or(VersionNameError)
+        });
+        let numbers = numbers.collect::<Result<Vec<i64>, _>>()?;
+        let (generation, sequence, position) = match numbers[..] {
+            [generation, sequence] => (generation, sequence, None),
+            [generation, sequence, position] => (generation, sequence, Some(JournalPosition(position))),
+            _ => return Err(VersionNameError),
+        };
+        let generation = GenerationId(i32::try_from(generation).map_err(|_| VersionNameError)?);
+        Ok(Self { generation, sequence, position })
+    }
+}
+
+/// Served data version, with the inputs of its derivation.
+#[derive(Debug)]
+pub struct ServedVersion {
+    /// Generation that was served.
+    pub generation: GenerationId,
+    /// Sequence in the name of the version.
+    pub sequence: i64,
+    /// Position in the journal.
+    pub position: JournalPosition,
+    /// True if the position is part of the name.
+    pub is_repeated: bool,
+    /// Market date; `None` without any session.
+    pub as_of: Option<NaiveDate>,
+    /// Last sequence whose facts changed the version. It is at most `sequence`.
+    pub facts_sequence: i64,
+    /// Time of the commit.
+    pub at: DateTime<Utc>,
+    /// Schema of the facts.
+    pub fact_set: String,
+    /// Version of the rules.
+    pub method_version: String,
+    /// Version of the program that derived it; empty for the served version.
+    pub program_version: String,
+    /// Symbol of the benchmark.
+    pub benchmark: String,
+    /// Source policy and rule parameters; `None` if this program does not know them.
+    pub inputs: Option<(SourcePolicy, Rules)>,
+    /// `sync_from` of its answers.
+    pub sync_from: String,
+    /// True if the version is served now.
+    pub is_current: bool,
+    /// True if the facts exist.
+    pub has_facts: bool,
+}
+
+impl ServedVersion {
+    /// Reads a row of [`CURRENT_VERSION`], [`NAMED_VERSION`] or [`VERSION_AT`].
+    ///
+    /// # Errors
+    /// A column is missing.
+    pub fn from_row(row: &Row) -> Result<Self, Error> {
+        let policy = row.try_get::<_, JsonColumn<SourcePolicy>>("policy");
+        let rules = row.try_get::<_, JsonColumn<Rules>>("rules");
+        let position: JournalPosition = row.try_get("version_position")?;
+        Ok(Self {
+            generation: row.try_get("version_generation")?,
+            sequence: row.try_get("version_sequence")?,
+            position,
+            is_repeated: row.try_get("version_is_repeated")?,
+            as_of: row.try_get("version_as_of")?,
+            facts_sequence: row.try_get("sequence")?,
+            at: row.try_get("at")?,
+            fact_set: row.try_get("fact_set")?,
+            method_version: row.try_get("method_version")?,
+            program_version: row.try_get("program_version")?,
+            benchmark: row.try_get("benchmark")?,
+            inputs: policy.ok().zip(rules.ok()).map(|(policy, rules)| (policy.0, rules.0)),
+            sync_from: format!("{}.{position}", row.try_get::<_, &str>("journal")?),
+            is_current: row.try_get("is_current")?,
+            has_facts: row.try_get("has_facts")?,
+        })
+    }
+
+    /// Policy and rules with which this program derives the version; `None` if it has other rules.
+    pub fn derivable(&self) -> Option<&(SourcePolicy, Rules)> {
+        self.inputs.as_ref().filter(|_| self.method_version == METHOD_VERSION)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_is_named_as_answers_name_it() {
+        let name = |position: Option<i64>| VersionName {
+            generation: GenerationId(3),
+            sequence: 184_467,
+            position: position.map(JournalPosition),
+        };
+        assert_eq!("g3.184467".parse(), Ok(name(None)));
+        assert_eq!("g3.184467.92".parse(), Ok(name(Some(92))));
+        for text in ["", "g", "g3", "3.1", "g3.", "g3.-1", "g3.1.", "g3.1.2.3", "g9999999999.1", "g3.+1"] {
+            assert_eq!(text.parse::<VersionName>(), Err(VersionNameError), "{text}");
+        }
+    }
+}
