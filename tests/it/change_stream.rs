@@ -179,7 +179,9 @@ async fn every_kind_of_change_arrives_while_the_stream_is_open() -> Result<()> {
             }
             ("statuses", "NEXTCO") => assert_eq!(row["dividend_status"], "active", "{event:?}"),
             ("events", "NEXTCO") => assert_eq!(row["events"].as_array().map(Vec::len), Some(2), "{event:?}"),
-            ("factors", "NEXTCO") => assert_eq!(row["factors"][0]["ex_date"], "2024-06-12", "{event:?}"),
+            ("factors", "NEXTCO") if !row.is_null() => {
+                assert_eq!(row["factors"][0]["ex_date"], "2024-06-12", "{event:?}")
+            }
             ("dividends", _) if row["symbol"] == "NEXTCO" => assert_eq!(row["amount"], "0.1", "{event:?}"),
             _ => continue,
         }

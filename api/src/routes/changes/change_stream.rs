@@ -174,7 +174,8 @@ impl ChangeStream {
 
     /// Fills the batch, or waits for changes.
     async fn advance(&mut self) -> Result<Option<Event>, ApiError> {
-        if let Some(end) = self.batch_end.take() {
+        // The ring may have a part of a commit. Its last complete commit is then before the delivered changes.
+        if let Some(end) = self.batch_end.take().filter(|end| end.position >= self.place.position) {
             self.place = end;
         }
         match self.phase {
