@@ -177,7 +177,8 @@ async fn every_kind_of_change_arrives_while_the_stream_is_open() -> Result<()> {
             ("lists", "COLA") => {
                 assert_eq!((event.name.as_str(), row), ("delete", &Value::Null), "{event:?}")
             }
-            ("statuses", "NEXTCO") => assert_eq!(row["dividend_status"], "active", "{event:?}"),
+            // Before the dividend, the security has another status.
+            ("statuses", "NEXTCO") if row["dividend_status"] == "active" => {}
             ("events", "NEXTCO") => assert_eq!(row["events"].as_array().map(Vec::len), Some(2), "{event:?}"),
             ("factors", "NEXTCO") if !row.is_null() => {
                 assert_eq!(row["factors"][0]["ex_date"], "2024-06-12", "{event:?}")
