@@ -155,7 +155,7 @@ async fn every_kind_of_change_arrives_while_the_stream_is_open() -> Result<()> {
     let world = World::start().await?;
     lift_limits(&world.app).await?;
     let mut everything = open(&world, "decimals=string", None).await?;
-    let mut renamed = open(&world, "symbols=NEWCO&kinds=events,dividends", None).await?;
+    let mut renamed = open(&world, "symbols=OLDCO&kinds=events,dividends", None).await?;
     let start = [everything.next().await?, renamed.next().await?];
     assert!(start.iter().flatten().all(|event| event.name.is_empty() && event.position().is_some()));
     let rename = json!({ "kind": "security", "symbol": "NEXTCO", "name": "Next Company", "type": "stock",
