@@ -41,7 +41,7 @@ NAMES = {
 }
 # What conflicts with a request for changes.
 FILTERS = (
-    "start_date", "end_date", "type", "status", "include_projected", "sort",
+    "known_at", "start_date", "end_date", "type", "status", "include_projected", "sort",
     "declared_from", "declared_to", "record_from", "record_to",
 )
 
@@ -65,7 +65,7 @@ def before_add_examples(context, examples):
 def make_valid(path, query):
     if path == "/v1/changes":
         # A stream has no end otherwise.
-        query["follow"] = False
+        query["follow"] = "false"
         if "since" in query:
             query["since"] = sync_from()
     keep_relations(path, query)
@@ -120,6 +120,9 @@ def keep_relations(path, query):
     # A cursor and a version come from an earlier response. The service refuses a version that it never had.
     query.pop("cursor", None)
     query.pop("min_version", None)
+    query.pop("data_version", None)
+    if "pays_dividend" in query:
+        query.pop("has_dividends", None)
     for low in [name for name in query if name.startswith("min_")]:
         order(query, low, "max_" + low.removeprefix("min_"), number)
     order(query, "start_date", "end_date", str)

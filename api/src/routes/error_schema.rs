@@ -1,6 +1,6 @@
 //! Schemas of the error bodies, for the OpenAPI document.
 
-use chrono::NaiveDate;
+use chrono::{DateTime, NaiveDate, Utc};
 use market::decimal::ExactDecimal;
 use serde::Serialize;
 use utoipa::{IntoResponses, ToSchema};
@@ -54,6 +54,11 @@ pub(crate) enum AcceptedValues {
         minimum: Option<i64>,
         /// Maximum.
         maximum: i64,
+    },
+    /// First instant from which changes are known.
+    From {
+        /// Minimum.
+        minimum: DateTime<Utc>,
     },
     /// Description of a text in the accepted form.
     Form(String),

@@ -124,8 +124,14 @@ def test_a_tier_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
         Client()
 
 
+# The stream has separate tests.
+STREAM = "/v1/changes"
+
+
 def test_every_operation_is_reachable(client: Client, document: dict[str, Any]) -> None:
     for path, item in document["paths"].items():
+        if path == STREAM:
+            continue
         name = item["get"]["operationId"]
         answer = getattr(client, name)(**arguments(client, item["get"].get("parameters", [])))
         assert not floats(answer), name
@@ -135,6 +141,8 @@ def test_every_operation_is_reachable(client: Client, document: dict[str, Any]) 
 async def ask_everything(paths: dict[str, Any], client: Client) -> None:
     async with AsyncClient() as awaited:
         for path, item in paths.items():
+            if path == STREAM:
+                continue
             name = item["get"]["operationId"]
             given = arguments(client, item["get"].get("parameters", []))
             answer, expected = await getattr(awaited, name)(**given), getattr(client, name)(**given)

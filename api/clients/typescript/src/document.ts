@@ -747,6 +747,12 @@ export interface components {
              * @description Minimum; absent for the number of items.
              */
             minimum?: number | null;
+        } | {
+            /**
+             * Format: date-time
+             * @description Minimum.
+             */
+            minimum: string;
         } | string;
         /**
          * @description Reading of a regular row by the payment schedule (R34). The reading does not change the served amount of the row.
