@@ -121,6 +121,9 @@ def keep_relations(path, query):
     query.pop("cursor", None)
     query.pop("min_version", None)
     query.pop("data_version", None)
+    if "known_at" in query:
+        # Its pattern also fits dates that no calendar has.
+        query["known_at"] = "2030-01-01"
     if "pays_dividend" in query:
         query.pop("has_dividends", None)
     for low in [name for name in query if name.startswith("min_")]:
