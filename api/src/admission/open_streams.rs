@@ -71,7 +71,7 @@ impl OpenStreams {
     /// Opens a stream of an account.
     ///
     /// # Errors
-    /// The limit of the tier, if the account has so many open streams.
+    /// The account has reached the limit of its tier, which is the error.
     pub(crate) fn open(
         self: &Arc<Self>,
         account: AccountId,

@@ -69,7 +69,7 @@ struct Arguments {
     /// Loads one server for so many seconds instead, and fails when it holds more at the end than at the beginning
     #[arg(long)]
     soak: Option<u64>,
-    /// Opens so many change streams of one server instead, and times events from the end of a load to their arrival
+    /// Number of change streams to open at one server, instead of the other measurements; times events from the end of a load to their arrival
     #[arg(long)]
     streams: Option<usize>,
     /// Serves one of the designs to compare with; the benchmark starts itself so

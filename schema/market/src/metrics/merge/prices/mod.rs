@@ -2,7 +2,7 @@
 //!
 //! On each day, the most preferred source with a usable bar is used. Bars on a later share basis are converted to raw
 //! bars by the splits between their day and the basis day. The results have at most 10 decimal places. A basis day of 0
-//! stands for the newest day of the source's data. Bars after the as-of date are ignored. Bars that contradict their
+//! means the newest day of the source's data. Bars after the as-of date are ignored. Bars that contradict their
 //! neighbours are quarantined (R36) as `isolated_price` or `price_unit_error`, the newest bar as `unconfirmed_price`.
 
 mod column_scan;
