@@ -1,5 +1,5 @@
-//! Access extractor: admits a request before its handler runs. It parses the parameters, then decides the call and
-//! charges the key.
+//! Access extractor: admission of a request before its handler runs. It parses the parameters, checks tier and limits,
+//! and charges the key.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -27,8 +27,8 @@ use crate::parameters::{MinVersion, ParameterErrors, ParameterReader, Parameters
 use crate::read::QueryError;
 use crate::read::ServedGeneration;
 
-/// Extension of a request that the service sends to itself to render a page, with the reader's tier. Such a request is
-/// not charged, and every endpoint admits it. A client cannot set this extension.
+/// Request extension of the service's own calls, by which it renders pages. The value is the tier of the page's reader.
+/// Such a call is not charged, and every endpoint admits it. Clients cannot set this extension.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct InternalRequest(pub(crate) Tier);
 
@@ -47,9 +47,9 @@ pub(crate) struct Access<G, P> {
     pub(crate) format: ResponseFormat,
     /// True if the response is expensive. Expensive responses of several accounts are rendered round-robin.
     pub(crate) is_costly: bool,
-    /// Instant whose knowledge the request asks for.
+    /// Instant of the parameter `known_at`.
     pub(crate) known_at: Option<DateTime<Utc>>,
-    /// True if the client can detect a truncated response. With HTTP/1.0 it cannot.
+    /// True if the client can detect a truncated response. False for HTTP/1.0.
     pub(crate) detects_truncation: bool,
     /// Path and query of the request, unchanged.
     pub(crate) target: String,
@@ -104,7 +104,7 @@ impl<G: RequiredTier, P: Parameters> FromRequestParts<App> for Access<G, P> {
         if let Ok(generation) = &generation
             && generation.served_rules() != served_rules
         {
-            // The pinned generation has other rules than those that parsed the parameters.
+            // The parameters were parsed with other rules than those of the pinned generation.
             let facet_index = Box::pin(app.facet_index()).await;
             let rules = generation.served_rules();
             read = parse_parameters::<P>(&path, parts, app, today, &rules, Some(&facet_index));
@@ -262,7 +262,7 @@ pub(crate) fn quota_exceeded(usage: &RemainingLimits) -> ApiError {
     }
 }
 
-/// First reason to refuse the request because of the tier: endpoint, feature, or history depth.
+/// Error for a tier that is too low. It names the first cause: endpoint, parameter, or history depth.
 fn tier_refusal(required: &AccessRequirements, tiers: &TierTable, current: Tier) -> ApiError {
     if let Some((_, feature)) = [Some(required.endpoint), required.parameter_tier]
         .into_iter()

@@ -22,7 +22,7 @@ pub(crate) struct HandlerContext<P> {
     pub(crate) tier: Tier,
     /// Current day of the service.
     pub(crate) today: NaiveDate,
-    /// Instant whose knowledge the request asks for.
+    /// Instant of the parameter `known_at`.
     pub(crate) known_at: Option<DateTime<Utc>>,
     pub(crate) parameters: P,
 }
@@ -64,7 +64,7 @@ impl<P> HandlerContext<P> {
         Ok(RenderedBody { body, version, next_cursor: None })
     }
 
-    /// Renders a page of these rows. `finish` completes the metadata of the page.
+    /// Renders a page of `rows`. `finish` sets further metadata of the page.
     pub(crate) fn render_page<'a, T: Sortable + Serialize + 'a>(
         &self,
         output: &Output,

@@ -1,4 +1,4 @@
-//! Pending response: a request with its cache key, before it is rendered.
+//! Pending response: a request and its cache key, before the body is rendered.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub(super) struct PendingResponse {
     pub(super) app: App,
     pub(super) generation: Arc<ServedGeneration>,
     pub(super) account_id: AccountId,
-    /// True if the client accepts a streamed response, which an error may truncate.
+    /// True if the response may be streamed. An error can truncate a streamed response.
     pub(super) accepts_streaming: bool,
 }
 
@@ -65,7 +65,7 @@ pub(super) fn prepare<G: RequiredTier, P: Parameters>(
             return Err(response::not_modified(&etag));
         }
     }
-    // A truncated CSV is still well-formed, and its `Link` header precedes the body. So only JSON is streamed.
+    // Only JSON is streamed: a truncated CSV looks complete, and the `Link` header of CSV precedes the body.
     let accepts_streaming = detects_truncation && format == ResponseFormat::Json;
     let handle = CacheHandle { key, if_none_match };
     let asked = PendingResponse {

@@ -33,8 +33,7 @@ pub(crate) struct FinishedBody {
 }
 
 impl ResponseWriter {
-    /// Creates a writer to a body channel. Without `long_signal`, the response is not streamed, but sent after it is
-    /// finished.
+    /// Creates a writer to a body channel. Without `long_signal`, the response is sent only after it is finished.
     pub(super) fn new(sender: BodySender, long_signal: Option<oneshot::Sender<DataVersion>>) -> Self {
         Self { sender, long_signal }
     }
@@ -58,7 +57,7 @@ impl BodyWriter {
         self.sender.write(bytes)
     }
 
-    /// Finishes the response. With a cursor, the response has a link to the next page.
+    /// Finishes the response. `next_cursor` is `None` on the last page.
     pub(crate) fn finish(self, next_cursor: Option<String>) -> Result<FinishedBody, Disconnected> {
         self.sender.finish()?;
         Ok(FinishedBody { version: self.version, next_cursor })

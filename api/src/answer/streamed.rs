@@ -89,7 +89,7 @@ fn on_own_thread<F: Future<Output = WriteOutcome>>(
     Ok(finished)
 }
 
-/// Response with a complete body. A short body is cached.
+/// Response for a finished body. A short body is also cached.
 fn respond_complete(
     app: &App,
     handle: &CacheHandle,

@@ -1,7 +1,8 @@
 //! Pagination cursors: signed, and bound to the request's filters.
 //!
-//! Invariant: the service accepts only cursors that it issued. A changed cursor, or a cursor for other filters, is
-//! refused. A cursor contains values of the last row instead of a position, so that no row is skipped or repeated.
+//! Invariant: only cursors that the service issued are accepted. A modified cursor is refused, and so is a cursor for
+//! other filters. A cursor contains the sort keys of the last row, not an offset. Pages therefore neither skip nor
+//! repeat rows.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -13,7 +14,7 @@ use subtle::ConstantTimeEq;
 /// Length of the truncated signature in bytes (128 bits).
 const SIGNATURE: usize = 16;
 
-/// Signs and verifies cursors. All instances share its secret.
+/// Signs and verifies cursors. All instances share the secret.
 #[derive(Clone)]
 pub(crate) struct CursorSigner {
     mac: Hmac<Sha256>,
@@ -28,7 +29,7 @@ impl std::fmt::Debug for CursorSigner {
 }
 
 impl CursorSigner {
-    /// Creates a signer with the shared secret, or with a random secret for this process.
+    /// Creates a signer. Without a shared secret, it uses a random secret of this process.
     pub(crate) fn new(
         secret: Option<&SecretString>,
         previous: Option<&SecretString>,
@@ -52,7 +53,7 @@ impl CursorSigner {
         URL_SAFE_NO_PAD.encode(bytes)
     }
 
-    /// Verifies and decodes a cursor. Returns its key values; `None` for a text that is not a cursor for these filters.
+    /// Verifies a cursor and returns its key values. `None` if the cursor is invalid or belongs to other filters.
     pub(crate) fn open(&self, cursor: &str, filters: &str) -> Option<Vec<Option<String>>> {
         let bytes = URL_SAFE_NO_PAD.decode(cursor).ok()?;
         let (signature, payload) = bytes.split_at_checked(SIGNATURE)?;

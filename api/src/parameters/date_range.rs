@@ -5,7 +5,7 @@ use utoipa::IntoParams;
 
 use super::ParameterReader;
 
-/// Date range with inclusive bounds. A bound of `None` has no effect.
+/// Date range with inclusive bounds. A bound of `None` is open.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct DateRange {
     pub(crate) start: Option<NaiveDate>,
@@ -53,7 +53,7 @@ impl ParameterReader<'_> {
         }
     }
 
-    /// Reads both bounds. It is an error if the last day is before the first day.
+    /// Reads both bounds. Records an error if they are reversed.
     fn read_days(&mut self, first: &'static str, last: &'static str) -> DateRange {
         let (start, end) = (self.read_date(first), self.read_date(last));
         let ordered = start.zip(end).is_none_or(|(start, end)| start <= end);

@@ -1,5 +1,5 @@
-//! Filters by name, such as sector, industry and exchange. A client's text is mapped to served names, which are the
-//! names in responses.
+//! Filters by name, such as sector, industry and exchange. The client's spelling is mapped to the name that responses
+//! use.
 
 use serde_json::json;
 
@@ -10,8 +10,8 @@ use crate::parameters::facets::FilterField;
 const MAX_LENGTH: usize = 512;
 
 impl ParameterReader<'_> {
-    /// Reads the parameter named like `field`: a comma-separated list, returned as served names. An unknown name is an
-    /// error, unless no data is loaded yet or the request has a cursor.
+    /// Reads the comma-separated names of `field` and maps them to the names in responses. Unknown names are errors,
+    /// except with a cursor or before data is loaded.
     pub(crate) fn read_names(&mut self, field: FilterField) -> Option<Vec<String>> {
         let text = self.read_text(field.as_str(), MAX_LENGTH)?;
         let as_written = || text.split(',').map(|name| name.trim().to_owned()).collect();

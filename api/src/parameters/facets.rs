@@ -1,5 +1,5 @@
-//! Facet index: the names that each filter accepts. It maps a client's text to served names, which are the names in
-//! responses, and suggests similar names.
+//! Facet index: the names that each filter accepts. It maps a client's text to served names (the names in responses)
+//! and suggests similar names.
 //!
 //! The comparison ignores case and punctuation, so that a name and its slug are equal.
 
@@ -13,7 +13,7 @@ use trigram::{trigram_similarity, trigrams};
 
 pub(crate) mod trigram;
 
-/// Maximum number of commas in one name, as in `Oil, Gas & Consumable Fuels`.
+/// Maximum number of commas in one name. `Oil, Gas & Consumable Fuels` has one.
 const COMMAS: usize = 4;
 /// Maximum number of suggestions for an unknown name.
 const SUGGESTED: usize = 20;
@@ -26,15 +26,15 @@ text_enum! {
     }
 }
 
-/// Served names of every filter, in one version of the data.
+/// Served names of every filter, for one data version.
 #[derive(Debug, Default)]
 pub(crate) struct FacetIndex(BTreeMap<FilterField, FacetNames>);
 
-/// Error for a filter value that is not a served name, with similar names.
+/// Error for an unknown filter value, with similar known names.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct UnknownFacet {
     pub(crate) word: String,
-    /// Known names. The most similar name is first.
+    /// Known names, most similar first.
     pub(crate) nearest: Vec<String>,
 }
 
@@ -90,7 +90,7 @@ impl FacetNames {
         let parts: Vec<&str> = text.split(',').collect();
         let (mut meant, mut rest) = (Vec::new(), parts.as_slice());
         while let Some(first) = rest.first() {
-            // The longest name is tried first, since names contain commas.
+            // Names can contain commas, so the longest candidate is tried first.
             let longest = rest.len().min(COMMAS + 1);
             let named = |count: usize| {
                 // A trailing comma is not part of a name.
@@ -176,7 +176,7 @@ pub(crate) fn sort_by_similarity(mut words: Vec<String>, text: &str) -> Vec<Stri
     words
 }
 
-/// Sort key of a name: similarity in both directions, then length, then alphabetical order.
+/// Sort key of a name: descending similarity, then length, then alphabetical order.
 fn similarity_key<'a>(wanted: &[u32], name: &'a str) -> (Reverse<u32>, usize, &'a str) {
     let parts = trigrams(&name.to_lowercase());
     (

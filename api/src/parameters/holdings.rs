@@ -17,7 +17,7 @@ const PLACES: u32 = 6;
 /// Regular expression of a holding.
 const ITEM: &str = r"^[A-Za-z0-9^./ -]{1,24}:[0-9]{1,9}(\.[0-9]{1,6})?(:[0-9]{1,9}(\.[0-9]{1,6})?)?$";
 
-/// Shares of one security.
+/// Shares of one security, with their cost.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Holding {
     /// Number of shares, above 0.
@@ -59,7 +59,7 @@ impl ParameterReader<'_> {
     }
 }
 
-/// Error of a list of holdings, as a predicate of the parameter.
+/// Error in a list of holdings. Its message follows the parameter name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum HoldingsError {
     #[error("has more than {MAX_HOLDINGS} holdings")]
@@ -68,7 +68,7 @@ pub(crate) enum HoldingsError {
     Item { item: String, cause: &'static str },
 }
 
-/// Parses comma-separated holdings. Several lots of a symbol are added.
+/// Parses comma-separated holdings. Lots of the same symbol are added up.
 pub(crate) fn parse_holdings(text: &str) -> Result<HoldingList, HoldingsError> {
     let items: Vec<&str> = text.split(',').map(str::trim).collect();
     if items.len() > MAX_HOLDINGS {
@@ -109,7 +109,7 @@ fn parse(item: &str) -> Result<(ListedSymbol, Holding), &'static str> {
     Ok((symbol, Holding { shares, cost }))
 }
 
-/// Number from 0 to [`MAX_NUMBER`], with at most [`PLACES`] decimal places.
+/// Parses a number from 0 to [`MAX_NUMBER`], with at most [`PLACES`] decimal places.
 fn quantity(text: &str) -> Option<Decimal> {
     let is_plain = text.starts_with(|first: char| first.is_ascii_digit())
         && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'.'));

@@ -1,4 +1,4 @@
-//! Keyset pagination of rows in memory: sorted rows after the row of the cursor, up to the page limit.
+//! Keyset pagination of rows in memory. A page has the sorted rows after the cursor's row, up to the page limit.
 //!
 //! Invariants: nulls come last in both directions. Rows with equal sort keys are ordered by a unique key, ascending, so
 //! that pages neither skip nor repeat rows.
@@ -42,14 +42,14 @@ impl SortValue<'_> {
     }
 }
 
-/// Row that a list can sort: the values of its sort keys, and a unique tie-breaker.
+/// Row of a sortable list: the values of its sort keys, and a unique tie-breaker.
 pub(crate) trait Sortable {
     fn sort_value(&self, key: &str) -> Option<SortValue<'_>>;
     /// Value that is unique among the rows of the list.
     fn tie_breaker(&self) -> Cow<'_, str>;
 }
 
-/// Position of a row in the order: values of the sort keys, then the tie-breaker.
+/// Position of a row in the sort order: values of the sort keys, then the tie-breaker.
 struct SortPosition<'a>([Option<SortValue<'a>>; MAX_SORT_KEYS], Cow<'a, str>);
 
 impl<'a> SortPosition<'a> {
@@ -103,8 +103,8 @@ impl Page {
         (placed.into_iter().map(|(_, row)| row).collect(), cursor)
     }
 
-    /// Selects the rows of the page, unsorted. The flag is true if more rows follow. The memory grows with the page
-    /// size, not with the length of the list.
+    /// Selects the rows of the page, unsorted. The flag is true if more rows follow. Memory is proportional to the page
+    /// size, not to the list.
     fn take_first<'a, T>(
         &self,
         rows: impl Iterator<Item = (SortPosition<'a>, T)>,
@@ -113,7 +113,7 @@ impl Page {
         let compare = |(a, _): &(SortPosition<'_>, T), (b, _): &(SortPosition<'_>, T)| a.compare(b, self);
         let (mut first, mut more) = (Vec::new(), false);
         for row in rows {
-            // After the first overflow, the row at index `limit` is the first one beyond the page.
+            // After the first truncation, the row at index `limit` is a bound: greater rows are not on this page.
             if more && compare(&row, &first[limit]).is_gt() {
                 continue;
             }

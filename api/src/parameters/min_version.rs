@@ -1,5 +1,5 @@
-//! Oldest data version that a request accepts: named by `min_version` or `If-Min-Version`, or contained in its cursor,
-//! `updated_since` or entity tags.
+//! Oldest data version that a request accepts. Its sources are `min_version`, `If-Min-Version`, the cursor,
+//! `updated_since` and entity tags.
 
 /// Header with the effect of the parameter `min_version`.
 pub(crate) const MIN_VERSION_HEADER: &str = "if-min-version";
@@ -11,17 +11,17 @@ pub(crate) struct MinVersion {
     pub(crate) position: i64,
     /// Generation and minimum sequence, for a version without a position.
     pub(crate) sequence: Option<(i32, i64)>,
-    /// True if the client named the version itself, so a response with older data is an error.
+    /// True if the client named the version in `min_version` or `If-Min-Version`. Older data is then an error.
     pub(crate) is_explicit: bool,
 }
 
 impl MinVersion {
-    /// Version of a position in the journal.
+    /// Minimum that requires a journal position.
     pub(crate) fn of_position(position: i64) -> Self {
         Self { position, ..Self::default() }
     }
 
-    /// Parses `g3.184467`, or with the position `g3.184467.92`.
+    /// Parses `g3.184467`, or `g3.184467.92` with a position.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let mut parts = text.strip_prefix('g')?.splitn(3, '.');
         let generation = i32::try_from(parse_digits(parts.next()?)?).ok()?;

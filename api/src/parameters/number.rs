@@ -7,9 +7,9 @@ use serde_json::json;
 
 use super::ParameterReader;
 
-/// Bound for numbers. All figures of the service are below it.
+/// Largest accepted number. All figures of the service are smaller.
 const MAX_VALUE: i64 = 9_999_999_999_999_999;
-/// Maximum length of a number, in characters. The shortest text of any 64-bit float is shorter.
+/// Maximum length of a number, in characters. The shortest notation of every 64-bit float fits.
 const MAX_LENGTH: usize = 40;
 
 /// Bounds of a decimal parameter, both inclusive.
@@ -95,8 +95,8 @@ fn plain_integer(text: &str) -> Option<i64> {
     if plain { text.parse().ok() } else { None }
 }
 
-/// Parses a number in JSON notation, for comparison with figures. A number too close to zero is replaced by the
-/// smallest representable number. No figure lies between the two.
+/// Parses a number in JSON notation, for comparison with figures. A number too small for `Decimal` becomes the smallest
+/// decimal of its sign. No figure lies between the two.
 fn threshold(text: &str) -> Option<Decimal> {
     let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
     let digits = mantissa.strip_prefix(['-', '+']).unwrap_or(mantissa);
@@ -116,7 +116,7 @@ fn threshold(text: &str) -> Option<Decimal> {
     Some(value.normalize())
 }
 
-/// Divides a number by a power of ten. A result too close to zero is replaced by the smallest number of the same sign.
+/// Divides a number by a power of ten. A result too small for `Decimal` becomes the smallest decimal of its sign.
 fn shifted(number: Decimal, places: u32) -> Decimal {
     let scale = places.saturating_add(number.scale());
     let smallest = || match number {

@@ -1,8 +1,7 @@
-//! OpenAPI parameters of an endpoint. The schemas come from the code that reads the parameters, the descriptions from
-//! the endpoint's parameter struct.
+//! OpenAPI parameters of an endpoint. The schemas come from the code that reads the parameters. The descriptions come
+//! from the endpoint's parameter struct.
 //!
-//! Invariant: bounds, words and defaults come from the code that enforces them, so that the document cannot differ from
-//! the code.
+//! Invariant: bounds and allowed words come from the code that enforces them, so the document cannot contradict it.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -28,7 +27,7 @@ pub(crate) struct DocumentedParameters<P>(PhantomData<P>);
 
 impl<P: Parameters + IntoParams> IntoParams for DocumentedParameters<P> {
     fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
-        // Function pointers, so that each documented struct is compiled once instead of once per endpoint.
+        // Function pointers instead of closures: each documented struct is compiled once, not once per endpoint.
         let query: fn() -> Option<ParameterIn> = || Some(ParameterIn::Query);
         let path: fn() -> Option<ParameterIn> = || Some(ParameterIn::Path);
         let mut documented = P::into_params(query);

@@ -12,7 +12,7 @@ const MAX_FIELDS: usize = 50;
 /// Pattern of a data version, with or without a position.
 pub(super) const VERSION_PATTERN: &str = "^g[0-9]{1,9}\\.[0-9]{1,18}(\\.[0-9]{1,18})?$";
 
-/// Column with a list. CSV that names it has one row per element.
+/// Column with a list. If `fields` of a CSV request names it, the CSV has one row per element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ExpandedColumn {
     pub(crate) name: &'static str,
@@ -35,7 +35,7 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// Same options. CSV has one row per element of `column` if `fields` names this column.
+    /// Expands `column` into one CSV row per element if `fields` names it.
     pub(crate) fn expand_if_named(self, column: ExpandedColumn) -> Self {
         let named = self.fields.as_ref().is_some_and(|fields| fields.contains(&column.name));
         let expanded = (named && self.format == ResponseFormat::Csv).then_some(column);
@@ -54,8 +54,9 @@ pub(crate) struct OutputParameters {
     format: Option<String>,
     /// Form of decimals in JSON: exact numbers (default) or strings. It has no effect in CSV.
     decimals: Option<String>,
-    /// Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
-    /// effect. Cursors, `updated_since` and `If-None-Match` contain their version. Status 412 if no such data exists.
+    /// Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the
+    /// same effect. Cursors, `updated_since` values and entity tags already contain a version. Status 412 if no such
+    /// data exists.
     min_version: Option<String>,
 }
 

@@ -8,8 +8,8 @@ use crate::parameters::cursor::ResponseSigner;
 
 /// Maximum number of keys in `sort`.
 pub(super) const MAX_SORT_KEYS: usize = 3;
-/// Prefix of the signed filters, for cursors that contain a data version. Release 0.1.0 signed filters without a
-/// prefix, so it refuses these cursors.
+/// Prefix of the signed filters of a cursor with a data version. Release 0.1.0 signed filters without a prefix, so it
+/// refuses such cursors.
 const CURSOR_FORMAT: &str = "2 ";
 /// Maximum length of a cursor, in characters.
 const MAX_CURSOR_LENGTH: usize = 512;
@@ -44,9 +44,11 @@ pub(crate) struct Page {
     pub(crate) limit: i64,
     /// Sort keys, most significant first.
     pub(crate) order: Vec<(&'static str, Direction)>,
-    /// Last row of the previous page: the values of its sort keys, and its unique tie-breaker.
+    /// Last row of the previous page: the values of its sort keys, and its unique tie-breaker. `None` on the first
+    /// page.
     pub(crate) after: Option<Vec<Option<String>>>,
-    /// `sync_from` of the first page of the list. It covers changes that are made while the client reads the pages.
+    /// `sync_from` of the first page. A synchronization from it includes the changes made while the client reads the
+    /// pages.
     pub(crate) sync_from: Option<String>,
     filters: String,
 }
@@ -58,9 +60,9 @@ pub(crate) struct Page {
 pub(crate) struct PagingParameters {
     /// Maximum number of rows on a page.
     limit: Option<i64>,
-    /// `next_cursor` of the previous page. Filters and order must be the same as in that request.
+    /// `next_cursor` of the previous page. Filters and order must be the same as on that page.
     cursor: Option<String>,
-    /// Sort keys with direction, comma-separated, most significant first, each key once. Nulls come last.
+    /// Comma-separated sort keys with direction, most significant first. A key must not be repeated. Nulls come last.
     sort: Option<String>,
 }
 
@@ -161,8 +163,7 @@ impl Page {
         signer.seal(&sealed, &self.filters)
     }
 
-    /// Copy of the page with a `sync_from`. On the first page, the given value is used. Later pages keep the value in
-    /// their cursor.
+    /// Copy of the page with the given `sync_from`. Later pages keep the value from their cursor.
     pub(crate) fn with_sync_from(&self, sync_from: Option<String>) -> Self {
         Self { sync_from: self.sync_from.clone().or(sync_from), ..self.clone() }
     }

@@ -20,12 +20,12 @@ pub(crate) trait Parameters: Sized + Send + Sync + 'static {
     /// Reads all accepted parameters. The reader collects the errors.
     fn read(reader: &mut ParameterReader<'_>) -> Self;
 
-    /// Minimum tier of these parameters, if it is above the endpoint's tier, and the name of the feature.
+    /// Minimum tier and feature name of these parameters; `None` if the tier of the endpoint suffices.
     fn needs(&self) -> Option<(Tier, &'static str)> {
         None
     }
 
-    /// Oldest day in the request. It must be within the tier's history.
+    /// Oldest day in the request, which must be within the tier's history. `None` if no day is given.
     fn oldest(&self) -> Option<NaiveDate> {
         None
     }

@@ -16,11 +16,11 @@ use crate::parameters::cursor::CursorSigner;
 use crate::parameters::facets::{FacetIndex, UnknownFacet, sort_by_similarity};
 use crate::parameters::served_rules::ServedRules;
 
-/// Initial capacity for parameters. It is usually sufficient.
+/// Initial capacity of the list of known names.
 const PARAMETERS: usize = 16;
 /// Number of JSON rows above which a response is expensive.
 const MANY_ROWS: i64 = 1_000;
-/// Number of CSV rows above which a response is expensive. It is lower, because CSV is written cell by cell.
+/// Number of CSV rows above which a response is expensive. CSV is written cell by cell, so this number is lower.
 const MANY_ROWS_OF_CSV: i64 = 500;
 
 /// Parameters of a request, with the errors that were found so far.
@@ -32,7 +32,7 @@ pub(crate) struct ParameterReader<'a> {
     pub(super) errors: Vec<ParameterError>,
     pub(super) bad_cursor: bool,
     pub(super) format: ResponseFormat,
-    /// Maximum number of requested rows. It is known after the page options were read.
+    /// Requested row limit; 0 until the page options are read.
     pub(super) rows: i64,
     /// Oldest accepted data version.
     pub(super) min_version: MinVersion,
@@ -42,9 +42,9 @@ pub(crate) struct ParameterReader<'a> {
     today: NaiveDate,
     /// Rules of the served figures.
     served_rules: Arc<ServedRules>,
-    /// Index of the names that filters accept; without it, names are not checked.
+    /// Names that filters accept. If `None`, names are not checked.
     pub(super) facet_index: Option<&'a FacetIndex>,
-    /// True if a name was not checked.
+    /// True if a name was accepted without a check.
     pub(super) needs_facet_index: bool,
     /// Instant of `known_at`.
     pub(super) known_at: Option<DateTime<Utc>>,
@@ -52,7 +52,7 @@ pub(crate) struct ParameterReader<'a> {
     pub(super) asks_for_past: bool,
     /// Generation of `data_version`.
     pub(super) named_generation: Option<GenerationId>,
-    /// Specifications of the parameters that were read; `None` unless the reader documents an endpoint.
+    /// Specifications of the parameters read so far, for the OpenAPI document; `None` while serving requests.
     pub(super) recorded_specs: Option<Vec<ParameterSpec>>,
 }
 
@@ -95,12 +95,12 @@ impl<'a> ParameterReader<'a> {
         Self { facet_index, ..self }
     }
 
-    /// Rules of the served figures. While the reader documents an endpoint, these are the default rules.
+    /// Rules of the served figures. For the OpenAPI document, these are the default rules.
     pub(crate) fn served_rules(&self) -> &ServedRules {
         &self.served_rules
     }
 
-    /// True if a name was not checked, because there was no index of filter names.
+    /// True if a name was accepted without a check, because there was no facet index.
     pub(crate) fn needs_facet_index(&self) -> bool {
         self.needs_facet_index
     }
@@ -114,12 +114,12 @@ impl<'a> ParameterReader<'a> {
         self.today
     }
 
-    /// Format of the response. It is known after the output options were read.
+    /// Format of the response. Valid after the output options are read.
     pub(crate) fn format(&self) -> ResponseFormat {
         self.format
     }
 
-    /// Oldest accepted data version. It is complete only after all parameters were read.
+    /// Oldest accepted data version. Call this after all parameters are read, because later ones can raise it.
     pub(crate) fn min_version(&self) -> MinVersion {
         self.min_version
     }
@@ -129,7 +129,7 @@ impl<'a> ParameterReader<'a> {
         self.known_at
     }
 
-    /// Generation of `data_version`. If it is kept, its tables may have the response.
+    /// Generation of `data_version`. If its tables still exist, they may contain the response.
     pub(crate) fn named_generation(&self) -> Option<GenerationId> {
         self.named_generation
     }
@@ -140,7 +140,7 @@ impl<'a> ParameterReader<'a> {
             || self.rows > if self.format == ResponseFormat::Csv { MANY_ROWS_OF_CSV } else { MANY_ROWS }
     }
 
-    /// Returns all errors, including errors for unknown and repeated parameters.
+    /// Checks for unknown and repeated parameters, and returns all errors.
     pub(crate) fn finish(mut self) -> Result<(), ParameterErrors> {
         let mut names: Vec<&str> = Vec::new();
         let mut found = Vec::new();
@@ -201,7 +201,7 @@ impl<'a> ParameterReader<'a> {
         }
     }
 
-    /// Reads a segment of the path, decoded.
+    /// Reads a decoded path segment.
     pub(crate) fn read_path(&mut self, name: &'static str) -> String {
         self.record_spec(ParameterLocation::Path, name, || json!({ "type": "string", "minLength": 1 }));
         self.path
@@ -211,7 +211,7 @@ impl<'a> ParameterReader<'a> {
             .unwrap_or_default()
     }
 
-    /// Records an error if a parameter is absent. The parameter must have been read before.
+    /// Records an error if a parameter is absent. Call this after reading the parameter.
     pub(crate) fn require_given(&mut self, name: &'static str) {
         self.require(self.is_given(name), name, "is required");
         let spec = self.recorded_specs.iter_mut().flatten().find(|spec| spec.name == name);
@@ -239,7 +239,7 @@ impl<'a> ParameterReader<'a> {
             self.add_error(name, "is empty", None);
             return None;
         }
-        // Postgres text excludes NUL, and names contain no other control characters.
+        // Postgres text cannot contain NUL, and no name contains another control character.
         if value.chars().any(char::is_control) {
             self.add_error(name, "has control characters", None);
             return None;
@@ -296,7 +296,7 @@ impl<'a> ParameterReader<'a> {
         found
     }
 
-    /// Reads comma-separated values, each of which must be one of `words`. Case and punctuation are ignored.
+    /// Reads a comma-separated list of `words`. Case and punctuation are ignored.
     pub(crate) fn read_words<T: Copy + Display>(
         &mut self,
         name: &'static str,

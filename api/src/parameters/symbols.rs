@@ -1,4 +1,4 @@
-//! Symbols in paths and lists. Every vendor's spelling is parsed into the canonical form.
+//! Symbols in paths and lists. Vendor spellings are parsed into the canonical form.
 
 use market::symbol::Symbol;
 use serde_json::json;
@@ -11,7 +11,7 @@ use super::spec::ITEM;
 /// items.
 const MAX_LENGTH: usize = 24;
 
-/// Symbol in a path. The response for an invalid ticker is a 404, as for an unknown ticker.
+/// Symbol in a path. An invalid ticker is answered with a 404, like an unknown ticker.
 #[derive(Debug, Clone)]
 pub(crate) struct PathSymbol {
     /// Symbol as the client wrote it, truncated.
@@ -73,7 +73,7 @@ impl ListedSymbol {
 pub(crate) struct SymbolList(pub(crate) Vec<ListedSymbol>);
 
 impl SymbolList {
-    /// Index of each symbol and its spellings, as parallel arrays, so that one statement can look up all symbols.
+    /// Parallel arrays of list indexes and spellings, with which one statement looks up all symbols.
     pub(crate) fn to_columns(&self) -> (Vec<i32>, Vec<String>) {
         let listed = self.0.iter().zip(0i32..);
         listed

@@ -1,5 +1,5 @@
-//! Points of the data's history: `updated_since`, `since` and `Last-Event-ID`, from which a client's copy is
-//! synchronized; `data_version` and `known_at`, whose knowledge a response has.
+//! Points in the history of the data. `updated_since`, `since` and `Last-Event-ID` start a synchronization.
+//! `data_version` and `known_at` select an earlier state of the data.
 
 mod change_kind;
 mod journal_place;
@@ -47,8 +47,7 @@ impl SyncPoint {
 }
 
 impl ParameterReader<'_> {
-    /// Reads `updated_since`. It conflicts with filters: a row that a change removes from a filter would not be
-    /// reported.
+    /// Reads `updated_since`. It conflicts with filters, because a row that no longer matches would not be reported.
     pub(crate) fn read_updated_since(&mut self, filters: &[&'static str]) -> Option<SyncPoint> {
         let text = self.read_sync_text("updated_since")?;
         for filter in filters {
@@ -89,7 +88,7 @@ impl ParameterReader<'_> {
 const INSTANT_PATTERN: &str =
     "^[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}:[0-9]{2}(\\.[0-9]{1,9})?(Z|[+-][0-9]{2}:[0-9]{2}))?$";
 
-/// Knowledge that a request asks for.
+/// Earlier state of the data that a request asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Knowledge {
     /// Version of an earlier response.
@@ -98,21 +97,21 @@ pub(crate) enum Knowledge {
     At(DateTime<Utc>),
 }
 
-/// Parameters of an endpoint that can answer from earlier knowledge.
+/// Parameters of endpoints that serve earlier states of the data.
 #[derive(Debug, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[expect(dead_code, reason = "documents what Reader::read_knowledge reads")]
 pub(crate) struct KnowledgeParameters {
-    /// `meta.data_version` of an earlier response. The body is what was served then: the same request, tier and current
-    /// day give the same bytes. Status 412 if no such version was served, 410 if this program cannot derive it any more.
+    /// `meta.data_version` of an earlier response. The same request, tier and current day return the same bytes as in
+    /// that version. Status 412 if the version was never served, 410 if this release can no longer derive it.
     data_version: Option<String>,
-    /// Instant (RFC 3339) or day. The response has only what was known then; a day counts to its end in New York. With
-    /// `as_of`, the response is what was known at this instant about that day. For a day before the tier's history the
-    /// response is a 403. Conflicts with `data_version`.
+    /// Instant (RFC 3339) or day. The response contains only facts that were known at that time. A day means its end in
+    /// New York. With `as_of`, the response contains what was known at this instant about the day `as_of`. Status 403
+    /// if the day is before the tier's history. Conflicts with `data_version`.
     known_at: Option<String>,
 }
 
-/// Parses an instant, or a day, which counts to its end in New York.
+/// Parses an instant or a day. A day means its end in New York.
 fn parse_instant(text: &str) -> Option<DateTime<Utc>> {
     if text.contains('T') {
         return DateTime::parse_from_rfc3339(text).ok().map(|instant| instant.to_utc());
@@ -123,7 +122,7 @@ fn parse_instant(text: &str) -> Option<DateTime<Utc>> {
 }
 
 impl ParameterReader<'_> {
-    /// Reads `data_version` and `known_at`. `None` asks for the current version.
+    /// Reads `data_version` and `known_at`. `None` for the current version.
     pub(crate) fn read_knowledge(&mut self) -> Option<Knowledge> {
         let version =
             self.read_value("data_version", || json!({ "type": "string", "pattern": VERSION_PATTERN }));

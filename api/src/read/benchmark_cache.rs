@@ -1,4 +1,4 @@
-//! Cache of the benchmarks of earlier data versions.
+//! Cache of benchmark returns of earlier data versions.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use market::metrics::MonthlyReturns;
 use quick_cache::sync::Cache;
 use store::ids::JournalPosition;
 
-/// Benchmarks by the position of the version and the market date; `None` for a version without its benchmark.
+/// Monthly benchmark returns by journal position and market date; `None` if the version has no benchmark.
 pub(crate) type BenchmarkCache = Cache<(JournalPosition, NaiveDate), Arc<Option<MonthlyReturns>>>;
 
 /// Maximum number of cached benchmarks. Thirty years of monthly returns are about 10 kB.

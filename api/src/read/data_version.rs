@@ -18,7 +18,8 @@ pub(crate) struct DataVersion {
     /// Position in the journal. Every change of the served data increases it: a derivation, a change of policy, a
     /// promotion, a rollback.
     pub(crate) position: JournalPosition,
-    /// True if generation and sequence were served before with other data. The position then is part of the name.
+    /// True if generation and sequence were served before with other data. The text of the version then contains the
+    /// position.
     pub(crate) is_repeated: bool,
 }
 
@@ -39,13 +40,13 @@ impl DataVersion {
         format!("g{}.{}.{}", self.generation, self.sequence, self.position)
     }
 
-    /// True if this version is certainly not older than `min`. Sequences of different generations are not comparable.
+    /// True if this version is known to be `min` or newer. Sequences of different generations are not comparable.
     pub(crate) fn reaches(&self, min: &MinVersion) -> bool {
         let reaches = |(generation, sequence)| generation == self.generation.0 && sequence <= self.sequence;
         min.position <= self.position.0 && min.sequence.is_none_or(reaches)
     }
 
-    /// True if this version is older than `min`. A sequence of another generation is not comparable.
+    /// True if this version is known to be older than `min`. Sequences of different generations are not comparable.
     pub(crate) fn is_older_than(&self, min: &MinVersion) -> bool {
         let exceeds = |(generation, sequence)| generation == self.generation.0 && sequence > self.sequence;
         min.position > self.position.0 || min.sequence.is_some_and(exceeds)

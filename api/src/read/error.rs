@@ -54,7 +54,7 @@ pub(crate) enum QueryError {
 }
 
 impl QueryError {
-    /// True for a transient error.
+    /// True if a retry may succeed.
     pub(crate) fn is_transient(&self) -> bool {
         !matches!(
             self,
@@ -106,7 +106,7 @@ impl From<BuildError> for QueryError {
     }
 }
 
-/// True for a transient error: a lost connection, or an error of class 08, 53 or 57. An undefined schema or table is
+/// True for a transient error: a lost connection, or an SQLSTATE of class 08, 53 or 57. An undefined schema or table is
 /// transient too, because its generation was dropped.
 fn is_transient(error: &Error) -> bool {
     let is_io = std::error::Error::source(error).is_some_and(|source| source.is::<std::io::Error>());

@@ -1,4 +1,4 @@
-//! Generations that are kept but not served. Their tables have answers of the version at which they were served last.
+//! Former generations whose tables still exist. They answer requests for the version that they served last.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ const EXISTS: &str = "select id from generations where id = $1";
 /// Maximum number of generations with open connections.
 const MAX_OPEN: usize = 2;
 
-/// Kept generations of the primary, opened on request.
+/// Former generations of the primary, opened on request.
 pub(super) struct KeptGenerations {
     settings: ConnectionSettings,
     shared: Arc<SharedReadState>,
@@ -35,13 +35,13 @@ impl KeptGenerations {
         Self { settings, shared, open: Mutex::default() }
     }
 
-    /// Generation with its tables; `None` if it was dropped, or is not readable. `served` knows which ones exist.
+    /// Finds a former generation through the database of `served`. `None` if it was dropped or is not readable.
     pub(super) async fn find(
         &self,
         served: &ServedGeneration,
         id: GenerationId,
     ) -> Option<Arc<ServedGeneration>> {
-        // A generation without tables is not worth a connection.
+        // A dropped generation needs no connection.
         run_query(served, EXISTS, &[&id]).await.ok()?.first()?;
         let mut open = self.open.lock().await;
         let known = open.iter().position(|generation| generation.id == id).map(|place| open.remove(place));

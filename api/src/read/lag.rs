@@ -81,7 +81,8 @@ impl LagMonitor {
             let last = stream.cached_info().state.last_sequence;
             let applied = projection.pin().map_or(0, |generation| generation.version().sequence);
             let applied = Sequence::try_from(applied).map_err(|error| error.to_string())?;
-            // The projector may have applied messages published after the stream's response.
+            // `applied` can exceed `last`: the projector may have applied messages published after the stream's
+            // response.
             let events = last.saturating_sub(applied.to_u64());
             if events == 0 {
                 caught_up_at = Instant::now();

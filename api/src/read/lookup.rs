@@ -26,7 +26,7 @@ pub(crate) struct SymbolRows<T> {
     pub(crate) sync_from: Option<String>,
 }
 
-/// Runs a statement in the generation. It is prepared once per connection.
+/// Runs a statement in the generation. The statement is prepared once per connection.
 pub(crate) async fn run_query(
     generation: &ServedGeneration,
     statement: &str,
@@ -47,8 +47,8 @@ pub(crate) async fn find_one<T: FromRow>(
     Ok((version, T::from_row(&row)?))
 }
 
-/// Single row of a symbol, looked up in a batch (see [`super::lookup_batch`]). The statement must select the version,
-/// and either the row or nulls.
+/// Finds the single row of a symbol, in a batch (see [`super::lookup_batch`]). The statement must select the version.
+/// For an unknown symbol, its other columns must be null.
 pub(crate) async fn find_row(
     generation: &ServedGeneration,
     statement: &'static str,
@@ -68,8 +68,8 @@ pub(crate) async fn find_row(
     }
 }
 
-/// Rows of a known symbol, possibly none. The statement must also select `canonical`, `held` and `sync_from`.
-/// `canonical` is null for an unknown symbol; `held` is the number of quarantined rows.
+/// Finds the rows of a known symbol. The statement must also select `canonical`, `held` and `sync_from`. `canonical` is
+/// null for an unknown symbol. `held` is the number of quarantined rows.
 pub(crate) async fn find_rows<T: FromRow>(
     generation: &ServedGeneration,
     statement: &str,
@@ -91,7 +91,7 @@ pub(crate) async fn find_rows<T: FromRow>(
     })
 }
 
-/// Number of quarantined rows, which every row contains in the column `held`.
+/// Number of quarantined rows, from the column `held` of the first row.
 pub(crate) fn count_quarantined(rows: &[Row]) -> Result<i64, QueryError> {
     Ok(rows.first().map_or(Ok(0), |row| row.try_get("held"))?)
 }
@@ -134,7 +134,7 @@ pub(crate) async fn resolve_symbols(
 /// Canonical symbols of a list.
 #[derive(Debug, Default)]
 pub(crate) struct ResolvedSymbols {
-    /// Canonical symbols, each once; `None` without a list.
+    /// Distinct canonical symbols; `None` without a list.
     pub(crate) known: Option<Vec<String>>,
     /// Unknown symbols, as the client wrote them.
     pub(crate) missing: Vec<String>,
@@ -158,8 +158,8 @@ pub(crate) async fn resolve_symbol_list(
     Ok(ResolvedSymbols { known: Some(known), missing })
 }
 
-/// Converts the rows that have a symbol. A statement that finds no rows returns the version in a row of nulls, which is
-/// left out.
+/// Converts the rows that have a symbol. A statement without results returns one row with the version and nulls. This
+/// row is left out.
 pub(crate) fn rows_with_symbol<T: FromRow>(rows: &[Row]) -> Result<Vec<T>, QueryError> {
     let present = rows.iter().filter(|row| matches!(row.try_get::<_, Option<&str>>("symbol"), Ok(Some(_))));
     Ok(present.map(T::from_row).collect::<Result<_, _>>()?)

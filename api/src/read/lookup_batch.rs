@@ -1,5 +1,5 @@
 //! Batched look-ups of single rows. While a statement is running, further look-ups wait in a queue. The next statement
-//! looks up the whole queue.
+//! looks up at most 256 of them.
 //!
 //! Invariants: every waiting look-up gets a row or an error. A look-up is skipped if its caller no longer waits. The
 //! queues are dropped with their generation.

@@ -52,21 +52,20 @@ pub(crate) async fn find_version(
 }
 
 impl PastVersion {
-    /// Version of its responses.
+    /// Data version in the responses.
     pub(crate) fn version(&self) -> DataVersion {
         let ServedVersion { generation, sequence, as_of, position, is_repeated, .. } = self.0;
         DataVersion { generation, sequence, as_of, position, is_repeated }
     }
 
-    /// True if a response of this version was read from the served tables.
+    /// True if `served`, the version of the served tables, is this version.
     pub(crate) fn is_served_as(&self, served: &DataVersion) -> bool {
         self.is_current && self.generation == served.generation && self.position == served.position
     }
 
-    /// Policy and rules of the derivation. The served version is derived by the rules of this program.
+    /// Source policy and rules of the derivation.
     ///
-    /// # Errors
-    /// As of [`PastVersion::require_reproducible`].
+    /// [`QueryError::VersionGone`] if this program cannot derive the version.
     pub(crate) fn inputs(&self) -> Result<&(SourcePolicy, Rules), QueryError> {
         if !self.is_current {
             self.require_reproducible()?;
@@ -74,7 +73,7 @@ impl PastVersion {
         self.0.inputs.as_ref().ok_or_else(|| self.gone_error())
     }
 
-    /// Returns an error if this program cannot derive the version: it has other rules, or its facts were dropped.
+    /// Fails if this program cannot derive the version, because its rules differ or the facts were dropped.
     pub(crate) fn require_reproducible(&self) -> Result<(), QueryError> {
         let is_reproducible = self.derivable().is_some() && self.has_facts;
         if is_reproducible { Ok(()) } else { Err(self.gone_error()) }

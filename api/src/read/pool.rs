@@ -54,7 +54,7 @@ impl Connect for HostConnector {
                     Ok((client, driving))
                 }
                 Err(DbError::Unreachable { source, .. }) => Err(source),
-                // The pool's own timeout reports a server that does not reply.
+                // Never completes, so that the pool's timeout reports the unresponsive server.
                 Err(_) => std::future::pending().await,
             }
         })

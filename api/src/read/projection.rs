@@ -1,8 +1,7 @@
-//! Projection: the databases that serve reads, and the choice of one of them for each request.
+//! Projection: the databases that serve reads, and the selection of one for each request.
 //!
-//! Invariants: a request pins one generation of one database for its whole duration. The data of an instance never goes
-//! back: a replica is read only if it has all data that the instance has already returned. The primary is
-//! authoritative.
+//! Invariants: a request pins one generation of one database for its whole duration. A replica is read only if it has
+//! all data that the instance has already returned. The primary is authoritative.
 
 use std::sync::Arc;
 use std::sync::PoisonError;
@@ -22,11 +21,11 @@ use crate::concurrency::background_tasks::BackgroundTasks;
 use crate::parameters::MinVersion;
 use crate::parameters::served_rules::ServedRules;
 
-/// Maximum wait until a replica has the requested version. Afterwards the primary is read.
+/// Maximum wait for a replica with the requested version. Then the primary is read.
 const REPLICA_WAIT: Duration = Duration::from_millis(200);
-/// Maximum wait until any database has the requested version.
+/// Maximum wait for any database with the requested version.
 const VERSION_WAIT: Duration = Duration::from_secs(2);
-/// Number of completed polls of the primary after which one poll certainly started after the request.
+/// Number of primary polls that must complete during a request. The second one certainly started after the request.
 const FRESH_POLLS: u64 = 2;
 
 /// Databases that serve reads, shared by all requests.
@@ -36,7 +35,7 @@ pub(crate) struct Projection {
     replicas: Vec<Arc<ReadSource>>,
     primary: Arc<ReadSource>,
     kept: KeptGenerations,
-    /// Replica that is tried first by the next request.
+    /// Counter of requests. It selects the replica that a request tries first.
     next: AtomicUsize,
     max_replica_age: Duration,
 }
@@ -106,12 +105,12 @@ impl Projection {
         }
     }
 
-    /// Notified after every poll of a database. A poll follows each commit of the projector.
+    /// Future that completes after the next poll of a database. Each commit of the projector triggers a poll.
     pub(crate) fn polled(&self) -> Notified<'_> {
         self.shared.polled.notified()
     }
 
-    /// Pins a generation that was served before, if it is kept.
+    /// Pins a former generation; `None` if its tables no longer exist.
     pub(crate) async fn pin_kept(
         &self,
         served: &ServedGeneration,
@@ -120,13 +119,13 @@ impl Projection {
         self.kept.find(served, id).await
     }
 
-    /// Newest data that this instance returned.
+    /// Version of the newest data that this instance returned.
     fn answered(&self) -> MinVersion {
         MinVersion::of_position(self.shared.answered.load(Ordering::Relaxed))
     }
 
-    /// Generation with at least version `min`: of a replica, else of the primary if it is allowed. `turn` selects the
-    /// replica that is tried first.
+    /// Finds a generation with at least version `min`: on a replica, else on the primary if it is allowed. `turn`
+    /// selects the replica that is tried first.
     fn find(&self, min: &MinVersion, is_primary_allowed: bool, turn: usize) -> Option<Arc<ServedGeneration>> {
         let first = turn.checked_rem(self.replicas.len()).unwrap_or_default();
         let (before, after) = self.replicas.split_at(first);
@@ -146,7 +145,7 @@ impl Projection {
         self.replicas.iter().chain([&self.primary]).any(|source| source.is_reachable())
     }
 
-    /// Number of replicas that are read, and number of those that are left out.
+    /// Number of replicas in use, and number of excluded replicas.
     pub(crate) fn count_replicas(&self) -> [usize; 2] {
         let read = self.replicas.iter().filter(|replica| self.is_read(replica)).count();
         [read, self.replicas.len() - read]

@@ -58,12 +58,13 @@ impl ConnectionSettings {
         config
     }
 
-    /// Settings of one of the hosts. The heartbeat watches one server, so every connection of a database is to that one.
+    /// Settings for one of the hosts. The heartbeat watches only one server, so all connections must use the same host.
     fn on_host(&self, index: usize) -> Self {
         Self { config: connect::config_of_host(&self.config, index), ..self.clone() }
     }
 
-    /// Opens a generation. Its sessions become read-only after the sign-in, because `target_session_attrs` examines them.
+    /// Opens a generation. Its sessions become read-only after the sign-in, because `target_session_attrs` checks this
+    /// setting during the sign-in.
     pub(super) fn open_generation(
         &self,
         id: GenerationId,
@@ -96,7 +97,7 @@ impl ConnectionSettings {
 pub(super) struct SharedReadState {
     pub(super) tasks: BackgroundTasks,
     pub(super) tiers: RwLock<Arc<TierTable>>,
-    /// Greatest journal position of the responses of this instance.
+    /// Greatest journal position in the responses of this instance.
     pub(super) answered: Arc<AtomicI64>,
     /// Greatest journal position that the primary is known to have.
     pub(super) newest: AtomicI64,
@@ -143,7 +144,7 @@ impl ReadSource {
         self.polls.load(Ordering::Acquire)
     }
 
-    /// Time for which the primary is known to have newer data.
+    /// Time since this database last had the newest known data.
     pub(super) fn age(&self) -> Duration {
         self.current_at.lock().unwrap_or_else(PoisonError::into_inner).elapsed()
     }
@@ -230,8 +231,8 @@ impl ReadSource {
         }
     }
 
-    /// Reads the active generation and its version, and serves them. `followed` is the generation that was opened since
-    /// this connection was made.
+    /// Reads the active generation and its version, and serves them. `followed` is the open generation; `None` after a
+    /// reconnect.
     async fn poll(
         &self,
         shared: &SharedReadState,

@@ -26,13 +26,13 @@ pub(crate) struct ServedGeneration {
     pool: Pool,
     batches: LookupBatcher,
     version: Arc<RwLock<DataVersion>>,
-    /// Greatest journal position of the responses of this instance.
+    /// Greatest journal position in the responses of this instance.
     answered: Arc<AtomicI64>,
     served_rules: RwLock<Arc<ServedRules>>,
     pub(crate) past_benchmarks: Arc<BenchmarkCache>,
     /// Cancelled when the database stops replying.
     unresponsive: CancellationToken,
-    /// The same generation with separate connections for expensive responses.
+    /// Same generation with separate connections for expensive responses; `None` in that copy.
     expensive: Option<Arc<ServedGeneration>>,
 }
 
@@ -77,8 +77,8 @@ impl ServedGeneration {
         if self.expensive.is_some() {
             return self.run_while_responsive(async { Ok::<_, QueryError>(self.pool.get().await?) }).await;
         }
-        // Expensive requests run on low-priority threads. tokio's blocking threads, which resolve the server's name,
-        // would inherit that priority. So a worker thread connects.
+        // A worker thread connects, because expensive requests run on low-priority threads. tokio's blocking threads
+        // for name resolution would inherit that priority.
         let pool = self.pool.clone();
         tokio::spawn(async move { pool.get().await })
             .await
@@ -112,7 +112,7 @@ impl ServedGeneration {
         self.unresponsive.cancel();
     }
 
-    /// The same generation with the connections for expensive responses.
+    /// Same generation with the connections for expensive responses.
     pub(crate) fn expensive_generation(self: &Arc<Self>) -> Arc<Self> {
         Arc::clone(self.expensive.as_ref().unwrap_or(self))
     }

@@ -1,7 +1,7 @@
 //! Body channel of streamed responses. It contains the bytes that are written but not yet sent (the backlog).
 //!
 //! The writer never waits for the client. A slow client therefore occupies neither a Postgres connection nor a render
-//! permit. A backlog above a limit is compressed.
+//! permit. The part of the backlog above 1 MiB is compressed.
 //!
 //! Invariants: the reader gets the end only after the writer has finished. A truncated response therefore never looks
 //! complete. A writer gets an error after its client disconnects.
@@ -40,7 +40,7 @@ pub(crate) struct BodySender {
     is_finished: bool,
 }
 
-/// Read end of the channel. It owns a guard, which is dropped with it.
+/// Read end of the channel. Dropping it also drops its guard.
 #[derive(Debug)]
 pub(crate) struct BodyReceiver<H> {
     backlog: SharedBacklog,
@@ -178,7 +178,7 @@ impl Drop for BodySender {
 }
 
 impl<H> BodyReceiver<H> {
-    /// Complete body, if the writer has finished and no part is compressed; otherwise `None`.
+    /// Complete body; `None` if the writer has not finished or a part is compressed.
     pub(crate) fn complete_body(&self) -> Option<Bytes> {
         let state = self.backlog.state();
         let is_plain = state.end == Some(Ok(())) && state.plain == state.left;

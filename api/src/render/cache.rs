@@ -1,7 +1,7 @@
 //! Cache of rendered responses. Concurrent requests for the same response share one rendering.
 //!
-//! Invariant: generation, sequence, position, day, format and request determine the body, for some endpoints also the
-//! tier. A key contains all of them, so that an entry is never outdated. Entries are only evicted.
+//! Invariant: a key contains everything that determines the body: version, day, format, request and, for some
+//! endpoints, the tier. An entry is therefore never outdated, only evicted.
 
 use std::sync::Arc;
 
@@ -57,7 +57,7 @@ impl CacheKey {
 pub(crate) struct CachedResponse {
     pub(crate) body: Bytes,
     pub(crate) etag: HeaderValue,
-    /// Link to the next page, for a format that cannot contain it in the body.
+    /// `Link` header to the next page, for CSV. In JSON, the body contains the cursor.
     pub(crate) link: Option<HeaderValue>,
 }
 
@@ -96,7 +96,7 @@ impl ResponseCache {
         self.entries.get_or_insert_async(key, async { fill.await.map(Arc::new) }).await
     }
 
-    /// Cached response; `None` if there is none.
+    /// Looks up a response, and records the hit or miss.
     pub(crate) fn get(&self, key: &CacheKey) -> Option<Arc<CachedResponse>> {
         let answer = self.entries.get(key);
         self.metrics.record_lookup(answer.is_some());

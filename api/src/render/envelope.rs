@@ -10,7 +10,7 @@ use crate::read::DataVersion;
 /// Response with one resource.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Single<T> {
-    /// Body of the requested resource, for example the metrics of a stock.
+    /// Requested resource, for example the metrics of a stock.
     pub(crate) data: T,
     /// Data version and warnings of the response.
     pub(crate) meta: Meta,
@@ -30,8 +30,8 @@ pub(crate) struct List<T> {
 pub(crate) struct Meta {
     /// As-of date of the market: the newest session in the data.
     pub(crate) as_of: Option<NaiveDate>,
-    /// Generation and log sequence of the data, for example g3.184467. The parameter `data_version` accepts it. A third
-    /// number tells versions of one sequence apart.
+    /// Generation and log sequence of the data, for example g3.184467. A third number distinguishes versions with the
+    /// same sequence. The parameter `data_version` accepts this value.
     pub(crate) data_version: String,
     /// Instant of the parameter `known_at`. Omitted without the parameter.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -54,8 +54,8 @@ pub(crate) struct ListMeta {
     pub(crate) next_cursor: Option<String>,
     /// As-of date of the market: the newest session in the data.
     pub(crate) as_of: Option<NaiveDate>,
-    /// Generation and log sequence of the data, for example g3.184467. The parameter `data_version` accepts it. A third
-    /// number tells versions of one sequence apart.
+    /// Generation and log sequence of the data, for example g3.184467. A third number distinguishes versions with the
+    /// same sequence. The parameter `data_version` accepts this value.
     pub(crate) data_version: String,
     /// Instant of the parameter `known_at`. Omitted without the parameter.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -65,9 +65,9 @@ pub(crate) struct ListMeta {
     /// Requested symbols that are unknown. Omitted if the endpoint has no `symbols` parameter.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) missing: Option<Vec<String>>,
-    /// Value for `updated_since` in a later request, which then returns the changes since this response. All pages of a
-    /// list have the same value. Omitted if the endpoint does not support `updated_since`, and while the served
-    /// generation changes.
+    /// Value for `updated_since`. A later request with it returns the changes since this response. All pages of a list
+    /// have the same value. Omitted if the endpoint does not support `updated_since`, and while the served generation
+    /// changes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) sync_from: Option<String>,
     /// Current day of the service. Omitted if the response does not depend on the current day.
@@ -78,7 +78,7 @@ pub(crate) struct ListMeta {
     pub(crate) depth: Option<Depth>,
 }
 
-/// Start of the range, where the tier's history limits it.
+/// Start of a range that the tier's history limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 pub(crate) struct Depth {
     /// First day of the range.
@@ -94,7 +94,7 @@ pub(crate) struct Warning {
     pub(crate) code: &'static str,
     /// Message for people.
     pub(crate) message: String,
-    /// Parameter that caused the warning; null without such a parameter.
+    /// Parameter that caused the warning; null if no parameter caused it.
     pub(crate) param: Option<&'static str>,
 }
 
@@ -131,7 +131,7 @@ impl ListMeta {
         self.today = depth.map(|_| today);
     }
 
-    /// Sets the unknown symbols: in `missing`, and as warnings.
+    /// Sets `missing`, and adds a warning for each unknown symbol.
     pub(crate) fn set_missing(&mut self, missing: Vec<String>) {
         self.warnings.extend(missing.iter().map(|symbol| Warning::unknown_symbol(symbol)));
         self.missing = Some(missing);
@@ -139,7 +139,7 @@ impl ListMeta {
 }
 
 impl Warning {
-    /// Warning about quarantined rows; `None` if there are none.
+    /// Warning about quarantined rows; `None` if `count` is 0.
     pub(crate) fn quarantined(count: i64) -> Option<Self> {
         let message = format!(
             "{count} rows are quarantined because their neighbours contradict them; the metrics list them"

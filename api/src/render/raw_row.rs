@@ -15,7 +15,7 @@ use tokio_postgres::types::{FromSql, Type};
 use crate::parameters::{Output, ResponseFormat};
 use crate::render::rows::{RenderError, ToJsonObject};
 
-/// Initial capacity for a row, in bytes. It is usually sufficient.
+/// Initial capacity for a row, in bytes.
 const ROW: usize = 1_024;
 
 /// Unparsed row with the columns of `T`.
@@ -83,7 +83,7 @@ impl<T> RawRow<T> {
     }
 }
 
-/// Row of a table, or the same row derived again.
+/// Row read from a table, or derived again from facts.
 #[derive(Debug)]
 pub(crate) enum StoredOrDerived<T> {
     Stored(RawRow<T>),

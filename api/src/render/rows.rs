@@ -14,7 +14,7 @@ use tokio_postgres::types::Type;
 
 use crate::parameters::{Output, ResponseFormat};
 
-/// Error of rendering. A client can never cause it.
+/// Rendering error. A request can never cause it.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RenderError {
     #[error("cannot write JSON: {0}")]
@@ -203,7 +203,7 @@ fn write_csv_record(
     Ok(writer.write_record(None::<&[u8]>)?)
 }
 
-/// Bytes that `write` writes with a CSV writer.
+/// CSV bytes that `write` produces.
 fn csv_bytes(
     write: impl FnOnce(&mut csv::Writer<Vec<u8>>) -> Result<(), RenderError>,
 ) -> Result<Vec<u8>, RenderError> {
@@ -229,7 +229,7 @@ impl<'a> JsonMembers<'a> {
         self.0.iter().find(|(known, _)| known == name).map(|(_, value)| *value)
     }
 
-    /// Value at a path of names with dots between them; `None` below a null.
+    /// Value at a dotted path; `None` if a part of the path is null or missing.
     fn at(&self, path: &str) -> Result<Option<&'a RawValue>, serde_json::Error> {
         let Some((name, rest)) = path.split_once('.') else { return Ok(self.get(path)) };
         match self.get(name).map(RawValue::get) {
@@ -238,7 +238,7 @@ impl<'a> JsonMembers<'a> {
         }
     }
 
-    /// Objects in a member that is a list.
+    /// Elements of a member that is a list of objects.
     fn elements(&self, name: &str) -> Result<Vec<JsonMembers<'a>>, serde_json::Error> {
         self.get(name).map_or_else(|| Ok(vec![]), |list| serde_json::from_str(list.get()))
     }

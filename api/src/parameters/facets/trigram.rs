@@ -1,4 +1,4 @@
-//! Trigram similarity: share of the sequences of three letters that two names have in common.
+//! Trigram similarity: share of three-letter sequences that two names have in common.
 
 /// Hashes of the trigrams of the words in a text, sorted and without duplicates.
 pub(crate) fn trigrams(text: &str) -> Vec<u32> {

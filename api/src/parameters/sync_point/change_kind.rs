@@ -3,10 +3,10 @@
 use market::text_enum;
 
 text_enum! {
-    /// Kind of a change: dividend records, split records, or a value of a security as a whole. The values are ticker
-    /// events, adjustment factors, dividend status and dividend lists.
+    /// Kind of changed data. Dividends and splits change record by record. Ticker events, adjustment factors, dividend
+    /// status and dividend lists change as one value of a security.
     pub(crate) enum ChangeKind {
-        // In the order of delivery within a commit. A rename comes before the rows of the new symbol.
+        // Order of delivery within a commit: a rename precedes the rows of the new symbol.
         Events = "events", Dividends = "dividends", Splits = "splits", Factors = "factors", Statuses = "statuses",
         Lists = "lists",
     }

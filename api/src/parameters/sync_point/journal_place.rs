@@ -9,16 +9,16 @@ use super::change_kind::ChangeKind;
 /// Maximum length of a place as text, in bytes. Symbols and ids are much shorter.
 const LONGEST: usize = 512;
 
-/// Place in the journal, after a change. The next change is the first one behind it.
+/// Place in the journal, directly after a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct JournalPlace {
     /// Position of the commit.
     pub(crate) position: JournalPosition,
-    /// Last change before the place; `None` after all changes of the commit.
+    /// Last change before the place; `None` if the place is after the whole commit.
     pub(crate) row: Option<RowKey>,
 }
 
-/// Changed row of a commit. The fields are in the order of delivery: removed rows are first.
+/// Key of a changed row within a commit. The field order is the order of delivery: removed rows are first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RowKey {
     /// `false` for a removed row.
@@ -26,7 +26,7 @@ pub(crate) struct RowKey {
     pub(crate) kind: ChangeKind,
     /// Canonical symbol.
     pub(crate) symbol: String,
-    /// Id of the row; empty for a value of a security as a whole.
+    /// Id of the row; empty for kinds with one value per security.
     pub(crate) id: String,
 }
 
@@ -36,7 +36,7 @@ impl JournalPlace {
         Self { position, row: None }
     }
 
-    /// Parses `812`, or with a row `812.W3RydWUs…`.
+    /// Parses `812`, or `812.W3RydWUs…` with a row.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let (digits, row) = match text.split_once('.') {
             Some((digits, row)) => (digits, Some(row)),
@@ -51,7 +51,7 @@ impl JournalPlace {
         Some(Self { position, row })
     }
 
-    /// Position whose later commits are all behind this place, for requests that know no places within a commit.
+    /// Position of the last commit before this place that is complete, for requests that cannot start within a commit.
     pub(crate) fn completed_position(&self) -> JournalPosition {
         match self.row {
             Some(_) => JournalPosition(self.position.0.saturating_sub(1)),
@@ -59,7 +59,7 @@ impl JournalPlace {
         }
     }
 
-    /// Text of the place, as [`JournalPlace::parse`] reads it.
+    /// Text of the place, in the notation of [`JournalPlace::parse`].
     pub(crate) fn to_text(&self) -> Result<String, serde_json::Error> {
         match &self.row {
             Some(row) => Ok(format!("{}.{}", self.position, row.to_text()?)),
@@ -73,7 +73,7 @@ impl RowKey {
         let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
         let (live, kind, symbol, id): (bool, ChangeKind, String, String) =
             serde_json::from_slice(&bytes).ok()?;
-        // Postgres text excludes NUL.
+        // Postgres text cannot contain NUL.
         let is_text = !symbol.contains('\0') && !id.contains('\0');
         is_text.then_some(Self { live, kind, symbol, id })
     }

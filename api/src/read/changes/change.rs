@@ -1,4 +1,4 @@
-//! Change of a row, or of a value of a security, as streams deliver it.
+//! Change of a row or of a security's value, as change streams deliver it.
 
 use std::borrow::Cow;
 
@@ -20,7 +20,7 @@ text_enum! {
     pub(crate) enum ChangeAction { Upsert = "upsert", Delete = "delete" }
 }
 
-/// Change of a row, or of a value of a security.
+/// Change of a row or of a security's value.
 #[derive(Debug)]
 pub(crate) struct Change {
     pub(crate) position: JournalPosition,
@@ -33,17 +33,17 @@ pub(crate) struct Change {
 /// New content of a changed row or value.
 #[derive(Debug)]
 pub(crate) enum ChangeContent {
-    /// Dividend or split. A removed row has its last content, as cancelled.
+    /// Dividend or split. A removed row keeps its last content, with the status `cancelled`.
     Row { ex_date: NaiveDate, json: JsonForms },
-    /// Ticker events by date, and all present and former symbols of the security.
+    /// Ticker events in date order, and all current and former symbols of the security.
     Events { events: Vec<SecurityEvent>, spellings: Vec<String> },
-    /// Adjustment factors by ex-date.
+    /// Adjustment factors in ex-date order.
     Factors(Vec<Factor>),
-    /// Dividend status or lists; `None` if there is no value any more.
+    /// Dividend status or lists; `None` if the value was removed.
     Value(Option<JsonForms>),
 }
 
-/// JSON of a value, with decimals in both forms.
+/// JSON of a value in two forms: decimals as numbers, and decimals as strings.
 #[derive(Debug)]
 pub(crate) struct JsonForms {
     numbers: Box<RawValue>,
@@ -56,7 +56,7 @@ pub(crate) struct JsonForms {
 struct SecurityEvents<'a> {
     /// Canonical ticker.
     symbol: &'a str,
-    /// Renames, merger and delisting within the tier's history, by date.
+    /// Renames, merger and delisting within the tier's history, in date order.
     #[schema(value_type = Vec<SecurityEvent>)]
     events: &'a [SecurityEvent],
 }
@@ -66,12 +66,12 @@ struct SecurityEvents<'a> {
 struct SecurityFactors<'a> {
     /// Canonical ticker.
     symbol: &'a str,
-    /// Factors within the tier's history, by ex-date.
+    /// Factors within the tier's history, in ex-date order.
     #[schema(value_type = Vec<Factor>)]
     factors: &'a [Factor],
 }
 
-/// Adjustment factors of one ex-date. Prices before the ex-date are multiplied by them, once the ex-date is reached.
+/// Adjustment factors of one ex-date. From the ex-date on, all earlier prices are multiplied by these factors.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Factor {
     /// First session that trades without the distribution.
@@ -96,7 +96,7 @@ pub(crate) struct SecurityStatus<'a> {
 pub(crate) struct SecurityLists<'a> {
     /// Canonical ticker.
     pub(crate) symbol: &'a str,
-    /// Names of the lists. A list has the members of the screener of the same name, without further filters.
+    /// Names of the lists. A list contains the stocks that the screener of the same name returns without filters.
     pub(crate) lists: Vec<DividendList>,
 }
 
@@ -130,10 +130,10 @@ pub(crate) struct ChangeBody<'a> {
     kind: ChangeKind,
     /// Canonical ticker.
     symbol: &'a str,
-    /// Id of the row, unique within its kind. Of `events`, `factors`, `statuses` and `lists`, a security has one row,
-    /// whose id is the symbol.
+    /// Id of the row, unique within its kind. For `events`, `factors`, `statuses` and `lists`, the id is the symbol.
     id: &'a str,
-    /// New row. A removed dividend or split has its last row, with the status `cancelled`. Null for another removed row.
+    /// New row. For a removed dividend or split, it is the last row with the status `cancelled`. Null if a row of
+    /// another kind was removed.
     #[schema(value_type = Option<ChangedRowBody<'static>>)]
     row: Option<Cow<'a, RawValue>>,
 }
@@ -158,7 +158,7 @@ impl Change {
         size_of::<Self>() + content
     }
 
-    /// False for a row before the first day of a client's history.
+    /// False if the ex-date of the row is before `first_day`, the start of the client's history.
     pub(crate) fn is_visible_since(&self, first_day: NaiveDate) -> bool {
         !matches!(self.content, ChangeContent::Row { ex_date, .. } if ex_date < first_day)
     }
@@ -214,7 +214,7 @@ fn render_unless(
 }
 
 impl JsonForms {
-    /// Renders a value with decimals in both forms.
+    /// Renders a value in both forms.
     pub(crate) fn render(value: &impl Serialize) -> Result<Self, serde_json::Error> {
         let numbers = serde_json::value::to_raw_value(value)?;
         let texts = with_decimals_as_text(|| serde_json::value::to_raw_value(value))?;

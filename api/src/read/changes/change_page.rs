@@ -1,4 +1,4 @@
-//! Page of changes behind a place in the journal.
+//! Page of changes after a place in the journal.
 //!
 //! Invariant: all statements of a page read one snapshot of the served generation, so that the page has every change up to
 //! its end.
@@ -26,7 +26,7 @@ const FACTORS: &str = include_str!("../../../queries/changes/factors.sql");
 const STATUSES: &str = include_str!("../../../queries/changes/statuses.sql");
 const LISTS: &str = include_str!("../../../queries/changes/lists.sql");
 
-/// Earliest ex-date, so that rows of all dates are selected.
+/// Lower bound of ex-dates that selects rows of all dates.
 const FIRST_DAY: NaiveDate = match NaiveDate::from_ymd_opt(1, 1, 1) {
     Some(day) => day,
     None => NaiveDate::MIN,
@@ -34,7 +34,7 @@ const FIRST_DAY: NaiveDate = match NaiveDate::from_ymd_opt(1, 1, 1) {
 /// Text that is greater than every symbol and id.
 const GREATEST: &str = "\u{10ffff}";
 
-/// Selection of changes.
+/// Filter of changes by symbol and kind.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ChangeSelection<'a> {
     /// Canonical symbols; `None` for the whole market.
@@ -56,7 +56,7 @@ pub(crate) struct ChangePage {
 }
 
 impl ChangePage {
-    /// Reads the changes behind a place, at most `limit`.
+    /// Reads at most `limit` changes after a place.
     ///
     /// # Errors
     /// [`QueryError::NotServed`] if another generation is served now.
@@ -79,7 +79,7 @@ impl ChangePage {
         let (mut changes, mut horizon) = (Vec::new(), None);
         for kind in selection.kinds {
             let of_kind = reader.read(*kind).await?;
-            // Further changes of a full kind are behind its last change, so the page must end there.
+            // A kind with `limit` changes may have more after its last change, so the page must end there.
             let is_full = i64::try_from(of_kind.len()).is_ok_and(|count| count >= limit);
             if let Some(last) = of_kind.last().filter(|_| is_full).map(Change::group) {
                 horizon = Some(horizon.map_or(last, |known: ChangeGroup| known.min(last)));
@@ -103,7 +103,7 @@ impl ChangePage {
     }
 }
 
-/// Position, removed rows first, and kind: the order of delivery without symbols and ids.
+/// Part of the order of delivery: position, removed rows first, kind.
 type ChangeGroup = (JournalPosition, bool, ChangeKind);
 
 impl Change {
@@ -112,7 +112,8 @@ impl Change {
     }
 }
 
-/// Marks the last change of each commit. The last commit of an incomplete page may have more changes.
+/// Marks the last change of each commit. On an incomplete page, the last commit is not marked, because it may have more
+/// changes.
 fn mark_complete_commits(changes: &mut [Change], is_complete: bool) {
     let mut next = None;
     for change in changes.iter_mut().rev() {
@@ -145,7 +146,7 @@ impl KindReader<'_, '_> {
         }
     }
 
-    /// Key before the first change of the kind, as live flag, symbol and id. The position is that of the place.
+    /// Key after which the changes of the kind start: live flag, symbol and id. Its position is that of `after`.
     fn bound(&self, kind: ChangeKind) -> (bool, &str, &str) {
         match &self.after.row {
             None => (true, GREATEST, GREATEST),
@@ -193,7 +194,7 @@ impl KindReader<'_, '_> {
         for row in self.transaction.query(&statement, &parameters).await? {
             let symbol: String = row.try_get(symbol_column)?;
             let content = read(&symbol, &row)?;
-            // A journaled value has no removed rows: it is absent.
+            // A removed value is not a removed row: its content is empty.
             let key = RowKey { live: true, kind, symbol, id: String::new() };
             changes.push(Change {
                 position: row.try_get("position")?,

@@ -12,38 +12,38 @@ const CAPACITY: usize = 8_192;
 /// Maximum size of the changes in the ring, in bytes. A dividend takes about 2 kB, all factors of a security up to 10 kB.
 const MAX_BYTES: usize = 16 * 1024 * 1024;
 
-/// Error of a reader that the ring has overtaken.
+/// Error for a reader whose next change was already evicted from the ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the changes are no longer in memory")]
 pub(crate) struct Lagged;
 
-/// Changes behind an index of the ring.
+/// Changes of the ring from an index on.
 #[derive(Debug)]
 pub(crate) struct RingRead {
     pub(crate) changes: Vec<Arc<Change>>,
-    /// Index behind these changes.
+    /// Index after these changes.
     pub(crate) next: u64,
-    /// Position up to which the ring has been read, if these are its last changes.
+    /// Position up to which the reader then has all changes; `None` if the ring has more changes.
     pub(crate) complete: Option<JournalPosition>,
 }
 
-/// Ring buffer of the newest changes, numbered from 0 without a gap.
+/// Ring buffer of the newest changes. Their indexes are consecutive.
 #[derive(Debug)]
 pub(super) struct ChangeRing {
     capacity: usize,
     changes: VecDeque<Arc<Change>>,
     /// Size of the changes in the ring, in bytes.
     bytes: usize,
-    /// Number of the first change in the ring.
+    /// Index of the first change in the ring.
     first: u64,
-    /// Position behind which the ring has every change up to `complete`.
+    /// Position after which the ring has every change, up to `complete`.
     start: JournalPosition,
-    /// Position of the last commit whose changes are all in the ring.
+    /// Position up to which all commits were appended.
     complete: JournalPosition,
 }
 
 impl ChangeRing {
-    /// Empty ring behind this position.
+    /// Creates an empty ring for changes after a position.
     pub(super) fn new(position: JournalPosition) -> Self {
         Self {
             capacity: CAPACITY,
@@ -55,16 +55,16 @@ impl ChangeRing {
         }
     }
 
-    /// Restarts behind this position. Every reader lags.
+    /// Empties the ring and restarts it after a position. All readers get [`Lagged`].
     pub(super) fn restart(&mut self, position: JournalPosition) {
-        // The skipped number is that of a change that no reader can have read.
+        // One index is skipped, so that readers at the end of the ring lag too.
         self.first = self.end() + 1;
         self.changes.clear();
         self.bytes = 0;
         (self.start, self.complete) = (position, position);
     }
 
-    /// Appends changes. `complete` is the position up to which there are no others, if it is known.
+    /// Appends changes. `complete` is the position up to which the ring then has all changes; `None` if unknown.
     pub(super) fn append(&mut self, changes: Vec<Change>, complete: Option<JournalPosition>) {
         for change in changes {
             debug_assert!(change.position >= self.complete, "changes are in commit order");
@@ -80,7 +80,7 @@ impl ChangeRing {
         self.complete = complete.unwrap_or(self.complete);
     }
 
-    /// Index of the first change behind a position.
+    /// Index of the first change after a position.
     pub(super) fn index_after(&self, position: JournalPosition) -> Result<u64, Lagged> {
         if position < self.start {
             return Err(Lagged);
@@ -89,7 +89,7 @@ impl ChangeRing {
         Ok(self.first + u64::try_from(index).unwrap_or(u64::MAX))
     }
 
-    /// Changes from an index on, at most `limit`.
+    /// Returns at most `limit` changes from an index on.
     pub(super) fn read(&self, index: u64, limit: usize) -> Result<RingRead, Lagged> {
         let skipped = index.checked_sub(self.first).and_then(|skipped| usize::try_from(skipped).ok());
         let skipped = skipped.filter(|skipped| *skipped <= self.changes.len()).ok_or(Lagged)?;

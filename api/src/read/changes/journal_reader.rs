@@ -1,6 +1,6 @@
-//! Reader of the journal: one task per instance that appends new changes to the ring of all streams.
+//! Reader of the journal: one task per instance that appends new changes to the ring that all streams share.
 //!
-//! Without a stream, the task reads nothing.
+//! While no stream is open, the task reads nothing.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -17,22 +17,22 @@ use crate::read::projection::Projection;
 
 /// Maximum number of changes per read.
 const PAGE: i64 = 500;
-/// Pause between two reads of a long commit, in which the streams take the changes out of the ring.
+/// Pause between two reads of a long commit. Streams read the ring during the pause.
 const PAUSE: Duration = Duration::from_millis(25);
-/// Start of a ring without a reader. It has no change behind any position.
+/// Start of an unused ring. All journal positions are before it, so every reader lags.
 const NEVER: JournalPosition = JournalPosition(i64::MAX);
 
 /// Shared changes of an instance, and the task that reads them.
 #[derive(Debug)]
 pub(crate) struct JournalReader {
     ring: Mutex<ChangeRing>,
-    /// Counts appends, to wake the streams.
+    /// Number of appends. A new number wakes the streams.
     appended: watch::Sender<u64>,
-    /// Counts the streams that follow the ring. The count changes while the ring is locked.
+    /// Number of streams that follow the ring. It changes only while the ring is locked.
     followers: watch::Sender<usize>,
 }
 
-/// Stream that follows the ring. The reader rests after the last follower is dropped.
+/// Stream that follows the ring. The reader pauses after the last follower is dropped.
 #[derive(Debug)]
 pub(crate) struct Follower {
     reader: Arc<JournalReader>,
@@ -83,7 +83,7 @@ impl JournalReader {
         }
     }
 
-    /// Empties the ring if it has no followers.
+    /// Empties the ring and returns true if there are no followers.
     fn rest(&self) -> bool {
         let mut ring = self.ring();
         let is_unused = *self.followers.borrow() == 0;
@@ -114,7 +114,8 @@ impl JournalReader {
                 .await?;
             generation.record_returned_version(page.version);
             if progress.as_ref().is_none_or(|progress| progress.journal != page.journal) {
-                // The positions of another journal mean nothing in this ring. Their streams end and start again.
+                // Positions of another journal are not comparable. Streams of the former journal end and must start
+                // again.
                 let is_first = progress.is_none();
                 self.ring().restart(if is_first { after.position } else { page.version.position });
                 let place = JournalPlace::after_commit(page.version.position);
@@ -141,12 +142,12 @@ impl JournalReader {
 }
 
 impl Follower {
-    /// Index of the first change behind a position.
+    /// Index of the first change after a position.
     pub(crate) fn index_after(&self, position: JournalPosition) -> Result<u64, Lagged> {
         self.reader.ring().index_after(position)
     }
 
-    /// Changes from an index on, at most `limit`.
+    /// Returns at most `limit` changes from an index on.
     pub(crate) fn read(&mut self, index: u64, limit: usize) -> Result<RingRead, Lagged> {
         self.appended.mark_unchanged();
         self.reader.ring().read(index, limit)

@@ -1,4 +1,4 @@
-//! Rows of the journaled read tables, with their places in the journal.
+//! Rows of the journaled read tables, with their journal positions.
 
 use market::row::{DividendRow, SplitRow};
 use serde::Serialize;
@@ -27,7 +27,7 @@ impl TrackedRow for SplitRow {
     }
 }
 
-/// Row with its place in the journal.
+/// Changed row with its journal position.
 pub(crate) struct ChangedRow<T> {
     pub(crate) position: JournalPosition,
     /// `false` for a removed row.
@@ -37,7 +37,7 @@ pub(crate) struct ChangedRow<T> {
 }
 
 impl<T: TrackedRow> ChangedRow<T> {
-    /// Reads the changed rows of a result. Without changes, the result has one row, which has only the version.
+    /// Reads the changed rows of a result. A result without changes has one row that contains only the version.
     pub(crate) fn read_all(rows: &[Row]) -> Result<Vec<Self>, tokio_postgres::Error> {
         let is_change =
             |row: &&Row| matches!(row.try_get::<_, Option<JournalPosition>>("change_position"), Ok(Some(_)));

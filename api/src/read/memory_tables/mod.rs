@@ -1,4 +1,4 @@
-//! In-memory tables for lists with any filters and sort keys, one table per data version.
+//! In-memory tables for lists with arbitrary filters and sort keys.
 
 mod etfs;
 mod facet_index;

@@ -1,4 +1,4 @@
-//! In-memory name index of the search.
+//! In-memory index of searchable names.
 
 use std::collections::HashMap;
 
@@ -28,7 +28,7 @@ pub(crate) struct SearchNames {
 }
 
 impl NameIndex {
-    /// Reads ISINs and former symbols in one statement. The names are those of `securities`.
+    /// Reads ISINs and former symbols in one statement. The names come from `securities`.
     pub(super) async fn load(
         generation: &ServedGeneration,
         securities: &[SecurityRow],

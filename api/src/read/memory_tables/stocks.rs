@@ -18,7 +18,7 @@ pub(crate) struct SecurityRow {
     pub(crate) figures: StockFigures,
 }
 
-/// All securities of one version, by symbol.
+/// All securities of one version, sorted by symbol.
 #[derive(Debug)]
 pub(crate) struct StockTable {
     pub(crate) version: DataVersion,

@@ -9,14 +9,14 @@ use tokio::sync::OnceCell;
 use crate::read::QueryError;
 use crate::read::ServedGeneration;
 
-/// Number of versions in the cache: the newest version, and the version before it, which running requests may use.
+/// Number of cached versions: the newest version, and the version before it for running requests.
 const KEPT: usize = 2;
 
 /// Data version as generation, sequence and position.
 type VersionKey = (GenerationId, i64, JournalPosition);
 type PendingLoad<T> = Arc<OnceCell<Result<Arc<T>, QueryError>>>;
 
-/// One value per version, loaded when it is first used. The values of the last two versions are kept.
+/// One value per version, loaded when it is first used. The last two loaded versions are kept.
 #[derive(Debug)]
 pub(crate) struct VersionedCache<T>(Mutex<VecDeque<(VersionKey, PendingLoad<T>)>>);
 
@@ -27,8 +27,7 @@ impl<T> Default for VersionedCache<T> {
 }
 
 impl<T> VersionedCache<T> {
-    /// Value for the newest version of the generation. For concurrent requests, `load` runs once. If it fails, all of
-    /// them get the error, without a retry.
+    /// Value for the newest version of the generation. Concurrent requests share one `load` and its error.
     pub(crate) async fn get(
         &self,
         generation: &ServedGeneration,

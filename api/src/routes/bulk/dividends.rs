@@ -63,12 +63,12 @@ pub(crate) struct BulkDividendsParameters {
     /// Comma-separated symbols, 1 to 1000. Unknown symbols are listed in `meta.errors`.
     #[param(value_type = String)]
     symbols: SymbolList,
-    /// First ex-date. Default: start of the tier's history. For an earlier day the response is a 403.
+    /// First ex-date. Default: start of the tier's history. Status 403 for an earlier day.
     start_date: Option<NaiveDate>,
     /// Last ex-date. Default: no limit, so that declared future ex-dates are included.
     end_date: Option<NaiveDate>,
-    /// Maximum number of records per symbol. The newest records are returned. The oldest day is always complete.
-    /// `has_more` is true if there are more records.
+    /// Maximum number of records per symbol. The newest records are returned. All records of the oldest returned day
+    /// are included. `has_more` is true if there are more records.
     #[param(value_type = Option<i64>)]
     per_symbol: i64,
     /// Includes dividends that are expected in the next 12 months but not declared. Their amounts and payment
@@ -108,7 +108,7 @@ impl Parameters for BulkDividendsParameters {
 
 /// Bulk dividends (Professional)
 ///
-/// The newest records of each symbol, in request order. Counts as one call for any number of symbols.
+/// Newest records of each symbol, in request order. The request counts as one call for any number of symbols.
 #[utoipa::path(
     get, path = "/v1/bulk/dividends", tag = "Bulk", security(("bearer" = []), ("api_key" = [])),
     params(DocumentedParameters<BulkDividendsParameters>),
@@ -182,7 +182,8 @@ impl SymbolDividends {
         }
     }
 
-    /// The newest dividends of a list that is sorted newest first. The oldest day is complete.
+    /// Selects the first dividends of `rows`, which are sorted newest first. All dividends of the oldest selected day
+    /// are included.
     fn newest(symbol: &str, rows: Vec<DividendRow>, per_symbol: i64, start: NaiveDate) -> Self {
         let limit = usize::try_from(per_symbol).unwrap_or(usize::MAX);
         let oldest = limit.checked_sub(1).and_then(|last| rows.get(last)).map(|row| row.ex_date);
@@ -193,8 +194,8 @@ impl SymbolDividends {
         newest
     }
 
-    /// Adds the next older dividend. If there are still older dividends, the follow-up request must end on the day
-    /// before this dividend.
+    /// Adds the next older dividend. If older dividends remain, the follow-up request ends on the day before this
+    /// dividend.
     fn add_older(&mut self, dividend: DividendRow, has_more: bool, start: NaiveDate) {
         self.has_more = has_more;
         self.start_date = has_more.then_some(start);
@@ -203,7 +204,7 @@ impl SymbolDividends {
     }
 }
 
-/// Sorts dividends as the statement of the served tables sorts them.
+/// Sorts dividends in the order of the statement [`DIVIDENDS`].
 async fn sort_newest_first(
     generation: &ServedGeneration,
     rows: Vec<DividendRow>,

@@ -72,7 +72,7 @@ async fn stream_rows<T: TableRow + Serialize, const METRICS: bool>(
 
 /// Bulk quotes (Professional)
 ///
-/// In request order. Counts as one call for any number of symbols.
+/// Quotes in request order. The request counts as one call for any number of symbols.
 #[utoipa::path(
     get, path = "/v1/bulk/quotes", tag = "Bulk", security(("bearer" = []), ("api_key" = [])),
     params(DocumentedParameters<BulkParameters<false>>),
@@ -88,8 +88,8 @@ pub(crate) async fn quotes(access: Access<Professional, BulkParameters<false>>) 
 
 /// Bulk metrics (Professional)
 ///
-/// In request order. Counts as one call for any number of symbols. In CSV, `fields` with `annual_totals` gives one row
-/// per symbol and year, with the columns `year`, `amount` and `complete`.
+/// Metrics in request order. The request counts as one call for any number of symbols. If `fields` of a CSV request
+/// contains `annual_totals`, the CSV has one row per symbol and year, with the columns `year`, `amount` and `complete`.
 #[utoipa::path(
     get, path = "/v1/bulk/metrics", tag = "Bulk", security(("bearer" = []), ("api_key" = [])),
     params(DocumentedParameters<BulkParameters<true>>),

@@ -65,7 +65,7 @@ pub(crate) struct BulkError {
     symbol: String,
     /// Always NOT_FOUND.
     code: &'static str,
-    /// Message for people.
+    /// Human-readable message.
     error: String,
 }
 
@@ -84,9 +84,9 @@ pub(crate) struct BulkSummary {
 /// Distinct securities in request order, and the progress of the response.
 struct BulkProgress<'a> {
     output: &'a Output,
-    /// Position in the request, and canonical symbol, of each security.
+    /// Request position and canonical symbol of each security.
     known: Vec<(usize, &'a str)>,
-    /// Positions in the request of symbols without a row.
+    /// Request positions of the symbols without a row.
     missing: Vec<usize>,
     returned: usize,
 }
@@ -127,7 +127,7 @@ impl<'a> BulkProgress<'a> {
         self.render_rows(&ordered, render)
     }
 
-    /// Rendered rows, after a comma if rows were rendered before.
+    /// Renders rows, with a leading comma in JSON if other rows precede them.
     fn render_rows<T: Serialize>(
         &mut self,
         ordered: &[T],
@@ -141,7 +141,7 @@ impl<'a> BulkProgress<'a> {
         Ok(body)
     }
 
-    /// `meta` of the response, which counts all symbols.
+    /// `meta` of the completed response.
     fn meta(mut self, asked: &BulkQuery<'_>, version: &DataVersion) -> BulkMeta {
         self.missing.sort_unstable();
         let error = |place: usize| {
@@ -213,14 +213,14 @@ pub(super) struct BulkQuery<'a> {
     /// Parameters of the statement after the parameter for symbols.
     pub(super) parameters: Vec<&'a (dyn ToSql + Sync)>,
     pub(super) depth: Option<Depth>,
-    /// Version that the request asks for.
+    /// Requested earlier version; `None` for the current version.
     pub(super) past: Option<Arc<PastVersion>>,
-    /// Instant whose knowledge the request asks for.
+    /// Instant of the parameter `known_at`.
     pub(super) known_at: Option<DateTime<Utc>>,
 }
 
-/// Streams the response from one snapshot. For each batch, `by_symbol` converts the database rows to one row per
-/// symbol, and `of_past` the securities of an earlier version.
+/// Streams the response from one snapshot. `by_symbol` converts the database rows of a batch to one row per symbol. For
+/// an earlier version, `of_past` converts the derived securities.
 pub(super) async fn stream_bulk<T: Serialize>(
     generation: &ServedGeneration,
     outlet: ResponseWriter,

@@ -3,8 +3,8 @@
 //! A stream first catches up: it reads pages of the journal from the database. Then it follows the ring that all streams
 //! of the instance share.
 //!
-//! Invariants: the place of the stream is behind the last delivered change, so that every event id is a valid start. A
-//! batch is delivered after it is charged. A stream has at most one batch in memory.
+//! Invariants: the place of the stream is directly after the last delivered change, so that every event id is a valid
+//! start. A batch is delivered only after it is charged. A stream has at most one batch in memory.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -36,14 +36,14 @@ use crate::routes::changes::journal_start::JournalStart;
 const BATCH: usize = 100;
 /// Maximum wait for the shared reader, before the stream reads another page itself.
 const JOIN_WAIT: Duration = Duration::from_secs(1);
-/// Pause after an admission without a decision, and maximum number of such pauses in a row.
+/// Pause after a failed admission check, and maximum number of such pauses in a row.
 const UNDECIDED_PAUSE: Duration = Duration::from_secs(1);
 const UNDECIDED: u32 = 10;
-/// Range of the reconnection delay that a stream names to its client, in milliseconds. It differs by stream, so that the
-/// clients of a stopping instance do not reconnect together.
+/// Range of the client's reconnection delay, in milliseconds. The delay is random, so that the clients of a stopping
+/// instance do not reconnect at the same time.
 const RECONNECT_MS: std::ops::Range<u64> = 500..2_500;
 
-/// Call to which the batches of a stream are charged.
+/// Admission request and route to which the batches of a stream are charged.
 pub(super) struct StreamCall {
     pub(super) request: AdmissionRequest,
     pub(super) account_id: AccountId,
@@ -66,7 +66,7 @@ pub(super) struct ChangeStream {
     phase: StreamPhase,
     batch: VecDeque<Arc<Change>>,
     is_batch_charged: bool,
-    /// Place after the batch and the changes that the filter leaves out.
+    /// Place after all changes read for the batch, including those that the filter removed; `None` if unknown.
     batch_end: Option<JournalPlace>,
     undecided: u32,
     next_heartbeat: Instant,
@@ -74,7 +74,7 @@ pub(super) struct ChangeStream {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum StreamPhase {
-    /// The first event names the start.
+    /// The first event is due. Its id is the start of the stream.
     Opening {
         is_current: bool,
     },
@@ -125,7 +125,7 @@ impl ChangeStream {
         Self { has_text_decimals, ..self }
     }
 
-    /// A stream that does not follow ends after all present changes.
+    /// If `follows` is false, the stream ends after all present changes.
     pub(super) fn with_follow(self, follows: bool) -> Self {
         Self { follows, ..self }
     }
@@ -161,7 +161,7 @@ impl ChangeStream {
         Ok(None)
     }
 
-    /// Takes the next change out of the batch; `None` if it is not visible to the client.
+    /// Delivers the next change of the batch; `None` if it is not visible to the client.
     fn deliver(&mut self) -> Result<Option<Event>, ApiError> {
         let Some(change) = self.batch.pop_front() else { return Ok(None) };
         self.place = change.place();
@@ -174,7 +174,8 @@ impl ChangeStream {
 
     /// Fills the batch, or waits for changes.
     async fn advance(&mut self) -> Result<Option<Event>, ApiError> {
-        // The ring may have a part of a commit. Its last complete commit is then before the delivered changes.
+        // If the ring has only a part of a commit, its last complete commit is before the delivered changes. The place
+        // must not move back.
         if let Some(end) = self.batch_end.take().filter(|end| end.position >= self.place.position) {
             self.place = end;
         }
@@ -217,7 +218,7 @@ impl ChangeStream {
         Ok(())
     }
 
-    /// Enters the ring, or waits for its reader.
+    /// Enters the ring, or waits until the journal reader has filled it.
     async fn join(&mut self) -> Result<Option<Event>, ApiError> {
         let position = self.place.position;
         if let Ok(index) = self.follower.index_after(position) {
@@ -294,7 +295,7 @@ impl ChangeStream {
         Ok(format!("{}.{place}", self.journal))
     }
 
-    /// Comment with the present place, from which the client can continue.
+    /// Comment event whose id is the current place. The client can continue from it.
     fn heartbeat(&self, comment: &str) -> Result<Event, ApiError> {
         Ok(Event::default().comment(comment).id(self.event_id()?))
     }
@@ -306,7 +307,7 @@ impl ChangeStream {
         self.end(error.body())
     }
 
-    /// Last event of the stream.
+    /// Ends the stream with its last event.
     fn end(&mut self, body: serde_json::Value) -> Event {
         self.phase = StreamPhase::Ended;
         self.batch.clear();
@@ -320,8 +321,7 @@ impl ChangeStream {
 
 /// Waits for `wake`. Returns `true` if the heartbeat is due earlier.
 ///
-/// # Errors
-/// The reason for which the stream must end.
+/// Fails if the instance stops or the key is revoked.
 async fn wait(
     permit: &StreamPermit,
     next_heartbeat: Instant,

@@ -28,18 +28,18 @@ const BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 #[derive(Debug, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct ChangesParameters {
-    /// Comma-separated symbols (at most 50). Only Professional may omit the list. The stream then has the changes of the
-    /// whole market.
+    /// Comma-separated symbols (at most 50). Only Professional may omit the list, to get the changes of the whole
+    /// market.
     #[param(value_type = Option<String>)]
     symbols: Option<SymbolList>,
     /// Kinds of changes, comma-separated. Default: all.
     #[param(value_type = Option<String>)]
     kinds: Option<Vec<ChangeKind>>,
-    /// `meta.sync_from` of a response, the id of an event, or an instant. The stream begins with the first change since
-    /// then. Default: the next change. The header `Last-Event-ID` has precedence.
+    /// `meta.sync_from` of a response, the id of an event, or an instant. The stream begins with the first change after
+    /// it. Default: the next change. The header `Last-Event-ID` has precedence.
     #[param(value_type = Option<String>)]
     since: Option<SyncPoint>,
-    /// False: the stream ends after all present changes.
+    /// If false, the stream ends after all present changes.
     #[param(value_type = Option<bool>, default = true)]
     follow: bool,
     /// Form of decimals: exact numbers (default) or strings.
@@ -65,16 +65,16 @@ impl Parameters for ChangesParameters {
 
 /// Change stream
 ///
-/// Server-sent events, in commit order. The event `upsert` adds or replaces a row, `delete` removes one. Their data is a
-/// `ChangeEvent`. The id of an event is the synchronization point after it: a client that reconnects with it in
-/// `Last-Event-ID` gets every later change, and no earlier one. A client that applies all events has the rows of a full
+/// Server-sent events in commit order. The event `upsert` adds or replaces a row; the event `delete` removes a row.
+/// Their data is a `ChangeEvent`. The id of an event is a synchronization point. A client that reconnects with this id
+/// in `Last-Event-ID` gets exactly the changes after the event. A client that applies all events has the rows of a full
 /// download. Several changes of a row may arrive as one.
 ///
 /// The event `end` is the last one. Its data is an error body with a `code`: `STREAM_LAGGED` (the client reads too
 /// slowly), `SERVICE_UNAVAILABLE` (the instance stops), `QUOTA_EXCEEDED`, `INVALID_API_KEY`, `FEATURE_NOT_AVAILABLE`, or
 /// `CAUGHT_UP` (with `follow=false`). Every 15 seconds without an event, a comment and a new id keep the connection open.
 ///
-/// Opening a stream counts as one request, and so does each delivery of up to 100 changes that are there at once. At the
+/// Opening a stream counts as one request. Each delivered batch of up to 100 changes counts as another request. At the
 /// rate limit, deliveries wait. An account may have 2, 5, 10 or 50 open streams per instance, by tier.
 #[utoipa::path(
     get, path = "/v1/changes", tag = "Changes", security(("bearer" = []), ("api_key" = [])),

@@ -1,4 +1,4 @@
-//! Changes of served rows: the feed by pages, and the stream with its endpoint.
+//! Changes of served rows: the paged feed, and the change stream with its endpoint.
 
 pub(super) mod change_feed;
 mod change_stream;

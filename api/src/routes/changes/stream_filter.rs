@@ -6,7 +6,7 @@ use crate::auth::tier::Tier;
 use crate::parameters::{ChangeKind, SymbolList};
 use crate::read::changes::{Change, ChangeContent};
 
-/// Tier and feature of a stream without symbols.
+/// Required tier and feature name of a stream for the whole market.
 pub(super) const MARKET: (Tier, &str) = (Tier::Professional, "market_changes");
 
 /// Filter of a change stream.
@@ -22,15 +22,16 @@ pub(super) struct StreamFilter {
 struct SymbolFilter {
     /// Canonical symbols. A rename adds the new one.
     canonical: BTreeSet<String>,
-    /// Symbols as the client wrote them, in all spellings.
+    /// All spellings of the symbols in the request.
     spellings: BTreeSet<String>,
 }
 
 impl StreamFilter {
-    /// Filter for a list of symbols, and their canonical symbols as far as they are known.
+    /// Creates a filter. `known` contains the canonical symbols of those symbols in `list` that are known.
     pub(super) fn new(kinds: Vec<ChangeKind>, list: Option<&SymbolList>, known: Vec<String>) -> Self {
         let symbols = list.map(|list| {
-            // Removed rows of a renamed symbol have its former name, and an unknown symbol may become known.
+            // The written symbols are included, because removed rows can have a former symbol, and unknown symbols can
+            // become known.
             let written = list.0.iter().filter_map(|symbol| symbol.candidates.first().cloned());
             let spellings = list.0.iter().flat_map(|symbol| symbol.candidates.iter().cloned());
             SymbolFilter {
@@ -46,8 +47,8 @@ impl StreamFilter {
         self.symbols.as_ref().map(|symbols| symbols.canonical.iter().cloned().collect())
     }
 
-    /// True if the stream delivers the change. The changes must be in the order of delivery, in which a rename comes
-    /// before the rows of the new symbol.
+    /// True if the stream delivers the change. Call this in the order of delivery, because a rename adds its new symbol
+    /// to the filter.
     pub(super) fn admits(&mut self, change: &Change) -> bool {
         let symbol = &change.key.symbol;
         let Some(symbols) = &mut self.symbols else { return self.kinds.contains(&change.key.kind) };
