@@ -41,7 +41,7 @@ static SECTION_COLUMNS: LazyLock<Vec<(&str, Vec<String>)>> = LazyLock::new(|| {
         of("metrics", Metrics::COLUMNS),
     ]
 });
-/// Names that `fields` accepts in CSV: a section selects all of its columns.
+/// Names that `fields` accepts in CSV. The name of a section selects all its columns.
 static CSV_FIELDS: LazyLock<Vec<&str>> = LazyLock::new(|| {
     let of_sections = SECTION_COLUMNS.iter().flat_map(|(_, columns)| columns.iter().map(String::as_str));
     COLUMNS.iter().copied().chain(of_sections).collect()
@@ -52,11 +52,11 @@ static CSV_FIELDS: LazyLock<Vec<&str>> = LazyLock::new(|| {
 pub(crate) struct CompareItem {
     /// Canonical ticker.
     symbol: String,
-    /// Quote, as its own endpoint serves it.
+    /// Quote, as in the quote endpoint.
     quote: Option<Quote>,
     /// Fundamentals; null below the Starter tier, with a warning.
     fundamentals: Option<FundamentalsRow>,
-    /// Dividend metrics, as their own endpoint serves them.
+    /// Dividend metrics, as in the metrics endpoint.
     metrics: Option<Metrics>,
 }
 
@@ -65,16 +65,16 @@ pub(crate) struct CompareItem {
 pub(crate) struct CompareAnswer {
     /// One item per known symbol, in request order.
     data: Vec<CompareItem>,
-    /// Data version of the comparison, and for each figure the best symbol.
+    /// Data version of the comparison, and the best symbol for each figure.
     meta: CompareMeta,
 }
 
-/// Data version of a comparison, and for each figure the best symbol.
+/// Data version of a comparison, and the best symbol for each figure.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct CompareMeta {
     #[serde(flatten)]
     list: ListMeta,
-    /// Symbol with the best value, by name of the figure. Of several equal values, the symbol that comes first in the
+    /// Symbol with the best value of each figure. If several symbols have this value, it is the first of them in the
     /// request.
     best: BTreeMap<&'static str, String>,
 }
@@ -116,7 +116,7 @@ impl Parameters for CompareParameters {
     }
 }
 
-/// CSV columns of the chosen fields, each once, in the order of the sections.
+/// Distinct CSV columns of the chosen fields, in the order of the sections.
 fn csv_columns(chosen: &[&'static str]) -> Vec<&'static str> {
     let mut columns: Vec<&str> = chosen.iter().copied().filter(|name| *name == "symbol").collect();
     for (section, of_section) in SECTION_COLUMNS.iter() {
@@ -143,7 +143,7 @@ pub(crate) async fn compare(access: Access<Free, CompareParameters>) -> Response
 
 /// Rows of the three tables by symbol. All rows have the same data version.
 struct ComparedRows {
-    /// Canonical symbols in request order, each once.
+    /// Distinct canonical symbols in request order.
     named: Vec<String>,
     /// Unknown symbols.
     missing: Vec<String>,

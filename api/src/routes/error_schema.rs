@@ -23,7 +23,7 @@ pub(crate) struct NotFoundBody {
     error: String,
 }
 
-/// Error response for invalid parameters. It lists all of them.
+/// Error response that lists all invalid parameters.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct InvalidParameterBody {
     /// Error message for people.
@@ -47,20 +47,20 @@ pub(crate) struct InvalidParameterBody {
 pub(crate) enum AcceptedValues {
     /// Accepted words. For an unknown parameter, the names of all known parameters.
     Words(Vec<String>),
-    /// Inclusive bounds of a number, or of the number of items.
+    /// Inclusive bounds of a number, or of a count of items.
     Bounds {
-        /// Minimum; absent for the number of items.
+        /// Minimum; omitted for a count of items.
         #[serde(skip_serializing_if = "Option::is_none")]
         minimum: Option<i64>,
         /// Maximum.
         maximum: i64,
     },
-    /// First instant from which changes are known.
+    /// Earliest accepted instant, from which changes are recorded.
     From {
         /// Minimum.
         minimum: DateTime<Utc>,
     },
-    /// Description of a text in the accepted form.
+    /// Form of an accepted text, such as `YYYY-MM-DD`.
     Form(String),
 }
 

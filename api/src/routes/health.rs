@@ -42,7 +42,7 @@ pub(crate) struct Health {
 /// Health of the components.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Components {
-    /// Databases of the reads, and of the keys and their limits.
+    /// Databases of the served data, and of the keys and limits.
     pub(crate) postgres: ComponentStatus,
     /// Log server. It is used only to measure the lag.
     pub(crate) nats: ComponentStatus,
@@ -89,7 +89,7 @@ impl Health {
     /// Current health, without any I/O.
     pub(crate) fn from_app(app: &App) -> Self {
         let version = app.projection.pin().ok().map(|generation| generation.version());
-        // Admission must decide on every request, so its database counts too.
+        // Every request needs admission, so the status includes its database.
         let is_reachable = app.projection.is_database_reachable() && app.admission.is_database_reachable();
         let postgres = if is_reachable { ComponentStatus::Ok } else { ComponentStatus::Down };
         let level = app.lag.latest();

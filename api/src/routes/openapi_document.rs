@@ -1,7 +1,7 @@
 //! OpenAPI document: introduction, tags, and the parts that all endpoints share.
 //!
-//! Invariant: if a shared layer or type adds something to all responses, only this module documents it. Examples are
-//! headers, CSV, 304 and `fields`.
+//! Invariant: only this module documents what a shared layer or type adds to all responses, such as headers, CSV, 304
+//! and `fields`.
 
 use market::row::Flag;
 use serde_json::{Map, Value, json};
@@ -143,8 +143,8 @@ pub(crate) fn complete_document(document: &utoipa::openapi::OpenApi) -> Result<V
     Ok(document)
 }
 
-/// Documents the flags as an extensible enum. The list of flags is open, because the flag of a withdrawn record
-/// contains the record's id. `Flag` is therefore removed as a type.
+/// Documents `flags` as an extensible enum, and removes the closed schema `Flag`. The list of flags is open, because
+/// the flag of a withdrawn record contains the record's id.
 fn document_flag_words(schemas: &mut Value) {
     let Some(flag) = schemas.as_object_mut().and_then(|schemas| schemas.remove("Flag")) else { return };
     for schema in schemas.as_object_mut().into_iter().flat_map(Map::values_mut) {
@@ -193,8 +193,8 @@ fn add_gone_response(responses: &mut Value) {
 }
 
 /// Simplifies choices between schemas. A nullable exact decimal becomes one schema, descriptions move out of the
-/// choice, and `oneOf` becomes `anyOf`. A decimal as text also matches the schema of a string, so the choices do not
-/// exclude each other.
+/// choice, and `oneOf` becomes `anyOf`. `anyOf` is needed, because a decimal as text also matches the schema of a
+/// string.
 fn simplify_choices(value: &mut Value) {
     let choices = value.as_object_mut().and_then(|members| members.remove("oneOf"));
     if let Some(mut choices) = choices {

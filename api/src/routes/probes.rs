@@ -1,4 +1,4 @@
-//! `GET /livez` and `GET /readyz`: probes of an orchestrator and a load balancer, without a key or I/O.
+//! `GET /livez` and `GET /readyz`: probes for an orchestrator and a load balancer, without a key or I/O.
 
 use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};

@@ -48,8 +48,8 @@ const PAGING: PageOptions = PageOptions {
 };
 /// Minimum trigram similarity at which two names match, in thousandths.
 const ALIKE: u32 = 350;
-/// Score of a name in which a word has one typing error, in thousandths. It is below the score of an exact part of a
-/// name.
+/// Score of a name in which a word has one typing error, in thousandths. A name that contains the exact search text has
+/// a higher score.
 const ONE_ERROR: u32 = 520;
 /// Score of a name in which a word has two typing errors, in thousandths.
 const TWO_ERRORS: u32 = 460;
@@ -199,7 +199,7 @@ impl SearchText {
 
 /// Search by symbol or company
 ///
-/// Matches in the order symbol, ISIN, former symbol, beginning of a symbol, name, similar name.
+/// Best matches first: symbols, ISINs and former symbols, then beginnings of symbols and names, then similar names.
 #[utoipa::path(
     get, path = "/v1/search", tag = "Search", security(("bearer" = []), ("api_key" = [])),
     params(DocumentedParameters<SearchParameters>),

@@ -52,7 +52,8 @@ static LIST: LazyLock<Vec<&'static str>> =
 pub(crate) struct SectorDetail {
     #[serde(flatten)]
     sector: SectorRow,
-    /// Active stocks ordered by yield, market capitalisation and symbol. Stocks with a suspect yield are left out.
+    /// Active dividend payers, ordered by yield, market capitalisation and symbol. Stocks with a suspect yield are left
+    /// out.
     top_payers: Vec<ScreenerRow>,
 }
 
@@ -168,7 +169,8 @@ async fn sectors<P>(context: &HandlerContext<P>) -> Result<(DataVersion, Vec<Sec
     Ok((version, present.map(SectorRow::from_row).collect::<Result<_, _>>()?))
 }
 
-/// Sectors and securities of one version. If the version changes between both look-ups, both are repeated.
+/// Loads the sectors and the securities of one version. If the version changes between the two look-ups, both are
+/// repeated.
 async fn load_consistent<P>(
     context: &HandlerContext<P>,
 ) -> Result<(DataVersion, Vec<SectorRow>, Arc<StockTable>), ApiError> {

@@ -72,7 +72,7 @@ pub(crate) struct CalendarRow {
     dividend: DividendRow,
     #[serde(flatten)]
     payer: Payer,
-    /// Ex-date or payment date of the row, as `event_type` says.
+    /// Ex-date or payment date of the row, according to `event_type`.
     event_date: NaiveDate,
     /// Kind of the event on `event_date`.
     event_type: EventType,
@@ -89,7 +89,7 @@ static COLUMNS: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
 #[derive(Debug, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct CalendarParameters<const DAYS: u64> {
-    /// First day. Default: today. For a day before the tier's history the response is a 403.
+    /// First day. Default: today. Status 403 for a day before the tier's history.
     #[param(value_type = Option<NaiveDate>)]
     start_date: NaiveDate,
     /// Last day, at most 366 days after start_date. Default: 7 days after start_date for ex-dates, 30 days for
@@ -108,7 +108,7 @@ pub(crate) struct CalendarParameters<const DAYS: u64> {
     /// Minimum cash amount per share, as declared.
     #[param(value_type = Option<ExactDecimal>)]
     min_amount: Option<Decimal>,
-    /// Types as declared, comma-separated.
+    /// Dividend types as declared, comma-separated.
     #[param(value_type = Option<String>)]
     r#type: Option<Vec<DividendType>>,
     /// Payment frequencies, comma-separated.

@@ -41,14 +41,14 @@ const PAGING: PageOptions = PageOptions {
 #[into_params(parameter_in = Query)]
 pub(crate) struct HistoryParameters {
     /// Comma-separated symbols (at most 50). Unknown symbols are listed in `meta.missing`. Only Professional may omit
-    /// the list, together with `updated_since`. The response then has the changes of the whole market.
+    /// the list, and only with `updated_since`. The response then has the changes of the whole market.
     #[param(value_type = Option<String>)]
     symbols: Option<SymbolList>,
-    /// First ex-date. Default: start of the tier's history. For an earlier day the response is a 403.
+    /// First ex-date. Default: start of the tier's history. Status 403 for an earlier day.
     start_date: Option<NaiveDate>,
     /// Last ex-date. Default: no limit, so that declared future ex-dates are included.
     end_date: Option<NaiveDate>,
-    /// Types as declared, comma-separated.
+    /// Dividend types as declared, comma-separated.
     #[param(value_type = Option<String>)]
     r#type: Option<Vec<DividendType>>,
     /// Statuses declared, paid or cancelled, comma-separated. Default: declared and paid.
@@ -144,7 +144,7 @@ async fn page(context: HandlerContext<HistoryParameters>) -> Result<RenderedBody
     Ok(RenderedBody { body: rows::render_list(&asked.output, &rows, &meta)?, version, next_cursor })
 }
 
-/// Rows of a page, and one more if another page follows.
+/// Rows of a page, plus one row if another page follows.
 struct HistoryRows {
     rows: Vec<DividendRow>,
     /// Number of quarantined rows.
@@ -154,7 +154,7 @@ struct HistoryRows {
     missing: Vec<String>,
 }
 
-/// Rows of the served generation.
+/// Reads the rows of the served generation.
 async fn find_served(
     context: &HandlerContext<HistoryParameters>,
     start: NaiveDate,
@@ -204,7 +204,7 @@ fn key(row: &DividendRow) -> Vec<Option<String>> {
 /// Position of a row among the rows of a day: symbol, then rank by type and id.
 type PlaceOfDay = (String, i64);
 
-/// Rows of a page in the order of the served tables, and one more if another page follows.
+/// Derives the rows of a page, in the order of the served tables, plus one row if another page follows.
 async fn find_past(
     context: &HandlerContext<HistoryParameters>,
     past: Arc<PastVersion>,

@@ -37,7 +37,7 @@ pub(super) fn unknown_fund_error(symbol: &PathSymbol) -> ApiError {
 
 /// ETF details
 ///
-/// The stock row, then fund data and totals of the holdings.
+/// Fields of the stock list, then fund data and totals of the holdings.
 #[utoipa::path(
     get, path = "/v1/etfs/{symbol}", tag = "ETFs", security(("bearer" = []), ("api_key" = [])),
     params(DocumentedParameters<DetailParameters>),

@@ -49,7 +49,7 @@ pub(crate) struct Holding {
     etf_symbol: String,
     /// Rank by weight, from 1.
     rank: i32,
-    /// Canonical ticker of the holding; null without a ticker.
+    /// Canonical ticker of the holding; null if it has none.
     symbol: Option<String>,
     /// Name of the holding.
     name: String,
@@ -75,7 +75,7 @@ pub(crate) struct Holding {
     country: Option<String>,
     /// Headline dividend yield of the holding, percent.
     dividend_yield: Option<ExactDecimal>,
-    /// weight x dividend_yield / 100, percent points.
+    /// weight x dividend_yield / 100, percentage points.
     yield_contribution: Option<ExactDecimal>,
     /// Day of the snapshot.
     as_of: NaiveDate,
@@ -144,8 +144,8 @@ struct HoldingFilters {
 }
 
 impl HoldingFilters {
-    /// Reads the filters. An unknown sector, which no holding and no security has, is an error. Asset types are free
-    /// text of the issuers, so an unknown type matches nothing.
+    /// Reads the filters. A sector is an error if neither a holding nor a security has it. Asset types are free text of
+    /// the issuers, so an unknown type is accepted and matches nothing.
     async fn read(context: &HandlerContext<HoldingsParameters>, all: &[Holding]) -> Result<Self, ApiError> {
         let asked = &context.parameters;
         let types = all.iter().filter_map(|holding| holding.asset_type.clone()).collect::<FacetNames>();

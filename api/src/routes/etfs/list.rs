@@ -31,7 +31,7 @@ const PAGING: PageOptions = PageOptions {
 #[derive(Debug, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct EtfsParameters {
-    /// Part of the name, or beginning of the symbol, in any case.
+    /// Part of the name, or beginning of the symbol. Case is ignored.
     q: Option<String>,
     /// Issuers by name or slug, comma-separated.
     #[param(value_type = Option<String>)]

@@ -1,5 +1,4 @@
-//! Data of the version that a request asks for: the served tables for the current version, and derived rows for an
-//! earlier one.
+//! Data of the requested version: served tables for the current version, derived rows for an earlier version.
 
 use std::sync::Arc;
 
@@ -14,7 +13,7 @@ use crate::read::past_version::{PastVersion, find_version};
 use crate::read::{DataVersion, lookup};
 
 impl<P> HandlerContext<P> {
-    /// Reads the data of a response: `live` from the served tables, or `past` of an earlier version.
+    /// Reads the data of a response: with `live` from the served tables, or with `past` for an earlier version.
     pub(crate) async fn read_as_known<T, F>(
         &self,
         knowledge: Option<&Knowledge>,
@@ -36,7 +35,7 @@ impl<P> HandlerContext<P> {
         Ok((found.version(), past(found).await?))
     }
 
-    /// Version that the request asks for; `None` if it asks for what is served.
+    /// Finds the requested version; `None` without `data_version` and `known_at`.
     pub(crate) async fn find_version(
         &self,
         knowledge: Option<&Knowledge>,
@@ -47,7 +46,8 @@ impl<P> HandlerContext<P> {
         Ok(Some(Arc::new(found)))
     }
 
-    /// Securities that the symbols of a list named at an earlier version, each once, and the symbols that were unknown.
+    /// Derives the securities of a symbol list at an earlier version, without repetitions. Also returns the symbols
+    /// that were unknown in that version.
     pub(crate) async fn past_securities(
         &self,
         past: &Arc<PastVersion>,
@@ -67,7 +67,7 @@ impl<P> HandlerContext<P> {
         Ok((found, missing))
     }
 
-    /// Security that a symbol named at an earlier version.
+    /// Derives the security of a symbol at an earlier version.
     pub(crate) async fn past_security(
         &self,
         past: &Arc<PastVersion>,
@@ -76,7 +76,8 @@ impl<P> HandlerContext<P> {
         self.past_security_on(past, symbol, None, PriceColumns::ForFigures).await
     }
 
-    /// Security that a symbol named at an earlier version, for a market date.
+    /// Derives the security of a symbol at an earlier version. `as_of` is the market date; `None` for that of the
+    /// version.
     pub(crate) async fn past_security_on(
         &self,
         past: &Arc<PastVersion>,

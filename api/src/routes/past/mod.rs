@@ -1,4 +1,4 @@
-//! Module index: the choice of a version in `context.rs`, derived rows of an earlier version in `security.rs`, revisions in
+//! Earlier data versions: version selection in `context.rs`, derived rows in `security.rs`, revisions in
 //! `revisions.rs`.
 
 mod context;

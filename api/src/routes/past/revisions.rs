@@ -1,5 +1,4 @@
-//! Revisions of one security: the served versions that may have changed it, each compared with the version before for the
-//! same market date.
+//! Revisions of one security: differences between consecutive served versions, derived for the same market date.
 
 use std::collections::BTreeMap;
 
@@ -27,14 +26,14 @@ const MAX_VERSIONS: usize = 200;
 #[derive(Debug)]
 pub(crate) struct FoundRevisions {
     pub(crate) revisions: Vec<Revision>,
-    /// True if older versions were left out: there are too many, or they have rules of another program.
+    /// True if versions were left out, because there are too many or this program has other rules.
     pub(crate) is_incomplete: bool,
 }
 
 /// Policy and rules of a derivation.
 type Inputs = (SourcePolicy, Rules);
 
-/// Version that may revise the security, with the version before.
+/// Served version that may have changed the security, with the inputs of the version before.
 struct RevisingVersion {
     version: DataVersion,
     as_of: NaiveDate,
@@ -45,7 +44,7 @@ struct RevisingVersion {
     inputs_before: Option<Inputs>,
 }
 
-/// Finds the revisions of the security that the symbol names at a version.
+/// Finds the revisions of the security that `symbol` names at the version `current`.
 pub(crate) async fn find_revisions(
     generation: &ServedGeneration,
     current: &PastVersion,
@@ -80,7 +79,7 @@ fn compare_versions(
         let Some((before, after)) = version.both_inputs() else { continue };
         let earlier = derive_at(facts, identity, version.sequence_before, before, version.as_of)?;
         let later = derive_at(facts, identity, version.version.sequence, after, version.as_of)?;
-        // A security that was not known before has no revised values.
+        // A newly known security has no earlier values.
         let (Some(earlier), Some(later)) = (earlier, later) else { continue };
         let by_inputs = if before.0 != after.0 {
             Some(RevisionReason::Policy)
@@ -119,7 +118,7 @@ fn derive_at(
 ) -> Result<Option<DerivedRows>, ApiError> {
     let internal = |error: store::facts::FactsError| ApiError::Internal(error.into());
     let known = facts.at(sequence, policy).map_err(internal)?;
-    // Before a rename, the security has a former symbol.
+    // Facts from before a rename have a former symbol.
     let symbols = identity.spans.iter().map(|span| span.symbol.as_str());
     let mut symbols = std::iter::once(identity.symbol.as_str()).chain(symbols);
     let Some(found) = symbols.find_map(|symbol| known.identity(symbol)) else { return Ok(None) };
@@ -163,7 +162,7 @@ impl RevisingVersion {
         })
     }
 
-    /// Inputs before and after; `None` if this program does not know them.
+    /// Inputs before and after; `None` if this program does not know one of them.
     fn both_inputs(&self) -> Option<(&Inputs, &Inputs)> {
         self.inputs_before.as_ref().zip(self.inputs.as_ref())
     }

@@ -1,6 +1,6 @@
 //! Rows of a security at an earlier data version, derived again from the facts of that version.
 //!
-//! The derivation is the projector's. The same facts, policy and rules give the same rows, digit by digit.
+//! The projector uses the same derivation. The same facts, policy and rules give the same rows, digit by digit.
 
 use std::sync::Arc;
 
@@ -34,14 +34,14 @@ pub(crate) struct PastSecurity {
 /// Columns of prices that a response needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PriceColumns {
-    /// Those from which the figures are derived: of most years only the closes.
+    /// Columns for the figures: only the closes of most years.
     ForFigures,
     /// All columns of every year.
     All,
 }
 
-/// Derives the securities that the symbols named at a version, by position; `None` for an unknown symbol. `symbols` has
-/// the spellings of each symbol, best first. The market date is `as_of`, or by default the date of the version.
+/// Derives one security per symbol at an earlier version; `None` for an unknown symbol. `symbols` has the spellings of
+/// each symbol, best first. `as_of` is the market date; `None` for that of the version.
 pub(crate) async fn derive_past_securities(
     generation: &ServedGeneration,
     past: &Arc<PastVersion>,
@@ -75,7 +75,7 @@ pub(crate) async fn derive_past_securities(
     Ok(found)
 }
 
-/// Ranks of dividends by type and id, as the database sorts these texts.
+/// Ranks dividends by type and id, in the sort order of the database.
 pub(crate) async fn rank_dividends(
     generation: &ServedGeneration,
     keys: &[(String, Option<String>)],
@@ -86,10 +86,10 @@ pub(crate) async fn rank_dividends(
     Ok(rows.iter().map(|row| row.try_get("rank")).collect::<Result<_, _>>()?)
 }
 
-/// Loads the facts of some symbols, with everything that was replaced.
+/// Loads the facts of some symbols, including replaced facts.
 ///
-/// An expensive request has a thread at low priority, which is slow to wake up. So the statements run on another thread,
-/// and wake it up once.
+/// The statements run on another thread. The low-priority thread of an expensive request is slow to wake up, so it
+/// wakes up only once.
 pub(super) async fn load_fact_history(
     generation: &ServedGeneration,
     fact_set: &str,
@@ -156,7 +156,7 @@ impl PastDerivation<'_> {
         Ok(None)
     }
 
-    /// Derives from the closes of most years; `None` if they are not sufficient.
+    /// Derives the rows from the closes of most years; `None` if other columns are needed.
     fn derive_from_closes(&self, identity: &Identity) -> Result<Option<(History, DerivedRows)>, ApiError> {
         let history = self.facts.history_of_closes(identity, self.as_of);
         match history.map_err(|error| ApiError::Internal(error.into()))? {
@@ -165,7 +165,7 @@ impl PastDerivation<'_> {
         }
     }
 
-    /// Derives the rows of a history. With `checked`, `None` if it lacks columns.
+    /// Derives the rows of a history. If `checked` is true, the result is `None` if the history lacks needed columns.
     fn derive(&self, history: History, checked: bool) -> Result<Option<(History, DerivedRows)>, ApiError> {
         let benchmark = self.benchmark.as_ref().as_ref();
         let market = self.past.context(self.as_of, benchmark)?;
@@ -177,7 +177,7 @@ impl PastDerivation<'_> {
         Ok(Some((history, rows)))
     }
 
-    /// True if the security was listed at the version: it had a reference record, or live rows.
+    /// True if the security was listed at the version: it had a reference record, live rows or fund data.
     fn is_listed(&self, history: &History, rows: &DerivedRows) -> bool {
         if history.security.is_some() || rows.has_live_rows() {
             return true;

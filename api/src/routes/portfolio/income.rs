@@ -35,22 +35,23 @@ const PAYMENT_COLUMNS: &[&str] = &[
     "amount_status",
 ];
 
-/// Income of holdings over twelve calendar months, the current one included. All shares count as owned throughout.
+/// Income of holdings over twelve calendar months, beginning with the current month. All shares are assumed to be owned
+/// for the whole time.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct PortfolioIncome {
     /// First day of the current month.
     from: NaiveDate,
-    /// Last day of the eleventh month after it.
+    /// Last day of the eleventh month after the current month.
     until: NaiveDate,
-    /// Sums by currency. Currencies are never added (R4).
+    /// Sums by currency. Amounts in different currencies are never added (R4).
     totals: Vec<IncomeTotal>,
     /// Sums by currency and month, twelve months for each currency.
     months: Vec<IncomeMonth>,
-    /// Holdings in request order. Symbols of one security are one holding.
+    /// Holdings in request order. Several symbols of one security are merged into one holding.
     holdings: Vec<HoldingIncome>,
-    /// Missing income and figures.
+    /// Reasons for missing income and figures.
     gaps: Vec<IncomeGap>,
-    /// Payments behind the sums, by payment date.
+    /// Payments in the sums, in payment-date order.
     payments: Vec<IncomePayment>,
 }
 
@@ -59,7 +60,7 @@ pub(crate) struct PortfolioIncome {
 #[into_params(parameter_in = Query)]
 pub(crate) struct IncomeParameters {
     /// Holdings, comma-separated, at most 100: `SYMBOL:SHARES`, or `SYMBOL:SHARES:COST` with the purchase cost of all
-    /// shares. Several lots of a symbol are added.
+    /// shares. Lots of the same symbol are added up.
     #[param(value_type = String)]
     holdings: HoldingList,
     #[param(ignore)]
@@ -77,8 +78,8 @@ impl Parameters for IncomeParameters {
 
 /// Income of holdings
 ///
-/// Dividends of the current and the next eleven months: confirmed if they are declared or paid, otherwise estimated
-/// from earlier payments. CSV has one row for each payment.
+/// Dividends of the current month and the next eleven months. The income is confirmed for declared and paid dividends,
+/// and otherwise estimated from earlier payments. CSV has one row for each payment.
 #[utoipa::path(
     get, path = "/v1/portfolio/income", tag = "Portfolio", security(("bearer" = []), ("api_key" = [])),
     params(DocumentedParameters<IncomeParameters>),
@@ -127,7 +128,7 @@ async fn render_income(context: HandlerContext<IncomeParameters>) -> Result<Rend
     Ok(RenderedBody { body, version, next_cursor: None })
 }
 
-/// First day of the current month, and last day of the eleventh month after it.
+/// First day of the current month, and last day of the eleventh month after the current month.
 fn twelve_months(today: NaiveDate) -> (NaiveDate, NaiveDate) {
     let from = today.with_day(1).unwrap_or(today);
     let until = from.checked_add_months(Months::new(12)).and_then(|end| end.checked_sub_days(Days::new(1)));

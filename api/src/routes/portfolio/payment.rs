@@ -17,7 +17,7 @@ pub(crate) struct IncomePayment {
     symbol: String,
     /// Id of the dividend record; null for an estimate.
     id: Option<String>,
-    /// First day on which a buyer does not receive it.
+    /// First day on which a buyer does not receive the dividend.
     ex_date: NaiveDate,
     /// Payment date; an estimate for an estimated payment.
     pub(super) payment_date: NaiveDate,
@@ -37,8 +37,8 @@ pub(crate) struct IncomePayment {
 }
 
 impl IncomePayment {
-    /// Creates the payment of a dividend to a position, and adds it to the position's income. `None` if the dividend
-    /// has no payment date; the position then records the gap.
+    /// Creates the payment of a dividend to a position, and adds its income to the position. `None` if the dividend has
+    /// no payment date; the position then records the gap.
     pub(super) fn of(position: &mut Position, dividend: DividendRow) -> Option<Self> {
         let Some(payment_date) = dividend.payment_date else {
             position.has_undated_payment = true;

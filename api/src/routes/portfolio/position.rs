@@ -18,11 +18,11 @@ use crate::read::{DataVersion, ServedGeneration};
 const HOLDINGS: &str = include_str!("../../../queries/portfolio/holdings.sql");
 
 text_enum! {
-    /// Reason for income or a figure that is missing.
+    /// Reason for missing income or a missing figure.
     pub enum GapReason {
         /// No security has the symbol.
         UnknownSymbol = "unknown_symbol",
-        /// No source that covers the security carries dividends (R38).
+        /// No source of the security provides dividends (R38).
         DividendsUnknown = "dividends_unknown",
         /// The security pays dividends, but none is declared and no pattern supports an estimate.
         NotEstimated = "not_estimated",
@@ -37,23 +37,23 @@ text_enum! {
     }
 }
 
-/// Missing part of the income, by symbol.
+/// Gap in the income or the figures of a symbol.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct IncomeGap {
-    /// Symbol as requested if it is unknown, else the canonical ticker.
+    /// Requested symbol if it is unknown, otherwise the canonical ticker.
     symbol: String,
-    /// Reason.
+    /// Reason for the gap.
     reason: GapReason,
 }
 
 impl IncomeGap {
-    /// Gap of a symbol that no security has.
+    /// Gap for an unknown symbol.
     pub(super) fn unknown(symbol: &str) -> Self {
         Self { symbol: symbol.to_owned(), reason: GapReason::UnknownSymbol }
     }
 }
 
-/// Income by origin of the amounts.
+/// Confirmed and estimated income.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct IncomeSum {
     pub(super) confirmed: Decimal,
@@ -92,13 +92,12 @@ impl Position {
         self.stock.price?.0.checked_mul(self.holding.shares)
     }
 
-    /// Currency of the dividends, else of the price.
+    /// Currency of the dividends, otherwise of the price.
     pub(super) fn currency(&self) -> &str {
         self.stock.dividend_currency.as_ref().unwrap_or(&self.stock.currency)
     }
 
-    /// True if dividends in this currency count. A row in another currency is the translation of a row that counts
-    /// (R39).
+    /// True if dividends in this currency are income. A row in another currency is the translation of such a row (R39).
     pub(super) fn has_currency(&self, currency: &str) -> bool {
         self.stock.dividend_currency.as_ref().is_none_or(|known| known == currency)
     }
@@ -108,7 +107,7 @@ impl Position {
         self.currency() == self.stock.currency
     }
 
-    /// Missing income and figures.
+    /// Gaps in income and figures.
     pub(super) fn gaps(&self) -> Vec<IncomeGap> {
         let stock = &self.stock;
         let pays = stock.pays_dividend.unwrap_or(true);
@@ -186,7 +185,7 @@ pub(crate) struct HoldingIncome {
     payments: usize,
     /// Headline dividend yield, percent (R9).
     dividend_yield: Option<ExactDecimal>,
-    /// Dividend growth a year over 5 years, percent (R13).
+    /// Dividend growth per year over 5 years, percent (R13).
     growth_5y: Option<ExactDecimal>,
     /// Purchase cost of all shares, as requested.
     cost: Option<ExactDecimal>,

@@ -29,14 +29,17 @@ pub(crate) struct IncomeTotal {
     payments: usize,
     /// Market value of the holdings with a price in this currency.
     value: ExactDecimal,
-    /// Income over value, percent, of the holdings whose price and dividends are in this currency; null without one.
+    /// Income as percent of value, of the holdings whose price and dividends are in this currency; null if there are
+    /// none.
     #[serde(rename = "yield")]
     r#yield: Option<ExactDecimal>,
-    /// Mean of the holdings' five-year dividend growth, weighted by income, percent a year; null without one.
+    /// Mean five-year dividend growth of the holdings, weighted by income, percent per year; null if it is unknown for
+    /// all.
     growth_5y: Option<ExactDecimal>,
-    /// Purchase cost of the holdings that have one; null without one.
+    /// Sum of the given purchase costs; null if none is given.
     cost: Option<ExactDecimal>,
-    /// Income over cost, percent, of the holdings with a cost; null without one.
+    /// Income as percent of cost, of the holdings with a cost whose price and dividends are in this currency; null if
+    /// there are none.
     yield_on_cost: Option<ExactDecimal>,
 }
 

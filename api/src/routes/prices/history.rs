@@ -48,13 +48,14 @@ pub(super) static COLUMNS: LazyLock<Vec<&'static str>> =
 text_enum! {
     /// Adjustment of prices.
     pub enum Adjustment {
-        /// Prices as traded. It cannot be combined with other adjustments.
+        /// Prices as traded. This value cannot be combined with other values.
         Raw = "raw",
-        /// Splits and spin-offs. Prices are comparable along a chart, and volumes are on today's share basis.
+        /// Adjustment for splits and spin-offs. Prices are comparable along a chart, and volumes are on today's share
+        /// basis.
         Split = "split",
-        /// Spin-offs, rights and class distributions.
+        /// Adjustment for spin-offs, rights and class distributions.
         SpinOff = "spin_off",
-        /// Dividends.
+        /// Adjustment for dividends.
         Dividend = "dividend",
         /// All adjustments.
         All = "all",
@@ -126,15 +127,15 @@ impl Span {
 pub(crate) struct PricesParameters {
     #[param(ignore)]
     symbol: PathSymbol,
-    /// First session. Default: start of the tier's history. For an earlier day the response is a 403.
+    /// First session. Default: start of the tier's history. Status 403 for an earlier day.
     start_date: Option<NaiveDate>,
     /// Last session.
     end_date: Option<NaiveDate>,
-    /// Range up to today, instead of dates. A range beyond the tier's history is a 403; max starts with the tier's
-    /// history.
+    /// Range up to today; it conflicts with `start_date` and `end_date`. Status 403 if it begins before the tier's
+    /// history. max begins with the tier's history.
     #[param(inline)]
     range: Option<Span>,
-    /// Length of the period of a price point. Default: daily.
+    /// Period that a price point covers. Default: daily.
     #[param(inline, value_type = Option<Interval>)]
     interval: Interval,
     /// Adjustments of the prices, comma-separated. `split` includes spin-offs, and `all` includes everything. Default:
@@ -206,12 +207,12 @@ pub(crate) struct PricesMeta {
     symbol: String,
     /// ISO 4217 currency of every price.
     currency: Option<String>,
-    /// Length of the period of a price point.
+    /// Period that a price point covers.
     interval: Interval,
-    /// Adjustment of the prices: raw, split, spin_off, dividend, a list of the last two, or all.
+    /// Adjustment of the prices: raw, split, spin_off, dividend, all, or the list `spin_off,dividend`.
     adjustment: &'static str,
     /// Total return from the first to the last bar of the whole range, percent. Dividends are reinvested at the close
-    /// of their ex-date. Null without a bar, and if a distribution was paid in another currency.
+    /// of their ex-date. Null if there is no bar, or if a distribution was paid in another currency.
     total_return: Option<ExactDecimal>,
     /// Time of the last change to the splits and dividends that adjust the prices. Adjusted prices that were read
     /// before this time are outdated. Null if the change is more than 400 days old.
@@ -220,7 +221,7 @@ pub(crate) struct PricesMeta {
 
 /// Historical prices
 ///
-/// Bars on the requested basis, newest first. Each bar also has the raw close, the fully adjusted close, and the
+/// Bars with the requested adjustment, newest first. Each bar also has the raw close, the fully adjusted close, and the
 /// factors between them.
 #[utoipa::path(
     get, path = "/v1/prices/{symbol}", tag = "Prices", security(("bearer" = []), ("api_key" = [])),
@@ -246,7 +247,7 @@ pub(crate) async fn history(access: Access<Free, PricesParameters>) -> Response 
         .await
 }
 
-/// Prices of the served generation, and the last change of their factors.
+/// Reads the prices of the served generation, and the time of the last factor change.
 async fn find_served(
     context: &HandlerContext<PricesParameters>,
     start: NaiveDate,
@@ -260,7 +261,7 @@ async fn find_served(
     Ok((series.version, (series, row.try_get("factors_changed_at")?)))
 }
 
-/// Time at which the factors changed last, up to an earlier version.
+/// Finds the time of the last factor change up to an earlier version.
 async fn find_factor_change(
     generation: &ServedGeneration,
     past: &PastVersion,

@@ -1,7 +1,7 @@
 //! `GET /v1/bulk/prices`: bars of the whole market for one day or a short range (Professional).
 //!
 //! Securities are read in batches, in symbol order, and written until the page is full. Memory use is therefore limited
-//! to one batch, and to the bytes that the client has not read yet.
+//! to one batch and the unread bytes of the response.
 
 use std::ops::Range;
 
@@ -113,7 +113,7 @@ impl MarketPricesParameters {
 /// A page of the market's bars.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct MarketPrices {
-    /// Bars of the page, by symbol and day.
+    /// Bars of the page, ordered by symbol and day.
     data: Vec<PriceRow>,
     /// Data version and warnings of the page.
     meta: MarketPricesMeta,
@@ -128,7 +128,7 @@ pub(crate) struct MarketPricesMeta {
     start_date: Option<NaiveDate>,
     /// Last day; null without data.
     end_date: Option<NaiveDate>,
-    /// Adjustment of the prices: raw, split, spin_off, dividend, a list of the last two, or all.
+    /// Adjustment of the prices: raw, split, spin_off, dividend, all, or the list `spin_off,dividend`.
     adjustment: &'static str,
 }
 
@@ -182,7 +182,7 @@ async fn page(
     Ok(body.finish(next_cursor)?)
 }
 
-/// Reads the next securities, beginning with the symbol `from`, that have bars in the years of the range.
+/// Reads the next securities from the symbol `from` on. Each has bars in the years of the range.
 async fn next(
     context: &HandlerContext<MarketPricesParameters>,
     transaction: &Transaction<'_>,

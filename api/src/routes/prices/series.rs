@@ -24,12 +24,12 @@ pub(super) struct SecurityPrices {
 }
 
 impl SecurityPrices {
-    /// Symbol and currency, which every row has.
+    /// Symbol and currency, which are the same in every row.
     pub(super) fn row_labels(&self) -> RowLabels<'_> {
         RowLabels { symbol: &self.symbol, currency: self.currency.as_deref() }
     }
 
-    /// Prices of a security at an earlier version. As in the tables, each calendar year has its own scale.
+    /// Prices of a security at an earlier version. Each calendar year has its own price scale, as in the tables.
     pub(super) fn of_past(version: DataVersion, security: PastSecurity) -> Result<Self, ApiError> {
         let DerivedRows { stock, factors, bars: all, .. } = security.rows;
         let mut bars = RawBars::default();

@@ -41,20 +41,20 @@ pub(crate) struct ScreenerParameters {
     min_growth_1y: Option<ExactDecimal>,
     /// Maximum dividend growth of one year, percent.
     max_growth_1y: Option<ExactDecimal>,
-    /// Minimum dividend growth a year over three years, percent.
+    /// Minimum dividend growth per year over three years, percent.
     min_growth_3y: Option<ExactDecimal>,
-    /// Maximum dividend growth a year over three years, percent.
+    /// Maximum dividend growth per year over three years, percent.
     max_growth_3y: Option<ExactDecimal>,
-    /// Minimum dividend growth a year over five years, percent.
+    /// Minimum dividend growth per year over five years, percent.
     min_growth_5y: Option<ExactDecimal>,
-    /// Maximum dividend growth a year over five years, percent.
+    /// Maximum dividend growth per year over five years, percent.
     max_growth_5y: Option<ExactDecimal>,
-    /// Minimum dividend growth a year over ten years, percent.
+    /// Minimum dividend growth per year over ten years, percent.
     min_growth_10y: Option<ExactDecimal>,
-    /// Maximum dividend growth a year over ten years, percent.
+    /// Maximum dividend growth per year over ten years, percent.
     max_growth_10y: Option<ExactDecimal>,
     /// Minimum `increase_streak_years`. Aristocrats need at least 25 years and Kings at least 50, unless the served
-    /// rules have other minimums. For these screeners, a smaller value has no effect.
+    /// rules have other minimums. For these screeners, a smaller value is an error.
     min_streak: Option<i64>,
     /// Maximum `increase_streak_years`. For non-payers this figure is 0.
     max_streak: Option<i64>,
@@ -70,9 +70,9 @@ pub(crate) struct ScreenerParameters {
     min_volume: Option<ExactDecimal>,
     /// Maximum volume of the latest session, shares.
     max_volume: Option<ExactDecimal>,
-    /// Minimum price over earnings.
+    /// Minimum price-earnings ratio.
     min_pe: Option<ExactDecimal>,
-    /// Maximum price over earnings.
+    /// Maximum price-earnings ratio.
     max_pe: Option<ExactDecimal>,
     /// Minimum beta.
     min_beta: Option<ExactDecimal>,
@@ -92,9 +92,9 @@ pub(crate) struct ScreenerParameters {
     exclude_types: Option<String>,
     /// Payment frequencies, comma-separated.
     frequency: Option<String>,
-    /// First day of the range in which the next ex-date must be.
+    /// First accepted day of the next ex-date.
     ex_date_from: Option<NaiveDate>,
-    /// Last day of the range in which the next ex-date must be.
+    /// Last accepted day of the next ex-date.
     ex_date_to: Option<NaiveDate>,
     /// Indexes, comma-separated. A security must be a member of at least one of them.
     index: Option<String>,
@@ -104,9 +104,9 @@ pub(crate) struct ScreenerParameters {
 pub(crate) trait Preset: Send + Sync + 'static {
     /// Name in `meta.screener`.
     const NAME: &'static str;
-    /// Default thresholds: name of the parameter, and value.
+    /// Default thresholds, as parameter name and value.
     const DEFAULTS: &'static [(&'static str, i64)] = &[];
-    /// Rule parameter with the minimum number of years of increases; `None` without a minimum.
+    /// Name of the rule parameter that sets the minimum years of increases; `None` without a minimum.
     const FLOOR: Option<&'static str> = None;
     const LIMITS: (i64, i64) = (100, 1_000);
     /// True if the security meets the additional condition of the preset.
@@ -213,7 +213,7 @@ impl<P: Preset> ScreenFilters<P> {
             && P::admits(member, self)
     }
 
-    /// True if the high-yield screen (R18) contains the security, with the minimum yield and the types of this request.
+    /// True if the security passes the high-yield screen (R18) with the minimum yield and the types of this request.
     pub(super) fn is_high_yield(&self, member: &SecurityRow) -> bool {
         let SecurityRow { stock, figures } = member;
         let yields = FIGURES.iter().zip(&self.ranges).find(|(figure, _)| figure.min == "min_yield");
@@ -250,7 +250,7 @@ fn words<T: ToString>(chosen: Option<&Vec<T>>) -> Option<Criterion> {
     chosen.map(|chosen| Criterion::Words(chosen.iter().map(ToString::to_string).collect()))
 }
 
-/// Value of a filter, as the service read it.
+/// Applied value of a filter.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
 pub(super) enum Criterion {
@@ -258,6 +258,6 @@ pub(super) enum Criterion {
     Number(ExactDecimal),
     /// A day.
     Text(String),
-    /// Names or words, of which a row must have one.
+    /// Names or words of a list.
     Words(Vec<String>),
 }

@@ -47,7 +47,7 @@ pub(crate) struct Generic;
 /// High-yield screen (R18).
 #[derive(Debug)]
 pub(crate) struct HighYield;
-/// Screener with default thresholds: growth of at least 10 percent a year over five years, and a yield of at least 2
+/// Screener with default thresholds: growth of at least 10 percent per year over five years, and a yield of at least 2
 /// percent.
 #[derive(Debug)]
 pub(crate) struct DividendGrowth;
@@ -137,8 +137,8 @@ pub(crate) async fn screener(access: Access<Free, ScreenFilters<Generic>>) -> Re
 
 /// High yield
 ///
-/// Stocks, ADRs, REITs and MLPs whose price is at most 5 sessions old and whose yield is not suspect (above 25 %).
-/// Default: `min_yield` 4.
+/// Stocks, ADRs, REITs and MLPs with a price that is at most 5 sessions old. Securities with a suspect yield (above 25
+/// %) are left out. Default: `min_yield` 4.
 #[utoipa::path(
     get, path = "/v1/screener/high-yield", tag = "Screeners", security(("bearer" = []), ("api_key" = [])),
     params(DocumentedParameters<ScreenFilters<HighYield>>),
@@ -162,8 +162,7 @@ pub(crate) async fn dividend_growth(access: Access<Free, ScreenFilters<DividendG
 
 /// Dividend Aristocrats
 ///
-/// Members by rule R15. `min_streak` cannot be below the minimum of 25 years, or below another minimum in the served
-/// rules.
+/// Members by rule R15. `min_streak` must be at least 25 years, unless the served rules set another minimum.
 #[utoipa::path(
     get, path = "/v1/screener/dividend-aristocrats", tag = "Screeners", security(("bearer" = []), ("api_key" = [])),
     params(DocumentedParameters<ScreenFilters<Aristocrats>>),
@@ -175,8 +174,7 @@ pub(crate) async fn dividend_aristocrats(access: Access<Free, ScreenFilters<Aris
 
 /// Dividend Kings
 ///
-/// Members by rule R15. `min_streak` cannot be below the minimum of 50 years, or below another minimum in the served
-/// rules.
+/// Members by rule R15. `min_streak` must be at least 50 years, unless the served rules set another minimum.
 #[utoipa::path(
     get, path = "/v1/screener/dividend-kings", tag = "Screeners", security(("bearer" = []), ("api_key" = [])),
     params(DocumentedParameters<ScreenFilters<Kings>>),

@@ -52,11 +52,11 @@ pub(crate) fn selected_statuses(
 pub(crate) struct DividendsParameters {
     #[param(ignore)]
     symbol: PathSymbol,
-    /// First ex-date. Default: start of the tier's history. For an earlier day the response is a 403.
+    /// First ex-date. Default: start of the tier's history. Status 403 for an earlier day.
     start_date: Option<NaiveDate>,
     /// Last ex-date. Default: no limit, so that declared future ex-dates are included.
     end_date: Option<NaiveDate>,
-    /// Types as declared, comma-separated.
+    /// Dividend types as declared, comma-separated.
     #[param(value_type = Option<String>)]
     r#type: Option<Vec<DividendType>>,
     /// Statuses declared, paid or cancelled, comma-separated. Default: declared and paid.

@@ -35,7 +35,7 @@ const PAGING: PageOptions =
 pub(crate) struct EventsParameters {
     #[param(ignore)]
     symbol: PathSymbol,
-    /// First date. Default: start of the tier's history. For an earlier day the response is a 403.
+    /// First date. Default: start of the tier's history. Status 403 for an earlier day.
     start_date: Option<NaiveDate>,
     /// Last date. Default: no limit, so that announced future events are included.
     end_date: Option<NaiveDate>,
@@ -108,7 +108,7 @@ pub(crate) async fn events(access: Access<Free, EventsParameters>) -> Response {
         .await
 }
 
-/// Events of a security at an earlier version, in any order.
+/// Requested events of a security at an earlier version, in any order.
 fn past_events(
     security: &PastSecurity,
     as_of: Option<NaiveDate>,
@@ -129,7 +129,7 @@ fn past_events(
     events
 }
 
-/// Events with these types in the range, in any order.
+/// Finds the requested events of the served generation, in any order.
 async fn find_events(
     generation: &ServedGeneration,
     asked: &EventsParameters,

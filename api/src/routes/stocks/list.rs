@@ -139,7 +139,7 @@ impl ListParameters {
     }
 }
 
-/// True if the value is within the inclusive bounds. An unknown value is not within any bounds.
+/// True if the value is within the inclusive bounds. An unknown value passes only without bounds.
 pub(crate) fn is_within_bounds(
     value: Option<Decimal>,
     least: Option<Decimal>,

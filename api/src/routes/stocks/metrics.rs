@@ -33,12 +33,12 @@ const EXPLANATION: &str = "explanation";
 static EXPLAINED: LazyLock<Vec<&'static str>> =
     LazyLock::new(|| Metrics::COLUMNS.iter().copied().chain([EXPLANATION]).collect());
 
-/// Metrics. With `explain=true`, also their derivation.
+/// Metrics; with `explain=true`, also their explanation.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct MetricsAnswer {
     #[serde(flatten)]
     metrics: Metrics,
-    /// With `explain=true`: the observations, choices and formulas from which the figures follow.
+    /// Observations, choices and formulas behind the figures. Omitted without `explain=true`.
     #[serde(skip_serializing_if = "Option::is_none")]
     explanation: Option<Explanation>,
 }
@@ -57,10 +57,10 @@ impl MetricsAnswer {
 pub(crate) struct MetricsParameters {
     #[param(ignore)]
     symbol: PathSymbol,
-    /// As-of date. Only facts that were known on this day are used. Default: the as-of date of the market.
+    /// As-of date. Facts declared or traded after this day have no effect. Default: the as-of date of the market.
     as_of: Option<NaiveDate>,
-    /// Adds the observations, choices and formulas from which the figures follow (Starter and higher). With `fields`,
-    /// only the selected figures are explained. Observations before the tier's history are counted, but not listed.
+    /// Adds the observations, choices and formulas behind the figures (Starter and higher). With `fields`, only the
+    /// selected figures are explained. Observations before the tier's history are counted, but not listed.
     #[param(default = false)]
     #[param(value_type = Option<bool>)]
     explain: bool,
@@ -103,8 +103,8 @@ impl Parameters for MetricsParameters {
 /// Dividend metrics
 ///
 /// Yields, growth, streaks, payout and safety, by documented rules. `beta_5y` is measured against the projector's
-/// benchmark. In CSV, `fields` with `annual_totals` gives one row per year, with the columns `year`, `amount` and
-/// `complete`. The other fields repeat on each row.
+/// benchmark. If `fields` of a CSV request contains `annual_totals`, the CSV has one row per year, with the columns
+/// `year`, `amount` and `complete`. The other fields are repeated in each row.
 #[utoipa::path(
     get, path = "/v1/stocks/{symbol}/metrics", tag = "Stocks", security(("bearer" = []), ("api_key" = [])),
     params(DocumentedParameters<MetricsParameters>),
@@ -139,7 +139,7 @@ async fn answer(
     Ok((version, answer))
 }
 
-/// Metrics of the served generation.
+/// Metrics of the current version.
 async fn live(context: &HandlerContext<MetricsParameters>) -> Result<(DataVersion, MetricsAnswer), ApiError> {
     let asked = &context.parameters;
     let (version, metrics) = lookup::find_one::<Metrics>(&context.generation, METRICS, &asked.symbol).await?;

@@ -66,9 +66,9 @@ impl Sortable for Revision {
 
 /// Revisions
 ///
-/// Values that later knowledge changed, newest first: when, from what to what, and why. Each row also has the value that
-/// was served first and the latest one. Both sides of a revision are computed for the same market date, so a figure that
-/// only moved with time is no revision. The tier's history limits the time and the ex-date of a revision.
+/// Served values that later facts changed, newest first. Each row has the time, both values and the reason, and also
+/// the first and the latest served value. Both values of a revision are computed for the same market date, so the
+/// passage of time alone causes no revision. The tier's history limits the time and the ex-date of revisions.
 #[utoipa::path(
     get, path = "/v1/stocks/{symbol}/revisions", tag = "Stocks", security(("bearer" = []), ("api_key" = [])),
     params(DocumentedParameters<RevisionsParameters>),

@@ -34,7 +34,7 @@ const PAGING: PageOptions = PageOptions {
 pub(crate) struct SplitsParameters {
     #[param(ignore)]
     symbol: PathSymbol,
-    /// First ex-date. Default: start of the tier's history. For an earlier day the response is a 403.
+    /// First ex-date. Default: start of the tier's history. Status 403 for an earlier day.
     start_date: Option<NaiveDate>,
     /// Last ex-date. Default: no limit, so that announced future splits are included.
     end_date: Option<NaiveDate>,

@@ -4,7 +4,7 @@
 pub(super) fn divide_rounded(a: i128, b: i128) -> i128 {
     let (magnitude, divisor) = (a.unsigned_abs(), b.unsigned_abs());
     let rounded = match (u64::try_from(magnitude), u64::try_from(divisor)) {
-        // Most numbers fit into 64 bits, whose division is ten times faster.
+        // Most numbers fit into 64 bits, where division is ten times faster.
         (Ok(magnitude), Ok(divisor)) => {
             u128::from(magnitude / divisor + u64::from(magnitude % divisor >= divisor.div_ceil(2)))
         }
@@ -42,7 +42,7 @@ pub(super) fn write_integer(out: &mut Vec<u8>, value: u64) {
     out.extend_from_slice(&buffer[start..]);
 }
 
-/// Writes the point and a fraction of `places` digits without trailing zeros. Writes nothing for 0.
+/// Writes the decimal point and a fraction of `places` digits, without trailing zeros. Writes nothing for 0.
 pub(super) fn write_trimmed_fraction(out: &mut Vec<u8>, fraction: u64, places: u32) {
     if fraction == 0 {
         return;

@@ -29,7 +29,7 @@ pub(super) struct StepValues<'a> {
 }
 
 impl<'a> StepValues<'a> {
-    /// Creates the values. No step is prepared yet.
+    /// Creates an instance without prepared steps.
     pub(super) fn new(adjusted: &'a AdjustedBars<'a>) -> Self {
         let mut ex_days: Vec<i32> =
             adjusted.factors.iter().map(|factor| day_number(factor.ex_date)).collect();
@@ -38,7 +38,7 @@ impl<'a> StepValues<'a> {
         Self { adjusted, steps, current: (usize::MAX, 0), ex_days }
     }
 
-    /// Cached factors of the period between two ex-dates; `None` before `prepare` was called with one of its sessions.
+    /// Cached factors of a step; `None` if no session of the step is prepared.
     pub(super) fn step(&self, position: usize) -> Option<&StepFactors> {
         self.steps.get(position)?.as_ref()
     }
