@@ -14,7 +14,7 @@ use subtle::ConstantTimeEq;
 /// Length of the truncated signature in bytes (128 bits).
 const SIGNATURE: usize = 16;
 
-/// Signs and verifies cursors. All instances share the secret.
+/// Signer and verifier of cursors. All instances share the secret.
 #[derive(Clone)]
 pub(crate) struct CursorSigner {
     mac: Hmac<Sha256>,

@@ -48,7 +48,7 @@ impl FacetIndex {
         self.0.entry(field).or_default().insert(name);
     }
 
-    /// Names of a filter, together with `others`.
+    /// Served names of a filter, combined with `others`.
     pub(crate) fn names_with(&self, field: FilterField, others: FacetNames) -> FacetNames {
         let known = self.0.get(&field).into_iter().flat_map(FacetNames::names);
         known.chain(others.names()).cloned().collect()

@@ -16,7 +16,7 @@ pub(crate) struct MinVersion {
 }
 
 impl MinVersion {
-    /// Minimum that requires a journal position.
+    /// Minimum with only a journal position.
     pub(crate) fn of_position(position: i64) -> Self {
         Self { position, ..Self::default() }
     }

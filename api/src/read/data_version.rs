@@ -15,8 +15,8 @@ pub(crate) struct DataVersion {
     pub(crate) sequence: i64,
     /// As-of date: the newest session in the data.
     pub(crate) as_of: Option<NaiveDate>,
-    /// Position in the journal. Every change of the served data increases it: a derivation, a change of policy, a
-    /// promotion, a rollback.
+    /// Position in the journal. Every change of the served data increases it: a derivation, a change of the source
+    /// policy, a promotion, a rollback.
     pub(crate) position: JournalPosition,
     /// True if generation and sequence were served before with other data. The text of the version then contains the
     /// position.

@@ -65,6 +65,7 @@ impl PastVersion {
 
     /// Source policy and rules of the derivation.
     ///
+    /// # Errors
     /// [`QueryError::VersionGone`] if this program cannot derive the version.
     pub(crate) fn inputs(&self) -> Result<&(SourcePolicy, Rules), QueryError> {
         if !self.is_current {

@@ -72,7 +72,7 @@ impl ServedGeneration {
         open(reads, Some(expensive))
     }
 
-    /// Connection whose search path is this generation.
+    /// Connection with the search path of this generation.
     pub(crate) async fn client(&self) -> Result<Object, QueryError> {
         if self.expensive.is_some() {
             return self.run_while_responsive(async { Ok::<_, QueryError>(self.pool.get().await?) }).await;

@@ -12,8 +12,8 @@ use utoipa::ToSchema;
 use crate::app::state::App;
 
 text_enum! {
-    /// ok: all components work; degraded: reads are served, but a component is down, or the served data lags behind the log
-    /// without progress; down: reads are not served.
+    /// ok: all components work. degraded: reads are served, but a component is down or the served data lags behind the
+    /// log without progress. down: reads are not served.
     pub enum Status { Ok = "ok", Degraded = "degraded", Down = "down" }
 }
 text_enum! {

@@ -203,7 +203,7 @@ impl SearchText {
 #[utoipa::path(
     get, path = "/v1/search", tag = "Search", security(("bearer" = []), ("api_key" = [])),
     params(DocumentedParameters<SearchParameters>),
-    responses((status = 200, description = "Securities by fit", body = List<SearchResult>), ErrorResponses)
+    responses((status = 200, description = "Securities, best match first", body = List<SearchResult>), ErrorResponses)
 )]
 pub(crate) async fn search(access: Access<Free, SearchParameters>) -> Response {
     access.respond(page).await

@@ -1,4 +1,4 @@
-//! Kind of a change.
+//! Kind of changed data.
 
 use market::text_enum;
 

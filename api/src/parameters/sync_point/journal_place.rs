@@ -18,7 +18,7 @@ pub(crate) struct JournalPlace {
     pub(crate) row: Option<RowKey>,
 }
 
-/// Key of a changed row within a commit. The field order is the order of delivery: removed rows are first.
+/// Key of a changed row within a commit. Rows are delivered in the order of these fields; removed rows are first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RowKey {
     /// `false` for a removed row.
@@ -51,7 +51,7 @@ impl JournalPlace {
         Some(Self { position, row })
     }
 
-    /// Position of the last commit before this place that is complete, for requests that cannot start within a commit.
+    /// Position of the last commit that is complete at this place, for readers that cannot start within a commit.
     pub(crate) fn completed_position(&self) -> JournalPosition {
         match self.row {
             Some(_) => JournalPosition(self.position.0.saturating_sub(1)),

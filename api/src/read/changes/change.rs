@@ -100,7 +100,7 @@ pub(crate) struct SecurityLists<'a> {
     pub(crate) lists: Vec<DividendList>,
 }
 
-/// Row of a change, by its kind.
+/// Changed row, by kind.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
 #[schema(as = ChangedRow)]

@@ -1,7 +1,7 @@
 //! Page of changes after a place in the journal.
 //!
-//! Invariant: all statements of a page read one snapshot of the served generation, so that the page has every change up to
-//! its end.
+//! Invariant: all statements of a page read one snapshot of the served generation. The page therefore has every change
+//! up to its end.
 
 use chrono::NaiveDate;
 use deadpool_postgres::Transaction;
@@ -103,7 +103,7 @@ impl ChangePage {
     }
 }
 
-/// Part of the order of delivery: position, removed rows first, kind.
+/// Order of delivery without symbol and id: position, then removed rows before live rows, then kind.
 type ChangeGroup = (JournalPosition, bool, ChangeKind);
 
 impl Change {

@@ -32,7 +32,7 @@ pub(crate) struct JournalReader {
     followers: watch::Sender<usize>,
 }
 
-/// Stream that follows the ring. The reader pauses after the last follower is dropped.
+/// Handle of a stream that follows the ring. The journal reader pauses after the last handle is dropped.
 #[derive(Debug)]
 pub(crate) struct Follower {
     reader: Arc<JournalReader>,

@@ -89,7 +89,8 @@ pub(crate) async fn quotes(access: Access<Professional, BulkParameters<false>>) 
 /// Bulk metrics (Professional)
 ///
 /// Metrics in request order. The request counts as one call for any number of symbols. If `fields` of a CSV request
-/// contains `annual_totals`, the CSV has one row per symbol and year, with the columns `year`, `amount` and `complete`.
+/// contains `annual_totals`, the CSV has one row per symbol and year. The columns `year`, `amount` and `complete`
+/// replace `annual_totals`.
 #[utoipa::path(
     get, path = "/v1/bulk/metrics", tag = "Bulk", security(("bearer" = []), ("api_key" = [])),
     params(DocumentedParameters<BulkParameters<true>>),

@@ -21,7 +21,7 @@ use crate::render::envelope::Depth;
 use crate::render::rows::{self, RenderError};
 use crate::routes::past::security::{PastSecurity, PriceColumns, derive_past_securities};
 
-/// Maximum number of symbols per request, which counts as one call.
+/// Maximum number of symbols per request. A request counts as one call.
 pub(super) const MAX_SYMBOLS: usize = 1_000;
 /// Number of symbols per statement.
 const BATCH: usize = 50;

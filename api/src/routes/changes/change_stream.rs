@@ -321,7 +321,8 @@ impl ChangeStream {
 
 /// Waits for `wake`. Returns `true` if the heartbeat is due earlier.
 ///
-/// Fails if the instance stops or the key is revoked.
+/// # Errors
+/// [`ApiError::Unavailable`] if the instance stops, [`ApiError::InvalidKey`] if the key is revoked.
 async fn wait(
     permit: &StreamPermit,
     next_heartbeat: Instant,

@@ -25,7 +25,8 @@ impl JournalStart {
     /// Finds the start of a client. Without `since`, the client starts after all present changes. `parameter` is the
     /// name of the parameter for error messages.
     ///
-    /// # Errors [`ApiError::Parameters`] if the journal does not contain all changes after `since`.
+    /// # Errors
+    /// [`ApiError::Parameters`] if the journal does not contain all changes after `since`.
     pub(crate) async fn find(
         generation: &ServedGeneration,
         since: Option<&SyncPoint>,

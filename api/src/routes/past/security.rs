@@ -165,7 +165,7 @@ impl PastDerivation<'_> {
         }
     }
 
-    /// Derives the rows of a history. If `checked` is true, the result is `None` if the history lacks needed columns.
+    /// Derives the rows of a history. With `checked`, returns `None` if the history lacks needed columns.
     fn derive(&self, history: History, checked: bool) -> Result<Option<(History, DerivedRows)>, ApiError> {
         let benchmark = self.benchmark.as_ref().as_ref();
         let market = self.past.context(self.as_of, benchmark)?;

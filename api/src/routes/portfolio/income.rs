@@ -51,7 +51,7 @@ pub(crate) struct PortfolioIncome {
     holdings: Vec<HoldingIncome>,
     /// Reasons for missing income and figures.
     gaps: Vec<IncomeGap>,
-    /// Payments in the sums, in payment-date order.
+    /// Payments included in the sums, ordered by payment date.
     payments: Vec<IncomePayment>,
 }
 

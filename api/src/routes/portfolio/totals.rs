@@ -29,17 +29,16 @@ pub(crate) struct IncomeTotal {
     payments: usize,
     /// Market value of the holdings with a price in this currency.
     value: ExactDecimal,
-    /// Income as percent of value, of the holdings whose price and dividends are in this currency; null if there are
-    /// none.
+    /// Income as percent of value, for holdings whose price and dividends are in this currency. Null if there are none.
     #[serde(rename = "yield")]
     r#yield: Option<ExactDecimal>,
-    /// Mean five-year dividend growth of the holdings, weighted by income, percent per year; null if it is unknown for
-    /// all.
+    /// Mean five-year dividend growth of the holdings, weighted by income, percent per year; null if no growth is
+    /// known.
     growth_5y: Option<ExactDecimal>,
     /// Sum of the given purchase costs; null if none is given.
     cost: Option<ExactDecimal>,
-    /// Income as percent of cost, of the holdings with a cost whose price and dividends are in this currency; null if
-    /// there are none.
+    /// Income as percent of cost. It includes the holdings with a cost whose price and dividends are in this currency.
+    /// Null if there are none.
     yield_on_cost: Option<ExactDecimal>,
 }
 

@@ -47,8 +47,7 @@ pub(crate) struct Generic;
 /// High-yield screen (R18).
 #[derive(Debug)]
 pub(crate) struct HighYield;
-/// Screener with default thresholds: growth of at least 10 percent per year over five years, and a yield of at least 2
-/// percent.
+/// Screener with default thresholds: at least 10 percent growth per year over five years, and at least 2 percent yield.
 #[derive(Debug)]
 pub(crate) struct DividendGrowth;
 /// Members of the S&P 500 with at least 25 consecutive years of increases. The served rules may set another number.

@@ -103,8 +103,8 @@ impl Parameters for MetricsParameters {
 /// Dividend metrics
 ///
 /// Yields, growth, streaks, payout and safety, by documented rules. `beta_5y` is measured against the projector's
-/// benchmark. If `fields` of a CSV request contains `annual_totals`, the CSV has one row per year, with the columns
-/// `year`, `amount` and `complete`. The other fields are repeated in each row.
+/// benchmark. If `fields` of a CSV request contains `annual_totals`, the CSV has one row per year. The columns `year`,
+/// `amount` and `complete` replace `annual_totals`. The other fields are repeated in each row.
 #[utoipa::path(
     get, path = "/v1/stocks/{symbol}/metrics", tag = "Stocks", security(("bearer" = []), ("api_key" = [])),
     params(DocumentedParameters<MetricsParameters>),
