@@ -23,7 +23,7 @@ use crate::render::rows::RenderError;
 /// Page on which a client with a refused call can change its plan.
 pub(crate) const UPGRADE_URL: &str = "/plans";
 
-/// Seconds after which a stream of a lost connection has ended, so that the account can open another one.
+/// Time in seconds after which the stream of a lost connection has ended. The account can then open another stream.
 const STREAM_RETRY: u64 = 20;
 
 /// Reasons for an error response.
@@ -46,7 +46,7 @@ pub(crate) enum ApiError {
     NotFound(String),
     #[error("method not allowed")]
     MethodNotAllowed { allow: &'static str },
-    /// Refusal with its own status, for a reason outside the parameters, such as a malformed request head.
+    /// Refusal with its own status. The reason is not a parameter, for example a malformed request head.
     #[error("{message}")]
     Refused { status: StatusCode, message: String },
     #[error("invalid parameter")]
@@ -55,7 +55,7 @@ pub(crate) enum ApiError {
     InvalidCursor,
     #[error("no data of the requested version exists")]
     VersionNotServed,
-    /// The version was served, but this program cannot derive it.
+    /// The version was served earlier, but this program cannot derive it any more.
     #[error("version {version} cannot be derived any more")]
     VersionGone { version: String, method: String, program: String },
     #[error("the service cannot respond now: {0}")]

@@ -55,7 +55,7 @@ pub(crate) struct CacheMetrics {
     pub(crate) misses: IntCounter,
 }
 
-/// Numbers of client connections, by state.
+/// Counts of client connections, by state.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct ConnectionCounts {
     pub(crate) idle: i64,
@@ -78,7 +78,7 @@ pub(crate) struct GaugeValues {
     pub(crate) connections: ConnectionCounts,
     pub(crate) reads: PoolUse,
     pub(crate) costly: PoolUse,
-    /// Replicas that are read, and replicas that are left out.
+    /// Number of replicas that are read, and number of replicas that are left out.
     pub(crate) replicas: [usize; 2],
     /// Number of open change streams.
     pub(crate) streams: usize,

@@ -27,14 +27,14 @@ sql_row! {
         pub(crate) id: AccountId,
         pub(crate) email: String,
         pub(crate) tier: Tier,
-        /// Tier that is now in effect.
+        /// Tier that applies now: `next_tier` after `paid_until`, otherwise `tier`.
         pub(crate) effective_tier: Tier,
         pub(crate) paid_until: Option<DateTime<Utc>>,
-        /// Tier in effect after `paid_until`.
+        /// Tier that applies after `paid_until`.
         pub(crate) next_tier: Tier,
-        /// End of the current paid month, for accounts that pay by the month.
+        /// End of the current paid month; `None` if the account does not pay by the month.
         pub(crate) period_end: Option<DateTime<Utc>>,
-        /// Tier that the holder requested from the operator.
+        /// Tier that the holder requested from the operator; `None` without a request.
         pub(crate) wanted_tier: Option<Tier>,
         pub(crate) disabled_at: Option<DateTime<Utc>>,
         pub(crate) active_keys: i64,
@@ -44,8 +44,8 @@ sql_row! {
     }
 }
 
-/// Creates an account in the caller's transaction, and locks it. `holder` is true if the holder creates the account,
-/// and false if the operator does.
+/// Creates an account in the caller's transaction, and locks its row. `holder` is true if the holder creates the
+/// account, and false if the operator creates it.
 pub(crate) async fn create_account(
     transaction: &Transaction<'_>,
     email: &str,
@@ -96,8 +96,8 @@ pub(crate) async fn set_disabled(
     Ok(transaction.commit().await?)
 }
 
-/// Changes an account's email address, in the caller's transaction. The new address is given in lower case. Links that
-/// were sent to the old address are revoked.
+/// Changes an account's email address in the caller's transaction. `email` must be in lower case. Links that were sent
+/// to the old address are revoked.
 pub(crate) async fn change_address(
     transaction: &Transaction<'_>,
     account: &LockedAccount,

@@ -17,12 +17,12 @@ const RECORD: &str = include_str!("../../queries/accounts/record.sql");
 const ACTIVE_KEYS: &str = include_str!("../../queries/accounts/count_active_keys.sql");
 /// Maximum number of changes of one kind that a holder may make within a day. It limits the size of the audit log.
 const MAX_CHANGES: i64 = 50;
-/// Maximum number of audit log entries for session starts of a holder within a day. Session ends have the same limit.
+/// Maximum number of session starts of a holder in the audit log within a day. Session ends have the same limit.
 const MAX_SESSION_ENTRIES: i64 = 200;
 /// Actor name of the holder in the audit log.
 const HOLDER: &str = "account";
 
-/// Actor of an account change, with the key by which the account is found.
+/// Actor of an account change, with the email address or id of the account.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum AccountActor<'a> {
     /// The operator, with the account's email address in lower case.
@@ -123,8 +123,8 @@ impl LockedAccount {
         Ok(())
     }
 
-    /// Appends an audit log entry for a session. If the holder has [`MAX_SESSION_ENTRIES`] entries of this action
-    /// within a day, no entry is appended. The session is not refused.
+    /// Appends an audit log entry for a session. If the holder already has [`MAX_SESSION_ENTRIES`] entries of this
+    /// action within a day, no entry is appended. The session itself is not refused.
     pub(crate) async fn record_session(
         &self,
         transaction: &Transaction<'_>,
@@ -135,8 +135,8 @@ impl LockedAccount {
         Ok(())
     }
 
-    /// Appends an entry. Returns `false` without appending if the actor already has `most` entries of the action within
-    /// a day.
+    /// Appends an entry. Returns `false` without appending if the actor already has `most` entries of the action
+    /// within a day. `None` is no limit.
     async fn append(
         &self,
         transaction: &Transaction<'_>,

@@ -21,7 +21,7 @@ pub(crate) type DeviceHash = [u8; 32];
 /// Browser and network of a client.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ClientDevices {
-    /// Hash of the browser; `None` without a device cookie.
+    /// Hash of the browser's device cookie; `None` without a cookie.
     pub(crate) browser: Option<DeviceHash>,
     pub(crate) network: DeviceHash,
 }

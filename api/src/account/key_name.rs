@@ -9,7 +9,8 @@ pub(super) fn parse_key_name(text: &str) -> Result<String, AccountError> {
     parse_name("create the key", text)
 }
 
-/// Parses a name. Surrounding spaces are removed. `action` is the verb and object of the error.
+/// Parses a name. Surrounding spaces are removed. `action` is the verb and object of the error, such as `create the
+/// key`.
 pub(super) fn parse_name(action: &str, text: &str) -> Result<String, AccountError> {
     let name: String = text.trim().nfc().collect();
     let has_control = name.chars().any(|c| c.is_control() || is_bidi_control(c));
@@ -37,8 +38,8 @@ fn is_bidi_control(c: char) -> bool {
     matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// True for a character without a glyph: a format character, a filler or a variation selector. A space between other
-/// characters is visible.
+/// True for a character without a glyph: a format character, a filler or a variation selector. A space is not
+/// included.
 fn is_invisible(c: char) -> bool {
     matches!(
         c,

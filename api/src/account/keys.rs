@@ -42,12 +42,13 @@ sql_row! {
         pub(crate) created_at: DateTime<Utc>,
         pub(crate) expires_at: Option<DateTime<Utc>>,
         pub(crate) rate_per_minute: Option<i32>,
-        /// Time of the last counted call. A new call appears after a few seconds.
+        /// Time of the last call in the usage statistics; `None` without a call. A new call appears after a few
+        /// seconds.
         pub(crate) last_used: Option<DateTime<Utc>>,
     }
 }
 
-/// API key with its secret. The secret cannot be read again.
+/// New API key with its secret. The secret cannot be read again.
 #[derive(Debug)]
 pub(crate) struct CreatedKey {
     pub(crate) key: ApiKey,
@@ -187,8 +188,8 @@ async fn refuse_full(
     Err(refused(format!("an account can have at most {MAX_ACTIVE_KEYS} active keys: {otherwise}")))
 }
 
-/// Fails if the key was already replaced. Otherwise a repeated request would create a second secret. Its key would also
-/// expire at the end of the old key's overlap.
+/// Fails if the key was already replaced. Otherwise a repeated request would create a second replacement, which would
+/// expire together with the old key.
 async fn refuse_replaced(
     transaction: &Transaction<'_>,
     account: &LockedAccount,

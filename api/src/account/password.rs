@@ -38,7 +38,8 @@ const PERMIT_TIMEOUT: Duration = Duration::from_secs(15);
 const MAX_WAITERS: usize = 512;
 /// Maximum number of passwords of one network or account that wait for a hashing permit.
 const MAX_WAITERS_PER_KEY: usize = 40;
-/// Hash against which passwords for unknown addresses are verified, so that timing does not reveal an account.
+/// Hash for sign-ins with an unknown address. Verifying against it takes as long as for a known address, so the
+/// response time does not reveal the account.
 static PLACEHOLDER: LazyLock<Result<String, PasswordError>> = LazyLock::new(|| hash_now("no one's password"));
 
 /// Errors of password hashing and verification.

@@ -57,7 +57,7 @@ sql_row! {
 }
 
 sql_row! {
-    /// Number of refused or failed calls of an endpoint.
+    /// Number of refused or failed calls of an endpoint with one outcome.
     #[derive(Debug, Clone)]
     pub(crate) struct RefusedCalls {
         pub(crate) outcome: CallOutcome,

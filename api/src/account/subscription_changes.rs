@@ -20,7 +20,8 @@ const CHOOSE: &str = include_str!("../../queries/accounts/choose_tier.sql");
 const CHOOSE_NEXT: &str = include_str!("../../queries/accounts/choose_next_tier.sql");
 const ASK: &str = include_str!("../../queries/accounts/ask_for_tier.sql");
 
-/// Sets an account's tier from the next request on. The tier applies until `paid_until`; `None` means without an end.
+/// Sets an account's tier from the next request on. The tier applies until `paid_until`, or without an end if it is
+/// `None`.
 pub(crate) async fn set_tier(
     client: &mut Client,
     actor: AccountActor<'_>,
@@ -97,7 +98,7 @@ pub(crate) async fn request_tier(
     Ok(transaction.commit().await?)
 }
 
-/// Locks the account. If its paid period has ended, first stores the tier that was scheduled for the time after it.
+/// Locks the account. If its paid period has ended, stores `next_tier` as the current tier.
 async fn lock_settled_account(
     transaction: &Transaction<'_>,
     actor: AccountActor<'_>,

@@ -88,8 +88,8 @@ impl AccountCache {
         Some(account)
     }
 
-    /// Returns the accounts whose rows were written to the cache. All other accounts are dropped, because their rows
-    /// may have changed.
+    /// Inserts the accounts of a batch into the cache again if the batch has written their rows. All other accounts
+    /// are dropped, because their rows may have changed.
     pub(crate) fn checkin(&mut self, presented: &[PresentedKey], accounts: AdmissionBatch) {
         let AdmissionBatch { list, keys } = accounts;
         debug_assert_eq!(presented.len(), keys.len(), "a key per presented key");
@@ -176,7 +176,7 @@ mod tests {
             cache.insert(&presented(id), key, account);
             assert!(charge(&mut cache, id), "an entry just inserted");
             let expected = capacity.min(usize::try_from(id).expect("a positive id"));
-            // While it evicts, the cache may lack a few entries. It is never empty.
+            // During an eviction, the cache may lack a few entries. It is never empty.
             assert!(cache.accounts.len() + 8 >= expected, "{} of {expected}", cache.accounts.len());
             assert!(cache.keys.len() <= capacity && cache.accounts.len() <= capacity);
         }

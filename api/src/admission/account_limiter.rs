@@ -113,7 +113,8 @@ impl KeyLimiter {
     }
 }
 
-/// Time of a charge: `now`, or the later `before` if the clock went back by less than [`CLOCK_JUMP_THRESHOLD`].
+/// Time of a charge: `now`, or the later `before` if the clock went back by less than [`CLOCK_JUMP_THRESHOLD`]. A
+/// smaller jump is reordering.
 fn monotonic_time(before: DateTime<Utc>, now: DateTime<Utc>) -> DateTime<Utc> {
     if before > now && before - now < CLOCK_JUMP_THRESHOLD { before } else { now }
 }
@@ -144,7 +145,7 @@ mod tests {
         /// Moves the clock to just before the next month.
         MonthEnd,
         Tier(usize),
-        /// Minimum rank, counted flag, and use of the key with a separate bucket.
+        /// Calls: minimum rank, counted flag, and true if the call uses the key with a separate bucket.
         Calls(Vec<(i16, bool, bool)>),
     }
 
@@ -197,7 +198,7 @@ mod tests {
             self.units = ((self.capacity * CALL - used).max(0) + flowed).min(self.capacity * CALL);
             let flowed = i64::from(OWN) * (now - self.own_at).max(0);
             self.own = (self.own + flowed).min(i64::from(OWN) * CALL);
-            // A backward jump below one second counts as reordering.
+            // A backward jump below one second is treated as reordering.
             let later = |at: i64| if at - now > 0 && at - now < 1_000_000 { at } else { now };
             (self.at, self.own_at) = (later(self.at), later(self.own_at));
             let month = (instant(now).year(), instant(now).month());
@@ -227,7 +228,7 @@ mod tests {
         }
     }
 
-    /// Reads the account again, under its current tier.
+    /// Returns the account as it is read from the database under its current tier.
     fn read(stored: &AccountLimiter, tier: usize) -> AccountLimiter {
         let (rate_per_minute, capacity, monthly_quota) = TIERS[tier];
         let bucket = Bucket { rate_per_minute, capacity, tokens: stored.bucket.tokens };
@@ -265,7 +266,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
 
-        /// Fails when a refusal is charged, a month goes back, or a set-back clock refills.
+        /// Fails if a refusal is charged, a month goes back, or a backward jump of the clock refills the bucket.
         #[test]
         fn calls_are_decided_as_the_rules_say(steps in steps()) {
             let (mut account, mut key) = new_account();
@@ -285,7 +286,8 @@ mod tests {
                         key.advance(instant(now));
                         model.advance(now);
                         agrees(&account, &key, &model)?;
-                        // Calls that pass together are subtracted together, in any order.
+                        // If all calls fit, one subtraction of all calls has the same result as single decisions in
+                        // any order.
                         let of_account = calls.iter().filter(|(.., own)| !own);
                         let call = |(required_rank, counted, _): &(i16, bool, bool)| {
                             AdmissionRequest { key: presented, required_rank: *required_rank, counted: *counted }

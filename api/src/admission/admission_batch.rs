@@ -1,4 +1,4 @@
-//! Admission batch: the cached accounts and keys of the calls that one database round trip decides. The calls are
+//! Admission batch: cached accounts and keys of the calls that are decided in one database round trip. The calls are
 //! charged in memory.
 
 use chrono::{DateTime, Utc};
@@ -78,8 +78,8 @@ pub(crate) struct KeyBucket {
 pub(crate) struct AdmissionBatch {
     /// Accounts, sorted by id.
     pub(crate) list: Vec<CachedAccount>,
-    /// One entry per distinct key of the batch: the index of its account in `list`, and the key. `None` if it is not
-    /// cached.
+    /// One entry per distinct key of the batch: the index of its account in `list`, and the key. `None` if the key is
+    /// not cached.
     pub(crate) keys: Vec<Option<(usize, CachedKey)>>,
 }
 
@@ -145,8 +145,8 @@ impl AdmissionBatch {
         let left = tokens.into_iter().zip(times).zip(used);
         for ((account, version), ((tokens, at), used)) in accounts.into_iter().zip(versions).zip(left) {
             if let Some(account) = self.record_write(account, version) {
-                // This is the balance before the statement, because `decide_in_mode` subtracts the calls again, one by
-                // one.
+                // The balance before the statement is needed, because `decide_in_mode` subtracts the calls again, one
+                // by one.
                 let BatchDemand { calls, counted, .. } = account.demand;
                 account.limiter.bucket.tokens = tokens + f64::from(calls);
                 (account.limiter.at, account.limiter.used) = (at, used - i64::from(counted));

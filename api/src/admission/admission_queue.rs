@@ -29,15 +29,15 @@ use crate::auth::ids::AccountId;
 use crate::concurrency::background_tasks::BackgroundTasks;
 use crate::metrics::AdmissionMetrics;
 
-/// Postgres session settings. The planner is forced to look keys up by index, with one generic plan. A commit does not
-/// wait for the disk. A crash of Postgres may therefore lose the charges of less than a second.
+/// Postgres session settings. The planner must look keys up by index, with one generic plan. A commit does not wait
+/// for the disk, so a crash of Postgres may lose the charges of the last second.
 const SESSION: &str = "-c synchronous_commit=off -c plan_cache_mode=force_generic_plan -c enable_hashjoin=off \
                        -c enable_mergejoin=off -c jit=off";
 /// Maximum number of waiting calls. Further calls are refused.
 const QUEUE: usize = 16_384;
 /// Maximum number of calls per batch.
 const BATCH: usize = 4_096;
-/// Maximum number of task yields during which a batch may grow before it is sent.
+/// Maximum number of task yields before a batch is sent. During each yield, new calls can join the batch.
 const PASSES: usize = 4;
 /// Interval between checks of the connection while no call waits.
 const IDLE: Duration = Duration::from_millis(100);
@@ -56,7 +56,7 @@ struct QuotaRefund {
     month: NaiveDate,
 }
 
-/// Task of the worker for work that no call waits for.
+/// Task of the background worker. No call waits for its result.
 #[derive(Debug)]
 enum BackgroundTask {
     Refund(QuotaRefund),
@@ -248,7 +248,7 @@ async fn decide_batch(
     metrics.batch.observe(to_float(calls.len()));
     match decided {
         Ok(outcomes) => {
-            // A batch that opened a new connection took several round trips.
+            // A batch that opened a new connection took several round trips, so its duration is not recorded.
             if was_open && !calls.is_empty() {
                 connection.record_round_trip(round.elapsed());
             }

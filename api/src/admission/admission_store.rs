@@ -89,7 +89,7 @@ impl AdmissionStore {
         let placed = || calls.iter().zip(key_indexes.iter().copied());
         placed().for_each(|(call, key_index)| accounts.add_demand(call, key_index));
         accounts.choose_write_modes();
-        // Usually no account needs compare-and-set.
+        // The pass over the calls is skipped in the usual case: no account needs compare-and-set.
         let decided: Vec<Option<AdmissionDecision>> = match accounts
             .accounts_by_write_mode(WriteMode::CompareAndSet)
             .is_empty()
@@ -174,7 +174,7 @@ impl AdmissionStore {
     }
 
     /// Writes accounts whose rows are unchanged since they were cached. Accounts with only refused calls are written
-    /// too, so that a backward change of the clock is detected.
+    /// too: the stored time shows later whether the clock was set back.
     async fn compare_and_set(&self, accounts: &AdmissionBatch) -> Result<Vec<Row>, Error> {
         let list = accounts.accounts_by_write_mode(WriteMode::CompareAndSet);
         if list.is_empty() {
@@ -241,7 +241,7 @@ impl AdmissionStore {
         Ok(())
     }
 
-    /// Removes statistics older than the retention period on this day.
+    /// Deletes statistics that are older than the retention period on the day `today`.
     pub(crate) async fn delete_old_usage(&self, today: NaiveDate) -> Result<(), AdmissionError> {
         self.client.execute(FORGET, &[&today]).await?;
         Ok(())

@@ -22,7 +22,7 @@ static OF_ACCOUNT: [HeaderName; 8] =
     [RATE_LIMIT, RATE_REMAINING, RATE_RESET, QUOTA_LIMIT, QUOTA_REMAINING, QUOTA_RESET, POLICY, STATE];
 /// Header names of a response to a request without an account.
 static OF_ADDRESS: [HeaderName; 3] = [RATE_LIMIT, RATE_REMAINING, RATE_RESET];
-/// Initial capacity for all values together, in bytes. It is usually sufficient.
+/// Initial capacity of the buffer for all values, in bytes. It is usually sufficient.
 const ROOM: usize = 256;
 
 /// Writes the remaining limits of an account.

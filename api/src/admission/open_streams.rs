@@ -53,7 +53,7 @@ struct OpenKey {
     revoked: CancellationToken,
 }
 
-/// Permit for one open stream. It returns on drop.
+/// Permit for one open stream. The stream uses up the limit until the permit is dropped.
 #[derive(Debug)]
 pub(crate) struct StreamPermit {
     streams: Arc<OpenStreams>,
@@ -71,7 +71,7 @@ impl OpenStreams {
     /// Opens a stream of an account.
     ///
     /// # Errors
-    /// The account has reached the limit of its tier, which is the error.
+    /// Fails with the limit of the tier if the account has reached it.
     pub(crate) fn open(
         self: &Arc<Self>,
         account: AccountId,
@@ -108,7 +108,8 @@ impl OpenStreams {
             if keys.is_empty() {
                 continue;
             }
-            // Without a reply of the database, the next check decides. A delivery is decided by admission anyway.
+            // Without a reply of the database, the streams stay open until the next check. Admission also decides each
+            // delivery.
             let Ok(valid) = admission.find_valid_keys(keys.clone()).await else { continue };
             let state = self.state();
             for key in keys.iter().filter(|key| !valid.contains(&key.tag)) {

@@ -91,11 +91,11 @@ impl RequestContext {
     }
 
     fn set(&self, limits: ReportedLimits) {
-        // Admission happens once per request, so the slot is empty.
+        // Admission happens once per request, so no limits are set before.
         let _ = self.limits.set(limits);
     }
 
-    /// Limits for the response headers; `None` if the request was not decided.
+    /// Limits for the response headers; `None` if the request got no admission decision.
     pub(crate) fn limits(&self) -> Option<&ReportedLimits> {
         self.limits.get()
     }

@@ -1,7 +1,7 @@
 //! Durations of round trips to the database, and the response timeout that follows from them.
 //!
-//! The shortest recent round trip measures the network distance of the server. An overloaded server also has some short
-//! round trips, so that its timeout stays short.
+//! The shortest recent round trip measures the network distance of the server. An overloaded server still has some
+//! short round trips, so its timeout stays short.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -31,8 +31,8 @@ impl RoundTrips {
         self.0.push_back(round_trip);
     }
 
-    /// Response timeout: the larger of the configured timeout and four times the shortest round trip. The latter is at
-    /// most 2 s.
+    /// Response timeout: the configured timeout, or four times the shortest round trip if that is longer. The computed
+    /// value is at most 2 s.
     pub(crate) fn response_timeout(&self, configured: Duration) -> Duration {
         let shortest = self.0.iter().min().copied().unwrap_or_default();
         configured.max((shortest * PER_DECISION).min(MAX_COMPUTED_TIMEOUT))

@@ -17,8 +17,8 @@ impl StoreClock {
         Self { base: Instant::now(), at_base: None }
     }
 
-    /// Database time at a local instant. The estimate is never behind the true time. It is ahead by at most the network
-    /// delay.
+    /// Database time at a local instant; `None` before the first reply. The estimate is never behind the true time,
+    /// and ahead by at most the network delay.
     pub(crate) fn estimate_at(&self, instant: Instant) -> Option<DateTime<Utc>> {
         self.at_base.map(|at_base| at_base + self.elapsed(instant))
     }
@@ -50,7 +50,7 @@ mod tests {
         clock.base + Duration::from_micros(microseconds)
     }
 
-    /// Time of a database clock with this start after the epoch.
+    /// Time of a database clock that started at `began`, in microseconds after the epoch.
     fn database_time(began: i64, microseconds: u64) -> DateTime<Utc> {
         DateTime::from_timestamp_micros(began + i64::try_from(microseconds).expect("a time")).expect("a time")
     }

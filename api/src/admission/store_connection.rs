@@ -21,7 +21,7 @@ use crate::concurrency::background_tasks::BackgroundTasks;
 const CHECK: Duration = Duration::from_millis(300);
 /// Timeout of a check. It exceeds the response timeout, because a busy host may delay a reply.
 const CHECK_TIMEOUT: Duration = Duration::from_millis(1_200);
-/// Consecutive failures after which the database counts as unreachable.
+/// Number of consecutive failures after which the database is treated as unreachable.
 const FAILURES: u32 = 2;
 /// Minimum and maximum pause between connection attempts.
 const MIN_PAUSE: Duration = Duration::from_millis(50);
@@ -57,7 +57,7 @@ pub(crate) struct StoreConnection {
     /// Earliest time of the next connection attempt.
     next_attempt: Instant,
     pauses: ExponentialBackoff,
-    /// Failed decisions since the last reply.
+    /// Number of failed decisions since the last reply.
     failures: u32,
 }
 
@@ -120,8 +120,8 @@ impl StoreConnection {
         }
     }
 
-    /// Drops the connection, because a statement may still run on it. Without an open connection, or after [`FAILURES`]
-    /// failures, the database counts as unreachable.
+    /// Drops the connection, because a statement may still run on it. The database is treated as unreachable after
+    /// [`FAILURES`] failures, or if no connection was open.
     pub(crate) fn close_after_failure(&mut self) {
         self.failures += 1;
         if self.is_open() && self.failures < FAILURES { self.close() } else { self.close_unreachable() }
@@ -147,7 +147,8 @@ impl StoreConnection {
                 self.round_trips.restart(store.round_trip);
                 self.checked_at = Instant::now();
                 self.pauses = reconnect_pauses();
-                // After repeated failures, only a decision or a check shows that the database decides.
+                // After repeated failures, an open connection does not prove that the database decides. Only a
+                // decision or a check does.
                 if self.failures < FAILURES {
                     self.reachability.set(true);
                 }

@@ -78,7 +78,7 @@ impl Bucket {
         floor(self.wait().ceil()).max(1).unsigned_abs()
     }
 
-    /// The bucket of the two that refuses calls sooner.
+    /// Bucket that refuses calls sooner: this bucket or `other`.
     pub(crate) fn tighter_of(self, other: Self) -> Self {
         let stops_sooner =
             (other.wait(), self.remaining_within_rate()) > (self.wait(), other.remaining_within_rate());
@@ -203,7 +203,7 @@ mod tests {
         }
 
         fn call(&mut self) -> bool {
-            // The store tolerates a millionth of a call.
+            // The bucket tolerates a missing millionth of a call.
             let passes = self.units + CALL / 1_000_000 >= CALL;
             self.units -= if passes { CALL } else { 0 };
             passes

@@ -2,8 +2,8 @@
 //!
 //! Invariants: no request waits for a write. Memory is bounded. Calls that do not fit are missing in the statistics,
 //! and a warning is logged. Limits do not depend on the statistics. A killed process loses the counts of the last
-//! seconds. The server ends a slow write before the client's timeout. A repeated write over one connection therefore
-//! counts no call twice.
+//! seconds. The statement timeout ends a slow write before the timeout of the reply. A repeated write on the same
+//! connection therefore counts no call twice.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -160,7 +160,7 @@ impl UsageWriter {
         sum.last_at = sum.last_at.max(at);
     }
 
-    /// Writes the sums. The rows of a failed write are written by the next attempt.
+    /// Writes the sums. The rows of a failed write stay in the sums for the next attempt.
     async fn write(&mut self) {
         let missing = self.missing.swap(0, Ordering::Relaxed);
         if missing > 0 {

@@ -70,11 +70,11 @@ pub struct DashboardSettings {
     /// header of a proxy in TRUSTED_PROXIES
     #[arg(long, env = "PUBLIC_URL")]
     pub public_url: Option<PublicUrl>,
-    /// Readers of the market pages (/s/{symbol}, /search, /income): off, signed_in (account holders) or public. They
-    /// need no key and count against no account
+    /// Readers of the market pages (/s/{symbol}, /search, /income): off, signed_in (account holders) or public. The
+    /// pages need no key and are charged to no account
     #[arg(long, env = "PAGES", default_value = "off")]
     pub pages: MarketPages,
-    /// Plan whose depth of history the market pages show to readers without a higher plan
+    /// Plan that limits the history on the market pages, for readers without a higher plan
     #[arg(long, env = "PAGES_TIER", default_value = "free")]
     pub pages_tier: Tier,
     /// Limit per client address, in market pages per minute

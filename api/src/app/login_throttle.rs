@@ -1,9 +1,10 @@
 //! Login throttle per account, device and address. It delays attempts and never locks an account.
 //!
-//! Invariants: all instances share the limits, which are rows of the database. Attempts per minute are limited to 5 per
-//! account and device, 30 per address, and 20 per account. The limit of an IPv6 /48 is 300. Attempts of other clients
-//! do not delay the account's holder: neither confirmations nor sign-ins from known devices. Attempts from unknown
-//! devices at one account are served one at a time. A refused attempt is not charged to any limit.
+//! Invariants: all instances share the limits, which are rows of the database. Attempts per minute are limited to 5
+//! per account and device, 30 per address, and 20 per account from all unknown devices. The limit of an IPv6 /48 is
+//! 300. Attempts of other clients do not delay the account's holder: neither confirmations nor sign-ins from known
+//! devices. Attempts from unknown devices at one account are served one at a time. A refused attempt is not charged to
+//! any limit.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -28,7 +29,7 @@ const REPLY_TIMEOUT: Duration = Duration::from_secs(4);
 const MAX_WAITING: usize = 512;
 /// Maximum number of waiting attempts per address.
 const MAX_WAITING_PER_ADDRESS: usize = 8;
-/// Number of accounts with waiting attempts above which unused entries are removed.
+/// Number of account queues above which unused queues are removed.
 const QUEUE_CLEANUP_THRESHOLD: usize = 1_024;
 
 /// Attempts per minute for an account and a device. The burst is the same number.
@@ -37,7 +38,7 @@ const PER_ADDRESS: i32 = 30;
 const PER_NET_48: i32 = 10 * PER_ADDRESS;
 const PER_ACCOUNT: i32 = 20;
 
-/// Refusal of an attempt.
+/// Refusal of an attempt, or failure to charge it.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AttemptError {
     /// Number of seconds until the next attempt is accepted.
@@ -94,7 +95,7 @@ pub(crate) struct LoginThrottle {
     waiting_per_network: Mutex<HashMap<ClientNetwork, usize>>,
 }
 
-/// Guard of a waiting attempt, which counts as waiting until the guard is dropped.
+/// Guard of a waiting attempt. Dropping it reduces the number of waiting attempts of its network.
 struct WaitingAttempt<'a> {
     login_throttle: &'a LoginThrottle,
     network: ClientNetwork,
@@ -185,7 +186,8 @@ impl LoginThrottle {
         self.wait(network, limits).await
     }
 
-    /// Waits until a signed-in user may confirm a change with the password. Attempts from other addresses do not count.
+    /// Waits until a signed-in user may confirm a change with the password. Attempts from other addresses do not delay
+    /// it.
     pub(crate) async fn wait_for_confirmation(
         &self,
         email: &str,
@@ -194,7 +196,7 @@ impl LoginThrottle {
         self.wait_for_sign_in(email, client, DeviceTrust::Network).await
     }
 
-    /// Waits until a client at this address may submit a new password, whose hash is then computed.
+    /// Waits until a client at this address may have a new password hashed.
     pub(crate) async fn wait_for_hashing(&self, client: IpAddr) -> Result<AttemptCharge, AttemptError> {
         self.wait(ClientNetwork::containing(client).0, AttemptLimit::of_address(client).collect()).await
     }

@@ -46,10 +46,10 @@ pub struct ServeSettings {
     #[arg(long, env = "API_DATABASE_URL", hide_env_values = true)]
     pub api_database_url: Option<String>,
     /// URLs of Postgres replicas for reads, comma-separated. A URL may name several hosts. Keys and limits stay on the
-    /// primary, which also serves what no replica has yet. Default: the primary
+    /// primary. The primary also serves data that no replica has yet. Default: the primary
     #[arg(long, env = "DATABASE_READ_URLS", hide_env_values = true)]
     pub database_read_urls: Option<String>,
-    /// Time for which a replica may lack newer data before it is left out, as 500ms or 30s
+    /// Maximum lag of a replica, as 500ms or 30s. A replica with a longer lag gets no reads
     #[arg(long, env = "MAX_REPLICA_AGE", default_value = "30s", value_parser = parse_duration)]
     pub max_replica_age: Duration,
     /// NATS server of the log, for the lag in /v1/health. Reads do not need it
@@ -68,13 +68,14 @@ pub struct ServeSettings {
     /// Previous cursor secret. Cursors signed with it are still accepted; new cursors use CURSOR_SECRET
     #[arg(long, env = "CURSOR_SECRET_PREVIOUS", hide_env_values = true)]
     pub cursor_secret_previous: Option<SecretString>,
-    /// Date that counts as today. Default: today's date in New York
+    /// Current date (YYYY-MM-DD), for historical data. Default: today's date in New York
     #[arg(long, env = "SERVICE_DATE")]
     pub service_date: Option<NaiveDate>,
     /// Web origins that may call the API from a browser, comma-separated. Default: none
     #[arg(long, env = "CORS_ALLOWED_ORIGINS", value_delimiter = ',')]
     pub cors_allowed_origins: Vec<String>,
-    /// Networks of trusted reverse proxies, comma-separated. X-Forwarded-For is used only from these. Default: none
+    /// Networks of trusted reverse proxies, comma-separated. Only their X-Forwarded-For headers are used. Default:
+    /// none
     #[arg(long, env = "TRUSTED_PROXIES", value_delimiter = ',')]
     pub trusted_proxies: Vec<IpNet>,
     /// Limit per client address, in calls per minute. It applies to calls with and without a key
@@ -102,25 +103,27 @@ pub struct ServeSettings {
     /// Number of Postgres connections for reads
     #[arg(long, env = "API_READ_CONNECTIONS", default_value_t = 8)]
     pub read_connections: usize,
-    /// Number of Postgres connections for expensive responses (bulk, long ranges), and of such responses rendered at
-    /// the same time. Default: half the cores, so that the other half serves all other requests
+    /// Number of Postgres connections for expensive responses (bulk, long ranges). It also limits how many of these
+    /// responses are rendered at the same time. Default: half the cores, so that the other half serves all other
+    /// requests
     #[arg(long, env = "API_COSTLY_CONNECTIONS", default_value_t = (cores() / 2).max(1))]
     pub costly_connections: usize,
-    /// Maximum wait of an expensive request in the fair queue, in milliseconds. After it the response is 503
+    /// Maximum wait of an expensive request in the fair queue, in milliseconds. After this time the response is 503
     #[arg(long, env = "API_TURN_TIMEOUT_MS", default_value_t = 20_000)]
     pub turn_timeout_ms: u64,
     /// Timeout of a connection attempt to Postgres and of a statement, in milliseconds
     #[arg(long, env = "API_READ_TIMEOUT_MS", default_value_t = 5_000)]
     pub read_timeout_ms: u64,
-    /// Timeout of the decision on a key and its limits, in milliseconds. After it the response is 503. With a
-    /// distant database, the timeout is raised to the time of four round trips, at most 2 s
+    /// Timeout of the decision on a key and its limits, in milliseconds. After it the response is 503. With a distant
+    /// database, the timeout is raised to the time of four round trips, but to at most 2 s
     #[arg(long, env = "API_ADMISSION_TIMEOUT_MS", default_value_t = 250)]
     pub admission_timeout_ms: u64,
     /// Timeout of a request in milliseconds, excluding its wait in the fair queue. After it the response is 503
     #[arg(long, env = "API_REQUEST_TIMEOUT_MS", default_value_t = 10_000)]
     pub request_timeout_ms: u64,
-    /// Time between a stop signal and the end of the listener, as 500ms or 5s. /readyz reports 503, requests are served,
-    /// and kept connections are closed after their next response. Choose more than two checks of the load balancer take
+    /// Time between a stop signal and the end of the listener, as 500ms or 5s. During this time, /readyz reports 503,
+    /// requests are served, and a kept connection is closed after its next response. Choose more than the time of two
+    /// checks of the load balancer
     #[arg(long, env = "API_DRAIN_DELAY", default_value = "0s", value_parser = parse_duration)]
     pub drain_delay: Duration,
     /// Timeout for open requests after the drain delay, in milliseconds

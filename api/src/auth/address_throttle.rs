@@ -163,7 +163,7 @@ fn charge_bucket(
     let (interval, full_at) = (allowance.interval(), full_at.max(now));
     let left = |full_at: u64| {
         let used = (full_at - now).div_ceil(interval);
-        // As for accounts, the burst beyond the calls per minute is excluded.
+        // The burst beyond the calls per minute is excluded, as in the headers of accounts.
         let remaining = allowance.burst.min(allowance.per_minute).saturating_sub(used);
         RemainingCalls { limit: allowance.per_minute, remaining, until_full_us: full_at - now }
     };

@@ -24,7 +24,7 @@ impl ClientNetwork {
 }
 
 impl ClientNetwork {
-    /// Octets of the network. Their number is different for each kind of network.
+    /// Octets of the network. Each kind of network has a different number of octets.
     pub(crate) fn octets(&self) -> &[u8] {
         match self {
             Self::V4(octets) => octets,

@@ -27,7 +27,8 @@ pub enum AccountCommand {
     Reset(LinkArguments),
     /// Show an account: tier, keys, usage of the month and requested tier
     Show(AccountArguments),
-    /// Change the tier from the next request on, or after the paid period. Used calls still count
+    /// Change the tier from the next request on, or after the paid period. Calls already used still count against the
+    /// quota
     SetTier(SetAccountTier),
     /// Cancel the subscription. The paid tier applies until the end of the period, then free
     Cancel(CancelSubscription),

@@ -1,7 +1,7 @@
 //! Command line of the API: arguments, logging and exit codes.
 //!
-//! The command line is in the library to save compile time. The code of an `async fn` is generated where it is awaited.
-//! In `main`, the compiler would build the whole program a second time.
+//! The command line is in the library to save compile time. The compiler generates the code of an `async fn` where it
+//! is awaited. In `main`, it would therefore build the whole program a second time.
 
 use std::net::SocketAddr;
 use std::process::ExitCode;
@@ -52,7 +52,7 @@ struct HealthArguments {
     listen: SocketAddr,
 }
 
-/// Options that a command ignores.
+/// Options that have no effect on some commands.
 const UNUSED: [UnusedOptions; 1] = [UnusedOptions { commands: &["health"], options: &["database_url"] }];
 
 /// Runs the program.

@@ -10,7 +10,7 @@ use super::output;
 use crate::account::{AccountActor, links, parse_email};
 use crate::auth::tier::Tier;
 
-/// One-time link for a person.
+/// Arguments of `api account invite` and `api account reset`.
 #[derive(Debug, Args)]
 pub struct LinkArguments {
     /// Email address of the person

@@ -1,6 +1,6 @@
 //! Commands of the operator: `api account …`, `api key …`, `api usage` and `api audit`.
 //!
-//! They connect as the owner of the database.
+//! The commands connect as the owner of the database.
 
 mod accounts;
 mod audit;

@@ -19,7 +19,7 @@ use crate::error::quota_percentage;
 pub struct UsageArguments {
     /// Email address of the account
     email: String,
-    /// Number of days whose calls are listed by endpoint and key, instead of the usage of the limits
+    /// List the calls of this number of days by endpoint and key, instead of the usage of the limits
     #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(i64).range(1..=400))]
     calls: Option<i64>,
     #[command(flatten)]

@@ -11,7 +11,7 @@ use std::thread::available_parallelism;
 use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 use tokio::sync::oneshot;
 
-/// Niceness of a low-priority thread. Its share of CPU time is about a tenth of the share of a normal thread.
+/// Niceness of a low-priority thread. Such a thread gets about a tenth of the CPU time of a normal thread.
 #[cfg(target_os = "linux")]
 const NICENESS: i32 = 10;
 

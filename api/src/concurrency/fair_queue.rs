@@ -39,7 +39,7 @@ pub(crate) trait QueueKey: Copy + Eq + Hash + Debug + Send + Sync + 'static {
 pub(crate) struct QueueLimits {
     /// Maximum number of permits in use.
     pub(crate) max_permits: usize,
-    /// Maximum number of works in progress per key.
+    /// Maximum number of pieces of work in progress per key.
     pub(crate) max_in_progress_per_key: usize,
     /// Maximum number of waiters per key.
     pub(crate) max_waiters_per_key: usize,
@@ -87,18 +87,18 @@ struct KeyQueue<K: QueueKey> {
     waiters: VecDeque<oneshot::Sender<Reservation<K>>>,
 }
 
-/// Permit for one piece of work.
+/// Permit for one piece of work: the permit to compute, and the slot until the result is delivered.
 #[derive(Debug)]
 pub(crate) struct Permit<K: QueueKey> {
     pub(crate) work: WorkPermit<K>,
     pub(crate) slot: Arc<KeySlot<K>>,
 }
 
-/// Permit to work, which returns to the queue on drop.
+/// Share of `max_permits`. Dropping it returns it to the queue.
 #[derive(Debug)]
 pub(crate) struct WorkPermit<K: QueueKey>(Arc<FairQueue<K>>);
 
-/// Slot of a key for one work in progress, which returns to the queue on drop.
+/// Share of `max_in_progress_per_key`. Dropping it returns it to the queue.
 #[derive(Debug)]
 pub(crate) struct KeySlot<K: QueueKey> {
     queue: Arc<FairQueue<K>>,
@@ -196,7 +196,7 @@ impl<K: QueueKey> QueueState<K> {
 
     /// Makes room for one waiter in a full queue. Removes expired waiters, or else the newest waiter of the non-urgent
     /// key with the most waiters. Returns `false` if no non-urgent key has more waiters than `key` would have. An
-    /// urgent `key` displaces every non-urgent waiter.
+    /// urgent `key` displaces a waiter of any non-urgent key.
     fn make_room(&mut self, key: K) -> bool {
         for known in self.keys.keys().copied().collect::<Vec<_>>() {
             self.remove_expired(known);

@@ -65,7 +65,7 @@ impl fmt::Display for RequestId {
 fn given(headers: &HeaderMap) -> Option<RequestId> {
     let given = headers.get(&REQUEST_ID_HEADER)?;
     let id = given.to_str().ok()?;
-    // A key sent here by mistake would end up in logs.
+    // An id that contains a key or a one-time link is rejected, because ids are logged.
     let sane = (8..=64).contains(&id.len())
         && id.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'))
         && matches!(redact_secrets(id), Cow::Borrowed(_));

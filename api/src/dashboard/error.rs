@@ -84,8 +84,8 @@ impl PageError {
     }
 }
 
-/// Text of an error page. The response of an error has it as an extension, because only the middleware knows whether the
-/// site has market pages.
+/// Text of an error page, stored as an extension of the response. A middleware can then render the page again with the
+/// search: only the middleware knows whether the site has market pages.
 #[derive(Debug, Clone)]
 pub(super) struct ErrorText {
     title: &'static str,

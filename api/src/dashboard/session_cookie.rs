@@ -1,7 +1,7 @@
 //! Session cookie, device cookie, and the CSRF token of forms.
 //!
-//! Invariants: except on loopback addresses, the cookie is Secure and bound to this host. Scripts cannot read it. A
-//! CSRF token belongs to one session and differs on every page, so that compression reveals nothing about it.
+//! Invariants: scripts cannot read the cookies. Except on loopback addresses, the cookies are Secure and bound to this
+//! host. A CSRF token belongs to one session and differs on every page, so that compression reveals nothing about it.
 
 use axum::http::{HeaderMap, HeaderValue, header};
 use hmac::{Hmac, KeyInit, Mac};

@@ -37,8 +37,8 @@ use server::McpServer;
 pub(crate) const PATH: &str = "/mcp";
 /// Maximum size of a message, in bytes.
 const MAX_MESSAGE_BYTES: usize = 64 * 1024;
-/// Maximum number of bytes of a too large body that are read and discarded. A client that is still sending would not
-/// read the error.
+/// Maximum number of bytes that are read and discarded of a body that is too large. A client that is still sending
+/// would not read the error.
 const MAX_DISCARDED_BYTES: usize = 1024 * 1024;
 
 type Service = StreamableHttpService<McpServer, NeverSessionManager>;
@@ -46,7 +46,7 @@ type Service = StreamableHttpService<McpServer, NeverSessionManager>;
 /// Router of the MCP endpoint. `data` is the router that the tools call.
 pub(crate) fn routes(app: &App, data: Router) -> Router<App> {
     let server = McpServer::new(app.clone(), data);
-    // The Host header needs no check, because a browser never adds a key to a page's requests by itself.
+    // The Host header needs no check, because a browser never adds a key to the requests of a page.
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
         .with_json_response(true)

@@ -68,8 +68,8 @@ pub(crate) async fn handle_request(
         Ok(left) => (invalid_host().into_response(), left),
         Err(refused) => (throttled(&app, refused.retry_after_seconds).into_response(), refused.left),
     };
-    // Server errors are refunded. So is a refusal after admission: a 400 or 406 found during the read, which must not cost
-    // more than one found in the parameters, and a stream beyond the limit.
+    // Refunds server errors and refusals after admission: a 400 or 406 found during the read, and a 429 for too many
+    // streams. A mistake found during the read then costs no more than a mistake in the parameters.
     let is_late_mistake = matches!(
         response.status(),
         StatusCode::BAD_REQUEST | StatusCode::NOT_ACCEPTABLE | StatusCode::TOO_MANY_REQUESTS
@@ -91,8 +91,8 @@ pub(crate) async fn handle_request(
 
 /// Calls the router within the deadline. Compresses the response if the request allows it.
 async fn call_router(app: &App, mut router: Router, request: Request) -> Response {
-    // The deadline exceeds the sum of the maximum wait for a permit and the response's own timeout. That timeout begins
-    // after the wait.
+    // The deadline exceeds the maximum wait for a permit plus the timeout of the response, which begins after the
+    // wait.
     let deadline = app.settings.fair_queue_timeout() + app.settings.request_timeout() * 2;
     let route = tower::service_fn(move |request: Request| {
         let handler = router.call(request);
@@ -163,7 +163,7 @@ pub(crate) fn respond_to_protocol_error(app: &App, client: IpAddr, status: Statu
 
 fn protocol_error(status: StatusCode) -> ApiError {
     match status {
-        // A request line of more than 64 KiB counts as a head that is too large.
+        // A request line of more than 64 KiB is treated as a head that is too large.
         StatusCode::URI_TOO_LONG | StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE => ApiError::Refused {
             status: StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
             message: format!(

@@ -123,7 +123,7 @@ async fn wait_until_ready(app: &App, limit: Duration) {
     }
 }
 
-/// Warns if the dashboard's pages would show an address that the client chooses, in the `Host` header.
+/// Warns if the pages would show the address in the `Host` header, which the client chooses.
 fn warn_about_public_address(settings: &ServeSettings) {
     let (listen, dashboard) = (settings.listen, &settings.dashboard);
     if !listen.ip().is_loopback()

@@ -14,7 +14,7 @@ fn is_empty<K: QueueKey>(queue: &FairQueue<K>) -> bool {
     state.keys.is_empty() && state.orders.iter().all(VecDeque::is_empty) && state.waiting == 0
 }
 
-/// A key, urgent above 100.
+/// Key that is urgent above 100.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Party(u32);
 
@@ -74,7 +74,7 @@ async fn waiters_are_bounded_in_number_and_time() {
     assert!(is_empty(&queue));
 }
 
-/// Fails with a stack overflow if an undelivered permit dispatches the next one recursively.
+/// Fails with a stack overflow if an undelivered permit dispatches the next permit recursively.
 #[tokio::test]
 async fn a_permit_skips_any_number_of_expired_waiters() {
     let queue = new(1, LONG);
@@ -115,7 +115,7 @@ async fn urgent_keys_come_first_and_a_full_queue_takes_from_the_greediest() {
     let first = queue.acquire(Party(0)).await.expect("an empty queue");
     let mut waiting: Vec<_> = [1, 1, 1, 2].map(|party| Box::pin(queue.acquire(Party(party)))).into();
     assert!(waiting.iter_mut().all(|waiter| waiter.now_or_never().is_none()));
-    // A newcomer takes the last place of the party with three. A fourth of that party is refused.
+    // A new waiter displaces the newest waiter of the key with three waiters. A fourth waiter of that key is refused.
     let mut newcomer = Box::pin(queue.acquire(Party(3)));
     assert!((&mut newcomer).now_or_never().is_none());
     assert_eq!((&mut waiting[2]).now_or_never().map(|permit| permit.err()), Some(Some(QueueError::Full)));

@@ -39,7 +39,7 @@ use reader::PageRenderer;
 /// Maximum size of an uploaded portfolio, in bytes.
 const UPLOAD: usize = 256 * 1024;
 
-/// Router of the market pages. `data` is the router that serves their API calls. The result is empty if the pages are
+/// Router of the market pages. `data` serves the API calls behind the pages. The router is empty if the pages are
 /// switched off.
 pub(crate) fn market_routes(app: &App, data: Router) -> Router<App> {
     if app.settings.dashboard.pages == MarketPages::Off {

@@ -21,7 +21,7 @@ const ATTEMPTS: usize = 3;
 pub(crate) struct PageContent {
     pub(crate) title: String,
     pub(crate) description: String,
-    /// Path of the page for search engines; empty if they should not list it.
+    /// Path of the page for search engines; empty if search engines should not list it.
     pub(crate) canonical: String,
     pub(crate) section: Section,
     pub(crate) body: Markup,
@@ -72,7 +72,7 @@ impl MarketReader {
             today: self.app.today(),
             format: ResponseFormat::Json,
             tier: Some(self.tier),
-            // The origin distinguishes the key from the keys of API responses, which begin with a path.
+            // The origin distinguishes this cache key from the keys of API responses, which begin with a path.
             target: format!("{}{target}", self.origin),
         };
         if let Some(cached) = self.app.response_cache.get(&key) {

@@ -161,8 +161,8 @@ fn present_field(id: &str, message: Option<&str>) -> Markup {
     }
 }
 
-/// Checks the present password in the form. Returns the stored password, or `None` if the given one is wrong. Attempts
-/// are throttled like sign-ins.
+/// Checks the present password in the form. Returns the stored password, or `None` if the given password is wrong.
+/// Attempts are throttled like sign-ins.
 async fn verify_password(holder: &AccountHolder, form: &Form) -> Result<Option<StoredPassword>, PageError> {
     let (visitor, hashing) = (&holder.visitor, &holder.visitor.dashboard.confirmation_hashing);
     let throttle = &visitor.dashboard.login_throttle;
@@ -221,8 +221,8 @@ pub(crate) async fn change_password(
     }
 }
 
-/// Changes the password and ends every session, because other people may have their cookies. Starts a new session for
-/// the holder.
+/// Changes the password and ends every session, because a session cookie may have been stolen. Starts a new session
+/// for the holder.
 async fn set_password(
     client: &mut Client,
     holder: &AccountHolder,

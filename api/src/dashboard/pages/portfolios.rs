@@ -16,7 +16,7 @@ use crate::dashboard::session::visitor::AccountHolder;
 use crate::dashboard::view::layout::{Section, error_message, format_count, format_time, success_message};
 
 const PATH: &str = "/dashboard/portfolios";
-/// Files of a portfolio, with their programs.
+/// Files of a portfolio, each with the kind of program that reads it.
 const FILES: [(&str, &str); 2] = [("income.ics", "calendar program"), ("income.csv", "spreadsheet")];
 
 /// Path of a portfolio's file after the key.
@@ -111,7 +111,8 @@ fn lines(holdings: &str) -> String {
     holdings.replace(',', "\n").replace(':', " ")
 }
 
-/// Saves the holdings of a form: lines, or the API's form from the income page.
+/// Saves the holdings of a form. The field contains lines, or on the income page the value of the API's parameter
+/// `holdings`.
 pub(crate) async fn save_portfolio(
     AuthenticatedForm { holder, form }: AuthenticatedForm,
 ) -> Result<Response, PageError> {
@@ -140,7 +141,7 @@ pub(crate) async fn delete_portfolio(
     Ok(Redirect::to(&PageNotice::PortfolioDeleted.add_to_path(PATH)).into_response())
 }
 
-/// Creates a key for the addresses of a portfolio, and shows them with it.
+/// Creates a key for the feed addresses of a portfolio, and shows the addresses with this key.
 pub(crate) async fn create_link(
     AuthenticatedForm { holder, form }: AuthenticatedForm,
 ) -> Result<Response, PageError> {

@@ -23,8 +23,8 @@ use crate::dashboard::view::markdown;
 use crate::routes::rules_notice::describe_deviation;
 
 const TITLE: &str = "Reference";
-/// Optional parameters that get an initial value, because their endpoint needs at least one of several parameters: path
-/// and parameter.
+/// Optional parameters with an initial value: path and parameter. Their endpoints need at least one of several
+/// parameters.
 const EFFECTIVELY_REQUIRED: [(&str, &str); 3] =
     [("/v1/dividends/history", "symbols"), ("/v1/changes", "symbols"), ("/v1/changes", "follow")];
 

@@ -150,7 +150,7 @@ pub(crate) async fn find_stored(visitor: &Visitor, given: &str) -> Result<Option
     run_within(PAGE_DEADLINE, find).await
 }
 
-/// True if the password is correct. The caller must charge the attempt to the login throttle before.
+/// True if the password is correct. The caller must first charge the attempt to the login throttle.
 pub(crate) async fn check_password(
     hashing: &PasswordHashing,
     secret: SecretString,
@@ -176,8 +176,8 @@ fn trust(visitor: &Visitor, stored: Option<&StoredPassword>) -> (DeviceTrust, Ha
     }
 }
 
-/// Records a refused sign-in in the account's audit log, in the background. The response time must not reveal if the
-/// account exists.
+/// Records a refused sign-in in the account's audit log. This happens in the background, so that the response time
+/// does not reveal if the account exists.
 fn record_refusal(visitor: &Visitor, stored: Option<&StoredPassword>) {
     let Some(account_id) = stored.map(|stored| stored.account) else { return };
     let (dashboard, address) = (Arc::clone(&visitor.dashboard), visitor.origin.address.clone());
@@ -202,7 +202,7 @@ async fn begin(visitor: &Visitor, known: &StoredPassword) -> Result<Option<Sessi
     Ok(Some(session))
 }
 
-/// Starts a session. If the visitor is signed in to the same account, it replaces the current session.
+/// Starts a session. If the visitor is signed in to the same account, the new session replaces the current one.
 pub(crate) async fn renew_session(
     transaction: &Transaction<'_>,
     visitor: &Visitor,

@@ -39,7 +39,7 @@ pub(crate) async fn show_usage(holder: AccountHolder) -> Result<Response, PageEr
     Ok(holder.render_page("Usage", Section::Usage, &body))
 }
 
-/// Renders the used part of the monthly quota as a bar. Its ends are the starts of this month and of the next.
+/// Renders the used part of the monthly quota as a bar, with the first days of this month and of the next month.
 pub(crate) fn render_month_usage(used: &AccountUsage) -> Markup {
     let share = (used.current.saturating_mul(1000) / used.limit.max(1)).clamp(0, 1000);
     let level = if share >= 1000 {

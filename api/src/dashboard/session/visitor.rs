@@ -57,7 +57,7 @@ pub(crate) struct AccountHolder {
 impl FromRequestParts<App> for Visitor {
     type Rejection = PageError;
 
-    /// Extracts the visitor of a public page. If the database does not reply, the visitor counts as not signed in.
+    /// Extracts the visitor of a public page. If the database does not reply, the visitor is treated as not signed in.
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, PageError> {
         let mut visitor = Self::unknown(parts, app)?;
         if let Ok(signed) = run_within(VISITOR_LOOKUP_LIMIT, visitor.session(parts)).await {

@@ -1,4 +1,4 @@
-//! Bar chart of calls per day. The axis counts calls, and a table shows the same numbers.
+//! Bar chart of calls per day. A table shows the same counts.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ const HEIGHT: i64 = 160;
 const STEP: i64 = 24;
 const BAR: i64 = 16;
 
-/// Numbers of calls of a day: answered, refused because of the client's mistake or plan, refused by a limit, failed.
+/// Counts of a day's calls: answered, refused because of the client's mistake or plan, refused by a limit, failed.
 type DayCounts = [i64; 4];
 const KINDS: [(&str, &str); 4] =
     [("answered", "Answered"), ("mistake", "Mistakes"), ("limit", "Over a limit"), ("failed", "Failed")];

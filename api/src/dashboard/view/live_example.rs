@@ -32,7 +32,7 @@ const FUND: &str = "/v1/etfs?limit=1&fields=symbol";
 const SECTOR: &str = "/v1/sectors?limit=1&fields=sector";
 /// Maximum size of a response about one security, in bytes.
 const BYTES: usize = 64 * 1024;
-/// Flags that exclude a security: those that `projector audit` reports, and those of uncertain metrics.
+/// Flags that exclude a security: the flags that `projector audit` reports, and the flags of uncertain metrics.
 const SUSPECT: [&str; 10] = [
     "amount_dip",
     "amount_held",

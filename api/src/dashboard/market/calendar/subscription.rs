@@ -1,4 +1,5 @@
-//! `/calendar.ics`: dividend dates of some symbols, for calendar programs. They can read it if the pages are public.
+//! `/calendar.ics`: dividend dates of some symbols, for calendar programs. The programs can read it only if the market
+//! pages are public.
 
 use axum::response::Response;
 

@@ -9,7 +9,7 @@ const HEIGHT: i64 = 160;
 /// Width of a bar with the space after it, in units of the drawing.
 const STEP: i64 = 24;
 const BAR: i64 = 16;
-/// Maximum number of bars for which every bar has a label.
+/// Maximum number of bars of a chart in which every bar has a label.
 const MOST_LABELS: usize = 12;
 
 /// Bar of one period: a solid part, and a light part on top of it.

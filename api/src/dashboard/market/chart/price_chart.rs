@@ -18,7 +18,7 @@ const HEIGHT: i64 = 600;
 const MARK: i64 = 24;
 /// Maximum number of points of the line.
 const POINTS: usize = 800;
-/// Maximum length of a chart, in days, whose table has one row per month. Longer charts have one row per year.
+/// Maximum length in days of a chart with one table row per month. Longer charts have one table row per year.
 const MONTHLY_DAYS: i64 = 750;
 
 /// Close of one session, as `/v1/prices/{symbol}` serves it.

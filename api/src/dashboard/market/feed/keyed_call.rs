@@ -1,4 +1,4 @@
-//! API calls with a key from the address, and reading of their responses.
+//! API calls with the key in a feed address, and reading of the responses.
 
 use std::sync::Arc;
 

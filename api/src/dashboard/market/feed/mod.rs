@@ -1,7 +1,7 @@
-//! `/feed/{key}/…`: answers of the API for programs that cannot send a header, such as spreadsheets and calendars.
+//! `/feed/{key}/…`: API responses for programs that cannot send a header, such as spreadsheets and calendars.
 //!
 //! Invariants: the key in the address is an ordinary key. Its account is charged, and its limits apply. Deleting the
-//! key disables the address. Logs mask it.
+//! key disables the address. The key is masked in logs.
 
 mod keyed_call;
 mod portfolio;
@@ -21,7 +21,7 @@ use crate::dashboard::session::form::Form;
 use crate::error::ApiError;
 use keyed_call::{DataRouter, ask, income_call, origin_of, read_answer};
 
-/// Router of the addresses with a key. `data` is the router that serves their API calls.
+/// Router of `/feed/{key}/…`. `data` serves the API calls behind these addresses.
 pub(crate) fn feed_routes(data: &Router) -> Router<App> {
     Router::new()
         .route("/feed/{key}/calendar.ics", get(show_calendar))

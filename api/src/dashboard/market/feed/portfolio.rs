@@ -17,7 +17,7 @@ use crate::dashboard::market::icalendar::{as_calendar, host_of, income_calendar}
 use crate::error::ApiError;
 use crate::parameters::{ParameterReader, Parameters};
 
-/// Empty parameters: the holdings come from the saved portfolio.
+/// Parameters of a portfolio's files: none, because the holdings come from the saved portfolio.
 #[derive(Debug)]
 struct PortfolioParameters;
 
@@ -61,7 +61,6 @@ async fn find(app: &App, account: AccountId, name: &str) -> Result<Portfolio, Ap
     found.map_err(|error| unavailable(error.to_string()))?.ok_or_else(unknown)
 }
 
-/// Errors of the in-process API calls.
 impl From<MarketError> for ApiError {
     fn from(error: MarketError) -> Self {
         Self::Unavailable(error.to_string())

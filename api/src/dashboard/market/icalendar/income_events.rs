@@ -11,7 +11,7 @@ use crate::parameters::MinVersion;
 use crate::read::QueryError;
 
 /// Writes the calendar for a response of `/v1/portfolio/income` with the data version `version`. `edits` is the number
-/// of times that the holdings were changed. It raises the revision numbers, because other shares change the events too.
+/// of changes of the holdings. It raises the revision numbers, because a change of shares also changes the events.
 pub(crate) async fn income_calendar(
     app: &App,
     (answer, version): &(Value, MinVersion),

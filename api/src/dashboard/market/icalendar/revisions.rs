@@ -81,7 +81,7 @@ mod tests {
             [number("KO", Some("d1")), number("KO", Some("d2")), number("PEP", Some("d4"))],
             [30, 7, 5]
         );
-        // The change at 41 is later than the answer.
+        // The change at 41 is later than the response.
         assert_eq!([number("KO", Some("d3")), number("KO", None)], [40, 40]);
     }
 }

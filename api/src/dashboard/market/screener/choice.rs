@@ -1,4 +1,4 @@
-//! Choices of the screener: preset, filters and order, which its address contains.
+//! Choices of the screener in the page's address: preset, filters and order.
 
 use crate::dashboard::market::api_calls::encode;
 use crate::dashboard::session::form::Form;

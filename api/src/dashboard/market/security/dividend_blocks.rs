@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::dashboard::market::chart::bar_chart::{Bar, BarChart};
 use crate::dashboard::market::values::{Unit, digits, plain, show, text};
 
-/// Number of payments that are shown. The others are folded.
+/// Number of payments that are shown at first. Older payments are folded.
 const SHOWN: usize = 12;
 /// Maximum number of payments in the list; CSV has all.
 const MOST: usize = 120;
