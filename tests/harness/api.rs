@@ -1,4 +1,4 @@
-//! A running API and the answers it gives.
+//! Running API process, and its responses.
 
 use std::time::Duration;
 
@@ -13,24 +13,24 @@ use crate::root_certificates;
 
 const READY_WITHIN: Duration = Duration::from_secs(30);
 
-/// An API process; it ends when this is dropped.
+/// API process. It is killed when this value is dropped.
 #[derive(Debug)]
 pub struct Api {
-    /// Without the `/v1`, which is part of every path.
+    /// Scheme and address of the server, without a path.
     pub base_url: String,
-    /// The server, to be stopped or sent signals.
+    /// Server process.
     pub process: Daemon,
     client: Client,
 }
 
-/// One answer, read to its end.
+/// Response with its whole body.
 #[derive(Debug, Clone)]
 pub struct Reply {
-    /// The last one, where redirections were followed.
+    /// Status. After redirects, it is the status of the last response.
     pub status: StatusCode,
-    /// As the server sent them.
+    /// Headers, as the server sent them.
     pub headers: HeaderMap,
-    /// As the server sent it, which may be compressed.
+    /// Body, as the server sent it. It may be compressed.
     pub body: Vec<u8>,
 }
 
@@ -39,14 +39,14 @@ pub fn client(timeout: Duration) -> Result<Client> {
     Ok(client_builder()?.timeout(timeout).build()?)
 }
 
-/// HTTP client to configure further. It uses no proxy.
+/// Builder of an HTTP client that uses no proxy.
 pub fn client_builder() -> Result<ClientBuilder> {
     let tls = root_certificates::tls_configuration()?;
     Ok(Client::builder().tls_backend_preconfigured(tls).no_proxy())
 }
 
 impl Api {
-    /// Waits until `/v1/health` says that the process can serve.
+    /// Waits until `/v1/health` responds with status 200.
     pub(crate) async fn wait_until_ready(base_url: String, process: Daemon) -> Result<Api> {
         let client = client(Duration::from_secs(60))?;
         let mut api = Api { base_url, process, client };
@@ -64,7 +64,7 @@ impl Api {
         }
     }
 
-    /// A figure of the process's memory in kB: `VmRSS`, what it has now, or `VmHWM`, the most it had.
+    /// Memory of the process in kB: `VmRSS` is the current value, and `VmHWM` is the peak.
     pub fn memory_kilobytes(&self, figure: &str) -> Result<u64> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.pid()))?;
         let line = status.lines().find_map(|line| line.strip_prefix(figure)?.strip_prefix(':'));
@@ -72,19 +72,19 @@ impl Api {
         Ok(number.with_context(|| format!("no {figure}: {status}"))?.parse()?)
     }
 
-    /// `GET path`, which starts with a slash, with or without a key.
+    /// Sends `GET path`, with or without a key. `path` begins with a slash.
     pub async fn get(&self, path: &str, key: Option<&str>) -> Result<Reply> {
         let headers: Vec<(&str, String)> =
             key.map(|key| ("authorization", format!("Bearer {key}"))).into_iter().collect();
         self.send(Method::GET, path, &headers).await
     }
 
-    /// Any request without a body.
+    /// Sends a request without a body.
     pub async fn send(&self, method: Method, path: &str, headers: &[(&str, String)]) -> Result<Reply> {
         self.send_body(method, path, headers, Vec::new()).await
     }
 
-    /// Any request.
+    /// Sends a request.
     pub async fn send_body(
         &self,
         method: Method,
@@ -109,18 +109,18 @@ impl Api {
 }
 
 impl Reply {
-    /// The body as text; bytes that are not UTF-8 are replaced.
+    /// Body as text. Bytes that are not UTF-8 are replaced.
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 
-    /// The body as JSON; an error with status and body when it is none.
+    /// Body as JSON. An error contains status and body.
     pub fn json(&self) -> Result<Value> {
         serde_json::from_slice(&self.body)
             .with_context(|| format!("{}: not JSON: {}", self.status, self.text()))
     }
 
-    /// A header as text.
+    /// Value of a header as text; `None` if the header is missing or not text.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
     }

@@ -1,4 +1,4 @@
-//! One isolated instance of the service: its own database, its own stream, its own subjects.
+//! Isolated instance of the service for a test: its own database, stream and subjects.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -24,8 +24,7 @@ use crate::servers::Servers;
 const INHERITED: [&str; 7] =
     ["PATH", "HOME", "TMPDIR", "LLVM_PROFILE_FILE", "RUST_BACKTRACE", "RUST_LOG", "LD_LIBRARY_PATH"];
 
-/// Drives the service's programs against servers it shares with other tests. Dropping it removes its database
-/// and stream.
+/// Instance of the service on servers that it shares with other tests. Dropping it removes its database and stream.
 #[derive(Debug)]
 pub struct TestApp {
     servers: Arc<Servers>,
@@ -36,7 +35,7 @@ pub struct TestApp {
     counter: AtomicU32,
 }
 
-/// How an app differs from the usual one.
+/// Options of a [`TestApp`] that differ from the defaults.
 #[derive(Debug, Default)]
 pub struct TestAppBuilder {
     servers: Option<Arc<Servers>>,
@@ -45,25 +44,25 @@ pub struct TestAppBuilder {
 }
 
 impl TestAppBuilder {
-    /// Uses these servers instead of the shared ones, for tests that kill them.
+    /// Uses these servers instead of the shared servers, for tests that kill servers.
     pub fn servers(mut self, servers: &Arc<Servers>) -> Self {
         self.servers = Some(Arc::clone(servers));
         self
     }
 
-    /// Leaves the database without the service's schema.
+    /// Leaves the database empty, without the service's schema.
     pub fn without_migration(mut self) -> Self {
         self.empty_database = true;
         self
     }
 
-    /// Sets a variable for every program of this app.
+    /// Sets an environment variable for every program of this app.
     pub fn env(mut self, name: &str, value: impl Into<String>) -> Self {
         self.extra.push((name.to_owned(), value.into()));
         self
     }
 
-    /// Makes the database and a folder, on the shared servers unless others were given.
+    /// Creates the database and a folder. Uses the shared servers if no other servers are set.
     pub async fn start(self) -> Result<TestApp> {
         let servers = match self.servers {
             Some(servers) => servers,
@@ -84,32 +83,32 @@ impl TestAppBuilder {
 }
 
 impl TestApp {
-    /// An app with a migrated database on the shared servers.
+    /// Starts an app with a migrated database on the shared servers.
     pub async fn start() -> Result<TestApp> {
         TestApp::builder().start().await
     }
 
-    /// For an app that differs from the usual one.
+    /// Builder of an app with other options.
     pub fn builder() -> TestAppBuilder {
         TestAppBuilder::default()
     }
 
-    /// Those that its database and stream are on.
+    /// Servers of the app's database and stream.
     pub fn servers(&self) -> &Servers {
         &self.servers
     }
 
-    /// Database and stream addresses of its programs.
+    /// Addresses of the app's database and stream.
     pub fn endpoints(&self) -> &Endpoints {
         &self.endpoints
     }
 
-    /// Name of its database.
+    /// Name of the app's database.
     pub fn database(&self) -> &str {
         &self.database
     }
 
-    /// A folder for this app's files; it holds the logs of its daemons too.
+    /// Folder for the app's files, including the logs of its daemons.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
@@ -119,7 +118,7 @@ impl TestApp {
         self.run(Program::Ingest, arguments, &[]).await
     }
 
-    /// Runs `ingest` to its end with a file as its standard input.
+    /// Runs `ingest` to its end, with a file as its standard input.
     pub async fn ingest_from(&self, input: &Path, arguments: &[&str]) -> Result<Output> {
         let mut command = self.command(Program::Ingest, arguments, &[]).await?;
         command.stdin(File::open(input).with_context(|| input.display().to_string())?);
@@ -131,37 +130,37 @@ impl TestApp {
         self.run(Program::Projector, arguments, &[]).await
     }
 
-    /// Runs `api` to its end; for a server see [`TestApp::api_serve`].
+    /// Runs `api` to its end. For a server, use [`TestApp::api_serve`].
     pub async fn api(&self, arguments: &[&str]) -> Result<Output> {
         self.run(Program::Api, arguments, &[]).await
     }
 
-    /// Applies everything that is in the log now.
+    /// Runs the projector until it has applied the whole log.
     pub async fn catch_up(&self) -> Result<()> {
         self.projector(&["run", "--until-caught-up"]).await?.success()?;
         Ok(())
     }
 
-    /// Runs a program to its end with variables of its own.
+    /// Runs a program to its end, with additional environment variables.
     pub async fn run(&self, program: Program, arguments: &[&str], env: &[(&str, &str)]) -> Result<Output> {
         output(self.command(program, arguments, env).await?)
             .await
             .with_context(|| format!("running {program}"))
     }
 
-    /// Runs a program whose standard output nobody reads.
+    /// Runs a program to its end. Its standard output is a pipe whose reader is closed.
     pub async fn run_with_unread_output(&self, program: Program, arguments: &[&str]) -> Result<Output> {
         output_unread(self.command(program, arguments, &[]).await?)
             .await
             .with_context(|| format!("running {program}"))
     }
 
-    /// Starts a program that goes on until it is stopped or dropped.
+    /// Starts a program that runs until it is stopped or dropped.
     pub async fn spawn(&self, program: Program, arguments: &[&str]) -> Result<Daemon> {
         self.spawn_with(program, arguments, &[]).await
     }
 
-    /// As [`TestApp::spawn`], with variables of its own.
+    /// Starts a program like [`TestApp::spawn`], with additional environment variables.
     pub async fn spawn_with(
         &self,
         program: Program,
@@ -173,37 +172,37 @@ impl TestApp {
         Daemon::start(program.name(), command, &self.folder.join(format!("{program}-{number}.log")))
     }
 
-    /// Starts the API on a free port and waits until it can serve.
+    /// Starts the API on a free port, and waits until it is ready.
     pub async fn api_serve(&self) -> Result<Api> {
         self.api_serve_with(&[]).await
     }
 
-    /// As [`TestApp::api_serve`], with variables of its own.
+    /// Starts the API like [`TestApp::api_serve`], with additional environment variables.
     pub async fn api_serve_with(&self, env: &[(&str, &str)]) -> Result<Api> {
         let address = format!("127.0.0.1:{}", port::find_free()?);
         let process = self.spawn_with(Program::Api, &["serve", "--listen", &address], env).await?;
         Api::wait_until_ready(format!("http://{address}"), process).await
     }
 
-    /// An address on which nobody listens now, for a program of this app.
+    /// Free address on 127.0.0.1, for a program of this app.
     pub fn free_address(&self) -> Result<String> {
         Ok(format!("127.0.0.1:{}", port::find_free()?))
     }
 
-    /// Creates an account of this tier and gives the secret of its first key.
+    /// Creates an account of this tier with one key. Returns the secret of the key.
     pub async fn key(&self, tier: &str) -> Result<String> {
         let email = format!("{tier}-{}@example.com", folder::random_suffix());
         self.create_account(&email, tier).await?;
         self.create_key(&email, "test").await
     }
 
-    /// Creates an account of this tier, which has no key yet.
+    /// Creates an account of this tier without a key.
     pub async fn create_account(&self, email: &str, tier: &str) -> Result<()> {
         self.api(&["account", "create", email, "--tier", tier]).await?.success()?;
         Ok(())
     }
 
-    /// Gives the secret, which nobody can read again.
+    /// Creates a key. Returns its secret, which cannot be read again.
     pub async fn create_key(&self, email: &str, name: &str) -> Result<String> {
         let created =
             self.api(&["key", "create", email, "--name", name, "--json"]).await?.success()?.json()?;
@@ -211,20 +210,20 @@ impl TestApp {
         Ok(secret.context("api key create printed no secret")?.to_owned())
     }
 
-    /// The rows of a query, run as the owner of the database.
+    /// Runs a query as the owner of the database. Returns its rows.
     pub async fn sql(&self, query: &str, parameters: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>> {
         let client = self.servers.postgres.connect(&self.database).await?;
         client.query(query, parameters).await.with_context(|| query.to_owned())
     }
 
-    /// The first column of the only row of a query.
+    /// Runs a query as the owner of the database. Returns the first column of its only row.
     pub async fn sql_value<T: FromSqlOwned>(&self, query: &str) -> Result<T> {
         let client = self.servers.postgres.connect(&self.database).await?;
         let row = client.query_one(query, &[]).await.with_context(|| query.to_owned())?;
         Ok(row.try_get(0)?)
     }
 
-    /// Creates its stream without messages, as a first load does.
+    /// Creates the app's stream without messages, as a first load does.
     pub async fn create_stream(&self) -> Result<()> {
         let settings = StreamSettings {
             nats_url: self.endpoints.nats_url.clone(),
@@ -236,7 +235,7 @@ impl TestApp {
         Ok(())
     }
 
-    /// A client to this app's NATS server.
+    /// Connects to the NATS server of this app.
     pub async fn nats(&self) -> Result<async_nats::Client> {
         self.servers.nats.connect().await
     }
@@ -251,9 +250,9 @@ impl TestApp {
             }
         }
         command.envs(self.endpoints.environment()).env("CURSOR_SECRET", "0".repeat(64));
-        // A machine busy with other tests is no outage; tests of outages set their own patience.
+        // The timeout is long, because other tests keep the machine busy. Tests of outages set a shorter timeout.
         command.env("API_ADMISSION_TIMEOUT_MS", "5000");
-        // Loads do not wait for a projector; tests of the effect set their own wait.
+        // Loads do not wait for a projector. Tests of a load's effect set their own wait.
         command.env("INGEST_EFFECT_WAIT", "0");
         command.envs(self.extra.iter().map(|(name, value)| (name, value)));
         command.envs(env.iter().copied());
@@ -262,8 +261,8 @@ impl TestApp {
 }
 
 impl Drop for TestApp {
-    /// Leaves the servers as they were. It takes a thread with a runtime of its own because a destructor cannot
-    /// wait; servers that the test killed are past caring.
+    /// Removes the app's database and stream. A destructor cannot await, so the removal runs on another thread. Errors
+    /// are ignored, because the test may have killed the servers.
     fn drop(&mut self) {
         let (servers, database) = (Arc::clone(&self.servers), self.database.clone());
         let stream = self.endpoints.stream.clone();

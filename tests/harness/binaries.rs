@@ -1,7 +1,7 @@
-//! The service's programs, built when first needed: `cargo test` does not build a sibling package's binaries.
+//! Programs of the service, built at their first use: `cargo test` does not build the binaries of other packages.
 //!
-//! Invariant: what is built here is optimized if the program that asks is, so a benchmark never measures debug code.
-//! Programs in `SERVICE_PROGRAMS`, or beside the program `stack`, are taken as they are.
+//! Invariant: the programs are optimized if the calling program is optimized, so a benchmark never measures debug
+//! code. Programs in `SERVICE_PROGRAMS`, or in the folder of the program `stack`, are used without a build.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -16,12 +16,12 @@ use tokio::sync::OnceCell;
 use crate::environment;
 use crate::process::{command_bound_to_parent, output_showing_progress};
 
-/// One of the service's programs.
+/// Program of the service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Program {
     /// Loads files into the log.
     Ingest,
-    /// Makes the read tables from the log.
+    /// Derives the read tables from the log.
     Projector,
     /// Serves the read tables.
     Api,
@@ -38,7 +38,7 @@ pub struct Binaries {
     pub api: PathBuf,
 }
 
-/// The parts of Cargo's messages that say where it put an executable.
+/// Fields of Cargo's messages that contain the path of an executable.
 #[derive(Deserialize)]
 struct Message {
     target: Option<Target>,
@@ -68,7 +68,8 @@ impl fmt::Display for Program {
 }
 
 impl Binaries {
-    /// Those in the folder that `SERVICE_PROGRAMS` names, else built; once per process.
+    /// Programs in the folder `SERVICE_PROGRAMS`; built programs if the variable is unset. The search runs once per
+    /// process.
     pub async fn shared() -> Result<Arc<Binaries>> {
         static SHARED: OnceCell<Arc<Binaries>> = OnceCell::const_new();
         let find = async || match environment::read_variable("SERVICE_PROGRAMS") {
@@ -82,7 +83,8 @@ impl Binaries {
         SHARED.get_or_try_init(async || find().await.map(Arc::new)).await.cloned()
     }
 
-    /// Those beside this program, where a build and a copy to another machine leave them; else built.
+    /// Programs in the folder of this program; built programs if one is missing. A build puts all programs into one
+    /// folder.
     pub(crate) async fn beside_this_program() -> Result<Arc<Binaries>> {
         let this = std::env::current_exe().context("finding this program")?;
         match this.parent().and_then(Binaries::inside) {
@@ -96,7 +98,7 @@ impl Binaries {
         }
     }
 
-    /// Those in a folder that has them all.
+    /// Programs in a folder; `None` if one is missing.
     fn inside(folder: &Path) -> Option<Binaries> {
         let path = |program: Program| Some(folder.join(program.name())).filter(|path| path.is_file());
         Some(Binaries {
@@ -106,7 +108,7 @@ impl Binaries {
         })
     }
 
-    /// The executable of one of them.
+    /// Path of a program's executable.
     pub fn path(&self, program: Program) -> &Path {
         match program {
             Program::Ingest => &self.ingest,
@@ -142,7 +144,7 @@ fn build_command() -> Command {
         "--profile",
         profile,
     ]);
-    // Variables that Cargo sets for a running program would look like a change to build scripts and recompile them.
+    // Build scripts would treat the variables that Cargo sets for a running program as a change, and recompile.
     for (name, _) in std::env::vars_os() {
         if name.to_str().is_some_and(set_by_cargo_run) {
             command.env_remove(name);
@@ -157,7 +159,7 @@ fn set_by_cargo_run(variable: &str) -> bool {
     prefixes.iter().any(|prefix| variable.starts_with(prefix)) || variable == "LD_LIBRARY_PATH"
 }
 
-/// The workspace this harness was built from.
+/// Folder of the workspace from which this harness was built.
 pub(crate) fn workspace() -> &'static Path {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     package.parent().unwrap_or(package)

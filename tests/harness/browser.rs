@@ -1,7 +1,7 @@
-//! A real browser, driven over the WebDriver protocol: Debian's Chromium with its driver.
+//! Browser for tests, driven over the WebDriver protocol: Debian's Chromium with its driver.
 //!
-//! The protocol is JSON over HTTP, so the harness speaks it itself. The client crates for it switch on features of
-//! `serde_json` that change how the service's own programs write JSON.
+//! The protocol is JSON over HTTP, so the harness implements it. The client crates for it would enable features of
+//! `serde_json` that change how the service's programs write JSON.
 
 use std::path::Path;
 use std::process::Command;
@@ -21,14 +21,14 @@ use crate::eventually;
 use crate::port;
 use crate::process::{Daemon, Signal, command_bound_to_parent};
 
-/// The version of the accessibility rules that pages are held against.
+/// Version of the accessibility rules against which pages are checked.
 const AXE: &str = "axe-core@4.11.0";
-/// How long an element is waited for.
+/// Maximum wait for an element.
 const APPEARS_WITHIN: Duration = Duration::from_secs(10);
-/// How the protocol names an element.
+/// Name of the field that contains an element's id in the protocol.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
 
-/// A browser with a profile of its own. Dropping it ends it.
+/// Browser with its own profile. Dropping it ends the browser.
 #[derive(Debug)]
 pub struct Browser {
     client: Client,
@@ -37,26 +37,26 @@ pub struct Browser {
     _driver: Daemon,
 }
 
-/// How a browser is started.
+/// Options of a browser.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct BrowserOptions {
-    /// Runs no script of any page.
+    /// True if scripts of pages do not run.
     pub without_scripts: bool,
 }
 
 /// Size and color scheme of the screen that shows a page.
 #[derive(Debug, Clone, Copy)]
 pub struct Screen {
-    /// In CSS pixels; under 500 it is a phone's.
+    /// Width in CSS pixels. Below 500, the screen is a phone.
     pub width: u32,
-    /// In CSS pixels.
+    /// Height in CSS pixels.
     pub height: u32,
     /// True if the user prefers a dark scheme.
     pub dark: bool,
 }
 
 impl Browser {
-    /// Starts a browser with its profile in a folder. Without one, the test is recorded as skipped.
+    /// Starts a browser with its profile in a folder. `None` without Chromium; the test is then recorded as skipped.
     pub async fn start(folder: &Path, options: BrowserOptions) -> Result<Option<Browser>> {
         if find_program("chromedriver").is_none() || find_program("chromium").is_none() {
             skipped::record(Requirement::Browser, "");
@@ -85,25 +85,25 @@ impl Browser {
         Ok(Some(Browser { client, session: format!("{base}/session/{id}"), process, _driver: driver }))
     }
 
-    /// Opens an address and waits until it is there.
+    /// Opens an address, and waits until the page is loaded.
     pub async fn open(&self, url: &str) -> Result<()> {
         self.command(Method::POST, "/url", json!({ "url": url })).await?;
         Ok(())
     }
 
-    /// The address of the page that is shown.
+    /// Address of the current page.
     pub async fn url(&self) -> Result<String> {
         let url = self.command(Method::GET, "/url", Value::Null).await?;
         Ok(url.as_str().context("no address")?.to_owned())
     }
 
-    /// Goes back to the page before, as the browser's button does.
+    /// Goes back to the previous page, like the browser's button.
     pub async fn back(&self) -> Result<()> {
         self.command(Method::POST, "/back", json!({})).await?;
         Ok(())
     }
 
-    /// The text of the first element of a CSS selector, as it is seen.
+    /// Visible text of the first element that matches a CSS selector.
     pub async fn text(&self, selector: &str) -> Result<String> {
         let element = self.find(selector).await?;
         let text = self.command(Method::GET, &format!("/element/{element}/text"), Value::Null).await?;
@@ -117,7 +117,7 @@ impl Browser {
         Ok(found.as_array().is_some_and(|found| !found.is_empty()))
     }
 
-    /// Clicks, and where that leads to another page waits until the one that is shown is gone.
+    /// Clicks an element. If the element leads to another page, waits until the current page is gone.
     pub async fn click(&self, selector: &str) -> Result<()> {
         let element = self.find(selector).await?;
         let page = self.find("html").await?;
@@ -135,7 +135,7 @@ impl Browser {
         .await
     }
 
-    /// True if an element is a link or submits a form.
+    /// True if the element is a link, or submits a form.
     async fn leads_to_a_page(&self, element: &str) -> Result<bool> {
         let ask = async |what: &str| {
             self.command(Method::GET, &format!("/element/{element}/{what}"), Value::Null).await
@@ -144,7 +144,7 @@ impl Browser {
             || (ask("property/type").await? == "submit" && !ask("property/form").await?.is_null()))
     }
 
-    /// Types into a field, in place of what is there.
+    /// Replaces the text of a field.
     pub async fn fill(&self, selector: &str, text: &str) -> Result<()> {
         let element = self.find(selector).await?;
         self.command(Method::POST, &format!("/element/{element}/clear"), json!({})).await?;
@@ -152,7 +152,7 @@ impl Browser {
         Ok(())
     }
 
-    /// Presses keys one after the other on whatever has the focus.
+    /// Presses keys one after another, on the element with the focus.
     pub async fn press(&self, keys: &str) -> Result<()> {
         let strokes: Vec<Value> = keys
             .chars()
@@ -170,7 +170,7 @@ impl Browser {
         self.command(Method::POST, "/execute/sync", json!({ "script": body, "args": [] })).await
     }
 
-    /// Shows pages as on this screen.
+    /// Shows pages with the size and color scheme of this screen.
     pub async fn show_on(&self, screen: Screen) -> Result<()> {
         let size = json!({ "width": screen.width, "height": screen.height, "deviceScaleFactor": 1, "mobile": screen.width < 500 });
         self.devtools("Emulation.setDeviceMetricsOverride", size).await?;
@@ -180,7 +180,7 @@ impl Browser {
         Ok(())
     }
 
-    /// Writes the whole page into a file, beyond what the screen shows too.
+    /// Writes an image of the whole page to a file, including the parts outside of the screen.
     pub async fn photograph(&self, file: &Path) -> Result<()> {
         let asked = json!({ "format": "png", "captureBeyondViewport": true });
         let picture = self.devtools("Page.captureScreenshot", asked).await?;
@@ -201,7 +201,7 @@ impl Browser {
         Ok(found.iter().filter_map(|finding| finding.as_str().map(str::to_owned)).collect())
     }
 
-    /// An element that is there, or comes with the page that a click before leads to.
+    /// Finds an element. Waits until it appears, because an earlier click may still load the page.
     async fn find(&self, selector: &str) -> Result<String> {
         let asked = json!({ "using": "css selector", "value": selector });
         eventually(APPEARS_WITHIN, async || {
@@ -228,14 +228,14 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // The driver gives the browser a process group of its own, which outlives the driver's.
+        // The browser has its own process group, which outlives the group of the driver.
         if let Some(process) = self.process {
             let _ = kill_process(process, Signal::KILL);
         }
     }
 }
 
-/// Accessibility rules as a script, fetched from npm once. Without npm, the test is recorded as skipped.
+/// Accessibility rules as a script, fetched from npm once. `None` without npm; the test is then recorded as skipped.
 pub fn accessibility_rules() -> Result<Option<String>> {
     let Some(npm) = optional_program("npm", Requirement::Npm) else { return Ok(None) };
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/axe");

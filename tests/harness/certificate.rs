@@ -1,4 +1,4 @@
-//! A certificate for 127.0.0.1 that is its own root, as an installation without a public name makes one.
+//! Self-signed certificate for 127.0.0.1, as in an installation without a public name.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,17 +8,18 @@ use skipped::Requirement;
 
 use crate::environment::optional_program;
 
-/// The certificate and its key, in files.
+/// Certificate and its private key, as files.
 #[derive(Debug, Clone)]
 pub struct Certificate {
-    /// In PEM; clients take it as the root too.
+    /// Certificate in PEM. It is also the root certificate for clients.
     pub certificate: PathBuf,
-    /// In PEM, without a passphrase.
+    /// Private key in PEM, without a passphrase.
     pub key: PathBuf,
 }
 
 impl Certificate {
-    /// Makes one in a folder by `openssl`. Without that program, the test is recorded as skipped.
+    /// Creates a certificate in a folder with `openssl`. `None` without `openssl`; the test is then recorded as
+    /// skipped.
     pub fn make(folder: &Path) -> Result<Option<Certificate>> {
         let Some(openssl) = optional_program("openssl", Requirement::OpenSsl) else { return Ok(None) };
         let made = Certificate { certificate: folder.join("server.crt"), key: folder.join("server.key") };

@@ -1,5 +1,4 @@
-//! `cargo stack`: the whole service on this machine, with a market in it. Arguments and exit codes only; the work
-//! is in [`crate::stack`].
+//! Command line of `cargo stack`: arguments and exit codes. The work is in [`crate::stack`].
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -10,7 +9,7 @@ use clap::{Parser, Subcommand};
 
 use crate::stack::{self, StackOptions};
 
-/// Runs Postgres, NATS, projector and API on this machine, fetching what is missing.
+/// Runs Postgres, NATS, projector and API on this machine. Missing servers are fetched.
 #[derive(Debug, Parser)]
 #[command(name = "cargo stack", args_conflicts_with_subcommands = true)]
 struct Arguments {
@@ -19,13 +18,13 @@ struct Arguments {
     /// Port of the API on 127.0.0.1 [default: 8080 or the next free one]
     #[arg(long)]
     port: Option<u16>,
-    /// Start from nothing instead of the data of the last time
+    /// Delete the data of the previous run before the start
     #[arg(long)]
     fresh: bool,
-    /// Load nothing
+    /// Load no data
     #[arg(long, conflicts_with = "paths")]
     empty: bool,
-    /// Source name under which your feeds are loaded
+    /// Source name of your feeds
     #[arg(long, default_value = "local", requires = "paths")]
     source: String,
     /// Your own feed files or folders, loaded instead of the demo market
@@ -39,9 +38,9 @@ enum Command {
     Env,
     /// Fetch the pinned builds of Postgres and nats-server, and print the variables that select them
     Fetch,
-    /// Run one Postgres and one NATS for tests that are processes of their own, and print the variables that name them
+    /// Run one Postgres and one NATS for other test processes, and print the variables with their addresses
     Servers {
-        /// Process whose end ends the servers
+        /// Process id; the servers run until this process ends
         #[arg(long = "while", value_name = "PID")]
         run: i32,
     },
@@ -73,7 +72,7 @@ fn run(arguments: Arguments) -> Result<()> {
         feeds: arguments.paths,
         source: arguments.source,
     }));
-    // A download that was interrupted may sit in a thread that nobody waits for any more.
+    // An interrupted download may still occupy a thread, so the shutdown has a timeout.
     runtime.shutdown_timeout(Duration::from_millis(100));
     ended
 }

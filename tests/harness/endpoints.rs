@@ -1,4 +1,4 @@
-//! Addresses of one service instance's database and stream, as environment variables of its programs.
+//! Addresses of an instance's database and stream, as environment variables of its programs.
 
 use anyhow::{Context, Result};
 use reqwest::Url;
@@ -6,31 +6,32 @@ use reqwest::Url;
 use crate::environment;
 use crate::servers::Servers;
 
-/// Addresses and names; everything two instances on the same servers must not share.
+/// Addresses and names of one instance. Instances on the same servers must differ in database, stream and subjects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Endpoints {
-    /// Postgres as the owner.
+    /// Postgres URL of the owner.
     pub database_url: String,
-    /// Postgres as the projector's role.
+    /// Postgres URL of the projector's role.
     pub projector_database_url: String,
-    /// Postgres as the API's role.
+    /// Postgres URL of the API's role.
     pub api_database_url: String,
-    /// Postgres as the dashboard's role.
+    /// Postgres URL of the dashboard's role.
     pub dashboard_database_url: String,
-    /// Server of the log.
+    /// Address of the NATS server.
     pub nats_url: String,
-    /// JetStream stream that is the log.
+    /// JetStream stream of the log.
     pub stream: String,
     /// First token of the log's subjects.
     pub subject_prefix: String,
 }
 
 impl Endpoints {
-    /// Those of this database and stream; on a server not our own the environment may say how roles reach it.
+    /// Endpoints for this database and stream. On an existing server, environment variables can set the URLs of the
+    /// roles.
     pub fn new(servers: &Servers, database: &str, stream: &str, subject_prefix: &str) -> Result<Endpoints> {
         let owner = servers.postgres.url(database);
         let role_url = |variable: &str, role: &str| match environment::read_text(variable) {
-            // Only an existing server can have roles of its own that the environment knows.
+            // Only an existing server can have its own roles, whose URLs are in the environment.
             Some(given) if !servers.postgres.is_own() => with_database(&given, database),
             _ => with_user(&owner, role),
         };
@@ -45,12 +46,12 @@ impl Endpoints {
         })
     }
 
-    /// The database as another role reaches it.
+    /// URL of the database for another role.
     pub fn database_url_of(&self, role: &str) -> Result<String> {
         with_user(&self.database_url, role)
     }
 
-    /// The variables the service's programs read.
+    /// Environment variables of the service's programs.
     pub fn environment(&self) -> Vec<(String, String)> {
         [
             ("DATABASE_URL", &self.database_url),

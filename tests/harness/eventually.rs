@@ -1,4 +1,4 @@
-//! Waiting for something that becomes true, instead of sleeping and hoping.
+//! Repeated attempts until a condition is true, instead of a fixed sleep.
 
 use std::time::{Duration, Instant};
 
@@ -6,12 +6,12 @@ use anyhow::{Context, Result};
 
 const POLL: Duration = Duration::from_millis(25);
 
-/// Calls `attempt` until it answers, and gives that answer; after `limit`, its last error.
+/// Calls `attempt` until it succeeds, and returns its result. After `limit`, returns the last error.
 pub async fn eventually<T>(limit: Duration, attempt: impl AsyncFnMut() -> Result<T>) -> Result<T> {
     eventually_every(POLL, limit, attempt).await
 }
 
-/// The same with another pause between attempts, for whoever takes the time.
+/// Like [`eventually`], with a chosen pause between attempts.
 pub async fn eventually_every<T>(
     pause: Duration,
     limit: Duration,

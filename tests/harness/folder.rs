@@ -1,4 +1,4 @@
-//! Private folders: one per test process, removed when that process is gone, however it ended.
+//! Private folders, one per test process. They are removed after the end of the process, also after `kill -9`.
 
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
@@ -11,8 +11,8 @@ use anyhow::{Context, Result, anyhow, bail};
 
 use crate::server_user;
 
-/// Waits for the end of its input, which comes when the process holding the other end dies; then removes the
-/// folder, more than once because a server may still be writing its last file.
+/// Shell script that waits for the end of its input, and then removes the folder. The input ends when the harness
+/// process dies. The removal is retried, because a server may still be writing its last file.
 const JANITOR: &str = r#"cat >/dev/null; for try in 1 2 3 4 5; do rm -rf -- "$0" && exit; sleep 1; done"#;
 
 /// New folder that is removed after the end of this process.
@@ -25,8 +25,8 @@ pub fn ephemeral(name: &str) -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// Creates a folder of ours, or checks that an existing one is ours: a stranger may have made it first where
-/// everybody can write.
+/// Creates a folder, or checks that an existing folder belongs to this user. In a shared parent folder, another user
+/// may have created it first.
 pub(crate) fn create(folder: &Path) -> Result<()> {
     DirBuilder::new()
         .recursive(true)
@@ -56,7 +56,7 @@ fn ephemeral_root() -> Result<PathBuf> {
         .process_group(0)
         .spawn()
         .context("starting the shell that removes the temporary folder")?;
-    // The pipe is held open until the process ends, on purpose: its closing is the signal.
+    // The pipe stays open until the process ends. Its closing is the signal for the script.
     std::mem::forget(janitor.stdin.take());
     Ok(root)
 }

@@ -1,8 +1,8 @@
-//! One harness for the tests and for `cargo stack`: a private Postgres and a private NATS, the service's own
-//! binaries, and what a test needs to drive them.
+//! Harness of the tests and of `cargo stack`: a private Postgres and NATS, the service's programs, and functions that
+//! drive them.
 //!
-//! Invariants: servers listen on 127.0.0.1 and free ports only; nothing started here outlives the process that
-//! started it, `kill -9` included; tests share two servers but never a database, a stream or a subject.
+//! Invariants: servers listen only on 127.0.0.1, on free ports. No process outlives the harness process that started
+//! it, also after `kill -9`. Tests share two servers, but never a database, a stream or a subject.
 
 mod api;
 mod app;
@@ -50,12 +50,12 @@ pub use small_disk::SmallDisk;
 pub use stack_process::StackProcess;
 pub use system_calls::SystemCalls;
 
-/// The path of a hand-written file or folder under `tests/fixtures`.
+/// Path of a hand-written file or folder under `tests/fixtures`.
 pub fn fixture(path: &str) -> String {
     format!("{}/fixtures/{path}", env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Optional sample data next to the workspace. Without it, the test is recorded as skipped.
+/// Optional folder of sample data next to the workspace. `None` without it; the test is then recorded as skipped.
 pub fn samples() -> Option<std::path::PathBuf> {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/samples");
     if path.is_dir() {
@@ -65,7 +65,8 @@ pub fn samples() -> Option<std::path::PathBuf> {
     None
 }
 
-/// Optional worked cases of the domain rules next to the workspace. Without them, the test is recorded as skipped.
+/// Optional file of worked cases of the domain rules next to the workspace. `None` without it; the test is then
+/// recorded as skipped.
 pub fn golden() -> Option<std::path::PathBuf> {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/golden/domain-cases.json");
     if path.is_file() {

@@ -1,4 +1,4 @@
-//! A NATS server with JetStream: one that runs already, or our own.
+//! NATS server with JetStream: an existing server, or a server that the harness starts (own server).
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,14 +19,14 @@ mod find;
 pub use cluster::NatsCluster;
 pub(crate) use find::pinned;
 
-/// 2.9 ignores `filter_subjects` and does not know `sync_interval`.
+/// Oldest supported release. Release 2.9 ignores `filter_subjects` and does not know `sync_interval`.
 const OLDEST: Release = Release(2, 10);
 const READY_WITHIN: Duration = Duration::from_secs(30);
 const ATTEMPTS: usize = 3;
-/// An acknowledgement has to mean that the frame is on disk.
+/// Setting with which a message is on disk before it is acknowledged.
 const SYNC_ALWAYS: &str = "  sync_interval: always\n";
 
-/// The log's server.
+/// Server of the log.
 #[derive(Debug)]
 pub struct NatsServer {
     url: String,
@@ -42,7 +42,7 @@ struct OwnNats {
 }
 
 impl NatsServer {
-    /// A server that runs already; refused when it is too old or has no JetStream.
+    /// Connects to an existing server. Fails if the server is too old or has no JetStream.
     pub(crate) async fn existing(url: &str) -> Result<NatsServer> {
         let client =
             async_nats::connect(url).await.with_context(|| format!("connecting to NATS_URL {url}"))?;
@@ -55,7 +55,7 @@ impl NatsServer {
         Ok(NatsServer { url: url.to_owned(), own: None })
     }
 
-    /// Starts our own with its data in `folder`, which may hold the data of an earlier start.
+    /// Starts an own server with its data in `folder`, which may contain the data of an earlier start.
     pub(crate) async fn start(folder: &Path) -> Result<NatsServer> {
         let program = find::program().await?;
         fs::create_dir_all(folder)?;
@@ -69,40 +69,40 @@ impl NatsServer {
         }
     }
 
-    /// Its address, as `NATS_URL` takes it.
+    /// Address of the server, as in `NATS_URL`.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// A new connection.
+    /// Opens a new connection.
     pub async fn connect(&self) -> Result<async_nats::Client> {
         async_nats::connect(&self.url).await.with_context(|| format!("connecting to {}", self.url))
     }
 
-    /// Deletes a stream with its messages; an error when there is none.
+    /// Deletes a stream with its messages. Fails if the stream does not exist.
     pub async fn delete_stream(&self, stream: &str) -> Result<()> {
         jetstream::new(self.connect().await?).delete_stream(stream).await?;
         Ok(())
     }
 
-    /// Ends our own server as a power cut would; [`NatsServer::restart`] brings it back on the same port.
+    /// Kills the own server, like a power cut. [`NatsServer::restart`] starts it again on the same port.
     pub async fn kill9(&self) -> Result<()> {
         self.own()?.lock().await.process.kill9()?;
         Ok(())
     }
 
-    /// Sends our own server a signal; an error when it is not our own.
+    /// Sends a signal to the own server. Fails for an existing server.
     pub async fn signal(&self, signal: Signal) -> Result<()> {
         self.own()?.lock().await.process.signal(signal)
     }
 
-    /// Ends our own server in order; it is killed when that takes longer than 20 seconds.
+    /// Stops the own server gracefully. It is killed after 20 seconds.
     pub async fn stop(&self) -> Result<()> {
         self.own()?.lock().await.process.stop(Signal::TERM, Duration::from_secs(20)).await?;
         Ok(())
     }
 
-    /// Brings our own server back with its data, on the same port; one that still runs is killed first.
+    /// Starts the own server again with its data, on the same port. A running server is killed first.
     pub async fn restart(&self) -> Result<()> {
         let mut own = self.own()?.lock().await;
         own.process.kill9()?;
@@ -110,7 +110,7 @@ impl NatsServer {
         wait_until_ready(&self.url, &mut own.process).await
     }
 
-    /// Brings our own server back demanding TLS.
+    /// Restarts the own server so that it requires TLS.
     pub async fn demand_tls(&self, certificate: &Certificate) -> Result<()> {
         let mut own = self.own()?.lock().await;
         let (shown, key) = (certificate.certificate.display(), certificate.key.display());
@@ -133,7 +133,7 @@ impl NatsServer {
         Ok(())
     }
 
-    /// Brings our own server back with NATS's default, which acknowledges messages before they are on disk.
+    /// Restarts the own server with NATS's default, which acknowledges messages before they are on disk.
     pub async fn restart_acknowledging_early(&self) -> Result<()> {
         let configuration = self.own()?.lock().await.configuration.clone();
         let text = fs::read_to_string(&configuration)?;
@@ -141,12 +141,12 @@ impl NatsServer {
         self.restart().await
     }
 
-    /// Process id of our own server; an error when it is not our own.
+    /// Process id of the own server. Fails for an existing server.
     pub async fn pid(&self) -> Result<u32> {
         Ok(self.own()?.lock().await.process.pid())
     }
 
-    /// The files in which our own server keeps a stream's messages, oldest first.
+    /// Files in which the own server stores a stream's messages, oldest first.
     pub async fn block_files(&self, stream: &str) -> Result<Vec<PathBuf>> {
         let data = self.own()?.lock().await.configuration.with_file_name("data");
         let folder = data.join("jetstream/$G/streams").join(stream).join("msgs");
@@ -158,7 +158,7 @@ impl NatsServer {
         Ok(files)
     }
 
-    /// Last log lines of our own server if it ended by itself.
+    /// Last log lines of the own server; `None` if it runs, or for an existing server.
     pub(crate) async fn exit_message(&self) -> Option<String> {
         let mut own = self.own.as_ref()?.lock().await;
         let status = own.process.exit_status().ok().flatten()?;

@@ -1,11 +1,11 @@
-//! Ports on 127.0.0.1 that nobody listens on.
+//! Free ports on 127.0.0.1.
 
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 
 use anyhow::{Context, Result};
 use reqwest::Url;
 
-/// Asks the kernel for a free port. Another process may take it first, so starters try again on failure.
+/// Asks the kernel for a free port. Another process may take the port first, so callers retry after a failed start.
 pub fn find_free() -> Result<u16> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("finding a free port")?;
     Ok(listener.local_addr()?.port())

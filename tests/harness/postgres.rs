@@ -1,4 +1,4 @@
-//! A Postgres server: one that runs already, or our own.
+//! Postgres server: an existing server, or a server that the harness starts (own server).
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -21,20 +21,20 @@ mod find;
 pub(crate) use find::pinned;
 
 const OLDEST: u32 = 15;
-/// Long enough for the recovery after a power cut.
+/// Timeout of a start. It is sufficient for the recovery after a power cut.
 const READY_WITHIN: Duration = Duration::from_secs(120);
 const ATTEMPTS: u32 = 5;
 
-/// Durability setting of our own server.
+/// Durability setting of an own server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Durability {
-    /// Nothing acknowledged is lost in a power cut.
+    /// A power cut loses no acknowledged data.
     Full,
-    /// Data that a test throws away is not worth a wait for the disk.
+    /// The server does not wait for the disk, because its data is discarded after the test.
     Disposable,
 }
 
-/// The server that holds facts and read tables.
+/// Server of the facts and the read tables.
 #[derive(Debug)]
 pub struct PostgresServer {
     url: Url,
@@ -48,7 +48,7 @@ struct OwnPostgres {
 }
 
 impl PostgresServer {
-    /// A server that runs already; refused when it is too old.
+    /// Connects to an existing server. Fails if the server is too old.
     pub(crate) async fn existing(url: &str) -> Result<PostgresServer> {
         let parsed = Url::parse(url).context("DATABASE_URL")?;
         let client = connect(&parsed).await.context("connecting to the server DATABASE_URL names")?;
@@ -59,7 +59,7 @@ impl PostgresServer {
         Ok(PostgresServer { url: parsed, own: None })
     }
 
-    /// Starts our own with its data in `folder`, which may hold the data of an earlier start.
+    /// Starts an own server with its data in `folder`, which may contain the data of an earlier start.
     pub(crate) async fn start(folder: &Path, durability: Durability) -> Result<PostgresServer> {
         let folder = folder.to_owned();
         let programs = find::programs().await?;
@@ -67,7 +67,7 @@ impl PostgresServer {
         Self::serve(tokio::task::spawn_blocking(prepare).await??).await
     }
 
-    /// A streaming replica of our own server.
+    /// Starts a streaming replica of the own server.
     pub async fn replica(&self) -> Result<PostgresServer> {
         let folder = folder::ephemeral("replica")?;
         let client = connect(&self.url).await?;
@@ -84,7 +84,7 @@ impl PostgresServer {
                     return Ok(PostgresServer { url, own });
                 }
                 Err(_) if attempt < ATTEMPTS => {
-                    // The port was taken in between, or the last instance is still closing its files.
+                    // Another process took the port, or the previous instance is still closing its files.
                     attempt += 1;
                     cluster.change_port()?;
                     tokio::time::sleep(Duration::from_secs(1)).await;
@@ -94,14 +94,14 @@ impl PostgresServer {
         }
     }
 
-    /// The address of one of its databases, as the owner.
+    /// URL of a database for the owner.
     pub fn url(&self, database: &str) -> String {
         let mut url = self.url.clone();
         url.set_path(database);
         url.into()
     }
 
-    /// A new connection to one of its databases, as the owner.
+    /// Opens a connection to a database, as the owner.
     pub async fn connect(&self, database: &str) -> Result<Client> {
         let mut url = self.url.clone();
         url.set_path(database);
@@ -115,39 +115,39 @@ impl PostgresServer {
         Ok(found.is_some())
     }
 
-    /// Creates a database, empty or as a copy of `template`; an error when there is one of this name.
+    /// Creates a database: empty, or a copy of `template`. Fails if the database exists.
     pub async fn create_database(&self, name: &str, template: Option<&str>) -> Result<()> {
         let template = template.unwrap_or("template0");
-        // Names are ours and hold no quotes; identifiers cannot be parameters.
+        // The harness chooses the names, which contain no quotes. An identifier cannot be a parameter.
         let statement = format!(r#"create database "{name}" template "{template}" encoding 'UTF8'"#);
         let client = connect(&self.url).await?;
         client.batch_execute(&statement).await.with_context(|| format!("creating database {name}"))
     }
 
-    /// Drops a database even while it has connections; one that does not exist is fine.
+    /// Drops a database, even if it has connections. Succeeds if the database does not exist.
     pub async fn drop_database(&self, name: &str) -> Result<()> {
         let statement = format!(r#"drop database if exists "{name}" with (force)"#);
         let client = connect(&self.url).await?;
         client.batch_execute(&statement).await.with_context(|| format!("dropping database {name}"))
     }
 
-    /// Ends our own server as a power cut would; [`PostgresServer::restart`] brings it back on the same port.
+    /// Kills the own server, like a power cut. [`PostgresServer::restart`] starts it again on the same port.
     pub async fn kill9(&self) -> Result<()> {
         self.own()?.lock().await.process.kill9()?;
         Ok(())
     }
 
-    /// Sends our own server a signal; an error when it is not our own.
+    /// Sends a signal to the own server. Fails for an existing server.
     pub async fn signal(&self, signal: Signal) -> Result<()> {
         self.own()?.lock().await.process.signal(signal)
     }
 
-    /// Stops every process of our own server, which then accepts connections and replies to nothing.
+    /// Pauses every process of the own server. The server then accepts connections, but does not reply.
     pub async fn freeze(&self) -> Result<()> {
         self.signal_all(Signal::STOP).await
     }
 
-    /// Lets a frozen server go on.
+    /// Continues the processes of a frozen server.
     pub async fn thaw(&self) -> Result<()> {
         self.signal_all(Signal::CONT).await
     }
@@ -162,7 +162,7 @@ impl PostgresServer {
         Ok(())
     }
 
-    /// Has our own server refuse the service's roles unless they come by TLS and with their password.
+    /// Configures the own server to refuse the service's roles without TLS and a password.
     pub async fn demand_tls(&self, certificate: &Certificate) -> Result<()> {
         self.own()?.lock().await.cluster.demand_tls(certificate)?;
         let client = connect(&self.url).await?;
@@ -171,13 +171,13 @@ impl PostgresServer {
         Ok(())
     }
 
-    /// Fast shutdown: sessions end, everything is flushed.
+    /// Stops the own server by a fast shutdown: sessions end, and all data is flushed.
     pub async fn stop(&self) -> Result<()> {
         self.own()?.lock().await.process.stop(Signal::INT, Duration::from_secs(60)).await?;
         Ok(())
     }
 
-    /// Brings our own server back with its data, on the same port; one that still runs is killed first.
+    /// Starts the own server again with its data, on the same port. A running server is killed first.
     pub async fn restart(&self) -> Result<()> {
         let mut own = self.own()?.lock().await;
         own.process.kill9()?;
@@ -189,14 +189,14 @@ impl PostgresServer {
                     return Ok(());
                 }
                 Err(error) if attempt >= ATTEMPTS => return Err(error),
-                // Sessions of the killed server may hold its shared memory for a moment.
+                // Sessions of the killed server may still use its shared memory.
                 Err(_) => tokio::time::sleep(Duration::from_secs(1)).await,
             }
             attempt += 1;
         }
     }
 
-    /// Last log lines of our own server if it ended by itself.
+    /// Last log lines of the own server; `None` if it runs, or for an existing server.
     pub(crate) async fn exit_message(&self) -> Option<String> {
         let mut own = self.own.as_ref()?.lock().await;
         let status = own.process.exit_status().ok().flatten()?;
@@ -214,17 +214,17 @@ impl PostgresServer {
 
 async fn connect(url: &Url) -> Result<Client> {
     let (client, connection) = tokio_postgres::connect(url.as_str(), NoTls).await?;
-    // The task ends with the client; its error is seen by whoever uses the client next.
+    // The task ends with the client. The next use of the client returns its error.
     tokio::spawn(connection);
     Ok(client)
 }
 
-/// The processes whose parent this is.
+/// Child processes of a process.
 fn children(parent: u32) -> Result<Vec<Pid>> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir("/proc")? {
         let path = entry?.path();
-        // The fields after the name in parentheses: state, parent.
+        // The fields after the name in parentheses are state and parent.
         let Ok(status) = std::fs::read_to_string(path.join("stat")) else { continue };
         let fields = status.rsplit_once(')').map_or("", |(_, fields)| fields);
         let is_child = fields.split_whitespace().nth(1).is_some_and(|id| id.parse() == Ok(parent));

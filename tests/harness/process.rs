@@ -1,9 +1,9 @@
-//! Child processes that cannot outlive the process that started them.
+//! Child processes that cannot outlive the harness process that started them.
 //!
-//! Invariants: every child runs under `setpriv --pdeathsig`, so the kernel ends it even when its parent gets
-//! `kill -9`; all are spawned from one thread that lives as long as the process, because the kernel sends that
-//! signal when the *thread* that forked ends, and a test's thread ends with its test; each leads its own process
-//! group, so a Ctrl-C in the terminal reaches only the parent, which stops them in order.
+//! Invariants: every child runs under `setpriv --pdeathsig`, so the kernel ends it even if its parent gets `kill -9`.
+//! The kernel sends this signal when the thread that forked ends, and a test's thread ends with its test. All children
+//! are therefore spawned from one thread that lives as long as the process. Each child leads its own process group. A
+//! Ctrl-C in the terminal therefore reaches only the parent, which stops the children in order.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -20,12 +20,13 @@ use rustix::process::{Pid, kill_process, kill_process_group};
 
 const POLL: Duration = Duration::from_millis(20);
 
-/// Ends the child at once when the parent died before `setpriv` could ask for the signal.
+/// Shell script that runs the child only if the parent is alive. The parent may die before `setpriv` requests the
+/// signal.
 const GUARD: &str = r#"[ "$PPID" = "$0" ] && exec "$@""#;
 
 type Request = (Command, mpsc::SyncSender<io::Result<Child>>);
 
-/// A long-running child whose output goes to a file. Dropping it kills it and whatever it started.
+/// Long-running child whose output goes to a file. Dropping it kills the child and its process group.
 #[derive(Debug)]
 pub struct Daemon {
     name: String,
@@ -36,19 +37,19 @@ pub struct Daemon {
 /// Exit status and output of a finished child.
 #[derive(Debug, Clone)]
 pub struct Output {
-    /// The exit code, or 128 + the signal that ended it.
+    /// Exit code; 128 + the signal if a signal ended the child.
     pub code: i32,
-    /// As text; bytes that are not UTF-8 are replaced. Empty when nobody read it.
+    /// Standard output as text; bytes that are not UTF-8 are replaced. Empty if the output was not read.
     pub stdout: String,
-    /// As text; bytes that are not UTF-8 are replaced. Empty when it was shown to the user.
+    /// Standard error as text; bytes that are not UTF-8 are replaced. Empty if it was shown to the user.
     pub stderr: String,
 }
 
-/// Kills a child's process group unless it is told that the child has ended.
+/// Guard that kills the process group of a child that has not ended; `None` after the child has ended.
 struct Leash(Option<Pid>);
 
 impl Daemon {
-    /// Starts a command made by [`command_bound_to_parent`], appending its output to `log`.
+    /// Starts a command of [`command_bound_to_parent`], and appends its output to the file `log`.
     pub(crate) fn start(name: &str, mut command: Command, log: &Path) -> Result<Daemon> {
         let file = File::options()
             .create(true)
@@ -70,7 +71,7 @@ impl Daemon {
         self.child.id()
     }
 
-    /// Sends a signal; a child that has already ended is left alone.
+    /// Sends a signal. Succeeds without a signal if the child has ended.
     pub fn signal(&mut self, signal: Signal) -> Result<()> {
         if self.exit_status()?.is_none() {
             kill_process(Pid::from_child(&self.child), signal)
@@ -79,12 +80,12 @@ impl Daemon {
         Ok(())
     }
 
-    /// The exit status when the child has ended.
+    /// Exit status; `None` while the child runs.
     pub fn exit_status(&mut self) -> Result<Option<ExitStatus>> {
         self.child.try_wait().with_context(|| format!("waiting for {}", self.name))
     }
 
-    /// Waits for the child to end by itself; an error with its last log lines when it does not within `limit`.
+    /// Waits until the child ends. If it still runs after `limit`, the error contains its last log lines.
     pub async fn wait(&mut self, limit: Duration) -> Result<ExitStatus> {
         let started = Instant::now();
         loop {
@@ -98,7 +99,7 @@ impl Daemon {
         }
     }
 
-    /// Asks the child to end and waits; kills it when it takes longer than `limit`.
+    /// Sends a signal, and waits until the child ends. Kills the child after `limit`.
     pub async fn stop(&mut self, signal: Signal, limit: Duration) -> Result<ExitStatus> {
         self.signal(signal)?;
         match self.wait(limit).await {
@@ -107,7 +108,7 @@ impl Daemon {
         }
     }
 
-    /// Ends the child as a power cut would.
+    /// Kills the child and its process group, like a power cut.
     pub fn kill9(&mut self) -> Result<ExitStatus> {
         if let Some(status) = self.exit_status()? {
             return Ok(status);
@@ -116,17 +117,17 @@ impl Daemon {
         self.child.wait().with_context(|| format!("waiting for {}", self.name))
     }
 
-    /// The file that has its output.
+    /// File of the child's output.
     pub fn log_path(&self) -> &Path {
         &self.log
     }
 
-    /// Everything the child wrote, standard output and error mixed.
+    /// Output of the child so far: standard output and standard error, mixed.
     pub fn log(&self) -> String {
         fs::read(&self.log).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
     }
 
-    /// The last so many lines of what the child wrote.
+    /// Last lines of the child's output.
     pub fn log_tail(&self, lines: usize) -> String {
         let log = self.log();
         let all: Vec<&str> = log.lines().collect();
@@ -136,13 +137,13 @@ impl Daemon {
 
 impl Drop for Daemon {
     fn drop(&mut self) {
-        // Nobody is left to tell: the child is either gone already or dies with this process.
+        // An error cannot be reported here. The child has ended, or it dies with this process.
         let _ = self.kill9();
     }
 }
 
 impl Output {
-    /// The output of a child that had to succeed; an error with what it said when it did not.
+    /// Output of a child that must succeed. Otherwise the error contains the output.
     pub fn success(self) -> Result<Output> {
         if self.code != 0 {
             bail!("exit code {}\nstdout:\n{}\nstderr:\n{}", self.code, self.stdout, self.stderr);
@@ -150,7 +151,7 @@ impl Output {
         Ok(self)
     }
 
-    /// Standard output read as JSON.
+    /// Standard output, parsed as JSON.
     pub fn json(&self) -> Result<serde_json::Value> {
         serde_json::from_str(&self.stdout).with_context(|| format!("not JSON: {}", self.stdout))
     }
@@ -164,7 +165,7 @@ impl Drop for Leash {
     }
 }
 
-/// A command for `program` that the kernel ends with `death_signal` when this process dies.
+/// Command for `program`. When this process dies, the kernel sends `death_signal` to the program.
 pub(crate) fn command_bound_to_parent(program: impl AsRef<OsStr>, death_signal: &str) -> Command {
     let mut command = Command::new("setpriv");
     command
@@ -176,20 +177,20 @@ pub(crate) fn command_bound_to_parent(program: impl AsRef<OsStr>, death_signal: 
     command
 }
 
-/// Runs a command made by [`command_bound_to_parent`] to its end; dropping the future kills it.
+/// Runs a command of [`command_bound_to_parent`] to its end. Dropping the future kills the program.
 pub(crate) async fn output(mut command: Command) -> Result<Output> {
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     collect(command).await
 }
 
-/// As [`output`], but standard output goes to a pipe that nobody reads any more.
+/// Like [`output`], but standard output is a pipe whose reader is closed.
 pub(crate) async fn output_unread(mut command: Command) -> Result<Output> {
     let (_, unread) = io::pipe()?;
     command.stdout(unread).stderr(Stdio::piped());
     collect(command).await
 }
 
-/// As [`output`], with standard error shown to the user as it comes.
+/// Like [`output`], but standard error is shown to the user at once.
 pub(crate) async fn output_showing_progress(mut command: Command) -> Result<Output> {
     command.stdout(Stdio::piped()).stderr(Stdio::inherit());
     collect(command).await
@@ -207,12 +208,12 @@ async fn collect(command: Command) -> Result<Output> {
     })
 }
 
-/// The exit code as a shell reports it.
+/// Exit code, as a shell reports it.
 pub(crate) fn exit_code(status: ExitStatus) -> i32 {
     status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or_default())
 }
 
-/// Spawns on the keeper thread.
+/// Spawns a child from the thread that lives as long as the process.
 pub(crate) fn spawn(command: Command) -> io::Result<Child> {
     let (reply, answer) = mpsc::sync_channel(1);
     keeper().send((command, reply)).map_err(io::Error::other)?;
@@ -225,7 +226,7 @@ fn keeper() -> &'static mpsc::Sender<Request> {
         let (requests, inbox) = mpsc::channel::<Request>();
         std::thread::spawn(move || {
             for (mut command, reply) in inbox {
-                // A caller that gave up has no use for the child, which is dropped with the answer.
+                // If the caller no longer waits, the child is dropped with the reply.
                 let _ = reply.send(command.spawn());
             }
         });
@@ -241,6 +242,6 @@ fn explain_missing_setpriv(error: io::Error) -> io::Error {
 }
 
 fn kill_group(leader: Pid) {
-    // A group that is already gone is what was wanted.
+    // The group may have ended already.
     let _ = kill_process_group(leader, Signal::KILL);
 }

@@ -1,4 +1,4 @@
-//! Which release a server program is, from what it prints for `--version`.
+//! Release of a server program, from its output for `--version`.
 
 use std::fmt;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-/// Major and minor number; ordered.
+/// Major and minor number of a release.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Release(pub(crate) u32, pub(crate) u32);
 
@@ -20,7 +20,8 @@ impl Release {
         Release::parse(&text).with_context(|| format!("{} printed no version: {text}", program.display()))
     }
 
-    /// The first number in `nats-server: v2.10.3` or `postgres (PostgreSQL) 15.14 (Debian 15.14-0)`.
+    /// Parses the first release number in a text, such as `nats-server: v2.10.3` or `postgres (PostgreSQL) 15.14
+    /// (Debian 15.14-0)`.
     pub(crate) fn parse(text: &str) -> Option<Release> {
         let start = text.find(|c: char| c.is_ascii_digit())?;
         let mut numbers = text[start..].split(|c: char| !c.is_ascii_digit());

@@ -1,6 +1,6 @@
-//! Root certificates of the harness's HTTPS clients: the system's, else Mozilla's list as compiled in.
+//! Root certificates of the harness's HTTPS clients: those of the system, else Mozilla's list in the program.
 //!
-//! Invariant: every HTTPS connection checks the server's certificate, on a machine without certificates too.
+//! Invariant: every HTTPS connection checks the server's certificate, also on a machine without root certificates.
 
 use anyhow::{Context, Result, bail};
 use rustls::pki_types::CertificateDer;
@@ -21,7 +21,7 @@ pub(crate) fn tls_configuration() -> Result<ClientConfig> {
     Ok(builder.with_root_certificates(roots).with_no_client_auth())
 }
 
-/// Root certificates to trust: those found, else Mozilla's. An error when `variable` named a place without any.
+/// Root certificates to trust: `found`, else Mozilla's list. Fails if `variable` is set but names no certificates.
 pub fn root_store(found: Vec<CertificateDer<'static>>, variable: Option<&str>) -> Result<RootCertStore> {
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(found);

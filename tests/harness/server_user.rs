@@ -1,4 +1,4 @@
-//! The user Postgres runs as when the harness itself runs as root, which `initdb` refuses to be.
+//! User that runs Postgres if the harness runs as root. Postgres refuses to run as root.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, chown};
@@ -8,7 +8,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-/// A user and group from /etc/passwd.
+/// User and group from /etc/passwd.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ServerUser {
     uid: u32,
@@ -16,7 +16,7 @@ pub(crate) struct ServerUser {
 }
 
 impl ServerUser {
-    /// `postgres`, else `nobody`; none when the harness is not root and can run servers as itself.
+    /// User `postgres`, else `nobody`. `None` if the harness is not root, because its own user then runs the servers.
     pub(crate) fn find_if_root() -> Result<Option<ServerUser>> {
         if !is_root() {
             return Ok(None);
@@ -36,7 +36,7 @@ impl ServerUser {
         chown(path, Some(self.uid), Some(self.gid)).with_context(|| format!("giving away {}", path.display()))
     }
 
-    /// Gives away a folder with everything in it.
+    /// Gives a folder and all its contents to the user.
     pub(crate) fn give_ownership_of_all(self, folder: &Path) -> Result<()> {
         self.give_ownership(folder)?;
         for entry in fs::read_dir(folder)? {
@@ -55,7 +55,7 @@ pub(crate) fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Fails with a sentence when another user could not walk down to `path`.
+/// Fails if another user cannot enter the folders above `path`.
 pub(crate) fn ensure_reachable(path: &Path) -> Result<()> {
     for folder in path.ancestors().filter(|folder| folder.is_dir()) {
         if fs::metadata(folder)?.mode() & 0o001 == 0 {

@@ -1,4 +1,4 @@
-//! One Postgres and one NATS: those `DATABASE_URL` and `NATS_URL` name, else our own.
+//! One Postgres and one NATS: the servers in `DATABASE_URL` and `NATS_URL`, else servers that the harness starts.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,18 +16,18 @@ use crate::small_disk::SmallDisk;
 
 const TEMPLATE_DATABASE: &str = "TEMPLATE_DATABASE";
 
-/// The pair of servers that a test or a stack works against.
+/// Pair of servers for tests or for a stack.
 #[derive(Debug)]
 pub struct Servers {
-    /// Has a database for each app.
+    /// Postgres, with one database per app.
     pub postgres: PostgresServer,
-    /// Has a stream for each app.
+    /// NATS, with one stream per app.
     pub nats: NatsServer,
     template: OnceCell<String>,
 }
 
 impl Servers {
-    /// The servers all tests of this process share, started when the first one asks.
+    /// Servers that all tests of this process share, started at the first call.
     pub async fn shared() -> Result<Arc<Servers>> {
         static SHARED: OnceCell<Arc<Servers>> = OnceCell::const_new();
         let start = async || {
@@ -45,7 +45,7 @@ impl Servers {
         SHARED.get_or_try_init(start).await.cloned()
     }
 
-    /// Servers for one test alone, which may kill and restart them. They keep what they acknowledged.
+    /// Servers for one test, which may kill and restart them. They lose no acknowledged data.
     pub async fn private() -> Result<Arc<Servers>> {
         let folder = folder::ephemeral("private-servers")?;
         Servers::private_at(&folder.join("postgres"), &folder.join("nats")).await
@@ -91,8 +91,8 @@ impl Servers {
         Ok(Servers { postgres, nats, template: OnceCell::new() })
     }
 
-    /// The variables that make another process use these servers and the same programs, and the template where the server
-    /// is our own.
+    /// Environment variables by which another process uses these servers and programs. The template database is
+    /// included if the harness started Postgres.
     pub async fn environment(&self) -> Result<[(&'static str, String); 4]> {
         let programs = Binaries::shared().await?;
         let folder = programs.projector.parent().context("the programs are in a folder")?;
@@ -106,9 +106,9 @@ impl Servers {
         ])
     }
 
-    /// A new database with the service's schema. On our own server it is a copy of a template that is migrated once. On
-    /// somebody else's server each database is migrated by itself, so that no template stays behind, unless
-    /// `TEMPLATE_DATABASE` names one.
+    /// Creates a database with the service's schema. If the harness started Postgres, the database is a copy of a
+    /// template that is migrated once. On an existing server, the template is the database `TEMPLATE_DATABASE`.
+    /// Without this variable, each database is migrated, so that no template remains.
     pub(crate) async fn create_migrated_database(&self, name: &str) -> Result<()> {
         let given = read_text(TEMPLATE_DATABASE);
         let template = match &given {
@@ -144,7 +144,7 @@ impl Servers {
     }
 }
 
-/// Both results; the error names both failures where both failed.
+/// Both results. If both failed, the error contains both errors.
 fn both<A, B>(results: (Result<A>, Result<B>)) -> Result<(A, B)> {
     match results {
         (Ok(first), Ok(second)) => Ok((first, second)),

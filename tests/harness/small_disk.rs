@@ -1,6 +1,6 @@
-//! A file system of some megabytes, for tests of what happens when a disk is full.
+//! File system of a few megabytes, for tests of a full disk.
 //!
-//! Invariant: it is unmounted when it is dropped, and when the process that made it dies, `kill -9` included.
+//! Invariant: the file system is unmounted on drop, and when the process that mounted it dies, also after `kill -9`.
 
 use std::fs::File;
 use std::io::{ErrorKind, Write};
@@ -13,12 +13,12 @@ use skipped::Requirement;
 
 use crate::folder;
 
-/// Waits for the end of its input, as the shell that removes the temporary folders does. What still uses the file
-/// system keeps it until it ends.
+/// Shell script that waits for the end of its input, and then unmounts the file system. The input ends when the
+/// harness process dies. A process that still uses the file system keeps it until the process ends.
 const KEEPER: &str = r#"cat >/dev/null; umount --lazy -- "$0""#;
 const BLOCK: usize = 64 << 10;
 
-/// Memory that looks like a small disk.
+/// Small disk in memory.
 #[derive(Debug)]
 pub struct SmallDisk {
     path: PathBuf,
@@ -26,7 +26,7 @@ pub struct SmallDisk {
 }
 
 impl SmallDisk {
-    /// Mounts an empty disk. Where mounting is not allowed, the test is recorded as skipped.
+    /// Mounts an empty disk. `None` if mounting is not allowed; the test is then recorded as skipped.
     pub fn mount(megabytes: u32) -> Result<Option<SmallDisk>> {
         let path = folder::ephemeral("disk")?;
         let mut mount = Command::new("mount");
@@ -46,12 +46,12 @@ impl SmallDisk {
         Ok(Some(SmallDisk { path, keeper }))
     }
 
-    /// The folder that it is mounted on.
+    /// Folder on which the disk is mounted.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Fills the disk until only some bytes are free.
+    /// Fills the disk until only `free` bytes are free.
     pub fn fill_except(&self, free: u64) -> Result<()> {
         let mut ballast = File::create(self.ballast())?;
         let mut length = 0;
@@ -65,7 +65,7 @@ impl SmallDisk {
         Ok(ballast.set_len(length.saturating_sub(free))?)
     }
 
-    /// Takes away what [`SmallDisk::fill_except`] filled it with.
+    /// Deletes the file with which [`SmallDisk::fill_except`] filled the disk.
     pub fn make_room(&self) -> Result<()> {
         Ok(std::fs::remove_file(self.ballast())?)
     }

@@ -1,7 +1,7 @@
-//! The whole service on one machine: what `cargo stack` runs.
+//! The whole service on one machine, as `cargo stack` runs it.
 //!
-//! Invariants: one stack per data folder; everything it starts stops with it, in the reverse order of the data's
-//! way; a second start keeps the data; nothing of it is reachable from another machine.
+//! Invariants: a data folder has at most one running stack. All parts stop with the stack, each before the servers
+//! that it uses. A second start keeps the data. No part is reachable from another machine.
 
 use std::path::PathBuf;
 
@@ -39,24 +39,24 @@ const DEFAULT_PORT: u16 = 8080;
 /// Options of the command line.
 #[derive(Debug, Clone, Default)]
 pub struct StackOptions {
-    /// The API's port; by default 8080 or the next free one.
+    /// Port of the API. Default: 8080 or the next free port.
     pub port: Option<u16>,
-    /// Starts from nothing instead of from the data of the last time.
+    /// Deletes the data of the previous run before the start.
     pub fresh: bool,
-    /// Loads nothing.
+    /// Loads no data.
     pub empty: bool,
-    /// The user's own feeds, loaded instead of the demo market.
+    /// Feeds of the user, loaded instead of the demo market.
     pub feeds: Vec<PathBuf>,
-    /// The source name those feeds are loaded under.
+    /// Source name of these feeds.
     pub source: String,
 }
 
-/// Runs the stack until Ctrl-C, SIGTERM or the end of one of its parts, which is an error.
+/// Runs the stack until Ctrl-C or SIGTERM. Fails if one of its parts ends.
 pub async fn run(options: StackOptions) -> Result<()> {
     let progress = Progress::start();
     let missing = cargo_stack::missing_for_start();
     ensure!(missing.is_empty(), "{}", cargo_stack::report(&missing));
-    // Mistakes of the command line are reported before `--fresh` removes anything.
+    // Errors in the arguments are reported before `--fresh` deletes data.
     let port = choose_port(options.port)?;
     if let Some(missing) = options.feeds.iter().find(|feed| !feed.exists()) {
         bail!("no feed at {}", missing.display());
@@ -76,7 +76,7 @@ pub async fn run(options: StackOptions) -> Result<()> {
     ended
 }
 
-/// Brings everything up, reports, then watches. Returns only with an error.
+/// Starts all parts, prints the report, and watches the parts. Returns only with an error.
 async fn live(
     options: &StackOptions,
     port: u16,
@@ -107,7 +107,8 @@ async fn live(
 }
 
 async fn start_servers(folder: &StackFolder, progress: &Progress) -> Result<Servers> {
-    // A shell that evaluated `cargo stack env` may name the servers of the last run, which ended with it.
+    // A shell may still have the variables that `cargo stack env` printed for the previous run. Its servers have
+    // ended.
     let existing = |variable: &str| {
         environment::read_text(variable)
             .filter(|url| !folder.last_environment_has(url) || port::accepts_connections(url))
@@ -124,7 +125,8 @@ async fn start_servers(folder: &StackFolder, progress: &Progress) -> Result<Serv
     Ok(servers)
 }
 
-/// On servers of others the stack has names of its own, and `--fresh` drops just those.
+/// Creates the stack's database if it does not exist. On existing servers, the names of database and stream contain
+/// the folder's identity. `--fresh` deletes only this database and stream.
 async fn prepare_database(
     options: &StackOptions,
     folder: &StackFolder,
@@ -141,7 +143,7 @@ async fn prepare_database(
     };
     if options.fresh {
         servers.postgres.drop_database(&database).await?;
-        // It is fine when there is no such stream.
+        // The stream may not exist.
         let _ = servers.nats.delete_stream(&stream).await;
     }
     if !servers.postgres.has_database(&database).await? {

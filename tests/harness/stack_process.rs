@@ -1,4 +1,4 @@
-//! The program `stack` as a user runs it, and shells that evaluated its `env`.
+//! Program `stack` as a user runs it, and shells with the variables of its `env`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::process::{Daemon, Output, Signal, command_bound_to_parent, output};
 
 const READY_WITHIN: Duration = Duration::from_secs(240);
 const STOP_WITHIN: Duration = Duration::from_secs(30);
-/// A response that is an error fails the line that requested it.
+/// Setup of a shell. An error response to `curl` fails the command line.
 const SHELL_SETUP: &str = r#"set -euo pipefail
 eval "$("$STACK_PROGRAM" env)"
 curl() { command curl --fail-with-body "$@"; }
@@ -22,7 +22,7 @@ curl() { command curl --fail-with-body "$@"; }
 /// Variables of the developer that the stack and its shells keep.
 const INHERITED: [&str; 4] = ["PATH", "HOME", "TMPDIR", "LLVM_PROFILE_FILE"];
 
-/// A running stack with servers, data and a working folder of its own.
+/// Running stack with its own servers, data and working folder.
 #[derive(Debug)]
 pub struct StackProcess {
     program: PathBuf,
@@ -31,8 +31,8 @@ pub struct StackProcess {
 }
 
 impl StackProcess {
-    /// Starts a stack with the demo market's tickers on a smaller market and further files, and waits for its line
-    /// `ready:`.
+    /// Starts a stack with a small market that has the demo market's tickers, and with further files. Waits for the
+    /// line `ready:`.
     pub async fn start(files: &[(&str, &str)]) -> Result<StackProcess> {
         let binaries = Binaries::shared().await?;
         let program = binaries.path(Program::Ingest).with_file_name("stack");
@@ -74,7 +74,7 @@ impl StackProcess {
         Ok(StackProcess { program, folder, daemon })
     }
 
-    /// Runs a stack with these files only, which must end by itself.
+    /// Runs a stack with only these files until it ends.
     pub async fn run_to_end(files: &[(&str, &str)]) -> Result<Output> {
         let program = Binaries::shared().await?.path(Program::Ingest).with_file_name("stack");
         let folder = folder::ephemeral("stack")?;
@@ -98,7 +98,7 @@ impl StackProcess {
         &self.folder
     }
 
-    /// Runs a command line in a shell that evaluated `stack env`.
+    /// Runs a command line in a shell with the variables of `stack env`.
     pub async fn shell(&self, line: &str) -> Result<Output> {
         output(self.shell_command(line)).await
     }
@@ -108,7 +108,7 @@ impl StackProcess {
         Daemon::start(line, self.shell_command(line), &self.folder.join("background.log"))
     }
 
-    /// Stops the stack in order, as Ctrl-C does.
+    /// Stops the stack gracefully, as Ctrl-C does.
     pub async fn stop(mut self) -> Result<()> {
         let status = self.daemon.stop(Signal::TERM, STOP_WITHIN).await?;
         ensure!(status.success(), "the stack ended ({status}):\n{}", self.daemon.log_tail(20));

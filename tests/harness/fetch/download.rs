@@ -1,7 +1,7 @@
 //! Download of a pinned archive over HTTP, resumed after an interruption.
 //!
-//! The part that arrived is kept in a file `.part`, and the next attempt asks for the rest by `Range`. The whole file
-//! replaces it only after its SHA-256 was checked.
+//! Received bytes are stored in a `.part` file, and the next attempt requests the rest by `Range`. The file gets its
+//! final name only after its SHA-256 was checked.
 
 use std::error::Error;
 use std::fs::{self, File};
@@ -18,11 +18,11 @@ use super::{announce, bars, sha256};
 use crate::root_certificates;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
-/// Longest silence of a registry within a response.
+/// Maximum time without data during a response.
 const READ_TIMEOUT: Duration = Duration::from_secs(30);
-/// Attempts in a row that bring no byte.
+/// Maximum number of consecutive attempts that receive no byte.
 const MAX_ATTEMPTS: u32 = 4;
-/// Pause before the second attempt; it doubles with every further one.
+/// Pause before the second attempt. It doubles with every further attempt.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const BAR: &str = "  {msg} {bar:30} {bytes}/{total_bytes} {bytes_per_sec} {eta}";
 
@@ -31,7 +31,7 @@ const BAR: &str = "  {msg} {bar:30} {bytes}/{total_bytes} {bytes_per_sec} {eta}"
 pub struct Archive {
     /// Name of the file.
     pub file: String,
-    /// Length of the file.
+    /// Length of the file, in bytes.
     pub size_bytes: u64,
     /// SHA-256 in lower-case hexadecimal digits.
     pub sha256: String,
@@ -57,14 +57,14 @@ enum Failure {
 }
 
 impl Archive {
-    /// Host that has the file, as messages name it.
+    /// Name of the file's host, for messages.
     pub(super) fn host(&self) -> &str {
         let (Source::File(url) | Source::IndexPage(url)) = &self.source;
         url.host_str().unwrap_or_default()
     }
 }
 
-/// Downloads an archive into `folder` and checks it. A file that is there already is checked and used.
+/// Downloads an archive into `folder`, and checks it. An existing file is checked and used.
 pub(super) async fn download(archive: &Archive, folder: &Path) -> Result<PathBuf> {
     let whole = folder.join(&archive.file);
     if whole.is_file() {
@@ -80,7 +80,7 @@ pub(super) async fn download(archive: &Archive, folder: &Path) -> Result<PathBuf
     let resumed = length(&part) > 0;
     receive(&client, &url, archive, &part).await?;
     if resumed && sha256(&part)? != archive.sha256 {
-        // The part of an earlier run may be of another file.
+        // The `.part` file of an earlier run may belong to another file.
         fs::remove_file(&part)?;
         receive(&client, &url, archive, &part).await?;
     }
@@ -104,7 +104,7 @@ fn client() -> Result<Client> {
 }
 
 impl Archive {
-    /// URL of the file; asks the index for it where there is one.
+    /// URL of the file. For an index page, the URL is found in the page.
     async fn locate(&self, client: &Client) -> Result<Url> {
         let page = match &self.source {
             Source::File(url) => return Ok(url.clone()),
@@ -128,7 +128,7 @@ fn find_link<'a>(page: &'a str, file: &str) -> Option<&'a str> {
     })
 }
 
-/// Receives the rest of a file, in as many attempts as bring something.
+/// Receives the rest of a file, with retries.
 async fn receive(client: &Client, url: &Url, archive: &Archive, part: &Path) -> Result<()> {
     let style = ProgressStyle::with_template(BAR).context("cannot draw a progress bar")?;
     let bar = bars().add(ProgressBar::new(archive.size_bytes).with_style(style));

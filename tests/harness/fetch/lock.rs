@@ -1,4 +1,4 @@
-//! Lock file that one process at a time has. The kernel releases it however that process ends.
+//! Lock file for one process at a time. The kernel releases the lock when the process ends, also after a crash.
 
 use std::fs::{File, TryLockError};
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ pub(super) struct FileLock {
 }
 
 impl FileLock {
-    /// Waits for the lock; `object` names what the other process is fetching.
+    /// Waits for the lock. `object` is the name of the fetched build, for the message.
     pub(super) async fn acquire(path: PathBuf, object: &str) -> Result<FileLock> {
         let failure = format!("cannot lock {}", path.display());
         let file = File::options().create(true).write(true).truncate(false).open(&path);

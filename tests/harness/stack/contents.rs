@@ -1,4 +1,4 @@
-//! Contents of the stack's log, and the plan of a start: the feeds it still has to load.
+//! Record of the feeds in the stack's log, and the plan of a start: the feeds to load.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -56,7 +56,7 @@ impl LoadPlan {
         }
     }
 
-    /// Records that the load begins. Returns the record from before.
+    /// Records that the load begins. Returns the earlier record.
     pub(super) fn begun(&self, folder: &StackFolder) -> Result<EarlierContents> {
         let earlier = EarlierContents(folder.read_json(FILE));
         self.remember(folder, false)?;
@@ -86,7 +86,7 @@ impl LoadPlan {
     }
 }
 
-/// Record of the contents from before a load.
+/// Record of the contents before a load.
 #[derive(Debug)]
 pub(super) struct EarlierContents(Option<Contents>);
 
@@ -100,8 +100,8 @@ impl EarlierContents {
     }
 }
 
-/// Changes when a file is added, removed or written. Reading gigabytes to find that they are the same would
-/// make a second start slow, so names, sizes and times stand for the content.
+/// Fingerprint of the feed files. It changes when a file is added, removed or written. Only names, sizes and times are
+/// hashed, because reading gigabytes would slow down a second start.
 fn fingerprint(paths: &[PathBuf], source: &str) -> Result<String> {
     let mut hash = Sha256::new_with_prefix(source);
     for path in paths {

@@ -1,7 +1,7 @@
 //! The stack's data folder.
 //!
-//! Invariants: whoever holds the lock file's lock is the only stack on the folder, and the kernel gives the lock
-//! back however that process ends; secrets are readable by their owner only.
+//! Invariants: only the process with the lock on the lock file uses the folder. The kernel releases the lock when the
+//! process ends, also after a crash. Only the owner of the folder can read secrets.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{Read, Write};
@@ -25,7 +25,8 @@ const ENVIRONMENT: &str = "environment.json";
 const LAST_ENVIRONMENT: &str = "last-environment.json";
 const CURSOR_SECRET: &str = "cursor-secret";
 
-/// All that `--fresh` removes. The folder may be one that the user named and keeps other things in.
+/// Entries that `--fresh` deletes. All other entries remain, because the user may have chosen a folder with other
+/// files.
 const DATA: [&str; 9] = [
     "postgres",
     "nats",
@@ -46,7 +47,7 @@ pub(super) struct StackFolder {
 }
 
 impl StackFolder {
-    /// Takes the folder for this process.
+    /// Opens the folder, and locks it for this process.
     pub(super) fn open(fresh: bool) -> Result<StackFolder> {
         let path = location()?;
         folder::create(&path)?;
@@ -69,12 +70,12 @@ impl StackFolder {
         self.path.join("logs").join(format!("{name}.log"))
     }
 
-    /// A short name that differs between folders.
+    /// Short name that differs between folders.
     pub(super) fn identity(&self) -> String {
         short_hash(&self.path)
     }
 
-    /// True if the previous run on this folder printed this value to its users.
+    /// True if the environment that the previous run printed contains this value.
     pub(super) fn last_environment_has(&self, value: &str) -> bool {
         self.last_environment.iter().any(|(_, said)| said == value)
     }
@@ -83,7 +84,7 @@ impl StackFolder {
         self.write_json(ENVIRONMENT, &environment)
     }
 
-    /// The key that signs cursors, the same at every start so that cursors stay valid.
+    /// Secret that signs cursors. It is equal at every start, so that cursors stay valid.
     pub(super) fn cursor_secret(&self) -> Result<String> {
         let path = self.path.join(CURSOR_SECRET);
         if let Ok(secret) = fs::read_to_string(&path) {
@@ -112,7 +113,7 @@ impl StackFolder {
     }
 }
 
-/// Environment that the running stack gives to shells. Fails if no stack runs or it is still starting.
+/// Environment of the running stack, for shells. Fails if no stack runs, or if the stack is still starting.
 pub(super) fn environment_of_running_stack() -> Result<Vec<(String, String)>> {
     let path = location()?;
     let Ok(lock) = File::open(path.join(LOCK)) else {
@@ -126,8 +127,8 @@ pub(super) fn environment_of_running_stack() -> Result<Vec<(String, String)>> {
     }
 }
 
-/// `$STACK_DIR`; else `.stack` in the workspace, or in the user's state folder on a machine without the workspace.
-/// Root's workspace may be closed to the user that Postgres runs as, so root's data goes to /var/tmp.
+/// Data folder: `$STACK_DIR`, else `.stack` in the workspace. Without the workspace, it is in the user's state folder.
+/// For root it is in /var/tmp, because the workspace may be closed to the user that runs Postgres.
 fn location() -> Result<PathBuf> {
     match environment::read_variable("STACK_DIR") {
         Some(folder) => std::path::absolute(folder).context("STACK_DIR"),
@@ -170,7 +171,7 @@ fn read_json<T: DeserializeOwned>(path: &Path) -> Option<T> {
     serde_json::from_slice(&fs::read(path).ok()?).ok()
 }
 
-/// Writes beside and renames, so that a reader never sees half a file.
+/// Writes a file under a temporary name and renames it, so that a reader never sees an incomplete file.
 fn write_private(path: &Path, bytes: &[u8]) -> Result<()> {
     let staging = path.with_extension("new");
     let mut file = File::options().create(true).write(true).truncate(true).mode(0o600).open(&staging)?;

@@ -1,4 +1,4 @@
-//! One account and one API key per tier, the same at every start.
+//! One account and one API key per tier, equal at every start.
 
 use std::collections::BTreeMap;
 
@@ -12,13 +12,13 @@ use crate::folder::random_suffix;
 
 const FILE: &str = "keys.json";
 
-/// From the least to the most.
+/// Tiers, lowest first.
 pub(super) const TIERS: [&str; 4] = ["free", "starter", "premium", "professional"];
 
-/// Secrets by tier.
+/// Secrets of the keys, by tier.
 pub(super) type Keys = BTreeMap<String, String>;
 
-/// The keys of an earlier start that the API still knows, and new ones for the others.
+/// Keys of an earlier start that are still valid, and new keys for the other tiers.
 pub(super) async fn obtain_keys(services: &Services<'_>, api: &Api, folder: &StackFolder) -> Result<Keys> {
     let mut keys: Keys = folder.read_json(FILE).unwrap_or_default();
     for tier in TIERS {
@@ -36,7 +36,8 @@ pub(super) async fn obtain_keys(services: &Services<'_>, api: &Api, folder: &Sta
 async fn create(services: &Services<'_>, tier: &str) -> Result<String> {
     let email = format!("{tier}@demo.local");
     let account = services.api(&["account", "create", &email, "--tier", tier]).await?;
-    // An interrupted start may have left the account, and a key that nobody can read; so only a missing key is a failure.
+    // The account may exist already, with an unreadable key, after an interrupted start. Only a missing key is
+    // therefore a failure.
     let name = format!("stack {}", random_suffix());
     let key = services.api(&["key", "create", &email, "--name", &name, "--json"]).await?;
     let key =

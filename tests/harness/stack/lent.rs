@@ -1,4 +1,4 @@
-//! Servers for tests that are processes of their own, as under `cargo nextest`.
+//! Servers for tests that run in separate processes, as under `cargo nextest`.
 
 #![expect(clippy::print_stdout, reason = "the script that starts the servers reads their addresses here")]
 
@@ -11,8 +11,8 @@ use crate::Servers;
 
 const POLL: Duration = Duration::from_millis(200);
 
-/// Starts one Postgres and one NATS, prints the variables by which the harness finds them, and keeps them until the
-/// process `run` has ended.
+/// Starts one Postgres and one NATS, and prints the environment variables that the harness reads. The servers run
+/// until the process `run` ends.
 pub async fn lend_servers(run: i32) -> Result<()> {
     let run = Pid::from_raw(run).context("0 is no process")?;
     let servers = Servers::shared().await?;

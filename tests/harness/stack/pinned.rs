@@ -1,4 +1,4 @@
-//! Pinned servers, fetched before they are needed: for a machine that goes offline, or one with other servers of its own.
+//! Pinned servers, fetched in advance for a machine that goes offline, or that has other servers.
 
 #![expect(clippy::print_stdout, reason = "a shell evaluates the output")]
 
@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use crate::{nats, postgres};
 
-/// Fetches the pinned builds unless the cache has them, and prints the variables that select them.
+/// Fetches the pinned builds that the cache lacks, and prints the variables that select them.
 pub async fn print_pinned_servers() -> Result<()> {
     let reason = "`stack fetch`";
     let (postgres, nats) = tokio::try_join!(postgres::pinned(reason), nats::pinned(reason))?;

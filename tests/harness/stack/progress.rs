@@ -28,13 +28,14 @@ impl Progress {
         announce(format_args!("[{:6.1} s] {what}", self.started.elapsed().as_secs_f64()));
     }
 
-    /// Runs one step to its end, showing now and then the last thing it said.
+    /// Runs one step to its end. Shows the last line of its output from time to time.
     pub(super) async fn step(&self, what: &str, command: Command, log: &Path) -> Result<()> {
         self.step_with_findings(what, command, log, &[]).await?;
         Ok(())
     }
 
-    /// Runs one step that may also end with an exit code of `findings`. Returns this code and its output in that case.
+    /// Runs one step that may also end with an exit code in `findings`. Returns this code and the output; `None` after
+    /// exit code 0.
     pub(super) async fn step_with_findings(
         &self,
         what: &str,
@@ -68,7 +69,8 @@ impl Progress {
     }
 }
 
-/// The last line of a log, or of a progress bar that overwrites itself, without control characters.
+/// Last line of a log, without control characters. A progress bar overwrites its line, so only the last state is
+/// returned.
 fn last_words(child: &Daemon) -> String {
     let tail = child.log_tail(1);
     let last = tail.split('\r').rfind(|part| !part.trim().is_empty()).unwrap_or("working");

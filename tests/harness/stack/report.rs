@@ -17,9 +17,9 @@ use crate::endpoints::Endpoints;
 use crate::environment;
 use crate::port;
 
-/// How many symbols are tried for one that pays dividends.
+/// Number of symbols among which a dividend payer is searched.
 const CANDIDATES: usize = 10;
-/// Name under which the folder of the programs is kept; shells get it as a part of PATH.
+/// Name of the environment entry for the folder of the programs. Shells add the folder to PATH.
 const PROGRAMS: &str = "STACK_PROGRAMS";
 
 /// Prints shell lines that export the running stack's addresses and keys.
@@ -36,12 +36,12 @@ pub fn print_environment() -> Result<()> {
     Ok(())
 }
 
-/// A word of a shell that stays as it is.
+/// Quotes a value as one word of a shell, without expansion.
 fn quoted(value: &str) -> String {
     format!("'{}'", value.replace('\'', r"'\''"))
 }
 
-/// How this program was called: by `cargo stack`, or as a program of its own.
+/// Name by which this program was called: `cargo stack`, or `stack`.
 pub(super) fn program_name() -> &'static str {
     if environment::read_variable("CARGO").is_some() { "cargo stack" } else { "stack" }
 }
@@ -51,7 +51,7 @@ pub(super) fn program_name() -> &'static str {
 pub(super) struct MetricsPorts {
     pub(super) api: u16,
     pub(super) projector: u16,
-    /// Free, for the user's own `ingest watch` or `ingest pull`.
+    /// Free port for the user's own `ingest watch` or `ingest pull`.
     pub(super) ingest: u16,
 }
 
@@ -95,7 +95,7 @@ pub(super) fn environment(
     Ok(environment)
 }
 
-/// Ends with the line that says that everything serves.
+/// Prints the report. Its last line states that the stack is ready.
 pub(super) async fn print(api: &Api, keys: &Keys) -> Result<()> {
     let key = keys.get("professional").map(String::as_str).unwrap_or_default();
     let calls = calls_to_try(api, key).await?;
@@ -115,7 +115,7 @@ pub(super) async fn print(api: &Api, keys: &Keys) -> Result<()> {
     Ok(())
 }
 
-/// Calls that were answered with 200 just now.
+/// Example calls that have just been answered with status 200.
 async fn calls_to_try(api: &Api, key: &str) -> Result<Vec<String>> {
     let listed = api.get(&format!("/v1/stocks?limit={CANDIDATES}"), Some(key)).await?;
     let mut found = Vec::new();
@@ -134,7 +134,7 @@ async fn calls_to_try(api: &Api, key: &str) -> Result<Vec<String>> {
     Ok(answering.unwrap_or_else(|| vec!["/v1/health".to_owned(), "/v1/stocks".to_owned()]))
 }
 
-/// True if the last call's answer has an amount; `None` if a call was not answered.
+/// True if the response to the last call contains an amount; `None` if a call failed.
 async fn pays_dividends(api: &Api, key: &str, calls: &[String]) -> Result<Option<bool>> {
     let mut last = String::new();
     for call in calls {

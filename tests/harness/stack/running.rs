@@ -16,12 +16,12 @@ pub(super) struct Running {
     pub(super) api: Option<Api>,
     pub(super) projector: Option<Daemon>,
     pub(super) servers: Option<Servers>,
-    /// NATS ended, and that was said.
+    /// True after the end of NATS was reported.
     pub(super) without_log: bool,
 }
 
 impl Running {
-    /// Waits for the first part to end, which none should, and says which and what it said last.
+    /// Watches the parts. Fails with the last log lines of a part that ends. The end of NATS is only reported.
     pub(super) async fn watch(&mut self, progress: &Progress) -> Result<()> {
         loop {
             for daemon in self.api.as_mut().map(|api| &mut api.process).into_iter().chain(&mut self.projector)
@@ -47,7 +47,7 @@ impl Running {
         }
     }
 
-    /// Stops against the way of the data's readers: nobody loses the server it still uses.
+    /// Stops all parts, each before the servers that it uses.
     pub(super) async fn stop(&mut self, progress: &Progress) {
         if let Some(mut api) = self.api.take() {
             tell(progress, "the API", api.process.stop(Signal::TERM, PATIENCE).await.map(drop));

@@ -18,14 +18,14 @@ use crate::environment;
 use crate::process::{Daemon, Output, command_bound_to_parent, output};
 use crate::servers::Servers;
 
-/// The demo market: large enough to look like one, small enough to be there in a minute.
+/// Options of the demo market. It has a realistic size, and is ready within a minute.
 const DEMO: [&str; 7] = ["--symbols", "300", "--years", "30", "--seed", "7", "--familiar-tickers"];
 
-/// Exit code of a load without some files or rows.
+/// Exit code of a load that did not load some files or rows.
 const SOME_REFUSED: i32 = 1;
-/// Exit code of a load without any row.
+/// Exit code of a load that loaded no row.
 const NOTHING_LOADED: i32 = 2;
-/// Beginnings of the lines of a load's summary about rows that are not loaded.
+/// First words of the summary lines about rows that are not loaded.
 const REFUSALS: [&str; 3] = ["refused ", "rejected: ", "open rejects "];
 
 #[derive(Debug)]
@@ -57,7 +57,7 @@ impl<'a> Services<'a> {
         self.step("migrating the database", "migrate", Program::Projector, &["migrate"]).await
     }
 
-    /// Loads what the plan says and remembers that it is there.
+    /// Loads the feeds of the plan, and records them.
     pub(super) async fn load(&self, plan: &LoadPlan) -> Result<()> {
         let (paths, source) = match plan {
             LoadPlan::Nothing => return Ok(()),
@@ -88,7 +88,7 @@ impl<'a> Services<'a> {
         plan.done(self.folder)
     }
 
-    /// Says which files and rows of the feeds are not loaded.
+    /// Prints which files and rows of the feeds are not loaded.
     fn say_refusals(&self, title: &str, summary: &str) {
         self.progress.say(format_args!("{title}"));
         for line in summary.lines().filter(|line| REFUSALS.iter().any(|start| line.starts_with(start))) {
@@ -96,7 +96,7 @@ impl<'a> Services<'a> {
         }
     }
 
-    /// Says how to load the refused files.
+    /// Prints how to load the refused files.
     fn say_next_load(&self, source: &str, log: &Path) {
         self.progress.say(format_args!(
             "the rest is loaded; correct the files, then run `ingest load FILE --source {source}` with the variables of `{} env` ({} has the whole report)",
@@ -134,11 +134,12 @@ impl<'a> Services<'a> {
         self.progress.say(format_args!("starting projector and API"));
         let address = format!("127.0.0.1:{port}");
         let mut command = self.command(Program::Api);
-        // On a local stack one person is operator and visitor.
+        // On a local stack, one person is the operator and the visitor.
         command.args(["serve", "--listen", &address, "--sign-up", "open", "--billing", "self_service"]);
         command.args(["--pages", "public", "--pages-tier", "professional"]);
         command.env("METRICS_LISTEN", figures.api.to_string());
-        // A shell that evaluated `stack env` has the address of the last run, whose port may have been another.
+        // A shell may still have the address that `stack env` printed for the previous run. Its port may have been
+        // different.
         if environment::read_text("PUBLIC_URL").is_some_and(|url| self.folder.last_environment_has(&url)) {
             command.env_remove("PUBLIC_URL");
         }
@@ -146,14 +147,14 @@ impl<'a> Services<'a> {
         Api::wait_until_ready(format!("http://{address}"), process).await
     }
 
-    /// Runs a command of the API's program that answers at once.
+    /// Runs a command of the API's program to its end.
     pub(super) async fn api(&self, arguments: &[&str]) -> Result<Output> {
         let mut command = self.command(Program::Api);
         command.args(arguments);
         output(command).await
     }
 
-    /// Generates the demo's files unless an earlier start did.
+    /// Generates the files of the demo market, unless an earlier start did.
     async fn generate(&self) -> Result<PathBuf> {
         let folder = self.folder.path().join("demo");
         if folder.exists() {
