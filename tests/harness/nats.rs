@@ -1,4 +1,5 @@
-//! NATS server with JetStream: an existing server, or a server that the harness starts (own server).
+//! NATS server with JetStream: an existing server, or a server that the harness starts. Only the latter can be
+//! stopped, restarted or configured.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -55,7 +56,7 @@ impl NatsServer {
         Ok(NatsServer { url: url.to_owned(), own: None })
     }
 
-    /// Starts an own server with its data in `folder`, which may contain the data of an earlier start.
+    /// Starts a server with its data in `folder`, which may contain the data of an earlier start.
     pub(crate) async fn start(folder: &Path) -> Result<NatsServer> {
         let program = find::program().await?;
         fs::create_dir_all(folder)?;
@@ -85,24 +86,24 @@ impl NatsServer {
         Ok(())
     }
 
-    /// Kills the own server, like a power cut. [`NatsServer::restart`] starts it again on the same port.
+    /// Kills the server, like a power cut. [`NatsServer::restart`] starts it again on the same port.
     pub async fn kill9(&self) -> Result<()> {
         self.own()?.lock().await.process.kill9()?;
         Ok(())
     }
 
-    /// Sends a signal to the own server. Fails for an existing server.
+    /// Sends a signal to the server. Fails for an existing server.
     pub async fn signal(&self, signal: Signal) -> Result<()> {
         self.own()?.lock().await.process.signal(signal)
     }
 
-    /// Stops the own server gracefully. It is killed after 20 seconds.
+    /// Stops the server gracefully. It is killed after 20 seconds.
     pub async fn stop(&self) -> Result<()> {
         self.own()?.lock().await.process.stop(Signal::TERM, Duration::from_secs(20)).await?;
         Ok(())
     }
 
-    /// Starts the own server again with its data, on the same port. A running server is killed first.
+    /// Starts the server again with its data, on the same port. A running server is killed first.
     pub async fn restart(&self) -> Result<()> {
         let mut own = self.own()?.lock().await;
         own.process.kill9()?;
@@ -110,7 +111,7 @@ impl NatsServer {
         wait_until_ready(&self.url, &mut own.process).await
     }
 
-    /// Restarts the own server so that it requires TLS.
+    /// Restarts the server so that it requires TLS.
     pub async fn demand_tls(&self, certificate: &Certificate) -> Result<()> {
         let mut own = self.own()?.lock().await;
         let (shown, key) = (certificate.certificate.display(), certificate.key.display());
@@ -133,7 +134,7 @@ impl NatsServer {
         Ok(())
     }
 
-    /// Restarts the own server with NATS's default, which acknowledges messages before they are on disk.
+    /// Restarts the server with NATS's default, which acknowledges messages before they are on disk.
     pub async fn restart_acknowledging_early(&self) -> Result<()> {
         let configuration = self.own()?.lock().await.configuration.clone();
         let text = fs::read_to_string(&configuration)?;
@@ -141,12 +142,12 @@ impl NatsServer {
         self.restart().await
     }
 
-    /// Process id of the own server. Fails for an existing server.
+    /// Process id of the server. Fails for an existing server.
     pub async fn pid(&self) -> Result<u32> {
         Ok(self.own()?.lock().await.process.pid())
     }
 
-    /// Files in which the own server stores a stream's messages, oldest first.
+    /// Files in which the server stores a stream's messages, oldest first.
     pub async fn block_files(&self, stream: &str) -> Result<Vec<PathBuf>> {
         let data = self.own()?.lock().await.configuration.with_file_name("data");
         let folder = data.join("jetstream/$G/streams").join(stream).join("msgs");
@@ -158,7 +159,7 @@ impl NatsServer {
         Ok(files)
     }
 
-    /// Last log lines of the own server; `None` if it runs, or for an existing server.
+    /// Last log lines of a server that has ended; `None` if it runs, or for an existing server.
     pub(crate) async fn exit_message(&self) -> Option<String> {
         let mut own = self.own.as_ref()?.lock().await;
         let status = own.process.exit_status().ok().flatten()?;

@@ -1,4 +1,5 @@
-//! Postgres server: an existing server, or a server that the harness starts (own server).
+//! Postgres server: an existing server, or a server that the harness starts. Only the latter can be stopped, restarted
+//! or configured.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -25,7 +26,7 @@ const OLDEST: u32 = 15;
 const READY_WITHIN: Duration = Duration::from_secs(120);
 const ATTEMPTS: u32 = 5;
 
-/// Durability setting of an own server.
+/// Durability setting of a server that the harness starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Durability {
     /// A power cut loses no acknowledged data.
@@ -59,7 +60,7 @@ impl PostgresServer {
         Ok(PostgresServer { url: parsed, own: None })
     }
 
-    /// Starts an own server with its data in `folder`, which may contain the data of an earlier start.
+    /// Starts a server with its data in `folder`, which may contain the data of an earlier start.
     pub(crate) async fn start(folder: &Path, durability: Durability) -> Result<PostgresServer> {
         let folder = folder.to_owned();
         let programs = find::programs().await?;
@@ -67,7 +68,7 @@ impl PostgresServer {
         Self::serve(tokio::task::spawn_blocking(prepare).await??).await
     }
 
-    /// Starts a streaming replica of the own server.
+    /// Starts a streaming replica of the server.
     pub async fn replica(&self) -> Result<PostgresServer> {
         let folder = folder::ephemeral("replica")?;
         let client = connect(&self.url).await?;
@@ -131,18 +132,18 @@ impl PostgresServer {
         client.batch_execute(&statement).await.with_context(|| format!("dropping database {name}"))
     }
 
-    /// Kills the own server, like a power cut. [`PostgresServer::restart`] starts it again on the same port.
+    /// Kills the server, like a power cut. [`PostgresServer::restart`] starts it again on the same port.
     pub async fn kill9(&self) -> Result<()> {
         self.own()?.lock().await.process.kill9()?;
         Ok(())
     }
 
-    /// Sends a signal to the own server. Fails for an existing server.
+    /// Sends a signal to the server. Fails for an existing server.
     pub async fn signal(&self, signal: Signal) -> Result<()> {
         self.own()?.lock().await.process.signal(signal)
     }
 
-    /// Pauses every process of the own server. The server then accepts connections, but does not reply.
+    /// Pauses every process of the server. The server then accepts connections, but does not reply.
     pub async fn freeze(&self) -> Result<()> {
         self.signal_all(Signal::STOP).await
     }
@@ -162,7 +163,7 @@ impl PostgresServer {
         Ok(())
     }
 
-    /// Configures the own server to refuse the service's roles without TLS and a password.
+    /// Configures the server to refuse the service's roles without TLS and a password.
     pub async fn demand_tls(&self, certificate: &Certificate) -> Result<()> {
         self.own()?.lock().await.cluster.demand_tls(certificate)?;
         let client = connect(&self.url).await?;
@@ -171,13 +172,13 @@ impl PostgresServer {
         Ok(())
     }
 
-    /// Stops the own server by a fast shutdown: sessions end, and all data is flushed.
+    /// Stops the server by a fast shutdown: sessions end, and all data is flushed.
     pub async fn stop(&self) -> Result<()> {
         self.own()?.lock().await.process.stop(Signal::INT, Duration::from_secs(60)).await?;
         Ok(())
     }
 
-    /// Starts the own server again with its data, on the same port. A running server is killed first.
+    /// Starts the server again with its data, on the same port. A running server is killed first.
     pub async fn restart(&self) -> Result<()> {
         let mut own = self.own()?.lock().await;
         own.process.kill9()?;
@@ -196,7 +197,7 @@ impl PostgresServer {
         }
     }
 
-    /// Last log lines of the own server; `None` if it runs, or for an existing server.
+    /// Last log lines of a server that has ended; `None` if it runs, or for an existing server.
     pub(crate) async fn exit_message(&self) -> Option<String> {
         let mut own = self.own.as_ref()?.lock().await;
         let status = own.process.exit_status().ok().flatten()?;

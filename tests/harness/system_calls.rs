@@ -42,7 +42,8 @@ impl SystemCalls {
         Ok(Some(SystemCalls { strace, record: record.to_owned() }))
     }
 
-    /// Ends the recording; the process continues. A line of the result is a call, or half of a call.
+    /// Ends the recording; the process continues. A line of the result is a call, or half of a call that another
+    /// thread interrupted.
     pub async fn finish(mut self) -> Result<String> {
         self.strace.stop(Signal::INT, PATIENCE).await?;
         std::fs::read_to_string(&self.record).context("reading the recorded system calls")

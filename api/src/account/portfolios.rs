@@ -32,7 +32,7 @@ sql_row! {
     }
 }
 
-/// Portfolios of an account, by name.
+/// Lists the portfolios of an account, ordered by name.
 pub(crate) async fn list_portfolios(
     client: &Client,
     account_id: AccountId,
@@ -41,7 +41,7 @@ pub(crate) async fn list_portfolios(
     Ok(rows.iter().map(Portfolio::from_row).collect::<Result<_, _>>()?)
 }
 
-/// Portfolio with this name; `None` if the account has none.
+/// Finds the portfolio with this name; `None` if it does not exist.
 pub(crate) async fn find_portfolio(
     client: &Client,
     account_id: AccountId,

@@ -137,7 +137,7 @@ pub(crate) async fn end_session(
     Ok(transaction.commit().await?)
 }
 
-/// Ends a session because a new session replaces it, in the caller's transaction. No audit log entry is appended.
+/// Ends a session that a new session replaces, in the caller's transaction. No audit log entry is appended.
 pub(crate) async fn end_replaced_session(
     transaction: &Transaction<'_>,
     account: &LockedAccount,

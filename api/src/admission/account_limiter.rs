@@ -132,7 +132,7 @@ mod tests {
     /// Rate of the key with a separate bucket.
     const OWN: i32 = 12;
     const NAMES: [Tier; 4] = [Tier::Free, Tier::Starter, Tier::Premium, Tier::Professional];
-    /// One call in units. A rate of 1 refills one unit a microsecond.
+    /// One call in units. A rate of 1 refills one unit per microsecond.
     const CALL: i64 = 60_000_000;
     /// Tolerance: a millionth of a call.
     const FORGIVEN: i64 = CALL / 1_000_000;

@@ -56,7 +56,7 @@ struct QuotaRefund {
     month: NaiveDate,
 }
 
-/// Task of the background worker. No call waits for its result.
+/// Task for which no call waits.
 #[derive(Debug)]
 enum BackgroundTask {
     Refund(QuotaRefund),
@@ -128,7 +128,7 @@ impl AdmissionQueue {
         let (decision, decided) = oneshot::channel();
         let waiting = WaitingCall { call, since: Instant::now(), decision };
         self.calls.try_send(waiting).map_err(|_| AdmissionError::QueueFull)?;
-        // The worker enforces the timeout, counted from the end of the previous batch.
+        // The worker enforces the timeout, which begins at the end of the previous batch.
         decided.await.map_err(|_| AdmissionError::Ended)?
     }
 

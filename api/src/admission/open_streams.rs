@@ -53,7 +53,7 @@ struct OpenKey {
     revoked: CancellationToken,
 }
 
-/// Permit for one open stream. The stream uses up the limit until the permit is dropped.
+/// Permit for one open stream. Dropping it frees a place within the account's limit.
 #[derive(Debug)]
 pub(crate) struct StreamPermit {
     streams: Arc<OpenStreams>,

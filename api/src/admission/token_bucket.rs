@@ -177,7 +177,7 @@ mod tests {
         assert_eq!(bucket(12.0).tighter_of(key(4.0)), bucket(12.0));
     }
 
-    /// Reference model of the bucket in integers. A call is 60 million units; a rate of 1 refills one unit a
+    /// Reference model of the bucket in integers. A call is 60 million units. A rate of 1 refills one unit per
     /// microsecond.
     #[derive(Debug, Clone)]
     struct Model {

@@ -13,9 +13,9 @@ use axum::http::{HeaderMap, header};
 pub(crate) struct SiteAddress {
     /// Scheme, host and port, for examples that the reader copies.
     pub(crate) origin: String,
-    /// True if the request used HTTPS, according to the available headers.
+    /// True if the client reaches the service over HTTPS, by `PUBLIC_URL` or else by the trusted proxy's header.
     pub(crate) is_secure: bool,
-    /// True if browser and service run on one machine, without HTTPS and without a proxy.
+    /// True if browser and service run on one machine, without HTTPS.
     pub(crate) is_local: bool,
 }
 

@@ -106,8 +106,8 @@ pub struct SetAccountTier {
 pub struct CancelSubscription {
     /// Email address of the account
     email: String,
-    /// End of the paid period, if the account has none. Default: end of the paid month, else end of the calendar month,
-    /// UTC
+    /// New end of the paid period. Default: its current end, else the end of the paid month, else the end of the
+    /// calendar month, UTC
     #[arg(long, value_parser = parse_instant)]
     paid_until: Option<DateTime<Utc>>,
     /// Print JSON

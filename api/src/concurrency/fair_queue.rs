@@ -87,7 +87,7 @@ struct KeyQueue<K: QueueKey> {
     waiters: VecDeque<oneshot::Sender<Reservation<K>>>,
 }
 
-/// Permit for one piece of work: the permit to compute, and the slot until the result is delivered.
+/// Permit for one piece of work. `work` is needed to compute the result, and `slot` until the result is delivered.
 #[derive(Debug)]
 pub(crate) struct Permit<K: QueueKey> {
     pub(crate) work: WorkPermit<K>,

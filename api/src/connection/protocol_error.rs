@@ -1,7 +1,7 @@
 //! Replies to protocol errors: bytes that are not an HTTP/1.1 request, and request heads that are too large.
 //!
 //! hyper writes its reply before a service or layer sees the error, and the reply cannot be configured. The stream
-//! below hyper therefore recognises the reply and writes the service's reply in its place. A reply of hyper has a 4xx
+//! below hyper therefore recognizes the reply and writes the service's reply in its place. A reply of hyper has a 4xx
 //! status and no request id. Every response of the service has a request id.
 
 use std::fmt::Write;

@@ -37,8 +37,8 @@ use server::McpServer;
 pub(crate) const PATH: &str = "/mcp";
 /// Maximum size of a message, in bytes.
 const MAX_MESSAGE_BYTES: usize = 64 * 1024;
-/// Maximum number of bytes that are read and discarded of a body that is too large. A client that is still sending
-/// would not read the error.
+/// Maximum number of bytes of an oversized body that are read and discarded. A client that is still sending would not
+/// read the error.
 const MAX_DISCARDED_BYTES: usize = 1024 * 1024;
 
 type Service = StreamableHttpService<McpServer, NeverSessionManager>;

@@ -33,7 +33,7 @@ struct ApiEnvelope<'a> {
     meta: std::collections::BTreeMap<Cow<'a, str>, &'a RawValue>,
 }
 
-/// Page of a tool result. It has the same members as an API response.
+/// Page of a tool result, with the JSON structure of an API response.
 #[derive(Debug, Serialize)]
 struct ResultPage<'a> {
     data: &'a [&'a RawValue],

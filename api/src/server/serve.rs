@@ -91,7 +91,7 @@ pub async fn serve(
     }
     clients.registry.abort_all();
     clients.tasks.stop(drain).await;
-    // The last handles of the workers are dropped, so the workers finish their queues.
+    // Dropping the last handles of the workers lets the workers finish their queues and end.
     drop((app, router));
     if !tasks.stop(drain).await {
         tracing::warn!("background tasks did not finish before the drain timeout");

@@ -1,4 +1,4 @@
-//! Chart of closes with ex-dates and splits, a text alternative, and the closes of period ends as a table.
+//! Chart of closes with ex-dates and splits, a text alternative, and a table of closes at period ends.
 
 use std::fmt::Write;
 
