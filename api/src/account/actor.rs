@@ -136,7 +136,7 @@ impl LockedAccount {
     }
 
     /// Appends an entry. Returns `false` without appending if the actor already has `most` entries of the action
-    /// within a day. `None` is no limit.
+    /// within a day. If `most` is `None`, the number is not limited.
     async fn append(
         &self,
         transaction: &Transaction<'_>,

@@ -1,10 +1,9 @@
 //! Login throttle per account, device and address. It delays attempts and never locks an account.
 //!
 //! Invariants: all instances share the limits, which are rows of the database. Attempts per minute are limited to 5
-//! per account and device, 30 per address, and 20 per account from all unknown devices. The limit of an IPv6 /48 is
-//! 300. Attempts of other clients do not delay the account's holder: neither confirmations nor sign-ins from known
-//! devices. Attempts from unknown devices at one account are served one at a time. A refused attempt is not charged to
-//! any limit.
+//! per account and device, 30 per address, 300 per IPv6 /48, and 20 per account from all unknown devices. Attempts of
+//! other clients do not delay the account's holder: neither confirmations nor sign-ins from known devices. Attempts
+//! from unknown devices at one account are served one at a time. A refused attempt is not charged to any limit.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
