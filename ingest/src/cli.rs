@@ -1,7 +1,7 @@
 //! Command line of `ingest`: arguments, logging and exit codes.
 //!
-//! The command line is in the library, because an `async fn` is compiled where it is awaited. If `main` in the binary
-//! awaited it, the compiler would build the whole program a second time.
+//! The library awaits all `async` functions; the binary only calls [`main`]. An `async fn` is compiled in the crate
+//! that awaits it, so an await in the binary would compile the whole program twice.
 
 use std::net::SocketAddr;
 use std::process::ExitCode;
@@ -71,14 +71,14 @@ enum IngestCommand {
 /// Address of the metrics listener of the running watch or pull.
 #[derive(Debug, clap::Args)]
 struct IngestHealthArgs {
-    /// Metrics address of the running watch or pull, if METRICS_LISTEN belongs to another program
+    /// Metrics address of the watch or pull, if METRICS_LISTEN is the address of another program
     #[arg(long, env = "INGEST_METRICS", value_name = "[ADDRESS:]PORT", value_parser = parse_listen_address)]
     address: Option<SocketAddr>,
     #[command(flatten)]
     metrics: MetricsSettings,
 }
 
-/// Options of the log connection, by the commands that ignore them.
+/// Connection options, by the commands that ignore them.
 const UNUSED: [UnusedOptions; 2] = [
     UnusedOptions {
         commands: &["map", "generate", "health"],
@@ -133,7 +133,7 @@ async fn run(Cli { stream, command }: Cli) -> ExitCode {
     }
 }
 
-/// Runs a command with its own signal handling, and returns the exit code. All other commands end at the first signal.
+/// Runs a command that handles signals, and returns its exit code. Other commands end at the first signal.
 async fn run_interruptible(command: impl Future<Output = std::io::Result<ExitCode>>) -> ExitCode {
     command.await.unwrap_or_else(|error| fail(format_args!("cannot start: {error}"), 2))
 }
@@ -233,7 +233,7 @@ async fn run_resume(args: &ResumeArgs, stream: &StreamSettings) -> std::io::Resu
 async fn run_verify(args: &VerifyArgs, stream: &StreamSettings) -> std::io::Result<ExitCode> {
     let shutdown = Shutdown::listen()?;
     let mut asked = shutdown.clone();
-    // An interrupted repair keeps the batches acknowledged so far.
+    // If the repair is interrupted, the batches acknowledged so far stay in the log.
     let found = tokio::select! {
         found = verify::verify_log(args, stream, &shutdown) => found,
         () = asked.wait() => return Ok(fail(format_args!("interrupted"), 130)),

@@ -14,8 +14,8 @@ use crate::batch::chunk_encoder::EncodedBatch;
 /// Maximum size of the batches in memory, in bytes.
 const IN_MEMORY: usize = 32 * 1024 * 1024;
 
-/// Record batches in order. The first batches are in memory, the others in an unnamed file that disappears with the
-/// process.
+/// Record batches in insertion order. The first batches are in memory, the rest in an unnamed file. The system deletes
+/// the file when the process ends.
 #[derive(Default)]
 pub(crate) struct BatchSpool {
     memory: VecDeque<EncodedBatch>,
@@ -25,7 +25,6 @@ pub(crate) struct BatchSpool {
 }
 
 impl BatchSpool {
-    /// Adds a record batch.
     pub(crate) fn push(&mut self, frame: EncodedBatch) -> io::Result<()> {
         if self.disk.is_none() && self.bytes + frame.body.len() <= IN_MEMORY {
             self.bytes += frame.body.len();

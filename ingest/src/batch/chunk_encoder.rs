@@ -1,4 +1,4 @@
-//! Encoder that converts accumulated rows to the record batches of one file. Batches are numbered by kind.
+//! Encoder of the rows of one file as record batches. Each kind has its own chunk numbers.
 
 use bytes::Bytes;
 use event_log::frame::{Body, Codec, FrameError};
@@ -25,15 +25,14 @@ pub(crate) struct EncodedBatch {
 pub(crate) struct ChunkEncoder {
     /// Next chunk number of each kind.
     chunks: [u64; Kind::ALL.len()],
-    /// Number of prices rounded to the scale of much larger prices of the same symbol.
+    /// Number of prices that were rounded, because a much larger price of the same symbol needs a coarser scale.
     pub rounded: u64,
-    /// Encoded rows, if they are collected for a review.
+    /// Encoded rows for a review; `None` if no review is requested.
     pub reviewed: Option<ReviewedRows>,
 }
 
 impl ChunkEncoder {
-    /// Encodes a chunk as one or more record batches, and passes them to `emit`. Returns an emptied price batch for
-    /// reuse.
+    /// Passes the record batches of a chunk to `emit`. For prices, returns the emptied price batch for reuse.
     pub(crate) fn encode(
         &mut self,
         chunk: RowChunk,

@@ -71,12 +71,12 @@ impl LoadCoverage {
     }
 }
 
-/// Sources and symbols of the completed runs of a log. They show which symbols of a new load are new.
+/// Sources and symbols of the completed runs of a log. Symbols of a new load are compared with them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct EarlierCoverage {
     pub sources: BTreeSet<String>,
-    /// Symbols, each with the index of its first run. `None` if a manifest lists no new symbols, because an older
-    /// version wrote it or the run had too many.
+    /// Symbols, each with the index of its first run. `None` if a manifest has no list of new symbols: an older version
+    /// wrote the manifest, or the run had too many symbols.
     symbols: Option<HashMap<Symbol, usize>>,
     /// Index of the last run with prices, by source.
     last_priced: BTreeMap<String, usize>,
@@ -105,7 +105,7 @@ impl EarlierCoverage {
         before
     }
 
-    /// Symbols for which a source may have prices: all symbols known at its last run with prices, and the symbols with
+    /// Symbols for which a source may have prices: symbols known at the source's last run with prices, and symbols with
     /// prices in this load. `None` if the symbols are unknown.
     pub(crate) fn symbols_with_prices<'a>(
         &'a self,
@@ -118,7 +118,7 @@ impl EarlierCoverage {
         Some(earlier.map(|(symbol, _)| symbol).chain(&load.priced))
     }
 
-    /// Symbols of a load that no earlier run had; `None` if either set of symbols is unknown.
+    /// Symbols of a load that are in no earlier run; `None` if either set of symbols is unknown.
     pub(crate) fn new_symbols(&self, coverage: &LoadCoverage) -> Option<Vec<Symbol>> {
         let known = self.symbols.as_ref().filter(|_| !coverage.overflowed)?;
         Some(coverage.symbols.iter().filter(|symbol| !known.contains_key(*symbol)).cloned().collect())
@@ -134,10 +134,10 @@ pub struct SymbolSummary {
     pub more: bool,
     /// First symbols in alphabetical order.
     pub first: Vec<Symbol>,
-    /// Number of symbols that no earlier run had; absent if the earlier symbols are unknown.
+    /// Number of symbols that are in no earlier run; absent if the earlier symbols are unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub new: Option<usize>,
-    /// First symbols that no earlier run had.
+    /// First symbols that are in no earlier run.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub first_new: Vec<Symbol>,
 }
@@ -150,7 +150,7 @@ pub struct DateSpan {
 }
 
 impl SymbolSummary {
-    /// Symbols of a load. `new` are the symbols that no earlier run had.
+    /// Summary of a load's symbols. `new`: symbols that are in no earlier run.
     pub(crate) fn from_coverage(coverage: &LoadCoverage, new: Option<&[Symbol]>) -> Self {
         Self {
             count: coverage.symbols.len(),
@@ -176,7 +176,7 @@ impl SymbolSummary {
 }
 
 impl DateSpan {
-    /// Dates of a load; `None` if no row has a date.
+    /// First and last date of a load; `None` if no row has a date.
     pub(crate) fn from_coverage(coverage: &LoadCoverage) -> Option<Self> {
         let first = coverage.dates.values().map(|(first, _)| *first).min()?;
         let last = coverage.dates.values().map(|(_, last)| *last).max()?;

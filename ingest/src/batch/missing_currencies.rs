@@ -48,7 +48,7 @@ impl MissingCurrencyCounts {
         self.dividends.values().sum::<u64>() + self.others
     }
 
-    /// Counts of dividends by assumed unit, which is the unit of the security's prices. Dividends of symbols beyond
+    /// Counts of dividends by assumed currency unit: the unit of the security's prices. Dividends of symbols beyond
     /// `MAX_SYMBOLS` are not included.
     pub(crate) fn count_by_unit(&self, known: &SecurityCurrencies) -> BTreeMap<String, u64> {
         let mut units = BTreeMap::new();

@@ -1,10 +1,10 @@
 //! Evidence of a price file about dividends: its dividend column, and changes in its ratio of adjusted close to close
 //! (R38, R40).
 //!
-//! The ratio of adjusted close to close is constant between ex-dates. Because both numbers are rounded, each row gives
-//! a lower and an upper bound of the ratio. Consecutive rows form a run while their bounds have a common intersection.
-//! The first row outside the intersection begins a new run. A run of one row between two runs with overlapping bounds
-//! is an error of the file.
+//! The ratio of adjusted close to close is constant between ex-dates. Both numbers are rounded, so each row gives a
+//! lower and an upper bound of the ratio. Consecutive rows form a run while their bounds overlap in one common range.
+//! The first row outside this range begins a new run. A run of one row between two runs with overlapping bounds is an
+//! error of the file.
 //!
 //! A step is the change of the ratio between two adjacent runs. It gives an ex-date and the factor of its dividends.
 //!
@@ -24,9 +24,9 @@ const BOUNDS_TOLERANCE: Decimal = Decimal::from_parts(1, 0, 0, false, 5);
 const MIN_STEP: Decimal = Decimal::from_parts(1, 0, 0, false, 4);
 /// Number of fraction digits of a step.
 const STEP_DIGITS: u32 = 6;
-/// Minimum number of a symbol's rows for the check of [`MIN_ROWS_PER_RUN`].
+/// Minimum number of rows of a symbol. With fewer rows, [`MIN_ROWS_PER_RUN`] does not apply.
 const MIN_ROWS_FOR_RUN_CHECK: u32 = 20;
-/// Minimum average number of rows per run. Below it, the adjusted closes of the symbol are not used as evidence.
+/// Minimum average number of rows per run. With shorter runs, the adjusted closes are too irregular to be evidence.
 const MIN_ROWS_PER_RUN: u32 = 3;
 
 /// Adjusted closes and dividend columns of a file, by symbol.
@@ -130,7 +130,7 @@ impl SymbolEvidence {
         self.runs.push(RatioRun { first: date, last: date, rows: 1, bounds });
     }
 
-    /// True if the dates are descending, false if ascending; `None` if fewer than two dates are known.
+    /// True if the dates are descending, false if ascending; `None` if fewer than two runs are known.
     fn is_descending(&self) -> Option<bool> {
         let (first, last) = (self.runs.first()?.first, self.runs.last()?.last);
         (first != last).then_some(last < first)

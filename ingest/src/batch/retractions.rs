@@ -36,7 +36,7 @@ pub(crate) struct Retractions(Vec<Retraction>);
 #[derive(Debug, Default)]
 struct KnownKeys {
     ids: BTreeSet<String>,
-    /// Days of each symbol; `None` for records without a date.
+    /// Days of each symbol. A record without a date has the day `None`.
     days: BTreeMap<String, BTreeSet<Option<NaiveDate>>>,
     /// True if the days are unknown. Any day then matches.
     days_unknown: bool,
@@ -79,7 +79,7 @@ impl Retractions {
         self.0.is_empty()
     }
 
-    /// Finds the retractions that match no row of their source in the log. Prices are too many to be read: a price
+    /// Finds the retractions that match no row of their source in the log. The log has too many prices to read: a price
     /// retraction matches if the source may have prices of its symbol.
     pub(crate) async fn find_unmatched(
         &self,
@@ -105,7 +105,7 @@ impl Retractions {
         {
             known_keys.insert(Kind::Price, KnownKeys::with_unknown_days(symbols));
         }
-        // The search for the nearest of many ids is slow, so it runs on a blocking thread.
+        // Finding the nearest of many ids is slow, so it runs on a blocking thread.
         let retractions = self.clone();
         let compared = tokio::task::spawn_blocking(move || retractions.compare_with_keys(&known_keys));
         compared.await.map_err(LogError::Task)

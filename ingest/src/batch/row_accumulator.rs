@@ -97,7 +97,7 @@ macro_rules! collect {
             }
         })*
 
-        /// Sends the pending rows of all kinds that the macro call lists.
+        /// Sends the pending rows of all kinds in the macro call.
         fn flush_rows(&mut self) {
             $(if let Some((rows, line)) = self.$field.take() {
                 self.send(RowChunk::Rows(Body::$body(rows), line));
@@ -180,7 +180,7 @@ impl RowAccumulator {
         add_checked_session, sessions: MarketSession, Session, Sessions;
     }
 
-    /// Adds a security. `bytes` is the length of the row's source text, here and in the functions for other kinds.
+    /// Adds a security. In all `add_` functions, `bytes` is the length of the row's source text.
     pub(crate) fn add_security(&mut self, row: EventRow<Security>, bytes: usize) {
         self.stats.currencies.add_row(&row);
         self.add_checked_security(row, bytes);
@@ -256,8 +256,8 @@ impl RowAccumulator {
         Ok(())
     }
 
-    /// All price rows read so far; `None` if some were already cut into record batches. Formats that state the share
-    /// basis at the end of the file correct these rows.
+    /// Price rows read so far, for formats that state the share basis at the end of the file. `None` if some rows are
+    /// already in record batches.
     pub(crate) fn uncut_prices_mut(&mut self) -> Option<&mut PriceBatch> {
         (self.price_rows <= crate::price::price_batch::BATCH_ROWS as u64).then_some(&mut self.prices)
     }
@@ -306,7 +306,6 @@ impl RowAccumulator {
         Ok(id)
     }
 
-    /// Adds a reject.
     pub(crate) fn add_reject(&mut self, line: u64, raw: &[u8], error: RowError) {
         let raw = String::from_utf8_lossy(&raw[..raw.len().min(REJECT_BYTES)]).into_owned();
         let reject = Reject {
@@ -361,8 +360,8 @@ impl RowAccumulator {
         (self.stats, self.holdings)
     }
 
-    /// Sends the evidence of the prices about dividends. Statistics do not count it, because it is not a row of the
-    /// file.
+    /// Sends the evidence of the prices about dividends. The statistics exclude evidence, because it is not a row of
+    /// the file.
     fn send_evidence(&mut self) {
         let mut pending = PendingRows::default();
         for (line, record) in std::mem::take(&mut self.evidence).into_records() {
@@ -376,7 +375,7 @@ impl RowAccumulator {
         }
     }
 
-    /// Sends a chunk to the encoder. A closed receiver means that the load has stopped, which the reader detects at its
+    /// Sends a chunk to the encoder. A closed receiver means that the load has stopped. The reader detects this at its
     /// next read.
     fn send(&self, chunk: RowChunk) {
         let _ = self.chunk_sender.send(chunk);

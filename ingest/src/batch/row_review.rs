@@ -19,7 +19,7 @@ use market::row::{AmountReading, Flag, Metrics};
 use market::symbol::Symbol;
 use serde::Serialize;
 
-/// Maximum number of rows in a review; they stay in memory until the end of the load.
+/// Maximum number of rows in a review. The rows stay in memory until the end of the load.
 const MAX_ROWS: usize = 500_000;
 /// Maximum number of examples.
 const MAX_EXAMPLES: usize = 10;
@@ -162,14 +162,13 @@ fn observation<T>(source: &str, row: EventRow<T>) -> Observation<T> {
 pub struct RowReview {
     /// True if the load has too many rows for a review.
     pub is_too_large: bool,
-    /// Numbers of quarantined rows by kind and reason code.
+    /// Count of quarantined rows, by kind and reason code.
     pub quarantined: BTreeMap<String, BTreeMap<String, u64>>,
     /// Symbols with a reading that differs from the face value, by flag.
     pub flags: BTreeMap<String, Vec<Symbol>>,
-    /// Sample of the quarantined rows, and of rows with a reading that differs from the face value.
+    /// Sample of the quarantined rows, and of the rows with a reading that differs from the face value.
     pub examples: Vec<DoubtedRow>,
-    /// Sample of the symbols whose amounts may already be adjusted for later splits. Each has the figures of both
-    /// readings.
+    /// Sample of the symbols whose amounts may already be adjusted for later splits, with the figures of both readings.
     pub share_bases: Vec<ShareBasisReadings>,
 }
 
@@ -186,7 +185,7 @@ pub struct DoubtedRow {
     pub message: String,
 }
 
-/// Figures of a symbol with amounts as declared, and with amounts that are adjusted for splits (R37).
+/// Growth figures of a symbol under two readings of its amounts: as declared, and adjusted for splits (R37).
 #[derive(Debug, Clone, Serialize)]
 pub struct ShareBasisReadings {
     /// Symbol of the rows.

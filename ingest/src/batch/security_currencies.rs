@@ -33,7 +33,7 @@ impl SecurityCurrencies {
         }
     }
 
-    /// Adds the currencies of another file. For a symbol in both, the newer reference record decides.
+    /// Adds the currencies of another file. If both have a symbol, the newer reference record decides.
     pub(crate) fn merge(&mut self, other: &Self) {
         for (symbol, (observed_at, currency)) in &other.0 {
             self.add_record(symbol, *observed_at, currency.clone());

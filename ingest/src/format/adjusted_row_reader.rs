@@ -1,7 +1,7 @@
-//! Reader of daily rows whose prices and dividends are adjusted for all splits up to the newest day, or not adjusted.
+//! Reader of daily rows with raw values, or with values adjusted for all splits up to the newest day.
 //!
-//! In a file of one symbol, the newest day is the day of the newest row. In a table of many symbols, the series may end
-//! on different days. For each symbol, the newest day is then the newest day that the source has of that symbol.
+//! In a file of one symbol, the newest day is the day of its newest row. In a table of many symbols, the series may end
+//! on different days. The newest day of a symbol is then the symbol's newest day in all data of the source.
 
 use chrono::NaiveDate;
 use market::bars::BarVersion;
@@ -113,8 +113,8 @@ impl<'a> AdjustedRowReader<'a> {
     }
 }
 
-/// Dividend less the capital gain that it contains. A capital gain larger than the dividend is separate, and is not
-/// subtracted.
+/// Dividend without the capital gain that it contains; `None` if nothing is left. A capital gain larger than the
+/// dividend is a separate payment, and is not subtracted.
 fn without_gain(dividend: Option<Decimal>, capital_gain: Option<Decimal>) -> Option<Decimal> {
     match (dividend, capital_gain) {
         (Some(dividend), Some(gain)) if gain <= dividend => {

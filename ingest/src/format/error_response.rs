@@ -6,9 +6,9 @@ use super::raw_json::RawJson;
 use crate::normalize::abbreviate;
 use crate::source::feed_files::Encoding;
 
-/// Names of members with the reason why a service sends no data.
+/// Names of members with an error message.
 const MESSAGES: [&str; 7] = ["errormessage", "error", "message", "detail", "note", "information", "errors"];
-/// Names of members that may occur together with such a reason.
+/// Names of members that may accompany an error message.
 const ACCOMPANYING: [&str; 7] = ["status", "code", "requestid", "statuscode", "success", "timestamp", "path"];
 /// Phrases that occur in throttle notices.
 const THROTTLE: [&str; 11] = [
@@ -25,7 +25,7 @@ const THROTTLE: [&str; 11] = [
     "limit reach",
 ];
 
-/// Reason why a file contains no data; `None` if it may contain data.
+/// Reason for refusing a file without data; `None` if the file may contain data.
 pub(super) fn refusal_reason(head: &FileHead) -> Option<String> {
     let text = head.text.trim_start_matches('\u{feff}').trim_start();
     let lower = text.get(..text.len().min(15)).unwrap_or_default().to_ascii_lowercase();
@@ -63,7 +63,8 @@ pub(super) fn refusal_reason(head: &FileHead) -> Option<String> {
     })
 }
 
-/// Message in a text, if the text is a single line of words. A table, a list of symbols or JSON is not a message.
+/// Service message in a text; `None` unless the text is a single line of words. Tables, lists of symbols and JSON are
+/// not messages.
 fn parse_single_line(text: &str) -> Option<ServiceMessage> {
     let line = text.trim();
     let is_sentence = line.contains(' ') && !line.contains(['\n', '\r', ',', ';', '\t', '|', '{', '[']);
@@ -85,7 +86,7 @@ pub(crate) struct ServiceMessage {
     pub(crate) throttled: bool,
 }
 
-/// Parses a JSON response that has only a message; `None` for any other text.
+/// Parses a JSON response with only a message; `None` for any other text.
 pub(crate) fn parse_service_message(text: &str) -> Option<ServiceMessage> {
     let answer = RawJson::parse(text).ok()?;
     let members = answer.members();

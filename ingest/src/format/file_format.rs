@@ -54,7 +54,7 @@ pub enum FileFormat {
     CanonicalCsv(Kind),
     /// Canonical JSON. Each record may contain its kind.
     CanonicalRecords {
-        /// Kind of records that contain none, from the file name.
+        /// Kind in the file name, for records without a kind.
         kind: Option<Kind>,
         /// One record per line, or all in one document.
         encoding: Encoding,
@@ -65,20 +65,21 @@ pub enum FileFormat {
         vendor: &'static VendorFormat,
         /// CSV, one record per line, or one document.
         encoding: Encoding,
-        /// Symbol of a file whose rows contain none.
+        /// Symbol of all rows, for a file without symbols in its rows.
         symbol: Option<Symbol>,
-        /// Date in the file name, for a file whose rows contain no date.
+        /// Date in the file name, for a file without dates in its rows.
         date: Option<NaiveDate>,
     },
     /// Format described by a map.
     Mapped {
-        /// Map of the columns, dates and numbers.
+        /// Map: meaning of the columns, and notation of dates and numbers.
         map: Arc<ColumnMap>,
         /// CSV, one record per line, or one document.
         encoding: Encoding,
-        /// Symbol of a file whose rows contain none.
+        /// Symbol of all rows, for a file without symbols in its rows.
         symbol: Option<Symbol>,
-        /// True for exported rejects. They are UTF-8 with one header line, whatever the map says.
+        /// True for exported rejects. They are always UTF-8 with one header line; the map's settings for both do not
+        /// apply.
         is_reject_export: bool,
     },
 }
@@ -93,8 +94,7 @@ impl FileFormat {
         }
     }
 
-    /// Context that determines the rows in addition to the content; may be empty. It is part of the identity of an
-    /// input.
+    /// Context that determines the rows together with the content; may be empty. It is part of an input's identity.
     pub fn identity_context(&self) -> String {
         match self {
             Self::CanonicalRecords { kind: None, .. } => String::new(),
@@ -121,13 +121,13 @@ pub struct ReaderOptions {
     pub choice: FormatChoice,
     /// Map for every file.
     pub map: Option<Arc<ColumnMap>>,
-    /// Symbol of files whose rows contain none. It has precedence over the file names.
+    /// Symbol of all rows, for files without symbols in their rows. It overrides the file names.
     pub symbol: Option<Symbol>,
     /// Pattern for the symbol in file names.
     pub symbol_from: Option<SymbolPattern>,
-    /// Currency of amounts in formats without currencies. If absent, the currency of the security is used.
+    /// Currency of amounts in formats without currencies. If `None`, the security's currency is used.
     pub currency: Option<Currency>,
-    /// True to ignore columns and fields with unknown names instead of refusing them.
+    /// True if unknown columns and fields are ignored, false if they are refused.
     pub ignore_unknown: bool,
     /// Reference date for checks of future dates.
     pub today: NaiveDate,
@@ -139,7 +139,7 @@ pub enum FeedReadError {
     /// The file cannot be read or unpacked.
     #[error("cannot be read: {0}")]
     Io(#[from] io::Error),
-    /// The content does not fit the format. The text is the rest of a message that begins with the file name.
+    /// The content does not fit the format. The text completes a message that begins with the file name.
     #[error("{0}")]
     Refused(String),
 }
@@ -175,7 +175,7 @@ impl Eq for VendorFormat {}
 pub(super) enum SymbolScope {
     /// Every row contains its symbol.
     Rows,
-    /// All rows have one symbol, which the content does not contain.
+    /// All rows have one symbol, which is not in the content.
     File,
     /// Every row contains its symbol, and the file name contains the date.
     Dated,
@@ -185,7 +185,7 @@ pub(super) enum SymbolScope {
 pub(super) struct VendorFile<'a> {
     pub(super) source: &'a mut dyn Read,
     pub(super) encoding: Encoding,
-    /// Symbol of a file whose rows contain none.
+    /// Symbol of all rows, for a file without symbols in its rows.
     pub(super) symbol: Option<&'a Symbol>,
     /// Date in the file name.
     pub(super) date: Option<NaiveDate>,
@@ -198,7 +198,7 @@ impl VendorFile<'_> {
         self.options.currency.as_ref().map(|currency| currency.unit().to_owned())
     }
 
-    /// Symbol of a file whose rows contain none. Fails if the symbol is unknown.
+    /// Symbol of all rows, for a file without symbols in its rows. Fails if the symbol is unknown.
     pub(super) fn file_symbol(&self) -> Result<&Symbol, FeedReadError> {
         self.symbol.ok_or_else(|| FeedReadError::Refused("names no symbol: add --symbol SYMBOL".to_owned()))
     }

@@ -1,4 +1,4 @@
-//! First lines of a file, from which its format is detected.
+//! Beginning of a file, for the detection of its format.
 
 use std::io::{self, Read};
 
@@ -9,7 +9,7 @@ use crate::source::feed_files::{Encoding, FeedFile};
 /// Number of bytes read for detection.
 const HEAD_BYTES: u64 = 64 * 1024;
 
-/// Beginning of a file, from which its format is detected.
+/// Beginning of a file, for the detection of its format.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileHead {
     /// Encoding of the records, detected from the bytes. If the bytes are ambiguous, the file name decides.
@@ -58,8 +58,8 @@ impl FileHead {
         Ok(head)
     }
 
-    /// Names of the members of the first record of a JSON response. The record is under `results` or `data`, or is the
-    /// first object.
+    /// Names of the members of the first record of a JSON response. The record is under `results` or `data`; otherwise
+    /// it is the first object.
     pub(super) fn record_keys(&self) -> Vec<String> {
         let inside = |wrapper: &str| {
             let rest = self.text.split_once(wrapper)?.1.trim_start().strip_prefix(':')?.trim_start();
@@ -78,7 +78,7 @@ impl FileHead {
         self.position_of(names).is_some()
     }
 
-    /// Column with the symbol of each row, detected by its name or by its first cell.
+    /// Column with the symbol of each row, recognized by its name or by its first cell.
     pub(super) fn symbol_column(&self) -> Option<&str> {
         let keys = if self.encoding == Encoding::Csv { Vec::new() } else { self.record_keys() };
         if let Some(column) = self.columns.iter().find(|name| is_symbol_column(name)) {
@@ -106,7 +106,7 @@ impl FileHead {
         abbreviate(self.text.trim_start().as_bytes())
     }
 
-    /// Probable origin of a file without a known format, as a hint for the user.
+    /// Probable origin of a file in an unknown format, as a hint for the user.
     pub fn guess_origin(&self) -> Option<String> {
         let dated = self.has_column(&["date", "day", "timestamp", "datetime"]);
         let prices = dated && ["open", "high", "low", "close"].iter().all(|name| self.has_column(&[name]));
@@ -169,7 +169,7 @@ const TICKERS: [&str; 6] = ["symbol", "ticker", "tic", "name", "actsymbol", "cod
 const AMBIGUOUS_COLUMNS: [&str; 10] =
     ["name", "code", "stock", "instrument", "security", "company", "asset", "scrip", "share", "secid"];
 
-/// True if the name of a column shows that its cells are symbols.
+/// True if the column name shows that the cells are symbols.
 pub(crate) fn is_symbol_column(name: &str) -> bool {
     const NAMES: [&str; 9] =
         ["symbol", "symbols", "ticker", "tickers", "tic", "actsymbol", "stocksymbol", "tickersymbol", "ric"];
@@ -187,8 +187,8 @@ fn shown_list(columns: &[String]) -> String {
     listed.join(", ") + more
 }
 
-/// Encoding of a text. A text that begins with an object or a list is JSON. If the first line is a complete object and
-/// more lines follow, it is NDJSON.
+/// Encoding of a text. A text that begins with `{` or `[` is JSON; any other text has the encoding `named`. If the
+/// first line is a complete object and more lines follow, the text is NDJSON.
 fn encoding_of(text: &str, named: Encoding) -> Encoding {
     if text.starts_with('[') {
         return Encoding::Json;

@@ -1,8 +1,8 @@
 //! Symbol from the name of a single-symbol file: `AAPL.csv`, `aapl.us.csv`, `1398-HK-1d-prices.csv`.
 //!
-//! A file name contains a symbol if the whole name is a symbol, or if all its other words are known. Known words are a
-//! year, an interval and the name of the archive. Every other name is refused with suggestions, so that no false
-//! security is created.
+//! A file name contains a symbol if the whole name is a symbol, or if all its other words are known: a year, an
+//! interval or the name of the archive. All other names are refused with suggestions, so that no false security is
+//! created.
 
 use market::symbol::Symbol;
 
@@ -37,10 +37,10 @@ const NO_SYMBOLS: [&str; 24] = [
     "wiki",
 ];
 
-/// Words that are symbols if they are the whole name, and describe the file if a symbol follows.
+/// Words that are symbols only as the whole name. Before a symbol, they describe the file.
 const PREFIXES: [&str; 4] = ["div", "divs", "eod", "px"];
 
-/// Symbol of a file whose rows contain none: from the command line, or else from the file name.
+/// Symbol of a file without symbols in its rows: from the command line, or else from the file name.
 pub(super) fn resolve_file_symbol(
     file: &FeedFile,
     scope: SymbolScope,
@@ -104,7 +104,7 @@ fn refusal(file: &FeedFile) -> String {
     let stem = file.stem();
     let parts =
         || stem.split(['-', '_', ' ']).filter_map(symbol_in).filter(|part| Symbol::parse(part).is_ok());
-    // Tickers are in capitals, so a word in capitals is preferred.
+    // Tickers are usually in capitals, so a word in capitals is preferred.
     let in_capitals = parts().find(|part| {
         part.contains(|c: char| c.is_ascii_uppercase()) && !part.contains(|c: char| c.is_ascii_lowercase())
     });
@@ -163,8 +163,7 @@ fn is_year(word: &str) -> bool {
     word.len() == 4 && word.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// `Some(true)` for a word for a daily interval such as `1d`, `Some(false)` for other intervals; `None` for other
-/// words.
+/// True for a daily interval such as `1d`, false for other intervals; `None` if the word is not an interval.
 fn interval(word: &str) -> Option<bool> {
     let unit = word.trim_start_matches(|c: char| c.is_ascii_digit());
     let counted = unit.len() < word.len();

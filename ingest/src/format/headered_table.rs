@@ -8,7 +8,7 @@ use crate::normalize::RowError;
 use crate::price::bar_parser::PriceCells;
 use crate::source::csv_reader::{CsvReader, CsvRecord};
 
-/// Position of a missing column. The field of such a column is empty in every record.
+/// Position of a missing column. Its field is empty in every record.
 pub(super) const NONE: usize = usize::MAX;
 
 /// Table after its header was read.
@@ -67,7 +67,7 @@ impl<R: Read> HeaderedTable<R> {
     }
 }
 
-/// Fails if the number of fields in a record differs from the header. Additional empty fields at the end are ignored.
+/// Fails if the record and the header have different numbers of fields. Empty fields at the end are ignored.
 fn check_shape(columns: usize, record: &CsvRecord<'_>) -> Result<(), RowError> {
     if record.unclosed {
         return Err(RowError::new(

@@ -1,7 +1,7 @@
 //! Feed formats: one file per format, with its detection and its reader.
 //!
-//! The format of a file is detected before any row is loaded. A file of an unknown format is refused, and the message
-//! contains its probable origin.
+//! The format of a file is detected before any row is loaded. A file of an unknown format is refused with a message
+//! about its probable origin.
 
 use std::io::Read;
 

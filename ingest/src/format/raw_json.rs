@@ -46,7 +46,7 @@ pub(super) fn string(value: &str) -> Option<Cow<'_, str>> {
     }
 }
 
-/// Set of an object's member names. It finds a name that occurs twice.
+/// Set of an object's member names, for the detection of repeated names.
 #[derive(Default)]
 struct MemberNames<'a> {
     few: Vec<Cow<'a, str>>,
@@ -54,10 +54,10 @@ struct MemberNames<'a> {
 }
 
 impl<'a> MemberNames<'a> {
-    /// Maximum number of names for which a list is faster than a set.
+    /// Maximum length of the list. Up to this length, a list is faster than a set.
     const FEW: usize = 32;
 
-    /// Adds a name. False if the name is already present.
+    /// Adds a name. Returns false if the name is already present.
     fn insert(&mut self, name: Cow<'a, str>) -> bool {
         if self.few.contains(&name) {
             return false;
@@ -79,7 +79,7 @@ impl ObjectMembers<'_> {
     }
 }
 
-/// Name that occurs twice in one object, at any depth of a well-formed text.
+/// Name that occurs twice in one object, at any depth. The text must be well-formed.
 pub(crate) fn find_repeated_member(text: &str) -> Option<Cow<'_, str>> {
     // Member names of each open object; `None` for an open list.
     let mut open: Vec<Option<MemberNames<'_>>> = Vec::new();
@@ -110,7 +110,7 @@ pub(crate) fn find_repeated_member(text: &str) -> Option<Cow<'_, str>> {
     None
 }
 
-/// Position after the string that begins at `begin`.
+/// Position after a string. `begin` is the position of its opening quote.
 fn string_end(text: &str, begin: usize) -> usize {
     let (bytes, mut at) = (text.as_bytes(), begin + 1);
     while let Some(found) = bytes.get(at..).and_then(|rest| memchr2(b'"', b'\\', rest)) {
@@ -128,7 +128,7 @@ fn string_end(text: &str, begin: usize) -> usize {
 pub(super) struct RawJson<'a>(&'a str);
 
 impl<'a> RawJson<'a> {
-    /// Validates a whole document. An object with two members of one name is an error, because it is ambiguous.
+    /// Validates a whole document. An object with a repeated member name is an error, because its value is ambiguous.
     pub(super) fn parse(text: &'a str) -> Result<Self, serde_json::Error> {
         let value = serde_json::from_str::<&RawValue>(text.trim_start_matches('\u{feff}'))?.get();
         match find_repeated_member(value) {

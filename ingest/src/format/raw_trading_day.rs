@@ -1,4 +1,4 @@
-//! Trading day of one security in a vendor's file: its price, and the dividend and the split with this ex-date.
+//! Trading day of one security in a vendor's file: price, dividend and split, all of one date.
 
 use chrono::NaiveDate;
 use market::bars::BarVersion;
@@ -14,7 +14,7 @@ use crate::batch::row_accumulator::RowAccumulator;
 use crate::normalize::{RowError, is_absent_value, trim_blanks};
 use crate::price::bar_parser::PriceCells;
 
-/// Trading day with unadjusted values. The names of columns are for messages.
+/// Trading day with unadjusted values. Column names are for messages.
 pub(super) struct RawTradingDay<'a> {
     pub(super) symbol: &'a Symbol,
     pub(super) date: NaiveDate,
@@ -25,7 +25,7 @@ pub(super) struct RawTradingDay<'a> {
     pub(super) has_dividends: bool,
     /// Cell of the close that is adjusted for splits and dividends; empty if the file has none.
     pub(super) adjusted_close: &'a [u8],
-    /// Column and cell of the new shares per old share. Absent, 0 or 1 means no split.
+    /// Column and cell of the new shares per old share. An empty cell, 0 or 1 means no split.
     pub(super) ratio: (&'static str, &'a [u8]),
     pub(super) line: u64,
     /// Length of the source text.
@@ -119,7 +119,7 @@ pub(super) fn parse_split_shares(column: &str, cell: &[u8]) -> Result<Option<(De
     split_ratio::parse_ratio(&text).map(Some).ok_or_else(|| RowError::new("bad_number", message))
 }
 
-/// Days of a single-symbol file. The gaps between them show if the rows are daily, weekly or monthly.
+/// Days of a single-symbol file. The gaps between the days show if the rows are daily, weekly or monthly.
 #[derive(Default)]
 pub(super) struct SeriesDates(Vec<i32>);
 
@@ -128,7 +128,7 @@ impl SeriesDates {
         self.0.push(day_number(date));
     }
 
-    /// Returns the newest day. Fails if nearly all days are a week or a month apart, or most days have several rows.
+    /// Returns the newest day. Fails if nearly all days are a week or a month apart, or if most rows repeat a day.
     pub(super) fn check_daily(&mut self) -> Result<Option<i32>, FeedReadError> {
         let rows = self.0.len();
         self.0.sort_unstable();
@@ -148,7 +148,7 @@ impl SeriesDates {
     }
 }
 
-/// Name of the interval of sorted days, if nearly all of them are a week or a month apart.
+/// Name of the interval, if nearly all sorted days are a week or a month apart; otherwise `None`.
 fn coarser_than_daily(days: &[i32]) -> Option<&'static str> {
     let gaps: Vec<i32> = days.windows(2).map(|pair| pair[1] - pair[0]).collect();
     if gaps.len() < 4 {

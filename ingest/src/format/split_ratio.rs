@@ -1,6 +1,6 @@
 //! Split ratios written as one number: 7.0 is 1 to 7, 0.1 is 10 to 1, 1.5 is 2 to 3.
 //!
-//! A ratio below 1 is n to 1 if exactly one n rounds to it with the given digits: 0.033333 is 30 to 1 (R39).
+//! A ratio below 1 means n to 1 if exactly one n gives the ratio after rounding: 0.033333 is 30 to 1 (R39).
 
 use rust_decimal::{Decimal, RoundingStrategy};
 
@@ -41,8 +41,7 @@ pub(super) fn parse_ratio(text: &str) -> Option<(Decimal, Decimal)> {
     }
 }
 
-/// Number n of a reverse split n to 1 for which 1/n rounds to the ratio. `None` if there is no such n, or more than
-/// one.
+/// Number n of a reverse split n to 1, if the ratio is 1/n rounded. `None` if no n or several n round to the ratio.
 fn unit_fraction(ratio: Decimal) -> Option<Decimal> {
     let rounds = |old: Decimal| {
         let quotient = Decimal::ONE.checked_div(old)?;
@@ -55,8 +54,8 @@ fn unit_fraction(ratio: Decimal) -> Option<Decimal> {
     (ratio < Decimal::ONE && (is_exact || is_only)).then_some(old)
 }
 
-/// Old and new shares of the fraction that was cut to `ratio`, such as 1/3 to 0.3333. Only denominators up to
-/// [`MAX_CUT_DENOMINATOR`] are considered.
+/// Old and new shares of a truncated fraction, such as 1/3 for 0.3333. Only denominators up to [`MAX_CUT_DENOMINATOR`]
+/// are considered.
 fn cut_short(ratio: Decimal) -> Option<(i128, i128)> {
     let step = Decimal::new(1, ratio.scale());
     (1..=MAX_CUT_DENOMINATOR).find_map(|from| {
@@ -94,7 +93,7 @@ mod tests {
             ("0.001", 1000, 1),
             ("0.04", 25, 1),
             ("0.022222", 45, 1),
-            // Several reverse splits round to these.
+            // Several reverse splits round to these ratios.
             ("0.3", 10, 3),
             ("0.07", 100, 7),
             ("0.9", 10, 9),

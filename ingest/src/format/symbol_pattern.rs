@@ -6,7 +6,7 @@ use market::symbol::Symbol;
 
 const PLACEHOLDER: &str = "{symbol}";
 
-/// Pattern with one `{symbol}`, for a file name or the end of its path.
+/// Pattern with one `{symbol}`, for a file name or for the end of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SymbolPattern {
     before: String,
@@ -17,7 +17,7 @@ impl SymbolPattern {
     /// Parses a pattern such as `div_{symbol}.csv`.
     ///
     /// # Errors
-    /// The text has no `{symbol}`, or two of them.
+    /// The text does not have exactly one `{symbol}`.
     pub fn parse(pattern: &str) -> Result<Self, String> {
         match pattern.split_once(PLACEHOLDER) {
             Some((before, after)) if !after.contains(PLACEHOLDER) => {
@@ -34,7 +34,7 @@ impl SymbolPattern {
         let name = &label[start..];
         let unpacked = [".gz", ".zst"].iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(name);
         let stem = unpacked.rsplit_once('.').map_or(unpacked, |(stem, _)| stem);
-        // If the pattern ends with the symbol, only the stem is matched. The symbol would otherwise include the ending.
+        // If the pattern ends with the symbol, only the stem is matched. Otherwise the symbol would include the ending.
         let forms = if self.after.is_empty() { vec![stem] } else { vec![name, unpacked, stem] };
         forms.into_iter().find_map(|form| {
             let text = self.extract_text(form)?;

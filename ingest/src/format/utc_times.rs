@@ -12,14 +12,14 @@ use crate::normalize::{
 use crate::source::csv_reader::CsvReader;
 use crate::source::feed_files::Encoding;
 
-/// Names of columns with the day of a row, in addition to names that end with `date`.
+/// Names of columns with the day of a row. Names that end with `date` are recognized too.
 const DAYS: [&str; 6] = ["", "datetime", "timestamp", "time", "day", "asof"];
 
 impl FileFormat {
-    /// Time zone in which the UTC times of a file's first rows are midnights; `None` if the file has no such times. A
-    /// file under a map gets `None` too, because the map sets the zone.
+    /// Time zone in which the UTC times of a file's first rows are midnights; `None` if the file has no such times.
+    /// `None` also for a file under a map, because the map sets the zone.
     ///
-    /// # Errors The times are midnights in a zone, but the file may mean the written UTC dates.
+    /// # Errors The times are midnights in a zone, but too few rows show which dates the file means.
     pub(crate) fn exchange_zone(&self, head: &FileHead) -> Result<Option<ExchangeZone>, String> {
         if matches!(self, Self::Mapped { .. }) {
             return Ok(None);
@@ -40,7 +40,7 @@ impl FileFormat {
     }
 }
 
-/// First cell and all UTC times of each date column that contains only UTC times.
+/// Date columns with only UTC times: the first cell and all times of each.
 fn utc_time_columns(head: &FileHead) -> Vec<(String, Vec<NaiveDateTime>)> {
     let columns = if head.encoding == Encoding::Csv { table_columns(head) } else { json_members(&head.text) };
     let mut found = Vec::new();
@@ -55,7 +55,7 @@ fn utc_time_columns(head: &FileHead) -> Vec<(String, Vec<NaiveDateTime>)> {
     found
 }
 
-/// Cells of the columns whose first cell is a UTC time, by column name.
+/// Cells of the columns that have a UTC time in the first row, by column name.
 fn table_columns(head: &FileHead) -> BTreeMap<String, Vec<String>> {
     let mut columns = BTreeMap::new();
     let is_utc_time =
@@ -80,8 +80,8 @@ fn table_columns(head: &FileHead) -> BTreeMap<String, Vec<String>> {
 /// Strings in a JSON text, by the names of their members.
 fn json_members(text: &str) -> BTreeMap<String, Vec<String>> {
     let mut members: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    // The pieces are alternately outside and inside a string. An escaped quote shifts this order. The names found after
-    // it are then not names of date columns.
+    // Pieces are alternately outside and inside a string. An escaped quote shifts this order; the names found after it
+    // are then not names of date columns.
     let pieces: Vec<&str> = text.split('"').collect();
     for window in pieces.windows(4).step_by(2) {
         let [_, name, colon, value] = window else { continue };

@@ -1,7 +1,7 @@
 //! Reader loops shared by the vendor formats, for CSV and JSON records.
 //!
-//! A record is a row of a table or an object of a JSON document. Names of fields are normalized, so that CSV and JSON
-//! need only one name for a field.
+//! A record is a row of a table or an object of a JSON document. Field names are normalized, so that one name fits both
+//! CSV and JSON.
 
 use std::borrow::Cow;
 use std::io::Read;
@@ -25,7 +25,7 @@ const MAX_DOCUMENT: u64 = 256 * 1024 * 1024;
 pub(super) struct VendorRow<'a> {
     names: Cow<'a, [String]>,
     cells: Vec<Cow<'a, str>>,
-    /// Line in a table, or number of an object in its document, from 1.
+    /// Line in a table, or number of the object in its document, from 1.
     pub(super) line: u64,
     /// Source text of the record.
     pub(super) raw: &'a [u8],
@@ -45,7 +45,7 @@ impl<'a> VendorRow<'a> {
         row
     }
 
-    /// Adds the members of an object. Fields that already have a value keep it.
+    /// Adds the members of an object. A field with a value keeps it.
     pub(super) fn add(&mut self, object: RawJson<'a>) {
         for (name, value) in object.members() {
             if let Some(text) = value.text() {
@@ -64,7 +64,7 @@ impl<'a> VendorRow<'a> {
         self.names.iter().any(|name| names.contains(&name.as_str()))
     }
 
-    /// First value of a field with one of these names; `None` if all are absent.
+    /// First value of a field with one of these names; `None` if no such field has a value.
     pub(super) fn text(&self, names: &[&str]) -> Option<&str> {
         names.iter().find_map(|wanted| {
             let index = self.names.iter().position(|name| name == wanted)?;
@@ -80,7 +80,7 @@ impl<'a> VendorRow<'a> {
         self.text(names).unwrap_or_default().as_bytes()
     }
 
-    /// Date without the midnight time that some vendors append.
+    /// Date without the midnight time of some vendors.
     pub(super) fn date(&self, names: &[&str]) -> Option<&str> {
         self.text(names).map(strip_midnight)
     }
@@ -103,8 +103,8 @@ impl<'a> VendorRow<'a> {
     }
 }
 
-/// Normalizes a name. A name of one letter stays unchanged, because Massive's `T` and `t` differ. The number in a name
-/// such as Alpha Vantage's `4. close` is removed.
+/// Normalizes a name. A name of one letter stays unchanged, because Massive's `T` and `t` differ. A leading number is
+/// removed: Alpha Vantage's `4. close` becomes `close`.
 fn normalize_field_name(name: &str) -> String {
     if name.len() == 1 {
         return name.to_owned();
@@ -140,7 +140,7 @@ pub(super) fn count_row(
     }
 }
 
-/// Calls `each` for every JSON document of a file, with its line. A document is a line of NDJSON, or the whole file.
+/// Calls `each` for every JSON document of a file, with its line. A document is one line of NDJSON, or the whole file.
 pub(super) fn read_documents(
     file: VendorFile<'_>,
     rows: &mut RowAccumulator,
@@ -183,7 +183,7 @@ pub(super) fn read_documents(
     Ok(())
 }
 
-/// Calls `read` for every record of a file: the rows of a table, or the objects inside the vendors' wrappers.
+/// Calls `read` for every record of a file: the rows of a table, or the objects inside a vendor's wrapper.
 pub(super) fn read_rows(
     file: VendorFile<'_>,
     rows: &mut RowAccumulator,
@@ -204,8 +204,8 @@ pub(super) fn read_rows(
     })
 }
 
-/// Calls `each` for every object of a JSON file, with the enclosing page. The number is the line of the object in
-/// NDJSON, or its position in the document, from 1.
+/// Calls `each` for every object of a JSON file, with its enclosing page and its number. The number is the line in
+/// NDJSON, or the position in the document, from 1.
 pub(super) fn read_objects(
     file: VendorFile<'_>,
     rows: &mut RowAccumulator,
@@ -221,7 +221,7 @@ pub(super) fn read_objects(
     })
 }
 
-/// Maximum depth of nested lists that are searched for records.
+/// Maximum depth of nested lists in the search for records.
 const MAX_NESTING: u32 = 8;
 
 /// Finds the records of a document: in a list, under `results` or `data` of a page, or the document itself.

@@ -2,7 +2,7 @@
 
 use market::event::Kind;
 
-/// Additional field with the reject id, in rows that are exported for correction.
+/// Additional field with the reject id, in exported rejects.
 pub(crate) const ID_FIELD: &str = "reject_id";
 pub(crate) const REASON_FIELD: &str = "reject_reason";
 
@@ -148,7 +148,7 @@ impl KindLayout {
         let has = |name: &&&str| header.iter().any(|column| column == **name);
         let missing =
             |names: &[&str]| names.iter().filter(|name| !has(name)).copied().collect::<Vec<_>>().join(", ");
-        // A file with an `action` column may have only retractions, which need no other column than the key.
+        // A file with an `action` column may have only retractions, which need only the key columns.
         let retracting = header.iter().any(|column| column == "action");
         let absent = [missing(self.key), if retracting { String::new() } else { missing(self.required) }];
         let absent = absent.iter().filter(|names| !names.is_empty()).cloned().collect::<Vec<_>>().join(", ");

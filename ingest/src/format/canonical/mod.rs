@@ -30,8 +30,8 @@ pub(super) fn detect(file: &FeedFile, head: &FileHead) -> Option<Result<FileForm
     let named = kind_of(file.stem()).and_then(KindLayout::for_kind);
     if head.encoding == Encoding::Csv {
         let layout = named?;
-        // A vendor's table may have a canonical file name. The file counts as canonical if it has a key column, or if
-        // no other origin is known.
+        // A vendor's table may have a canonical file name. The file is canonical if it has a key column, or if no other
+        // origin is recognized.
         let has_key_column =
             layout.key.iter().any(|name| head.columns.iter().any(|column| column.eq_ignore_ascii_case(name)));
         let is_canonical = has_key_column || head.guess_origin().is_none();
@@ -51,8 +51,8 @@ pub(super) fn detect(file: &FeedFile, head: &FileHead) -> Option<Result<FileForm
     Some(Ok(FileFormat::CanonicalRecords { kind, encoding: head.encoding }))
 }
 
-/// Reason for refusing a file whose name says that its values are adjusted (`prices-split-adjusted.csv`), although no
-/// column gives the share basis. `None` for other files.
+/// Reason for refusing a file that is named as adjusted (`prices-split-adjusted.csv`) and has no column for the share
+/// basis. `None` for other files.
 fn adjusted_without_basis(stem: &str, layout: &KindLayout, columns: &[String]) -> Option<String> {
     let basis = layout.names.iter().find(|name| matches!(**name, "basis" | "amount_basis"))?;
     let says = |column: &String| column.eq_ignore_ascii_case(basis);
@@ -76,7 +76,7 @@ pub(super) fn expectation(head: &FileHead) -> &'static str {
     }
 }
 
-/// Kind in a file name with path and endings.
+/// Kind in a file name. Path and endings are ignored.
 pub(crate) fn kind_of_file_name(file_name: &str) -> Option<Kind> {
     kind_of(file_name.rsplit(['/', '\\']).next().unwrap_or(file_name))
 }

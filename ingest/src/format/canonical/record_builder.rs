@@ -21,7 +21,7 @@ impl<'a> RecordBuilder<'a> {
         Self { kind, values: Vec::with_capacity(12) }
     }
 
-    /// Adds a value. An absent value is ignored.
+    /// Adds a value if it is present.
     pub(crate) fn with_value<T: Into<Cow<'a, str>>>(mut self, name: &'static str, value: Option<T>) -> Self {
         self.values.extend(value.map(|value| (name, value.into())));
         self

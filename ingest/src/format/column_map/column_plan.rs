@@ -11,7 +11,7 @@ use crate::format::canonical::kind_layout::{ID_FIELD, REASON_FIELD};
 use crate::format::file_head::normalize_column_name;
 use crate::normalize::RowError;
 
-/// Values of a row, each as a canonical column and a position in the record.
+/// Canonical columns of a row, each with its position in the record.
 type CellPositions = Vec<(&'static str, usize)>;
 
 /// Plan for every record of a file.
@@ -57,7 +57,7 @@ impl ColumnPlan {
     }
 }
 
-/// Position of a column by its exact name, or by the only similar name.
+/// Position of the column with the exact name, or of the only column with a similar name.
 fn find(names: &[String], column: &str, wanted: &str) -> Result<Option<usize>, String> {
     let positions = |same: &dyn Fn(&String) -> bool| -> Vec<usize> {
         names.iter().enumerate().filter(|(_, name)| same(name)).map(|(index, _)| index).collect()

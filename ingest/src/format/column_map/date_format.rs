@@ -91,8 +91,8 @@ impl DateFormat {
     }
 }
 
-/// Parses a date with the first format that fits. A time of midnight after the date is ignored. With `zone`, a UTC time
-/// at local midnight gives the local date, and a Unix time always gives the local date.
+/// Parses a date with the first format that fits. A time of midnight after the date is ignored. With `zone`, Unix times
+/// and UTC times at local midnight give the local date.
 pub(super) fn read_date(
     formats: &[DateFormat],
     zone: Option<ExchangeZone>,

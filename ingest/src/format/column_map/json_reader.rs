@@ -60,8 +60,7 @@ pub(super) fn read_json(
     }
 }
 
-/// Calls `each` with every object at a path of members, and with the enclosing object. If a list is on the path, all
-/// its items are read.
+/// Calls `each` for every object at a path of members, with its enclosing object. Lists on the path are expanded.
 fn records_at<'a>(
     value: RawJson<'a>,
     path: Option<&str>,
@@ -83,7 +82,7 @@ fn records_at<'a>(
     }
 }
 
-/// Values of an object. Values that the object lacks may come from the enclosing object.
+/// Values of an object. A value that the object lacks may come from the enclosing object.
 fn object_values<'a>(
     map: &'a ColumnMap,
     paths: &[(&'static str, Cow<'_, str>)],

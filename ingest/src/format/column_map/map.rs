@@ -1,5 +1,4 @@
-//! Validated column map. It states where a file has the values of one kind, and how they are converted to canonical
-//! form.
+//! Validated column map: positions of one kind's values in a file, and their conversion to canonical form.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -29,15 +28,14 @@ pub(super) const MONEY: [&str; 6] = ["open", "high", "low", "close", "vwap", "am
 #[derive(Debug)]
 pub struct ColumnMap {
     pub(super) kind: Kind,
-    /// Delimiter of the fields. `None` means that it is detected from the header.
+    /// Delimiter of the fields; `None` if it is to be detected from the header.
     pub(super) delimiter: Option<u8>,
     pub(super) windows_1252: bool,
-    /// Line of the header, or of the first record of a file without a header. `None` if the map does not set it.
+    /// Line of the header, or of the first record in a file without a header; `None` if the map does not set it.
     pub(super) first_line: Option<u64>,
     /// Number of header lines.
     pub(super) header: u64,
-    /// JSON: path of the member with the records. `None` if the document is a list, or if the list is under `results`
-    /// or `data`.
+    /// JSON: path of the member with the records. `None` for a list, or for a list under `results` or `data`.
     pub(super) records: Option<String>,
     pub(super) columns: Vec<(&'static str, ColumnLocation)>,
     pub(super) constants: Vec<(&'static str, String)>,
@@ -47,7 +45,7 @@ pub struct ColumnMap {
     pub(super) dates: Vec<DateFormat>,
     /// Time zone of the exchange, for times in UTC.
     pub(super) zone: Option<ExchangeZone>,
-    /// Currency units in the cells of prices and amounts, longest first, with their currencies.
+    /// Currency of each unit in the cells of prices and amounts, longest unit first.
     pub(super) units: Vec<(String, String)>,
     pub(super) numbers: NumberFormat,
     pub(super) scale: BTreeMap<&'static str, Decimal>,
@@ -78,7 +76,7 @@ impl PartialEq for ColumnMap {
 impl Eq for ColumnMap {}
 
 impl ColumnMap {
-    /// Digest of the map. It is part of an input's identity, because the same file under another map has other rows.
+    /// Digest of the map. It is part of an input's identity, because a file has different rows under different maps.
     pub(crate) fn digest(&self) -> &str {
         &self.digest
     }
@@ -89,7 +87,7 @@ impl ColumnMap {
         layout.key.iter().copied().find(|name| matches!(*name, "symbol" | "etf_symbol"))
     }
 
-    /// True if the rows or the column names contain the symbols. Otherwise, all rows of a file have one symbol.
+    /// True if the rows or the column names contain symbols. Otherwise, all rows of a file have one symbol.
     pub(super) fn has_symbol_column(&self) -> bool {
         let Some(owner) = self.symbol_column() else { return true };
         self.columns.iter().any(|(name, _)| *name == owner)
@@ -171,7 +169,7 @@ impl ColumnMap {
         Ok(format!("{inside}{}", self.suffix))
     }
 
-    /// Applies the map's alias, or else its suffix, to the symbol of a file.
+    /// Replaces the symbol of a file by the map's alias. Without an alias, adds the map's suffix.
     pub(super) fn apply_aliases(&self, symbol: Symbol) -> Result<Symbol, String> {
         let aliases = self.symbol_column().and_then(|owner| self.aliases.get(owner));
         let text = match aliases.and_then(|aliases| aliases.get(symbol.as_str())) {

@@ -33,7 +33,7 @@ pub(super) struct MapDefinition {
     #[serde(default)]
     pub(super) rows: RowsSection,
     pub(super) wide: Option<WideSection>,
-    /// Currency units in the cells of prices and amounts, such as `p`, with their currencies.
+    /// Currency of each unit in the cells of prices and amounts, such as GBX for `p`.
     #[serde(default)]
     pub(super) units: BTreeMap<String, Spanned<String>>,
 }
@@ -44,7 +44,7 @@ pub(super) struct MapDefinition {
 pub(super) struct FileSection {
     pub(super) delimiter: Option<Spanned<String>>,
     pub(super) encoding: Option<Spanned<String>>,
-    /// Line of the header, or of the first record of a file without a header.
+    /// Line of the header, or of the first record in a file without a header.
     pub(super) first_line: Option<u64>,
     /// Number of header lines.
     pub(super) header: Option<Spanned<u64>>,

@@ -17,7 +17,7 @@ pub const SHIPPED: [(&str, &str); 6] = [
     ("yfinance-wide", include_str!("shipped/yfinance-wide.toml")),
 ];
 
-/// Name of the shipped map whose columns are all in a header.
+/// Name of the first shipped map with all its columns in a header.
 pub(crate) fn find_shipped_map(columns: &[String]) -> Option<&'static str> {
     let fits = |(_, text): &&(&str, &str)| {
         ColumnMap::parse(text).is_ok_and(|map| {
@@ -39,7 +39,7 @@ pub struct MapFile {
 }
 
 impl MapFile {
-    /// Reads a map: a shipped map by its name, or else a regular file. A link is refused.
+    /// Reads a shipped map by its name, or else a regular file. A link is refused.
     ///
     /// # Errors The file cannot be read, or the map has a mistake. The message has the line and the allowed values.
     pub fn open(name_or_path: &str) -> Result<Self, String> {

@@ -1,4 +1,4 @@
-//! Row under a map. Its converted values are validated, and added as a canonical record.
+//! Row under a map: validation of its converted values, and conversion to a canonical record.
 
 use std::borrow::Cow;
 
@@ -31,7 +31,7 @@ pub(super) fn push<'a>(
     currency.map_or(Ok(()), |currency| set_currency(map, Cow::Owned(currency.to_owned()), values))
 }
 
-/// Sets the currency of a row. A currency column or unit has precedence over the constant of the map.
+/// Sets the currency of a row. A currency column or unit overrides the map's constant.
 fn set_currency<'a>(
     map: &ColumnMap,
     currency: Cow<'a, str>,
@@ -68,7 +68,7 @@ fn price_values(mut values: RowValues<'_>) -> Result<RowValues<'_>, RowError> {
     Ok(values)
 }
 
-/// Old and new shares of a split. If a direction is given, it decides which of the two numbers is larger.
+/// Old and new shares of a split. A direction decides which of the two numbers is larger.
 fn split_sides(ratio: &str, direction: Option<&str>) -> Result<(Decimal, Decimal), RowError> {
     let (from, to) = split_ratio::parse_ratio(ratio).ok_or_else(|| {
         let message = format_args!("ratio {ratio:?} is invalid: write new to old, such as 4:1 or 4.0");

@@ -1,5 +1,5 @@
-//! Reader of tables that a map describes. It reads files without a header, wide tables, other notations of numbers and
-//! dates, and symbols in file names.
+//! Reader of tables under a map. It reads wide tables, files without a header, symbols in file names, and other
+//! notations of numbers and dates.
 //!
 //! Each record becomes a canonical record, with the same checks and rejects.
 
@@ -71,7 +71,7 @@ pub(super) fn detect(
     Ok(FileFormat::Mapped { map: map.clone(), encoding: head.encoding, symbol, is_reject_export })
 }
 
-/// Reason for refusing a file whose rows contain symbols, although the map expects one symbol per file.
+/// Reason for refusing a file with a symbol column under a map for single-symbol files.
 fn names_symbols(map: &ColumnMap, column: &str) -> String {
     let symbol = map.symbol_column().unwrap_or("symbol");
     format!("names symbols in its column {column:?}: say columns.{symbol} = {column:?} in the map")
@@ -102,8 +102,8 @@ pub(super) fn read(
 /// Position and size of a table's header.
 #[derive(Clone, Copy)]
 struct HeaderPosition {
-    /// Line of the header, or of the first record of a file without a header. With `None`, comment lines may come
-    /// before it.
+    /// Line of the header, or of the first record in a file without a header. If `None`, comment lines may come before
+    /// the table.
     line: Option<u64>,
     /// Number of header lines.
     header: u64,
@@ -134,7 +134,7 @@ fn read_table(
             continue;
         }
         if width == 0 {
-            // Unnamed columns get their numbers as names.
+            // Without a header, the numbers of the columns are their names.
             width = record.len();
             let numbers: Vec<String> = (1..=width).map(|number| number.to_string()).collect();
             rows.set_table_header(&table_header(&numbers, record.delimiter));
@@ -204,7 +204,7 @@ fn table_header(names: &[String], delimiter: u8) -> String {
     names.iter().map(quoted).collect::<Vec<_>>().join(&char::from(delimiter).to_string())
 }
 
-/// Fails if the number of columns in a record differs from the table. Additional empty columns at the end are ignored.
+/// Fails if the record and the table have different numbers of columns. Empty columns at the end are ignored.
 fn check_shape(width: usize, record: &CsvRecord<'_>) -> Result<(), RowError> {
     if record.unclosed {
         return Err(RowError::new(
@@ -240,7 +240,7 @@ fn common<'a>(
     Ok(values)
 }
 
-/// Values of one row; empty if all its cells in a wide table are empty.
+/// Values of one row; empty if all cells of a wide table's row are empty.
 fn values<'a>(
     map: &ColumnMap,
     row: &'a PlannedRow,

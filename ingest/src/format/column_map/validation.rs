@@ -274,7 +274,7 @@ impl<'a> MapValidator<'a> {
         Ok(Some(WideNames { pattern, value, skip: wide.skip.clone() }))
     }
 
-    /// Fails if the map has no value for a column that rows of its kind require.
+    /// Fails if a required column has no value in the map.
     fn check_required(&self, map: &ColumnMap) -> Result<(), MapError> {
         let given = |name: &str| {
             let wide = map.wide.as_ref();

@@ -15,7 +15,7 @@ fn a_daily_series_is_raw_with_its_dividends() {
 
 #[test]
 fn dividends_and_splits_may_lack_dates() {
-    // Written by hand from the vendor's documents: no answer is recorded.
+    // Written by hand from the vendor's documentation. No response was recorded.
     let dividends = r#"{"symbol":"IBM","data":[{"ex_dividend_date":"2024-08-09","declaration_date":"2024-07-29","record_date":"2024-08-09","payment_date":"2024-09-10","amount":"1.67"},
         {"ex_dividend_date":"1999-02-08","declaration_date":"None","record_date":"None","payment_date":"None","amount":"0.22"}]}"#;
     assert_eq!(

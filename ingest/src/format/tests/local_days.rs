@@ -63,7 +63,7 @@ fn an_uncertain_midnight_is_refused_and_a_time_is_rejected() {
     assert!(refused("SAP.csv", "Date,Dividends\n2021-06-30 22:00:00+00:00,0.90\n").contains("dates.zone"));
     let hours = format!("{YAHOO}2024-01-02 05:00:00Z,1,1,1,1,1,1\n2024-01-02 06:00:00Z,1,1,1,1,1,1\n");
     assert!(read_text("KO.csv", &hours).iter().all(|row| row.contains("intraday_row")));
-    // The time of an observation is no day of a row.
+    // An observation time is not the day of a row.
     let observed = "symbol,date,close,observed_at\nKO,2024-01-02,60,2024-01-02T21:00:00Z\n";
     assert_eq!(read_text("prices.csv", observed).len(), 1);
 }

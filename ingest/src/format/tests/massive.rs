@@ -2,7 +2,7 @@ use super::read_helper::{read_text, refused};
 
 #[test]
 fn dividends_old_and_new() {
-    // The old shape is that of a recorded page; the new one is written by hand from the vendor's documents.
+    // The old response is modelled on a recorded page; the new one is written by hand from the vendor's documentation.
     let old = r#"{"results":[{"cash_amount":0.59375,"declaration_date":"2020-09-09","dividend_type":"CD","ex_dividend_date":"2025-06-12","frequency":4,"pay_date":"2025-06-30","record_date":"2025-06-15","ticker":"CSSEN"},
         {"cash_amount":"1.5","dividend_type":"SC","ex_dividend_date":"2024-01-02","frequency":0,"pay_date":"","ticker":"BACpL"}],"status":"OK","request_id":"x","next_url":"https://x"}"#;
     assert_eq!(
@@ -27,7 +27,7 @@ fn aggregates_are_split_adjusted_to_the_day_of_asking_unless_they_say() {
 
 #[test]
 fn flat_files_are_raw_and_daily() {
-    // Written by hand from the vendor's documents.
+    // Written by hand from the vendor's documentation.
     let header = "ticker,volume,open,close,high,low,window_start,transactions\n";
     let day = format!("{header}A,1000,10,11,12,9,1698811200000000000,5\n");
     assert_eq!(read_text("2023-11-01.csv", &day), ["price A 2023-11-01 o=10 h=12 l=9 c=11 v=1000 raw"]);
@@ -53,7 +53,7 @@ fn a_split_is_old_to_new_and_an_error_is_no_data() {
 
 #[test]
 fn two_types_of_one_day_are_two_payments() {
-    // Written by hand: both words mean a regular dividend, and the amounts alone would look like a correction.
+    // Written by hand: both words mean a regular dividend. The amounts alone would look like a correction.
     let page = |second: &str| {
         format!(
             r#"{{"status":"OK","request_id":"x","results":[{{"id":"E1","ticker":"FUND","ex_dividend_date":"2024-02-09","cash_amount":0.27,"distribution_type":"recurring"}},

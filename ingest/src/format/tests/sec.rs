@@ -1,6 +1,6 @@
 use super::read_helper::{options, read_with, refused};
 
-// Written by hand from the shape the agency documents: no answer is recorded.
+// Written by hand from the agency's documentation. No response was recorded.
 const FACTS: &str = r#"{"cik":320193,"entityName":"Apple Inc.","facts":{
     "dei":{"EntityCommonStockSharesOutstanding":{"label":"x","units":{"shares":[
         {"end":"2023-01-20","val":15821946000,"fy":2023,"fp":"Q1","form":"10-Q","filed":"2023-02-03"}]}}},

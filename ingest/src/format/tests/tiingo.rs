@@ -20,7 +20,7 @@ fn csv_and_json_say_the_same() {
 
 #[test]
 fn corporate_actions_are_read_and_cancellations_retract() {
-    // Written by hand from the vendor's documents: no answer is recorded.
+    // Written by hand from the vendor's documentation. No response was recorded.
     let dividends = r#"[{"permaTicker":"US000000000038","ticker":"aapl","exDate":"2023-08-25T00:00:00.000Z","paymentDate":"2023-09-07T00:00:00.000Z","recordDate":null,"declarationDate":"2023-07-27T00:00:00.000Z","distribution":0.24,"distributionFreqency":"q"},
         {"permaTicker":"US000000000038","ticker":"aapl","exDate":"2023-11-10T00:00:00.000Z","distribution":0.24,"distributionFreqency":"c"}]"#;
     assert_eq!(

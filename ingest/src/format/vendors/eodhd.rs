@@ -1,7 +1,7 @@
 //! EODHD: prices, dividends and splits of one symbol, the last day of a whole exchange, and fundamentals.
 //!
 //! Prices are as traded. `adjusted_close` is evidence of dividends only. The `value` of a dividend is adjusted for
-//! later splits, so `unadjustedValue`, the declared amount, is preferred.
+//! later splits; the declared amount in `unadjustedValue` is preferred.
 
 use market::event::{Kind, ShareBasis};
 use market::symbol::Symbol;
@@ -42,7 +42,7 @@ fn detect(head: &FileHead) -> Option<Result<SymbolScope, String>> {
     if head.has_column(&CODE) && head.has_column(&EXCHANGE) && head.has_column(&kinds) {
         return Some(Ok(SymbolScope::Rows));
     }
-    // The exact name excludes tables of other vendors with `Adjusted Close`, whose prices are adjusted for splits.
+    // Tables of other vendors with `Adjusted Close` have split-adjusted prices, so only the exact name is accepted.
     let adjusted = head.columns.iter().any(|column| column.eq_ignore_ascii_case("adjusted_close"));
     let prices = head.has_column(&["close"]) && adjusted;
     let dividends = head.has_column(&["unadjustedvalue"])

@@ -1,5 +1,5 @@
-//! Exchange listings: tables of the datasets collection on GitHub, and files of the Nasdaq symbol directory, which is
-//! their source.
+//! Exchange listings: files of the Nasdaq symbol directory, and tables of the datasets collection on GitHub, which are
+//! made from these files.
 //!
 //! Warrants, rights and units are listed together with common stock, and are loaded as stocks. Test symbols of the
 //! exchanges are rejected.

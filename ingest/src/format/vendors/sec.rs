@@ -1,9 +1,9 @@
 //! SEC EDGAR company facts: shares outstanding, and twelve months of earnings, revenue and cash flows.
 //!
 //! A fact has a period and a filing date. A later filing for the same period corrects an earlier filing. A twelve-month
-//! sum is a fiscal year. Within a year, it is the last fiscal year, plus the current year to date, minus the same part
-//! of the last year. Declared dividends per share have no ex-date, so they give no dividend rows. The dividends paid
-//! are a company figure.
+//! sum is the value of a fiscal year. Within a year, it is the last fiscal year plus the current year to date, minus
+//! the same part of the last year. Declared dividends per share have no ex-date, so they give no dividend rows.
+//! Dividends paid are a company figure.
 
 use std::collections::BTreeMap;
 

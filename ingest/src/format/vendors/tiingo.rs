@@ -87,7 +87,7 @@ fn symbol_of(row: &VendorRow<'_>) -> Result<Symbol, RowError> {
     Symbol::parse(text).map_err(|_| RowError::invalid_symbol("ticker", text.as_bytes()))
 }
 
-/// Dividend record. The vendor misspells the frequency as `distributionFreqency`. The correct spelling is read too.
+/// Dividend record. The vendor misspells a name as `distributionFreqency`; the correct spelling is read too.
 fn distribution<'a>(row: &'a VendorRow<'_>, currency: Option<&'a str>) -> RecordBuilder<'a> {
     let code = row.text(&["distributionfreqency", "distributionfrequency", "distributionfreq"]);
     let frequency = match code.unwrap_or_default() {

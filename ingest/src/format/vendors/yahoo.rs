@@ -1,10 +1,10 @@
-//! Yahoo-style CSV with daily rows of one symbol, or of many symbols in a table with a symbol column. `yahoo_chart.rs`
-//! reads chart responses in JSON.
+//! Yahoo-style CSV with daily rows of one symbol, or of many symbols with a symbol column. `yahoo_chart.rs` reads chart
+//! responses in JSON.
 //!
 //! In `…,Adj Close,Volume[,Dividends,Stock Splits]`, prices and dividends are adjusted for splits up to the newest
 //! date. In the older `…,Volume,Adj Close`, prices are raw. `Adj Close` is evidence of dividends only; `Repaired?` is
 //! not read. A table with only events (`Dividends`, `Stock Splits`) has adjusted dividends. `Dividends` of a fund
-//! include `Capital Gains`, which are subtracted. A capital gain larger than the dividend is not part of it.
+//! include `Capital Gains`, which the reader subtracts. A gain larger than the dividend is a separate payment.
 
 use std::io::Read;
 
@@ -55,7 +55,7 @@ fn detect(head: &FileHead) -> Option<Result<SymbolScope, String>> {
     if !head.has_column(&TICKER) {
         return (events || prices && head.has_column(&["adjclose"])).then_some(Ok(SymbolScope::File));
     }
-    // Tables of other vendors may have two closes too. Only Yahoo spells the column `Adj Close`.
+    // Tables of other vendors may also have two closes. Only Yahoo spells the column `Adj Close`.
     let downloaded = prices && head.columns.iter().any(|column| column == "Adj Close");
     (events || downloaded).then_some(Ok(SymbolScope::Rows))
 }

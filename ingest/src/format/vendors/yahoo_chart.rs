@@ -1,7 +1,7 @@
 //! Yahoo chart responses (v8, JSON): columnar days with dividends, splits and capital gains.
 //!
 //! Prices and dividends are adjusted for splits up to the newest day. `adjclose` is evidence of dividends only. A time
-//! is the start of a session; its day is in the exchange's time zone.
+//! is the start of a session. The day of the session is in the exchange's time zone.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -31,7 +31,7 @@ pub(crate) fn is_yahoo_chart(head: &FileHead) -> bool {
     head.encoding != Encoding::Csv && head.has_column(&["chart"])
 }
 
-/// Reads all rows. The symbol of the command line has precedence over the symbol of the response.
+/// Reads all rows. A symbol on the command line overrides the symbol of the response.
 pub(crate) fn read_chart(file: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedReadError> {
     let (symbol, options) = (file.options.symbol.clone(), file.options);
     let mut outcome = Ok(());
@@ -113,8 +113,7 @@ struct ChartDay<'a> {
     split: Cow<'a, str>,
 }
 
-/// Days of a response. If a day has two entries, one of the closed and one of the current session, the later entry is
-/// used.
+/// Days of a response. A day may have two entries, for the closed and for the current session. The later entry is used.
 fn days_of(result: RawJson<'_>, zone: Tz) -> Result<BTreeMap<NaiveDate, ChartDay<'_>>, String> {
     let day_of = |time: RawJson<'_>| -> Result<NaiveDate, String> {
         let seconds = time.raw().parse().ok().and_then(|seconds| DateTime::from_timestamp(seconds, 0));
