@@ -1,8 +1,8 @@
 //! `ingest generate`: a synthetic market in the canonical CSV format, for demonstrations, benchmarks and tests.
 //!
-//! Invariants: the bytes depend only on the arguments, on every platform and with any number of threads. The code
+//! Invariant: the bytes depend only on the arguments, on every platform and with any number of threads. The code
 //! therefore uses neither floats nor unordered maps. All prices and dividends are synthetic. The only real tickers are
-//! the benchmark `SPY` and those of `--familiar-tickers`. Prices exist for trading days only.
+//! the benchmark `SPY` and those of `--familiar-tickers`. Only trading days have prices.
 
 mod adjusted_prices;
 mod csv_row;
@@ -43,7 +43,7 @@ use synthetic_market::SyntheticMarket;
 /// renames.
 #[derive(Debug, Clone, clap::Args)]
 pub struct GenerateArgs {
-    /// Number of securities, including the benchmark SPY; 60 have every case once.
+    /// Number of securities, including the benchmark SPY. 60 securities cover every case once.
     #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..=naming::MAX_SYMBOLS as i64))]
     pub symbols: u32,
     /// Years of daily prices.
@@ -52,7 +52,7 @@ pub struct GenerateArgs {
     /// Seed of all random numbers.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Output folder: new, empty, or from an earlier run, whose files are replaced.
+    /// Output folder: new, empty, or of an earlier run. Files of an earlier run are replaced.
     #[arg(long)]
     pub out: PathBuf,
     /// Last day of the history (YYYY-MM-DD); default: today in New York.
@@ -61,9 +61,9 @@ pub struct GenerateArgs {
     /// Well-known tickers (KO, MSFT, SCHD) for some of the first 60 securities; the figures stay synthetic.
     #[arg(long)]
     pub familiar_tickers: bool,
-    /// Share of the securities with one planted fault of real feeds, percent; default: 0. The file planted.list in the
-    /// output folder has symbol, date and kind of each fault. A security without a place for a fault stays sound; faults
-    /// of payments need four years of history.
+    /// Share of the securities with one planted fault, percent; default: 0. The file planted.list in the output folder
+    /// has symbol, date and kind of each fault. A security without a suitable row gets no fault. Payment faults need
+    /// four years of history.
     #[arg(long, value_name = "PERCENT", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=100))]
     pub faults: u32,
     /// Print the summary as JSON.

@@ -6,7 +6,7 @@ use super::distributions::SyntheticDistribution;
 
 /// Header of the file, in the usual layout of chart data.
 const COLUMNS: &str = "Date,Open,High,Low,Close,Adj Close,Volume";
-/// Cumulative factor of 1, in fixed-point arithmetic.
+/// Cumulative factor of 1 in fixed-point arithmetic, with twelve fraction digits.
 const ONE: i128 = 1_000_000_000_000;
 /// One cent, in millionths of a dollar.
 const CENT: i128 = 10_000;

@@ -56,7 +56,6 @@ pub(super) fn plan_distributions(
     payments
 }
 
-/// Distributions other than regular dividends.
 fn extra_distributions(
     plan: &SecurityPlan,
     market: &SyntheticMarket,
@@ -116,7 +115,7 @@ fn extra_distributions(
 /// Part of the parent's value that a spin-off removes, in hundredths of a percent.
 pub(super) const SPIN_OFF: i64 = 1_500;
 
-/// Position of the record date from which this ex-date follows (R1).
+/// Position of the record date for the ex-date at position `ex` (R1).
 fn record_position(market: &SyntheticMarket, ex: usize) -> usize {
     let sessions = &market.sessions;
     if sessions.day(ex + 2) <= ymd(2017, 9, 6) {

@@ -66,8 +66,7 @@ const CASH: i64 = 50;
 /// Number of sessions between the two snapshots of a fund.
 const SNAPSHOT_GAP: usize = 63;
 
-/// Appends two complete snapshots of a fund's holdings, and returns the number of rows. The weights of the older
-/// snapshot are different.
+/// Appends two complete snapshots of a fund's holdings, and returns the number of rows. Their weights differ.
 pub(super) fn write_holdings(
     plan: &SecurityPlan,
     market: &SyntheticMarket,
@@ -115,8 +114,7 @@ fn position_row(
         .end();
 }
 
-/// Securities in a fund: the suitable securities with the next indexes. A sector fund contains only securities of its
-/// sector.
+/// Securities in a fund: the next suitable securities by index. A sector fund contains only securities of its sector.
 fn constituents(fund: &SecurityPlan, market: &SyntheticMarket) -> Vec<SecurityPlan> {
     let (wanted, scanned) = if fund.index == 0 { (100, 5_000) } else { (30, 2_000) };
     let candidates = (1..market.symbols.min(scanned)).map(|step| (fund.index + step) % market.symbols);
@@ -129,7 +127,7 @@ fn constituents(fund: &SecurityPlan, market: &SyntheticMarket) -> Vec<SecurityPl
     candidates.filter(fits).take(wanted).map(|index| SecurityPlan::new(index, market)).collect()
 }
 
-/// Decreasing weights in hundredths of a percent. All weights and the cash weight add up to exactly 100 %.
+/// Decreasing weights in hundredths of a percent. The weights and the cash weight add up to exactly 100 %.
 fn weights(count: i64, tilt: i64) -> Vec<i64> {
     let shares: Vec<i64> = (0..count).map(|number| (count - number) + tilt * count).collect();
     let (total, whole) = (shares.iter().sum::<i64>().max(1), 10_000 - CASH);

@@ -1,5 +1,5 @@
-//! Writer of the generated market. Blocks of securities are generated in parallel. Each block has a price file. The
-//! rows of other kinds are written in order.
+//! Writer of the generated market. Threads generate blocks of securities in parallel, each block with its own price
+//! file. Rows of all other kinds are written in block order.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -40,12 +40,12 @@ const SHARED_FILES: [(&str, &str); 5] = [
     ("holdings.csv", funds::HOLDING_COLUMNS),
 ];
 
-/// Name and header of the list of planted faults. Loads skip the file, because its ending is not the ending of a feed.
+/// Name and header of the list of planted faults. Loads skip the file because of its ending.
 const PLANTED: (&str, &str) = ("planted.list", "symbol,date,kind");
 /// Folder of the price files with an adjusted close.
 const ADJUSTED: &str = "adjusted";
 
-/// Numbers of bars, rows, planted faults, files and bytes written. The rows are counted per file of [`SHARED_FILES`].
+/// Counts of bars, rows, planted faults, files and bytes. Rows are counted per file of [`SHARED_FILES`].
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct RowCounts {
     pub(super) bars: u64,
@@ -63,7 +63,7 @@ struct SecurityBlock {
     counts: RowCounts,
 }
 
-/// Writer that puts blocks in order. Threads may complete them in any order.
+/// Writer that restores the order of the blocks. Threads may complete blocks in any order.
 struct OrderedWriter {
     files: Vec<BufWriter<File>>,
     /// Rows of the list of planted faults.
@@ -104,7 +104,7 @@ impl OrderedWriter {
         Ok(())
     }
 
-    /// Completes the files, and writes the list of planted faults if the market has any.
+    /// Completes the files. Writes the list of planted faults if the market has faults.
     fn finish(mut self, dir: &Path, market: &SyntheticMarket) -> anyhow::Result<RowCounts> {
         self.files.iter_mut().try_for_each(Write::flush).context("cannot write")?;
         if market.fault_percent > 0 {
@@ -168,7 +168,7 @@ fn prices_path(dir: &Path, number: u64) -> PathBuf {
     dir.join(format!("prices-{:04}.csv", number + 1))
 }
 
-/// Prepares the folder. Files of an earlier run are replaced. Any other file is an error.
+/// Prepares the folder by removing the files of an earlier run. Any other file is an error.
 fn prepare(dir: &Path) -> anyhow::Result<()> {
     fs::create_dir_all(dir).with_context(|| format!("cannot create {}", dir.display()))?;
     let entries = fs::read_dir(dir).with_context(|| format!("cannot read {}", dir.display()))?;
@@ -189,7 +189,7 @@ fn prepare(dir: &Path) -> anyhow::Result<()> {
     })
 }
 
-/// Text by which a folder of the generator is recognized.
+/// Text that identifies a folder of the generator.
 const OWN_FOLDER_MARKER: &str = "SPY,Synthetic Benchmark Fund,";
 
 fn is_own(path: &Path) -> bool {
@@ -202,7 +202,6 @@ fn is_own(path: &Path) -> bool {
         || (name.starts_with("prices-") && name.ends_with(".csv"))
 }
 
-/// Creates a file. Fails if the name exists, even as a link.
 fn create(path: &Path) -> anyhow::Result<File> {
     File::create_new(path).with_context(|| format!("cannot create {}", path.display()))
 }

@@ -32,13 +32,13 @@ const CONSONANTS: [char; 9] = ['B', 'D', 'L', 'M', 'N', 'R', 'S', 'T', 'V'];
 const VOWELS: [char; 5] = ['A', 'E', 'I', 'O', 'U'];
 /// Number of different syllables: nine consonants times five vowels.
 const SYLLABLES: u64 = 45;
-/// Number of securities whose current and former tickers have three syllables. The tickers of all later securities have
-/// four.
+/// Number of securities with tickers of three syllables, current and former. All later securities have tickers of four
+/// syllables.
 const SHORT: u64 = SYLLABLES.pow(3) / 2;
-/// Maximum number of securities for which all current and former tickers are distinct.
+/// Maximum number of securities with distinct current and former tickers.
 pub(super) const MAX_SYMBOLS: u64 = 1_000_000;
 
-/// Ticker of a security, with at least six letters. Real American tickers are shorter.
+/// Ticker of a security. It has at least six letters, because real American tickers are shorter.
 pub(super) fn ticker(index: u64) -> String {
     match index.checked_sub(SHORT) {
         None => spelled(index, 3),

@@ -1,5 +1,5 @@
-//! Typical faults of real feeds, planted in a synthetic market, at most one per security (R34–R38). They serve to
-//! measure how many faults the rules find, and how many correct rows the rules doubt.
+//! Typical faults of real feeds, planted in a synthetic market, at most one per security (R34–R38). They measure how
+//! many faults the rules find, and how many correct rows the rules doubt.
 
 use chrono::{Datelike, Days};
 use market::event::Frequency;
@@ -32,7 +32,7 @@ pub(super) enum FaultKind {
     SpinOffAsSplit,
     /// The prices of one bar or of consecutive bars are multiplied by a wrong factor.
     PriceLevel,
-    /// All amounts before a split are already adjusted for it.
+    /// All amounts before a split are already adjusted for the split.
     ShareBasis,
     /// The security has no dividend row, but its prices have an adjusted close.
     DividendsMissing,
@@ -82,16 +82,16 @@ pub(super) struct PlantedFault {
 
 /// Distributions of a security, with or without a fault.
 pub(super) struct FaultyRows {
-    /// Distributions by which the price falls.
+    /// Distributions that reduce the price.
     pub(super) price_distributions: Vec<SyntheticDistribution>,
     /// Distributions that have a row in the file.
     pub(super) rows: Vec<SyntheticDistribution>,
     pub(super) fault: Option<PlantedFault>,
 }
 
-/// Minimum number of payments before and after a faulty payment, because the rules compare it with them.
+/// Minimum number of payments before and after a faulty payment. The rules compare the payment with these neighbours.
 const MIN_NEIGHBOURS: usize = 5;
-/// Number of steady payments before and after a faulty payment: amounts do not fall, and rise by at most 20 %.
+/// Number of steady payments before and after a faulty payment. Their amounts do not fall, and rise by at most 20 %.
 const STEADY_NEIGHBOURS: usize = 4;
 /// Maximum age of a faulty payment, in complete calendar years. Older payments affect no figure.
 const MAX_AGE_YEARS: i32 = 9;
@@ -101,7 +101,7 @@ const SPIN_OFFS: [i64; 5] = [1_281, 1_253, 1_087, 1_139, 1_413];
 /// dividend could exceed the price.
 const MAX_YIELD: i64 = 1_000;
 
-/// Plants a fault in a security, with the probability that the market sets. The benchmark has no fault.
+/// Plants a fault in a security, with the probability `fault_percent`. The benchmark has no fault.
 pub(super) fn plant(
     plan: &SecurityPlan,
     market: &SyntheticMarket,
@@ -119,7 +119,7 @@ pub(super) fn plant(
         return planting.rows;
     }
     let kind = FaultKind::UNSPLIT[planting.random.between(0, FaultKind::UNSPLIT.len() as i64 - 1) as usize];
-    // If the security is not suitable for the kind of fault, its prices get a fault.
+    // If the security is not suitable for this kind of fault, it gets a spin-off or price fault.
     let other = [FaultKind::SpinOffAsSplit, FaultKind::PriceLevel][planting.random.between(0, 1) as usize];
     planting.rows.fault = planting.plant(kind).or_else(|| planting.plant(other));
     planting.rows
@@ -134,7 +134,7 @@ struct Planting<'a> {
 }
 
 impl Planting<'_> {
-    /// Plants a fault of a kind; `None` if the security is not suitable for it.
+    /// Plants a fault of a kind; `None` if the security is not suitable.
     fn plant(&mut self, kind: FaultKind) -> Option<PlantedFault> {
         let shape = self.plan.shape;
         if shape.trading_period != TradingPeriod::Full || shape.extra != ExtraDistribution::Nothing {
@@ -166,7 +166,7 @@ impl Planting<'_> {
         PlantedFault { kind, position, bars: BarFault::NONE, spin_off: None }
     }
 
-    /// Index of a random payment with steady payments around it; `None` if there is none.
+    /// Index of a random payment with steady neighbours; `None` if no payment fits.
     fn pick_payment(&mut self, is_fit: impl Fn(&SyntheticDistribution) -> bool) -> Option<usize> {
         let (sessions, payments) = (&self.market.sessions, &self.rows.price_distributions);
         let past = payments.partition_point(|payment| payment.position <= sessions.last);
@@ -258,14 +258,14 @@ impl Planting<'_> {
         PlantedFault { bars, ..self.fault(FaultKind::PriceLevel, position) }
     }
 
-    /// Adjusts all amounts before the only split for that split.
+    /// Adjusts all amounts before a security's only split for this split.
     fn plant_share_basis(&mut self, changes: &ShareChanges) -> Option<PlantedFault> {
         let [split] = changes.0.as_slice() else { return None };
         let payments = &self.rows.price_distributions;
         let next = payments.partition_point(|payment| payment.position < split.position);
         let (before, after) = (payments.get(next.checked_sub(1)?)?, payments.get(next)?);
         let is_large = !split.stock_dividend && split.to >= split.from * 2;
-        // A raise at the split hides the fault.
+        // A raise at the split would hide the fault.
         let is_same_amount = before.amount * split.from == after.amount * split.to;
         if !is_large || !is_same_amount || after.position > self.market.sessions.last {
             return None;

@@ -53,7 +53,7 @@ impl BarFault {
 struct CorporateAction {
     from: i64,
     to: i64,
-    /// Cash per share by which the price falls, in millionths of a dollar.
+    /// Cash per share in millionths of a dollar. The price falls by this amount.
     cash: i64,
     /// Part of the share's value that remains after the action, in hundredths of a percent.
     remaining_value: i64,
@@ -138,9 +138,10 @@ struct PriceWalk {
     price: i64,
     /// Value to which the price returns over time.
     value: i64,
-    /// Daily part of the yearly dividend. The price rises by it every day, and falls by the dividend on the ex-date.
+    /// Daily part of the yearly dividend. The price rises by this part every day, and falls by the dividend on the
+    /// ex-date.
     carry: i64,
-    /// Old and new shares, cumulated since the first day. They give the share basis of the current day.
+    /// Old and new shares, cumulated since the first day: the share basis of the current day.
     ratio: (i64, i64),
     /// Part of the planned value that remains, in hundredths of a percent.
     remaining_value: i64,
@@ -184,7 +185,7 @@ impl PriceWalk {
     }
 
     fn enter_year(&mut self, plan: &SecurityPlan, market: &SyntheticMarket, position: usize) {
-        // The first session of a year is before 20 January. All other days skip the check for a new year.
+        // The first session of a year is before 20 January, so the check for a new year is limited to these days.
         let date = &market.dates[position];
         if date[5..7] != *b"01" || date[8] > b'1' {
             return;
@@ -208,7 +209,7 @@ impl PriceWalk {
         self.price = close;
         let bits = self.random.next();
         let part = |shift: u32| ((bits >> shift) & 0xFF) as i64;
-        // Scale of the daily range: the volatility plus 0.2 %, so that funds without own volatility have a range too.
+        // Scale of the daily range: the volatility plus 0.2 %, so that a fund without volatility also has a range.
         let swing = before * (self.volatility + 2_000) / 1_000_000;
         let gap = (part(0) - 128) * swing / 512;
         let open = (before + (close - before) * (part(8) & 7) / 16 + gap).max(CENT);

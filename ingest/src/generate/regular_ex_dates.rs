@@ -6,7 +6,7 @@ use market::event::Frequency;
 use super::security_plan::SecurityPlan;
 use super::synthetic_market::SyntheticMarket;
 
-/// Regular ex-date, and the part of the yearly dividend that is paid for it.
+/// Regular ex-date, and its part of the yearly dividend.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RegularExDate {
     pub(super) position: usize,
@@ -51,8 +51,8 @@ pub(super) fn regular_ex_dates(plan: &SecurityPlan, market: &SyntheticMarket) ->
     ex_dates.filter(within).filter(|ex_date| declared(ex_date.position)).collect()
 }
 
-/// First session on or after a date that can be an ex-date. Two sessions, on which a shorter settlement cycle began,
-/// are excluded: they are not the ex-date of any record date (R1).
+/// First session on or after `date` that can be an ex-date. Two sessions are excluded, because a shorter settlement
+/// cycle began on them: neither is the ex-date of any record date (R1).
 pub(super) fn ex_session(market: &SyntheticMarket, date: NaiveDate) -> usize {
     let position = market.sessions.on_or_after(date);
     let day = market.sessions.day(position);
@@ -77,7 +77,7 @@ fn without_rhythm(
     days.take_while(|day| *day <= limit).map(|day| (day, day.year(), (1, 2))).collect()
 }
 
-/// Due dates of a calendar year. They are on the 25th or earlier, so that the next session is still in the year.
+/// Due dates of a calendar year, on the 25th or earlier. The next session is then still in the year.
 fn in_year(plan: &SecurityPlan, frequency: Frequency, year: i32) -> Vec<(NaiveDate, i32, (i64, i64))> {
     let day = 3 + (plan.index * 7 % 22) as u32;
     let phase = 1 + (plan.index % 3) as u32;

@@ -35,7 +35,7 @@ pub(super) struct SecurityPlan {
     pub(super) shares: i64,
     pub(super) volume: i64,
     pub(super) volatility: i64,
-    /// Number of yearly raises before the history, and the last year of these raises.
+    /// Number of yearly raises before the history, and the last year with such a raise.
     pub(super) streak_seed: Option<(i32, i32)>,
     pub(super) random: SplitMix64,
     first_year: i32,
@@ -113,14 +113,15 @@ impl SecurityPlan {
         }
     }
 
-    /// Former symbol with its first and last day.
+    /// Former symbol, with its first and last day.
     pub(super) fn former_symbol(&self, market: &SyntheticMarket) -> Option<FormerSymbol> {
         let (former, until) = self.former.as_ref()?;
         let (from, to) = (market.sessions.day(self.start), market.sessions.day(*until));
         Symbol::parse(former).ok().map(|symbol| FormerSymbol { symbol, from: Some(from), to: Some(to) })
     }
 
-    /// Position of the last session that can be an ex-date; `usize::MAX` for a listed security that continues to pay.
+    /// Position of the last session that can be an ex-date; `usize::MAX` if the security is listed and continues to
+    /// pay.
     pub(super) fn last_ex_date_position(&self, market: &SyntheticMarket) -> usize {
         let length = self.end - self.start;
         match self.shape.stop {
@@ -206,7 +207,7 @@ fn trading_positions(shape: &SecurityShape, market: &SyntheticMarket) -> (usize,
     }
 }
 
-/// Number of yearly raises before the start of a short history, and the last year of these raises.
+/// Number of yearly raises before a short history, and the last year with such a raise.
 fn streak_seed(streak: i32, shape: &SecurityShape, market: &SyntheticMarket) -> Option<(i32, i32)> {
     let through = market.first_complete_year.min(market.last_complete_year);
     let before = streak - (market.last_complete_year - through);

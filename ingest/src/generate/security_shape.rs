@@ -1,5 +1,5 @@
-//! Shapes of generated securities. Each security has one of sixty shapes by its index, so that sixty securities cover
-//! every case.
+//! Shapes of generated securities. The index of a security selects one of sixty shapes, so sixty securities cover every
+//! case.
 
 use market::event::{DividendType, Frequency, SecurityType};
 
@@ -89,7 +89,7 @@ pub(super) struct SecurityShape {
     pub(super) figures: bool,
     /// True if the price falls by 55 % near the end of the history.
     pub(super) crash: bool,
-    /// Class suffix of the ticker, and the number of indexes back to the security with the root ticker.
+    /// Class suffix of the ticker, and the distance back to the index of the security with the root ticker.
     pub(super) class: Option<(&'static str, u64)>,
     pub(super) pays_in: &'static str,
     /// Number of days from declaration to ex-date.

@@ -3,7 +3,7 @@
 use chrono::{Days, NaiveDate};
 use market::metrics::calendar::is_session;
 
-/// Sessions of a history, with additional sessions before it for declarations and after it for declared dividends.
+/// Sessions of a history. Sessions before the history are for declarations, those after it for declared dividends.
 #[derive(Debug)]
 pub(super) struct SessionPositions {
     days: Vec<NaiveDate>,
@@ -13,7 +13,7 @@ pub(super) struct SessionPositions {
     pub(super) last: usize,
 }
 
-/// Number of calendar days before and after the history whose sessions are included.
+/// Number of calendar days before and after the history. Their sessions are included.
 const MARGIN: u64 = 200;
 
 impl SessionPositions {
@@ -28,7 +28,7 @@ impl SessionPositions {
         (first <= last).then_some(Self { days, first, last })
     }
 
-    /// Date of the session at a position. For a position after the end, the date of the last session.
+    /// Date of the session at a position. A position after the end gives the last session.
     pub(super) fn day(&self, position: usize) -> NaiveDate {
         self.days.get(position).or(self.days.last()).copied().unwrap_or_default()
     }

@@ -44,13 +44,13 @@ impl ShareChanges {
         Self(changes)
     }
 
-    /// Converts a per-share amount from the share basis of the first day to that of the session at `position`.
+    /// Converts a per-share amount from the share basis of the first day to the basis of the session at `position`.
     pub(super) fn per_share_at(&self, amount: i64, position: usize) -> i64 {
         let (from, to) = self.ratio(position);
         scaled(amount, from, to)
     }
 
-    /// Converts a number of shares from the share basis of the first day to that of the session at `position`.
+    /// Converts a share count from the share basis of the first day to the basis of the session at `position`.
     pub(super) fn share_count_at(&self, shares: i64, position: usize) -> i64 {
         let (from, to) = self.ratio(position);
         scaled(shares, to, from)
@@ -61,7 +61,7 @@ impl ShareChanges {
         done.fold((1, 1), |(from, to), change| (from * change.from, to * change.to))
     }
 
-    /// Appends the split rows, and returns their number.
+    /// Appends the split rows, and returns their count.
     pub(super) fn write(&self, plan: &SecurityPlan, market: &SyntheticMarket, out: &mut Vec<u8>) -> u64 {
         let splits = self.0.iter().filter(|change| !change.stock_dividend);
         let mut rows = 0;

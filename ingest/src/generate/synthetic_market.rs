@@ -30,7 +30,7 @@ pub(super) struct SyntheticMarket {
 const VOLATILITY: i64 = 9_000;
 
 impl SyntheticMarket {
-    /// Creates a market with a history of `years` years. Its last day is the newest session on or before `until`.
+    /// Creates a market with a history of `years` years, up to the newest session on or before `until`.
     pub(super) fn new(symbols: u64, years: u32, seed: u64, until: NaiveDate) -> anyhow::Result<Self> {
         let start = until
             .checked_sub_months(Months::new(years * 12))
@@ -57,12 +57,11 @@ impl SyntheticMarket {
         })
     }
 
-    /// Same market, with or without well-known tickers.
     pub(super) fn with_familiar_tickers(self, familiar_tickers: bool) -> Self {
         Self { familiar_tickers, ..self }
     }
 
-    /// Market with planted faults in some percent of the securities.
+    /// Sets the share of securities with a planted fault, in percent.
     pub(super) fn with_faults(self, fault_percent: u32) -> Self {
         Self { fault_percent, ..self }
     }

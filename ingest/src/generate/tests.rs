@@ -277,12 +277,12 @@ fn faults_are_listed_and_change_no_other_security() {
         };
         assert!(others(&sound) == others(&written), "{kind}");
     }
-    // A few securities of a hundred, by the same rule.
+    // With 10 % faults, only a few securities have a fault.
     let few = Folder::new("faulty-few");
     let market = SyntheticMarket::new(180, 10, 1, date(UNTIL)).unwrap().with_faults(10);
     let planted = market_writer::write_market(&market, &few.0, 2, &ProgressBar::hidden()).unwrap().planted;
     assert!((8..=24).contains(&planted), "{planted}");
-    // A later market replaces all of it.
+    // A later market replaces all files.
     write(&one, 10, 1, 1, 1);
     assert!(!one.0.join("adjusted").exists() && !one.0.join("planted.list").exists());
 }

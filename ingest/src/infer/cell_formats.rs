@@ -31,7 +31,7 @@ const DATE_FORMATS: [&str; 18] = [
     "DD MMM YY",
 ];
 
-/// Currency signs and codes in the cells of prices and amounts, longest first, with their currencies.
+/// Currency signs and codes in the cells of prices and amounts, each with its currency, longest first.
 const UNITS: [(&str, &str); 20] = [
     ("US$", "USD"),
     ("CA$", "CAD"),
@@ -56,7 +56,8 @@ const UNITS: [(&str, &str); 20] = [
 ];
 
 /// Date formats that fit most of the cells, the most likely first; empty if the cells are not dates. Cells without a
-/// digit count as words for absent values. If all cells have the same local time of day, it becomes part of the format.
+/// digit are taken as words for absent values. If all cells have the same local time of day, the time becomes part of
+/// the format.
 pub(super) fn date_formats(cells: &[&str]) -> Vec<String> {
     let dated: Vec<&str> = cells.iter().copied().filter(|cell| has_digit(cell)).collect();
     if dated.len() * 2 < cells.len() {
@@ -82,7 +83,7 @@ fn is_local_time(time: &str) -> bool {
         && hour.is_some_and(|h| (1..20).contains(&h))
 }
 
-/// Formats that fit the highest number of cells; empty if this is not more than half of the cells.
+/// Formats that fit the most cells; empty unless they fit more than half of the cells.
 fn day_formats(cells: &[&str]) -> Vec<&'static str> {
     let fits = |format: &str| cells.iter().filter(|cell| parse_date(format, cell).is_some()).count();
     let counts: Vec<(&str, usize)> = DATE_FORMATS.iter().map(|format| (*format, fits(format))).collect();
@@ -119,9 +120,9 @@ fn has_digit(cell: &str) -> bool {
     cell.bytes().any(|byte| byte.is_ascii_digit())
 }
 
-/// Words of a column of dates or numbers that mean an absent value.
+/// Words for absent values in a column of dates or numbers.
 pub(super) fn absent_words(cells: &[&str]) -> BTreeSet<String> {
-    /// Maximum number of different words. A column with more words contains texts.
+    /// Maximum number of different words. A column with more words is a text column.
     const MAX_WORDS: usize = 8;
     let words: BTreeSet<String> = cells
         .iter()

@@ -5,8 +5,8 @@ use market::event::Kind;
 use super::column_vocabulary::{DIVIDEND, PRICE, SPLIT, VOLUME};
 use crate::format::normalize_column_name;
 
-/// Canonical column that a vendor's column name means in rows of a kind, with the strength of the evidence. The
-/// strength is from 1 for an ambiguous name to 3 for an unambiguous name.
+/// Canonical column for a vendor's column name, and the strength of this evidence: from 1 for an ambiguous name to 3
+/// for an unambiguous one. `None` if the name is unknown.
 pub(super) fn canonical_column(kind: Kind, name: &str) -> Option<(&'static str, u8)> {
     let tables: &[&[(&str, &'static str)]] = match kind {
         Kind::Dividend => &[&DIVIDEND],
@@ -29,7 +29,7 @@ pub(super) fn canonical_column(kind: Kind, name: &str) -> Option<(&'static str, 
     })
 }
 
-/// Strength of the evidence that a known name gives, from 1 to 3.
+/// Strength of a known name as evidence, from 1 to 3.
 fn strength(name: &str) -> u8 {
     match name {
         "amount" | "cashamount" | "price" | "kurs" | "date" | "datum" | "stock" | "instrument" | "o"

@@ -1,7 +1,6 @@
 //! Vocabulary of vendors' column names, by kind of row.
 
-/// Normalized column names of vendors (lower case, without blanks and punctuation), with the canonical columns per
-/// kind.
+/// Normalized column names of vendors (lower case, without blanks and punctuation), each with its canonical column.
 pub(super) const PRICE: [(&str, &str); 52] = [
     ("symbol", "symbol"),
     ("ticker", "symbol"),

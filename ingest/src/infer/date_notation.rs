@@ -13,9 +13,9 @@ use crate::normalize::{UtcTimeInterpretation, from_unix_seconds, interpret_utc_t
 /// Notation of dates.
 pub(super) struct DateNotation {
     pub(super) formats: Vec<String>,
-    /// Formats that fit equally well but give different dates; empty if the formats are certain.
+    /// Formats that fit equally well but give different dates; empty if the dates are certain.
     pub(super) ambiguous_formats: Vec<String>,
-    /// Interpretation of UTC times; `None` without UTC times.
+    /// Interpretation of UTC times; `None` if there are no UTC times.
     pub(super) zone: Option<UtcTimeInterpretation>,
 }
 
@@ -36,7 +36,7 @@ pub(super) fn infer_date_notation(profile: &TableProfile, proposal: &Proposal) -
         choices.iter().filter(|(formats, _)| formats.len() == 1).map(|(formats, _)| &formats[0]).collect();
     let mut notation = DateNotation { formats: Vec::new(), ambiguous_formats: Vec::new(), zone: None };
     for (found, cells) in choices {
-        // An ambiguous format is decided by another column, or by the plausibility of the dates.
+        // Another column, or the plausibility of the dates, resolves an ambiguous format.
         let known: Vec<String> = found.iter().filter(|format| certain.contains(format)).cloned().collect();
         let daily = proposal.kind == Some(Kind::Price);
         let left = if known.len() == 1 { known } else { plausible_formats(found, &cells, daily) };

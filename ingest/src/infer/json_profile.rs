@@ -1,4 +1,4 @@
-//! Table layout inferred from a JSON document: path of the records, and names and contents of their members.
+//! Table layout inferred from a JSON document: path of the records, and names and contents of the records' members.
 
 use serde_json::{Map, Value};
 
@@ -11,7 +11,7 @@ const MAX_DEPTH: usize = 4;
 struct RecordList<'a> {
     path: Vec<&'a str>,
     records: Vec<&'a Map<String, Value>>,
-    /// Object that contains the list. Its members belong to each record too.
+    /// Object that contains the list. Its members belong to every record.
     page: Option<&'a Map<String, Value>>,
 }
 
@@ -52,7 +52,7 @@ pub(super) fn infer(text: &str) -> Result<TableProfile, String> {
         columns.extend(scalar(value).map(|text| (name.clone(), vec![text])));
     }
     let columns = columns.into_iter().map(|(name, cells)| ColumnProfile::new(name, cells)).collect();
-    // The reader needs no path for a list at the top, or under `results` or `data`.
+    // A list at the top, or under `results` or `data`, needs no path in the map.
     let path = match list.path.as_slice() {
         [] | ["results" | "data"] => None,
         path => Some(path.join(".")),
@@ -85,7 +85,7 @@ fn find_lists<'a>(
     }
 }
 
-/// Adds the scalar members of a record. Members of inner objects are named by their path.
+/// Adds the scalar members of a record. The name of a member of an inner object is its path.
 fn add_members(
     record: &Map<String, Value>,
     prefix: &str,

@@ -90,7 +90,7 @@ impl MapWriter<'_> {
         }
     }
 
-    /// Name of a column in quotes, or its number if the name is missing, not unique or unprintable.
+    /// Name of a column in quotes; its number if the name is missing, repeated or unprintable.
     fn column_reference(&self, index: usize) -> String {
         let name = &self.profile.columns[index].name;
         let twice = self.profile.columns.iter().filter(|other| other.name == *name).count() > 1;
@@ -142,7 +142,7 @@ impl MapWriter<'_> {
         Ok(())
     }
 
-    /// Writes a hint if a table of prices also has dividends and splits, because these need their own maps.
+    /// Writes a hint if a price table also has dividends and splits, because each kind needs its own map.
     fn write_other_kinds(&mut self) -> std::fmt::Result {
         if !self.is_price() {
             return Ok(());
@@ -160,7 +160,7 @@ impl MapWriter<'_> {
         Ok(())
     }
 
-    /// Writes a comment for each required column that the proposal lacks.
+    /// Writes a comment for each required column without a proposal.
     fn write_missing(&mut self) -> std::fmt::Result {
         let has = |name: &str| self.proposal.column(name).is_some();
         let missing: Vec<&str> = match self.proposal.kind {

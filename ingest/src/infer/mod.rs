@@ -1,7 +1,7 @@
 //! `ingest map`: infers a map from a file and writes it, for review by the user.
 //!
-//! The proposed map is validated like every map. It is printed with rows that were read with it, so that the user sees
-//! wrong guesses.
+//! The proposed map is validated like every map. The first rows under the map are printed with it, so that the user
+//! sees wrong guesses.
 
 use std::io::Read;
 use std::path::PathBuf;
@@ -40,7 +40,7 @@ use table_profile::{SAMPLE_BYTES, TableProfile};
 
 /// Maximum size of a JSON document, in bytes.
 const MAX_DOCUMENT_BYTES: u64 = 64 * 1024 * 1024;
-/// Number of printed rows under the proposed map.
+/// Number of rows printed below the proposed map.
 const SHOWN_ROWS: usize = 3;
 
 /// Proposes a map for a file without a known format, for `ingest load --map`.
@@ -94,7 +94,7 @@ pub fn print_map(args: &MapArgs) -> Result<(), MapProposalError> {
     Ok(())
 }
 
-/// Proposed map of a file, with the first rows that were read with it.
+/// Proposed map of a file, with the first rows under this map.
 fn propose_map(file: &FeedFile) -> Result<String, String> {
     let bytes = unpack::read_text(file, |reader| {
         let mut bytes = Vec::new();
@@ -161,7 +161,7 @@ fn propose_for_table(
     Ok(format!("{map}{shown}{fitting}{refusal}"))
 }
 
-/// Reason why a file cannot be read without a map. Some of the reasons exclude reading with a map too.
+/// Reason why a file cannot be read without a map. Some reasons also exclude reading with a map.
 fn refusal(file: &FeedFile, bytes: &[u8]) -> Option<String> {
     let head = FileHead::read(file, &mut &*bytes).ok()?;
     FileFormat::detect(file, &head, &reader_options(None, Symbol::parse("SYMBOL").ok())).err()
@@ -234,7 +234,7 @@ fn first_rows(file: &FeedFile, bytes: &[u8], map: &str, symbol: Option<Symbol>) 
     Ok(lines)
 }
 
-/// Row without the fields that have the same value in all rows of a first load.
+/// Row without action, observation time and revision. These are equal in all rows of a first load.
 fn without_version(row: &Value) -> Value {
     let mut row = row.clone();
     if let Some(fields) = row.as_object_mut() {

@@ -1,6 +1,6 @@
 //! Decisions of a proposed map: kind of the rows, and the column of each value.
 //!
-//! If neither the columns nor the file name decide a kind or a column, the map leaves it open.
+//! If neither the columns nor the file name decide a kind or a column, the map leaves the choice to the user.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use crate::format::normalize_column_name;
 
 /// Price columns in the order of files without a header.
 const PRICE_ORDER: [&str; 5] = ["open", "high", "low", "close", "volume"];
-/// Minimum strength of evidence with which one column decides the kind.
+/// Minimum strength at which the evidence of one column decides the kind.
 const MIN_DECISIVE_STRENGTH: u8 = 2;
 
 /// Canonical column, and the index of the file's column for it.
@@ -82,7 +82,7 @@ impl Proposal {
     }
 }
 
-/// First unmapped column of tickers whose name has no other meaning, such as currency.
+/// First unmapped column of tickers. A column with another meaning by its name, such as currency, is excluded.
 pub(super) fn maybe_symbol(profile: &TableProfile, mapped: &[usize]) -> Option<usize> {
     const OTHERS: [&str; 11] = [
         "currency", "exchange", "country", "type", "status", "unit", "market", "mic", "series", "sector",
@@ -97,7 +97,7 @@ pub(super) fn maybe_symbol(profile: &TableProfile, mapped: &[usize]) -> Option<u
     })
 }
 
-/// Kind of rows that the columns indicate. If they are ambiguous, the file name decides.
+/// Kind of rows that the columns indicate. If the columns are ambiguous, the file name decides.
 fn infer_kind(profile: &TableProfile, named: Option<Kind>) -> Option<Kind> {
     let strength = |kind: Kind, name: &str| {
         let columns = columns_of(profile, kind);
@@ -135,7 +135,7 @@ fn infer_kind(profile: &TableProfile, named: Option<Kind>) -> Option<Kind> {
         .or(named)
 }
 
-/// Best matching file column for each canonical column. Its cells must be possible values of the canonical column.
+/// Best file column for each canonical column. Its cells must be possible values of the canonical column.
 pub(super) fn columns_of(profile: &TableProfile, kind: Kind) -> Vec<MappedColumn> {
     let mut columns: Vec<MappedColumn> = Vec::new();
     for (index, column) in profile.columns.iter().enumerate() {
@@ -178,7 +178,7 @@ pub(super) fn columns_of(profile: &TableProfile, kind: Kind) -> Vec<MappedColumn
     columns
 }
 
-/// True if a number may be the amount of one share: it has at most six whole digits.
+/// True if a number may be an amount per share: it has at most six whole digits.
 fn is_per_share(cell: &str) -> bool {
     let whole = cell.split(['.', ',']).next().unwrap_or_default();
     whole.bytes().filter(u8::is_ascii_digit).count() <= 6
@@ -253,7 +253,7 @@ fn by_content(profile: &TableProfile) -> Vec<MappedColumn> {
     columns
 }
 
-/// Refuses a wide table if the name of its file says that its cells are not prices.
+/// Refuses a wide table if the file name shows that the cells are not prices.
 fn refuse_other_values(label: &str) -> Result<(), String> {
     const OTHERS: [&str; 14] = [
         "volume",

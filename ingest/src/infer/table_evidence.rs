@@ -9,7 +9,7 @@ use crate::format::normalize_column_name;
 /// Columns whose cells may contain a currency unit.
 const MONEY: [&str; 6] = ["open", "high", "low", "close", "vwap", "amount"];
 
-/// A table, with its proposed map and its name.
+/// Table with its proposed map and its file name.
 pub(super) struct TableEvidence<'a> {
     pub(super) profile: &'a TableProfile,
     pub(super) proposal: &'a Proposal,
@@ -36,7 +36,7 @@ impl TableEvidence<'_> {
         units
     }
 
-    /// Currency sign to remove from all cells. `None` unless the cells have exactly one unit, and it is a sign.
+    /// Currency sign to remove from all cells; `None` unless this sign is the only unit in the cells.
     pub(super) fn sign_to_strip(units: &[&'static str]) -> Option<&'static str> {
         match units {
             [unit] if ["$", "€", "£"].contains(unit) => Some(unit),
@@ -50,7 +50,7 @@ impl TableEvidence<'_> {
         column.is_some_and(|column| column.cells.iter().all(|cell| dividend_type(cell).is_some()))
     }
 
-    /// True if a column has cells that are 0, as in rows of days without an event.
+    /// True if a column has zeros, as in rows of days without an event.
     pub(super) fn has_zeros(&self, name: &str) -> bool {
         let is_zero = |cell: &String| cell.bytes().all(|byte| b"-+0.,".contains(&byte));
         let wide = self.proposal.wide.is_some();
@@ -72,7 +72,7 @@ impl TableEvidence<'_> {
     }
 
     /// True if prices are probably adjusted for splits. A vendor with an adjusted close usually also adjusts the close
-    /// for splits. An exception is Yahoo's older layout, whose last column is the adjusted close.
+    /// for splits. Yahoo's older layout has raw closes; its adjusted close is the last column.
     pub(super) fn is_adjusted(&self) -> bool {
         let position = |words: &[&str]| {
             let is_named = |name: &str| {

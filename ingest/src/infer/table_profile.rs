@@ -10,7 +10,7 @@ use super::cell_formats::{NumberNotation, absent_words, are_numbers, date_format
 use crate::normalize::{UtcTimeInterpretation, interpret_utc_times, is_absent_value, parse_utc_time};
 use crate::source::csv_reader::CsvReader;
 
-/// Number of bytes that are examined.
+/// Number of bytes in the examined sample.
 pub(super) const SAMPLE_BYTES: u64 = 256 * 1024;
 const DELIMITERS: [u8; 4] = [b',', b';', b'\t', b'|'];
 
@@ -44,7 +44,7 @@ pub(super) struct ColumnProfile {
 }
 
 impl ColumnProfile {
-    /// Creates a column from its cells, without the cells that mean an absent value in every feed.
+    /// Creates a column from its cells. Cells with a common word for an absent value are removed.
     pub(super) fn new(name: String, cells: Vec<String>) -> Self {
         let cells: Vec<String> = cells.into_iter().filter(|cell| !is_absent_value(cell.as_bytes())).collect();
         let content = content(&cells.iter().map(String::as_str).collect::<Vec<_>>());
@@ -74,7 +74,7 @@ struct NumberedLine {
     cells: Vec<String>,
 }
 
-/// Records that were split at one delimiter, with a score.
+/// Records split at one delimiter, with a score.
 struct DelimitedRecords {
     fit: usize,
     delimiter: u8,
@@ -108,7 +108,7 @@ pub(super) struct TableProfile {
     pub(super) dates_across: Option<Vec<String>>,
 }
 
-/// Decodes the beginning of a file. The flag is true if it is Windows-1252.
+/// Decodes the beginning of a file. The flag is true if the encoding is Windows-1252.
 pub(super) fn decode(bytes: &[u8]) -> (Cow<'_, str>, bool) {
     let windows_1252 = std::str::from_utf8(bytes).is_err_and(|error| error.error_len().is_some());
     match windows_1252 {
@@ -178,7 +178,7 @@ impl TableProfile {
         }
     }
 
-    /// Words that mean an absent value in the given columns.
+    /// Words for absent values in the given columns.
     pub(super) fn absent_words(&self, columns: &[usize]) -> BTreeSet<String> {
         let typed = |index: &&usize| {
             let content = &self.columns[**index].content;
@@ -204,7 +204,7 @@ fn starts_with(text: &str, tag: &str) -> bool {
     beginning.get(..tag.len()).is_some_and(|start| start.eq_ignore_ascii_case(tag))
 }
 
-/// Records, split at the delimiter for which most records have the same number of columns.
+/// Records split at the best delimiter: most records then have the same number of columns.
 fn split_at_best_delimiter(text: &str) -> Result<DelimitedRecords, String> {
     let mut best: Option<DelimitedRecords> = None;
     for delimiter in DELIMITERS {

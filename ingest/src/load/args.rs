@@ -30,25 +30,25 @@ pub struct LoadArgs {
     /// Files and folders; `-` is standard input
     #[arg(required = true, value_name = "PATH")]
     pub paths: Vec<PathBuf>,
-    /// File name of standard input, which determines its format: prices.csv, dividends.ndjson.gz
+    /// File name for standard input; it determines the format: prices.csv, dividends.ndjson.gz
     #[arg(long, value_name = "FILE")]
     pub name: Option<String>,
     /// Kind of the rows of standard input, if --name is not set: price, dividend, split …
     #[arg(long, conflicts_with = "name", value_parser = parse_kind)]
     pub kind: Option<Kind>,
-    /// Name of the feed. Facts are stored by source; the source policy ranks the sources
+    /// Name of the feed. Facts are stored by source, and the source policy ranks the sources
     #[arg(long, value_parser = parse_source_name)]
     pub source: String,
     /// Format of the files
     #[arg(long, value_enum, default_value_t)]
     pub format: FormatChoice,
-    /// Column map for files of another layout: a TOML file, or the name of a shipped map (see `ingest map`)
+    /// Column map for files in other layouts: a TOML file, or the name of a shipped map (see `ingest map`)
     #[arg(long, value_name = "FILE", value_parser = MapFile::open, conflicts_with = "format")]
     pub map: Option<MapFile>,
-    /// Symbol of the rows of files without a symbol column
+    /// Symbol of all rows, for files without a symbol column
     #[arg(long, value_parser = Symbol::parse)]
     pub symbol: Option<Symbol>,
-    /// Pattern by which the symbol is read from the name of a file with one symbol: 'div_{symbol}.csv'
+    /// Pattern for the symbol in the name of a single-symbol file: 'div_{symbol}.csv'
     #[arg(long, value_parser = SymbolPattern::parse, value_name = "PATTERN", conflicts_with = "symbol")]
     pub symbol_from: Option<SymbolPattern>,
     /// Currency of amounts in vendor files without a currency (ISO 4217, or a minor unit such as GBX); default: the
@@ -76,25 +76,25 @@ pub struct LoadArgs {
     /// Republish lost record batches of completed loads (see `ingest verify`)
     #[arg(long, conflicts_with = "dry_run")]
     pub repair: bool,
-    /// Load the files again although the log has them; their rows count as new rows. NAME identifies the repeated load,
-    /// for example a date
+    /// Publish the files again although the log has them. NAME identifies the repeated load, for example a date
     #[arg(long, value_name = "NAME", conflicts_with = "repair")]
     pub again: Option<String>,
-    /// Date that counts as today, for historical data (YYYY-MM-DD); default: today's date in New York
+    /// Current date (YYYY-MM-DD), for historical data; default: today's date in New York
     #[arg(long, env = "SERVICE_DATE", value_name = "DATE")]
     pub today: Option<NaiveDate>,
-    /// Maximum wait for the effect of the load on served figures, in seconds; 0 prints only the command that shows it.
-    /// The wait needs the projector's program next to this one, and PROJECTOR_DATABASE_URL or DATABASE_URL
+    /// Maximum wait for the effect of the load on served figures, in seconds; 0: print only the command that measures
+    /// the effect. The wait needs the program `projector` in the same folder, and PROJECTOR_DATABASE_URL or
+    /// DATABASE_URL
     #[arg(long, env = "INGEST_EFFECT_WAIT", default_value_t = 5, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(..=3600))]
     pub effect_wait: u64,
-    /// Open folder above all paths; `None` for paths from the command line.
+    /// Open parent folder of all paths; `None` for paths from the command line.
     #[arg(skip)]
     pub(crate) folder: Option<Arc<FolderHandle>>,
 }
 
 impl LoadArgs {
-    /// Command line that repeats this load from any folder and on any day. Empty for standard input, which cannot be
-    /// read again.
+    /// Command line that repeats this load from any folder and on any day; empty for standard input, which cannot be
+    /// read twice.
     pub(crate) fn repeat_command(&self, options: &ReaderOptions) -> Vec<String> {
         if self.reads_standard_input() {
             return Vec::new();
@@ -112,7 +112,7 @@ impl LoadArgs {
             option("--currency", currency.unit().to_owned());
         }
         option("--max-reject-percent", self.max_reject_percent.to_string());
-        // The date decides which rows lie in the future, so it is part of the command.
+        // The command contains the date, because it decides which rows are in the future.
         option("--today", options.today.to_string());
         if let Some(symbol) = &self.symbol {
             option("--symbol", symbol.to_string());

@@ -23,7 +23,7 @@ pub struct LoadEffect {
     /// Command that prints the effect.
     #[serde(rename = "effect_command")]
     command: String,
-    /// Output of `projector audit --since RUN --json`; absent if the effect was not known in time.
+    /// Output of `projector audit --since RUN --json`; absent if the projector did not finish in time.
     #[serde(rename = "effect", skip_serializing_if = "Option::is_none")]
     json: Option<Box<RawValue>>,
     /// Output of the command as text.
@@ -46,7 +46,7 @@ impl LoadEffect {
         }
     }
 
-    /// Effect as text. If it is unknown, the text names the command that prints it.
+    /// Effect as text. If the effect is unknown, the text has the command that measures it.
     pub(crate) fn text(&self) -> String {
         self.text.clone().unwrap_or_else(|| format!("effect on served figures: {}\n", self.command))
     }

@@ -11,7 +11,7 @@ use crate::batch::load_stats::LoadStats;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FileStatus {
-    /// The accepted rows of the file are in the log. In a dry run, they would be published by a real load.
+    /// The accepted rows of the file are in the log. In a dry run, a real load would publish these rows.
     #[default]
     Loaded,
     /// The file is refused. Without the precheck, the log may contain the rows before the error.
@@ -40,10 +40,10 @@ pub struct FileReport {
     pub rows: u64,
     /// Number of rejects, by reason code.
     pub rejects: BTreeMap<String, u64>,
-    /// Names of the columns with binary doubles. Each value is read as the shortest decimal that identifies it.
+    /// Names of the columns with binary doubles. Each value is read as the shortest decimal for its double.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub doubles: Vec<String>,
-    /// Time zone of a file that gives dates as UTC times of local midnight. The loaded dates are the local ones.
+    /// Time zone of a file with UTC times of local midnight as dates. The loaded dates are the local dates.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_zone: Option<String>,
     /// Sample of the rejects of a refused file. All rejects of a loaded file are in the log.

@@ -28,12 +28,12 @@ pub(crate) struct LoadInput {
     pub unpacked_bytes: u64,
     /// Ids of the earlier rejects that the file corrects.
     pub mends: BTreeSet<String>,
-    /// Names of the columns with binary doubles. Each value is read as the shortest decimal that identifies it.
+    /// Names of the columns with binary doubles. Each value is read as the shortest decimal for its double.
     pub doubles: Vec<String>,
 }
 
 impl LoadInput {
-    /// Changes the digest, so that the rows are published although the log already has them.
+    /// Changes the digest, so that rows already in the log are published again.
     pub(crate) fn with_reload_name(self, name: &str) -> Self {
         let digest = blake3::Hasher::new().update(self.digest.as_bytes()).update(name.as_bytes()).finalize();
         Self { digest: digest.to_hex().to_string(), ..self }

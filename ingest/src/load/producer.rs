@@ -49,8 +49,8 @@ pub(crate) struct Producer {
     pub inputs: Vec<LoadInput>,
     pub options: ReaderOptions,
     pub observed_at: DateTime<Utc>,
-    /// Maximum share of rejects, in percent. A file above it is refused as a whole. `None` publishes without a
-    /// precheck.
+    /// Maximum share of rejects, in percent. A file above this limit is refused as a whole. If `None`, batches are
+    /// published without a precheck.
     pub max_reject_percent: Option<f64>,
     pub progress: LoadProgress,
     /// Flag that stops the load.
@@ -186,7 +186,7 @@ fn failure_event(input: usize, failure: FileFailure) -> ProducerEvent {
     }
 }
 
-/// Encodes all row chunks. Returns the encoder, with the number of rounded prices and the rows for a review.
+/// Encodes all row chunks. The returned encoder has the number of rounded prices and the rows for a review.
 fn encode_pieces(
     pieces: Receiver<RowChunk>,
     recycle: SyncSender<PriceBatch>,

@@ -16,7 +16,7 @@ use crate::log::reader::{Log, StoredBatches};
 pub(crate) struct Publication<'a> {
     log: &'a Log,
     publisher: Publisher,
-    /// Small batches to be sent in a shared message, by kind.
+    /// Small batches for a shared message, by kind.
     waiting: BTreeMap<Kind, SharedMessageBuilder>,
     /// Manifest of the run. [`Self::publish_manifest`] adds the state, the digest and the counts of batches and
     /// messages.
@@ -52,7 +52,7 @@ impl<'a> Publication<'a> {
         }
     }
 
-    /// Publishes a batch unless the log has it. Small batches of one kind are collected, and sent in a shared message.
+    /// Publishes a batch unless the log has it. Small batches of one kind are collected in a shared message.
     pub(crate) async fn publish_frame(
         &mut self,
         input_digest: &str,
@@ -118,8 +118,8 @@ impl<'a> Publication<'a> {
         manifest.frames = self.input_frames();
         manifest.messages = Some(self.messages);
         let (source, run, chunk) = (manifest.source.clone(), manifest.run.clone(), manifest.chunks);
-        // A run may complete a second time, with a file that was refused before. The digest gives the second manifest
-        // another id.
+        // A run may complete a second time, with a file that was refused the first time. The digest gives the second
+        // completion manifest another id.
         let identity = format!("{run}/{}", manifest.digest);
         let id = FrameId::from_provenance(&source, &identity, state as u64, &schema_name(Kind::Run));
         let body = Body::Run(Box::new(manifest));

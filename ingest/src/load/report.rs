@@ -41,7 +41,7 @@ pub struct LoadSummary {
     pub resumed: bool,
     /// All files that were found, loaded or refused.
     pub files: Vec<FileReport>,
-    /// Files in the given folders that were skipped, because their names are not names of feed files.
+    /// Skipped files of the given folders: their names are not names of feed files.
     pub skipped: Vec<String>,
     /// Number of accepted rows in the loaded files, by kind. Empty if an earlier run loaded all files.
     pub rows: BTreeMap<String, u64>,
@@ -58,14 +58,14 @@ pub struct LoadSummary {
     pub dates: Option<DateSpan>,
     /// True if this source has no earlier completed run.
     pub new_source: bool,
-    /// Sources in the log, if the source of this load is new.
+    /// All sources in the log, if the source of this load is new.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub known_sources: Vec<String>,
     /// Number of values whose excess fraction digits were rounded.
     pub rounded: u64,
     /// Number of dividends without a currency. They get the currency and unit of their security's prices.
     pub assumed_currencies: u64,
-    /// Counts of these dividends by assumed currency or minor unit.
+    /// Count of the dividends without a currency, by assumed currency or minor unit.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub assumed_units: BTreeMap<String, u64>,
     /// Rows that the domain rules quarantine or doubt, based on these files alone.
@@ -76,10 +76,10 @@ pub struct LoadSummary {
     pub frames_in_log: u64,
     /// Number of earlier rejects that this run corrects.
     pub mended: u64,
-    /// Number of open rejects of the source; absent if the log was not read.
+    /// Number of the source's rejects that no load has corrected; absent if the log was not read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub open_rejects: Option<u64>,
-    /// Retractions without a matching row of the source. Absent without such retractions, or if the log was not read.
+    /// Retractions without a matching row of the source; absent if there are none, or if the log was not read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub untouching_retractions: Option<UnmatchedRetractions>,
     /// Duration of the load in seconds.
@@ -282,7 +282,7 @@ impl LoadSummary {
         text.write_str(&self.effect.as_ref().map(LoadEffect::text).unwrap_or_default())
     }
 
-    /// Writes the time zones that were assumed for the dates of files.
+    /// Writes the time zones assumed for the dates of files.
     fn write_time_zones(&self, text: &mut String) -> std::fmt::Result {
         let mut zones: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for file in &self.files {

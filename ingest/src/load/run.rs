@@ -202,7 +202,7 @@ impl LoadRun {
         failpoint!("ingest.begun");
         let published = loading.publish_inputs(summary).await;
         self.stop.store(true, Ordering::Relaxed);
-        // After an error too, every message in flight is awaited until it is acknowledged or has failed.
+        // Even after an error, wait until every message in flight is acknowledged or has failed.
         let drained = loading.publication.wait_until_stored().await;
         (summary.frames, summary.frames_in_log) = (loading.publication.published, loading.publication.found);
         published?;
@@ -278,8 +278,8 @@ impl LoadRun {
     }
 }
 
-/// Adds the assumed currencies of dividends to the summary. The newest reference record of a security decides, whether
-/// it is in the log or in the load.
+/// Adds the assumed currencies of dividends to the summary. The newest reference record of a security decides; it may
+/// be in the log or in the load.
 async fn report_assumed_currencies(log: Option<&Log>, total: &LoadStats, summary: &mut LoadSummary) {
     if total.missing_currencies.is_empty() {
         return;
@@ -363,7 +363,7 @@ impl<'a> RunningLoad<'a> {
         self.publish_holdings().await
     }
 
-    /// Publishes the holdings of all files. Their input digest covers all files with holdings.
+    /// Publishes the holdings of all files as one input, with a digest of all files with holdings.
     async fn publish_holdings(&mut self) -> Result<(), LoadError> {
         let Some(first) = self.holding_inputs.first() else { return Ok(()) };
         let label = &self.run.inputs[*first].file.label;

@@ -59,7 +59,7 @@ impl Publisher {
         Self { context, stream, in_flight: JoinSet::new() }
     }
 
-    /// Sends a message as soon as the window has room. Returns the error of an earlier message, if one failed.
+    /// Sends a message as soon as the window has room. Returns an error if an earlier message failed.
     pub(crate) async fn send(&mut self, message: OutgoingMessage) -> Result<(), PublishFailure> {
         while let Some(settled) = self.in_flight.try_join_next() {
             check_outcome(settled)?;

@@ -60,8 +60,8 @@ impl Log {
         Publisher::new(self.context.clone(), self.stream.clone())
     }
 
-    /// Publishes a manifest and waits until it is on disk. With `after`, publishes nothing and returns false if the log
-    /// has a manifest after that sequence.
+    /// Publishes a manifest and waits until it is on disk. With `after`, publishes only if the log has no manifest
+    /// after that sequence; otherwise returns false.
     pub(crate) async fn publish_manifest(
         &self,
         mut headers: HeaderMap,
@@ -102,8 +102,8 @@ impl Log {
         Ok(manifests)
     }
 
-    /// Calls `each` for every manifest from a sequence on, with its sequence and storage time, in order. Returns the
-    /// sequence of the last message with manifests, even if it is damaged; 0 if there is none.
+    /// Calls `each` for every manifest from a sequence on, in log order, with its sequence and storage time. Returns
+    /// the sequence of the last message with manifests, even a damaged one; 0 if there is none.
     pub(crate) async fn each_manifest(
         &self,
         from_sequence: u64,
@@ -132,7 +132,7 @@ impl Log {
         let kinds = Kind::ALL.iter().filter(|kind| **kind != Kind::Run);
         let subjects: Vec<String> = kinds.map(|kind| self.subject(*kind)).collect();
         self.scan(&subjects, from_sequence, true, |message| {
-            // `ingest verify` reports damaged messages. Here they count as missing.
+            // `ingest verify` reports damaged messages. This search treats their batches as missing.
             let envelopes = message.read_envelopes().unwrap_or_default();
             if let Some(first) = envelopes.first().filter(|first| runs.contains(&first.run)) {
                 *found.messages.entry(first.run.clone()).or_default() += 1;
@@ -162,7 +162,7 @@ impl Log {
     }
 
     /// Calls `each` for every batch of a kind in messages before `before_sequence`, if `wanted` accepts its envelope.
-    /// `wanted` may only use run and source, because these are equal for all batches of a shared message.
+    /// `wanted` may use only run and source: all batches of a shared message have both in common.
     pub(crate) async fn each_frame(
         &self,
         kind: Kind,
@@ -209,7 +209,7 @@ impl Log {
         is_compressed(&self.stream)
     }
 
-    /// Replicas that lag behind the leader. Empty if one of several checks finds all replicas current.
+    /// Replicas that lag behind the leader. The check is repeated; empty if one attempt finds all replicas current.
     pub async fn lagging_replicas(&self) -> Result<Vec<LaggingReplica>, LogError> {
         let mut attempt = 1;
         loop {
@@ -256,8 +256,8 @@ impl Log {
         self.skip_damaged(message, message.decode_frames())
     }
 
-    /// Skips a damaged message with a warning. The projector stores such a message as a dead letter, so its rows do not
-    /// count. A message of a newer version is an error.
+    /// Skips a damaged message with a warning. The projector stores such a message as a dead letter, so its rows affect
+    /// no figure. A message of a newer version is an error.
     fn skip_damaged<T>(
         &self,
         message: &LogMessage,

@@ -14,7 +14,7 @@ pub(crate) struct RunStatus {
 }
 
 impl RunStatus {
-    /// Builds the index from all manifests of a log. If an undo was undone itself, it does not count.
+    /// Builds the index from all manifests of a log. An undo that was itself undone is ignored.
     pub(crate) fn from_manifests<'a>(manifests: impl DoubleEndedIterator<Item = &'a RunManifest>) -> Self {
         let mut status = Self::default();
         for undo in manifests.rev().filter(|run| run.state == RunState::Completed && is_undo(run)) {

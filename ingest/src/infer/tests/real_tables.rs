@@ -1,4 +1,4 @@
-//! Proposals for tables as people have them.
+//! Proposals for tables in common real layouts.
 
 use super::{check, lacks, propose, refused};
 
@@ -109,7 +109,7 @@ fn utc_times_are_days_of_a_certain_zone_or_none() {
     check("p.csv", new_york, &["\nzone = \"America/New_York\"", "\"date\":\"2024-01-02\""]);
     let unix = b"symbol,date,close\nSAP,1625090400,1\nSAP,1640818800,2\n";
     check("p.csv", unix, &["format = \"unix\"", "\nzone = \"Europe/Berlin\"", "\"date\":\"2021-07-01\""]);
-    // An evening without an offset may be a midnight elsewhere.
+    // An evening time without an offset may be midnight in another zone.
     lacks("F.csv", b"Date,Dividends\n2021-06-30 22:00:00,0.90\n", "\"ex_date\"");
 }
 

@@ -1,4 +1,4 @@
-//! Scan of the log: reads every stored message of given subjects, in order. The scan includes messages that a consumer
+//! Scan of the log: every stored message of the given subjects, in order. The scan also finds messages that a consumer
 //! does not deliver.
 
 use std::ops::Range;
@@ -14,17 +14,17 @@ use super::{Log, LogError, RETRY_PAUSE};
 
 /// Maximum wait for the deletion of a consumer.
 const DELETE_TIMEOUT: Duration = Duration::from_secs(2);
-/// Time without progress after which a failing read of the log is an error.
+/// Maximum time without progress while reads of the log fail.
 const MAX_OUTAGE: Duration = Duration::from_secs(25);
 /// Time without an expected message after which the reader looks for unreadable messages.
 const STALLED: Duration = Duration::from_secs(1);
-/// Time for which a readable message may stay undelivered before it is read by its sequence.
+/// Maximum time for the delivery of a readable message. After it, the message is read by its sequence.
 const UNDELIVERED: Duration = Duration::from_secs(15);
 
-/// Maximum number of messages of other subjects that a search for malformed messages skips.
+/// Maximum number of messages of other subjects that are skipped in a search for malformed messages.
 const MAX_SKIPPED: u64 = 256;
 
-/// Connection for one scan. A malformed message can end the connection, so publishing uses another one.
+/// Connection for one scan. A malformed message can end the connection, so publishing uses a separate one.
 struct ScanConnection {
     context: Context,
     stream: Stream,
@@ -61,11 +61,11 @@ impl Log {
         }
     }
 
-    /// Reads messages with a consumer, up to the last one or to one that no consumer delivers. The undelivered message
-    /// is fetched by its sequence.
+    /// Reads messages with a consumer, until the last message or an undelivered one. An undelivered message is fetched
+    /// by its sequence.
     ///
-    /// With `by_sequence`, malformed messages at the start are first fetched by sequence. Their delivery would end the
-    /// connection.
+    /// With `by_sequence`, malformed messages at the start are first fetched by sequence, because their delivery would
+    /// end the connection.
     async fn scan_once(
         &self,
         subjects: &[String],
@@ -126,7 +126,8 @@ impl Log {
         let mut next = from_sequence;
         let mut delivered = 0;
         while pending > 0 {
-            // After minutes without reads, the server scans a large log before its first delivery, which may take long.
+            // After minutes without reads, the server scans the log before its first delivery. In a large log, this may
+            // take long.
             let message = tokio::select! {
                 biased;
                 message = messages.next() => message,
@@ -144,7 +145,7 @@ impl Log {
             let (message, delivery) = LogMessage::from_delivery(message).map_err(LogError::Read)?;
             let sequence = message.sequence.to_u64();
             if delivery.number != delivered + 1 {
-                // The client did not pass on some deliveries: its connection ended, or a message has a status code.
+                // The client omitted some deliveries: its connection ended, or a message has a status code.
                 connection.fetch_between(next..sequence, subjects, each).await?;
             }
             each(&message)?;
@@ -159,9 +160,9 @@ impl Log {
         Ok(ScanConnection { context, stream })
     }
 
-    /// Waits [`STALLED`], then fetches messages one by one until the first of `subjects`. Skips unreadable messages,
-    /// which would block a consumer forever. If a consumer may still deliver the found message, waits [`UNDELIVERED`]
-    /// first. `None` if no message is left.
+    /// Waits [`STALLED`], then fetches messages one by one until the first of `subjects`. Unreadable messages, which
+    /// would block a consumer forever, are skipped. If a consumer may still deliver the found message, waits
+    /// [`UNDELIVERED`] first. `None` if no message is left.
     async fn find_undelivered(
         &self,
         from_sequence: u64,
