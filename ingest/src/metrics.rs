@@ -14,12 +14,12 @@ use telemetry::listener::MetricsSource;
 use crate::load::report::LoadSummary;
 use crate::pull::PullReport;
 
-/// Value of the `kind` label that counts rejects.
+/// Value of the `kind` label for rejects.
 const REJECT: &str = "reject";
 /// Time without a connection to the log after which the program is unhealthy.
 const UNREACHABLE_LIMIT: Duration = Duration::from_secs(30);
 
-/// Metrics, and the time at which the connection to the log was lost.
+/// Metrics, and the time of the lost connection to the log.
 #[derive(Debug)]
 pub struct IngestMetrics {
     registry: Registry,

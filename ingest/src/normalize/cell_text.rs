@@ -9,7 +9,7 @@ pub(crate) fn trim_blanks(text: &[u8]) -> &[u8] {
     text.trim_ascii()
 }
 
-/// Parses a web address. `None` for other schemes, because links with them are unsafe.
+/// Parses a web address. `None` for schemes other than http and https, because such links are unsafe.
 pub(crate) fn parse_web_address(text: &str) -> Option<&str> {
     let (scheme, rest) = text.split_once("://")?;
     let is_web = scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https");

@@ -21,7 +21,7 @@ pub(crate) fn parse_date(text: &[u8]) -> Option<NaiveDate> {
     NaiveDate::from_ymd_opt(year, number(&[m1, m2])?, number(&[d1, d2])?)
 }
 
-/// Parses a date with or without the time of midnight: `2022-01-03 00:00:00+08:00` is 3 January, the local date of the
+/// Parses a date, optionally with a time of midnight. `2022-01-03 00:00:00+08:00` is 3 January, the local date of the
 /// exchange.
 fn parse_date_or_midnight(text: &[u8]) -> Option<NaiveDate> {
     let Some((day, time)) = text.split_at_checked(10).filter(|(_, time)| !time.is_empty()) else {

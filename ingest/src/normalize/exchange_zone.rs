@@ -1,7 +1,7 @@
 //! Detection of the exchange's time zone, for columns that give dates as UTC times of local midnight.
 //!
-//! Tools that convert dates to UTC write `2021-06-30 22:00:00+00:00` for 1 July in Berlin. The local date is certain
-//! only if all times of a column are midnights in one zone.
+//! Tools that convert dates to UTC write `2021-06-30 22:00:00+00:00` for 1 July in Berlin. The local date is known only
+//! if all times of a column are midnights in one zone.
 //!
 //! East of Greenwich, the UTC date is one day earlier, and the file may mean that date. One of two observations
 //! excludes this: the times change with the daylight saving of the zone, or a UTC date lies on a weekend.
@@ -11,7 +11,7 @@ use std::fmt;
 use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime, NaiveTime, Utc, Weekday};
 use chrono_tz::{Africa, America, Asia, Australia, Europe, Pacific, Tz};
 
-/// Time zones of exchanges. Zones with equal midnights are listed once. The first zone that fits is used.
+/// Time zones of exchanges. Only one of several zones with equal midnights is listed. The first zone that fits is used.
 const ZONES: [Tz; 26] = [
     America::New_York,
     America::Chicago,
@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn times_of_day_are_no_midnights() {
-        // The closes of Chicago have the UTC times of Helsinki's midnights, and sessions on Friday.
+        // Closes in Chicago have the UTC times of midnights in Helsinki, but also occur on Fridays.
         check(&["2024-07-03 21:00:00Z", "2024-07-05 21:00:00Z", "2024-12-02 22:00:00Z"], "times");
         check(&["2024-01-02 14:30:00Z"], "times");
         check(&["2024-01-02 05:00:00Z", "2024-01-02 06:00:00Z"], "times");
@@ -180,7 +180,7 @@ mod tests {
     }
 
     proptest! {
-        /// A column of a zone's midnights never gets another day than the zone's.
+        /// Midnights of a zone always give the local days of that zone.
         #[test]
         fn a_read_day_is_the_local_day(
             zone in select(ZONES.as_slice()),

@@ -1,6 +1,6 @@
 //! Normalization of feed values: dates, numbers, currencies, symbols, and rules of a single row.
 //!
-//! All functions are pure. An invalid value gives a [`RowError`]. It has a stable reason code, and a message with the
+//! All functions are pure. An invalid value gives a [`RowError`] with a stable reason code, and a message with the
 //! column and the cause.
 
 mod cell_text;

@@ -29,7 +29,7 @@ impl<'a> RecordCells<'a> {
         Self { names, values: vec![None; names.len()], rounded: Cell::new(0), zone: None }
     }
 
-    /// Sets the zone in which a UTC time at local midnight counts as a date.
+    /// Sets the time zone. A UTC time at midnight in this zone is then read as a date.
     pub(crate) fn set_zone(&mut self, zone: Option<ExchangeZone>) {
         self.zone = zone;
     }
@@ -48,7 +48,7 @@ impl<'a> RecordCells<'a> {
         self.rounded.get()
     }
 
-    /// Optional text. A word for an absent value counts as text.
+    /// Optional text. A word for an absent value is also text.
     pub(crate) fn text(&self, column: &str) -> Option<&str> {
         let index = self.names.iter().position(|known| *known == column)?;
         self.values[index].as_deref()

@@ -79,8 +79,8 @@ impl ScaledBar {
         bar.check()
     }
 
-    /// Rejects an impossible bar. A fast check on the integers accepts valid bars. For other bars, the domain rule
-    /// decides and supplies the error message.
+    /// Rejects an impossible bar. A fast check of the integers accepts most valid bars. For all other bars, the domain
+    /// rule decides and gives the error message.
     fn check(self) -> Result<Self, RowError> {
         let Self { open, high, low, close, vwap, volume, trade_count, .. } = self;
         let negative = |value: i64| value < 0 && value != MISSING;

@@ -1,7 +1,7 @@
 //! Price batch: collects price rows, groups them by symbol, and cuts them into record batches of columns.
 //!
-//! A price batch is far larger than a record batch. Even a file in date order therefore gives long series per symbol.
-//! Grouping and cutting depend only on the rows, so that the same file gives the same record batches.
+//! A price batch is far larger than a record batch. It therefore has long series per symbol, even for a file in date
+//! order. Grouping and cutting depend only on the rows, so that the same file gives the same record batches.
 
 use std::collections::{HashMap, HashSet};
 
@@ -79,8 +79,7 @@ impl PriceBatch {
         [days().min(), days().max()]
     }
 
-    /// Ids of the symbols with a row that is not a retraction. `None` if the batch has no retraction, so that all
-    /// symbols qualify.
+    /// Ids of the symbols with a row that is not a retraction. `None` means all symbols: the batch has no retraction.
     pub(crate) fn priced_symbols(&self) -> Option<HashSet<SymbolId>> {
         let retracted = |row: &&ScaledPriceRow| self.versions[usize::from(row.version)].retracted;
         let any = self.versions.iter().any(|version| version.retracted);
@@ -100,7 +99,7 @@ impl PriceBatch {
     }
 
     fn version(&mut self, version: BarVersion) -> u16 {
-        // Most files have one version; in the others, adjacent rows usually share one.
+        // Most files have one version. In other files, adjacent rows usually have the same version.
         if let Some(row) = self.rows.last().filter(|row| self.versions[usize::from(row.version)] == version) {
             return row.version;
         }
@@ -115,7 +114,7 @@ impl PriceBatch {
         index
     }
 
-    /// Sets the share basis day of split-adjusted rows, for files that state it only at their end.
+    /// Sets the share basis day of split-adjusted rows, for files that state the day only at their end.
     pub(crate) fn set_basis_day(&mut self, day: i32) {
         for version in self.versions.iter_mut().filter(|version| version.basis_day.is_some()) {
             version.basis_day = Some(day);
@@ -170,7 +169,7 @@ impl PriceBatch {
 #[derive(Debug, Default)]
 pub(crate) struct SeriesBatches {
     pub frames: Vec<SeriesBatch>,
-    /// Number of prices rounded to the scale of much larger prices of the same symbol.
+    /// Number of prices that were rounded, because a much larger price of the same symbol needs a coarser scale.
     pub rounded: u64,
 }
 
@@ -224,7 +223,7 @@ fn series(batch: &PriceBatch, order: &[u32]) -> (Bars, u64) {
         };
         last = Some((row.version, version));
         let mut at = |value: i64| rescale(value, row.scale, scale, &mut rounded);
-        // A retracted bar repeats the previous close: a difference of zero costs no space.
+        // A retracted bar repeats the previous close, because a difference of zero takes no space.
         close = if row.close == MISSING { close } else { at(row.close) };
         let extra = batch.extras.get(*index as usize);
         let bar = Bar {

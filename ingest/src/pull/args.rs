@@ -18,7 +18,7 @@ use crate::source::regular_file::{Links, read_small_text};
 /// schedule and the call budget of the vendor. Credentials are read from the environment variables in the manifest.
 ///
 /// The bookmark of each request is stored in the log, and advances only after the rows of the request are in the log.
-/// Calls are charged in the log before they are made, so that a budget also covers restarts and several machines.
+/// Each call is recorded in the log before it is made. A budget therefore counts across restarts and machines.
 ///
 /// Example: TIINGO_TOKEN=… ingest pull tiingo --symbols KO,PEP --since 2020-01-01 --once
 ///
@@ -35,7 +35,7 @@ pub struct PullArgs {
     /// Print the planned requests, without making a call
     #[arg(long)]
     pub dry_run: bool,
-    /// Print the manifests
+    /// Print shipped manifests; validate other files
     #[arg(long, conflicts_with_all = ["once", "dry_run"])]
     pub show: bool,
     /// First day to fetch; default: the bookmark of the last pull
@@ -47,13 +47,13 @@ pub struct PullArgs {
     /// Names of requests in the manifest; default: all requests
     #[arg(long = "request", value_name = "NAME")]
     pub requests: Vec<String>,
-    /// Folder for fetched responses until they are loaded, and for refused responses
+    /// Folder for fetched responses until they are loaded, and for refused files
     #[arg(long, env = "INGEST_PULL_FOLDER", default_value = "pulled", value_name = "DIR")]
     pub folder: PathBuf,
     /// Maximum wait for a budget or a vendor. Requests with a longer wait are left for the next pull
     #[arg(long, default_value = "2m", value_parser = parse_duration)]
     pub patience: Duration,
-    /// Maximum pause within a response
+    /// Maximum time without data during a response
     #[arg(long, default_value = "60s", value_parser = parse_duration)]
     pub timeout: Duration,
     /// Maximum size of a response, in bytes
@@ -62,11 +62,10 @@ pub struct PullArgs {
     /// Address of metrics and health.
     #[command(flatten)]
     pub metrics: MetricsSettings,
-    /// Print one JSON object per manifest and line
+    /// Print each pull report as one line of JSON
     #[arg(long)]
     pub json: bool,
-    /// Date that counts as today, for historical data (YYYY-MM-DD); default: the newest day whose session in New York
-    /// is over
+    /// Current date (YYYY-MM-DD), for historical data; default: day of the last completed session in New York
     #[arg(long, env = "SERVICE_DATE", value_name = "DATE")]
     pub today: Option<NaiveDate>,
 }

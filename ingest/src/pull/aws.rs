@@ -20,8 +20,7 @@ pub(super) struct RequestSigner<'a> {
 }
 
 impl RequestSigner<'_> {
-    /// Signs a request by adding the headers of the signature. The signature covers the headers that are already
-    /// present.
+    /// Signs a request by adding the headers of the signature. The signature also covers the existing headers.
     pub(super) fn sign(&self, url: &Url, headers: &mut HeaderMap, now: DateTime<Utc>) -> Result<(), String> {
         let (time, day) = (now.format("%Y%m%dT%H%M%SZ").to_string(), now.format("%Y%m%d").to_string());
         let host = url.host_str().ok_or("cannot sign a URL without a host")?;
@@ -82,7 +81,7 @@ fn hex(bytes: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    /// Signature of the documented request with these headers.
+    /// Signature of the documented request with the given headers.
     fn signature(url: &str, range: Option<&str>) -> String {
         let signer = RequestSigner {
             key_id: "AKIAIOSFODNN7EXAMPLE",

@@ -1,6 +1,6 @@
 //! Batch of fetched responses. The responses stay on disk until their rows are in the log.
 //!
-//! Invariants: every complete response is recorded at once. After a kill, the next pull therefore loads it without a
+//! Invariants: every complete response is recorded immediately, so that the next pull after a kill loads it without a
 //! second request. Rows that are already in the log are not published twice. Files are created below open folders,
 //! never through a link.
 
@@ -21,7 +21,7 @@ use crate::source::folder_handle::FolderHandle;
 const BATCH: &str = "batch";
 /// Name of the file with the notes about a batch.
 const NOTES: &str = "notes.json";
-/// Number of responses at which a batch is full. A batch is also full at [`MAX_BATCH_BYTES`] bytes.
+/// Maximum number of responses in a batch. A batch is also full at [`MAX_BATCH_BYTES`] bytes.
 const MAX_BATCH_RESPONSES: usize = 200;
 const MAX_BATCH_BYTES: u64 = 256 * 1024 * 1024;
 
@@ -58,7 +58,7 @@ pub(super) struct ResponseBatch {
 pub(super) struct PageFile {
     folder: FolderHandle,
     name: String,
-    /// Path for reading the page after it was written.
+    /// Path of the written page, for reading.
     pub path: PathBuf,
     /// Path relative to the folder with the files of new responses.
     pub relative: String,
@@ -153,7 +153,7 @@ impl ResponseBatch {
     pub(super) fn load_options(&self, part: BatchPart) -> Vec<String> {
         let mut options = self.notes.options.clone();
         if part == BatchPart::Replaced {
-            // The name of the repeated load is the same after a kill, so nothing is published twice.
+            // The name of the repeated load is the same after a kill, so that nothing is published twice.
             options.push(format!("--again={}", self.notes.options.join(" ")));
         }
         options

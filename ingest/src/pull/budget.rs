@@ -1,12 +1,12 @@
-//! Call budgets: maximum numbers of calls that a vendor allows, in sliding windows.
+//! Call budgets: maximum counts of calls to a vendor, in sliding windows.
 //!
-//! The vendor may count in fixed windows. Sliding windows satisfy its limits wherever the fixed windows begin.
+//! Sliding windows also satisfy a vendor with fixed windows, at any start of the fixed windows.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::Deserialize;
 
-/// Number of parts in which a budget is charged to the log. More parts mean more log entries, but fewer calls that are
-/// lost when a process is killed.
+/// Number of parts in which a budget is charged to the log. With more parts, the log has more entries, but fewer calls
+/// are lost when a process is killed.
 const PARTS: u64 = 50;
 
 /// Maximum number of calls per period.
@@ -51,7 +51,7 @@ impl BudgetPeriod {
     }
 }
 
-/// Calls that are charged to a budget. They must be made before `until`.
+/// Calls that are charged to a budget, to be made before `until`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct BudgetCharge {
     pub calls: u64,
@@ -101,16 +101,16 @@ impl CallBudget {
     }
 }
 
-/// Duration of the lease on calls that are charged together. The budget counts all of them as made at the end of the
-/// lease. Unused calls are then lost. The duration is at least twice `charge_duration`, the time that the last charge
-/// took to reach the log.
+/// Duration of the lease on calls that are charged together. The budget treats all these calls as made at the end of
+/// the lease, so unused calls are lost. The duration is at least twice `charge_duration`: the time until the last
+/// charge was in the log.
 pub(super) fn lease_duration(
     budgets: &[CallBudget],
     calls: u64,
     cost: u64,
     charge_duration: TimeDelta,
 ) -> TimeDelta {
-    /// Minimum duration, because the charge must be in the log before the call is made.
+    /// Minimum duration. The charge must be in the log before the lease ends.
     const MIN_LEASE: TimeDelta = TimeDelta::seconds(1);
     const MAX_LEASE: TimeDelta = TimeDelta::seconds(10);
     let shortest = budgets.iter().map(|budget| budget.per.length()).min().unwrap_or(MAX_LEASE);

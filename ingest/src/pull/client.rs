@@ -25,14 +25,14 @@ pub(super) struct VendorClient<'a> {
     pub shutdown: &'a Shutdown,
     pub state_log: StateLog,
     pub http: HttpClient<'a>,
-    /// Number of calls made, counted as in the budget.
+    /// Number of calls made, weighted by their cost in the budget.
     pub calls: u64,
 }
 
 /// Reason for an early end of a sync run.
 pub(super) struct EarlyStop {
     pub reason: String,
-    /// Wait after which the sync run may continue; `None` if it must not continue.
+    /// Wait until the sync run may continue; `None` if it must not continue.
     pub wait: Option<Duration>,
 }
 

@@ -28,7 +28,7 @@ pub(super) const SHIPPED: [(&str, &str); 6] = [
 
 /// Placeholders of a path or query. They are written in braces.
 const PLACEHOLDERS: [&str; 6] = ["symbol", "since", "until", "date", "year", "month"];
-/// Endings of file names by which `ingest load` recognizes the encoding.
+/// File name endings from which `ingest load` recognizes the encoding.
 const ENDINGS: [&str; 3] = ["csv", "json", "ndjson"];
 
 /// Manifest of a connector.
@@ -54,7 +54,7 @@ pub(super) struct Connector {
     /// First day to fetch without a bookmark; default: 30 days ago.
     #[serde(default)]
     pub since: Option<NaiveDate>,
-    /// Symbols to fetch, if the command line does not contain any.
+    /// Symbols to fetch, if the command line has none.
     #[serde(default)]
     symbols: Vec<String>,
     /// Separator of root and share class in the vendor's symbols; default: `.`.
@@ -82,20 +82,20 @@ pub(super) struct RequestTemplate {
     /// Number of calls that one request costs the budget.
     #[serde(default = "default_cost")]
     pub cost: u64,
-    /// Number of days before the bookmark that are fetched again. For daily requests, number of sessions.
+    /// Number of days to fetch again before the bookmark; for daily requests, number of sessions.
     #[serde(default = "default_look_back")]
     pub look_back: u64,
     #[serde(default)]
     pub paging: Option<PagingMethod>,
 }
 
-/// Method by which a vendor gives the next page.
+/// Method of finding the next page of a response.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(super) enum PagingMethod {
     /// JSON pointer to the address of the next page.
     NextUrl(String),
-    /// JSON pointer to a token, which the next request sends as a query parameter.
+    /// JSON pointer to a token. The next request sends the token as a query parameter.
     Token { pointer: String, parameter: String },
     /// Query parameter for the page number, from 1. A page without records is the end.
     Number(String),
@@ -162,7 +162,7 @@ impl Connector {
             || url.scheme() == "https" && url.port().is_none() && url.host_str().is_some_and(named)
     }
 
-    /// True if the manifest names the host of a URL. The address of such a host may be private.
+    /// True if the manifest names the host of a URL. The host may have a private address.
     pub(super) fn is_own_host(&self, url: &Url) -> bool {
         let host = url.host_str();
         host == self.base_url.host_str() || self.hosts.iter().any(|own| host == Some(own.as_str()))

@@ -17,7 +17,7 @@ use super::aws;
 
 /// Replacement of a secret in a text.
 const REDACTED: &str = "***";
-/// Minimum length in bytes of a secret that is masked in downloaded files.
+/// Minimum length of a secret that is overwritten in downloaded files, in bytes.
 const MIN_MASKED_LENGTH: usize = 6;
 
 /// Authentication method of a vendor.
@@ -116,7 +116,7 @@ impl Credential {
     /// Overwrites the secrets in a file with `*`. The positions of all other bytes do not change.
     pub(super) fn overwrite_secrets(&self, file: &File) -> io::Result<()> {
         const PIECE: usize = 1 << 20;
-        // A shorter secret may occur in data by chance.
+        // A shorter secret could occur in data by chance.
         let secrets: Vec<&[u8]> =
             self.secrets().map(str::as_bytes).filter(|secret| secret.len() >= MIN_MASKED_LENGTH).collect();
         let Some(longest) = secrets.iter().map(|secret| secret.len()).max() else { return Ok(()) };

@@ -1,7 +1,7 @@
 //! HTTP client of a connector. It sends one request and writes the response to a file.
 //!
 //! Invariants: every wait has a timeout, and responses have a maximum size and a minimum speed. The credential is sent
-//! only to the vendor's hosts, also after redirects. An address from a response must be public, or belong to the
+//! only to the vendor's hosts, even after redirects. An address from a response must be public, or belong to the
 //! vendor's hosts.
 
 use std::fs::File;
@@ -28,15 +28,15 @@ use crate::format::{is_throttle_notice, parse_service_message};
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum duration of a whole response.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(3600);
-/// Maximum size of a response that is checked for a message instead of data, in bytes.
+/// Maximum size of a response that is searched for a message instead of data, in bytes.
 const MAX_NOTICE_BYTES: u64 = 64 * 1024;
-/// Minimum speed of a response that takes longer than the maximum pause, in bytes per second.
+/// Minimum speed of a response that takes longer than [`CallLimits::idle`], in bytes per second.
 const MIN_BYTES_PER_SECOND: u64 = 1024;
 
 /// Limits of a call.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CallLimits {
-    /// Maximum pause within a response.
+    /// Maximum time without data during a response.
     pub idle: Duration,
     /// Maximum size of a response, in bytes.
     pub bytes: u64,
@@ -93,7 +93,7 @@ impl<'a> HttpClient<'a> {
                 .connect_timeout(CONNECT_TIMEOUT)
                 .read_timeout(limits.idle)
                 .timeout(RESPONSE_TIMEOUT)
-                // Redirects are handled here, since a query or any header may contain a credential.
+                // Redirects are followed outside of the client, because a query or a header may contain a credential.
                 .redirect(redirect::Policy::none())
         };
         let client = builder().build().map_err(|error| error.to_string())?;
@@ -112,7 +112,8 @@ impl<'a> HttpClient<'a> {
         let (mut request_url, mut headers) = (url.clone(), HeaderMap::new());
         if let Some(bookmark) = bookmark {
             insert_validator(&mut headers, IF_NONE_MATCH, bookmark.etag.as_deref());
-            // If-Modified-Since is sent only without an ETag: it is precise to a second, and some servers prefer it.
+            // If-Modified-Since is sent only without an ETag. It is precise only to a second, and some servers prefer
+            // it to the ETag.
             let moment = bookmark.last_modified.as_deref().filter(|_| bookmark.etag.is_none());
             insert_validator(&mut headers, IF_MODIFIED_SINCE, moment);
         }
@@ -191,7 +192,7 @@ impl<'a> HttpClient<'a> {
             .map_or(Ok(VendorResponse::Data { etag, last_modified }), Err)
     }
 
-    /// Error that a small response reports instead of data; `None` if the response may contain data.
+    /// Error message in a small response; `None` if the response may contain data.
     fn find_notice(&self, file: &File, bytes: u64) -> std::io::Result<Option<CallError>> {
         if bytes > MAX_NOTICE_BYTES {
             return Ok(None);
@@ -212,7 +213,7 @@ impl<'a> HttpClient<'a> {
         let wait = retry_after_header.and_then(|value| retry_after(value, Utc::now()));
         // The first chunk of the body is enough for a message.
         let body = response.chunk().await.ok().flatten().unwrap_or_default();
-        // Redaction comes before truncation, since half a secret would not be found.
+        // Redaction precedes truncation, because half a secret would not be recognized.
         let body = self.credential.redact(&String::from_utf8_lossy(&body));
         let body: String = body.trim().chars().take(300).collect();
         let message = format!("{status} {body}");

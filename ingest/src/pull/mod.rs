@@ -43,11 +43,11 @@ use selection::plan_dry_run;
 use state_log::StateLog;
 use sync::SyncRun;
 
-/// Minimum pause between sync runs. It is also the pause after a sync run that could not reach the log.
+/// Minimum pause between sync runs, also after a sync run that cannot reach the log.
 const MIN_SYNC_PAUSE: Duration = Duration::from_secs(5);
 
-/// Runs the pulls of the command line, and reports each sync run at its end. A sync run that did not reach the log is
-/// reported too, and is repeated. Returns the exit code.
+/// Runs the pulls of the command line, and reports each sync run at its end. A sync run that cannot reach the log is
+/// reported and repeated. Returns the exit code.
 pub async fn pull(
     args: &PullArgs,
     settings: &StreamSettings,
@@ -165,9 +165,9 @@ impl ConnectorRun<'_> {
         SyncRun { client, symbols, settings, folder, pulled }.run().await
     }
 
-    /// Starts sync runs until shutdown. The first one starts at once, because requests may be left from the last
-    /// scheduled time. The others start at every scheduled time, and when an exhausted budget allows calls again.
-    /// Without a schedule, only one sync run takes place.
+    /// Starts sync runs until shutdown. The first run starts immediately, because requests may be left from the last
+    /// scheduled time. Later runs start at every scheduled time, and when an exhausted budget allows calls again.
+    /// Without a schedule, there is only one sync run.
     async fn run_on_schedule(
         &self,
         report: impl Fn(Result<&PullReport, &PullError>),

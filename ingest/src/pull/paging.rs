@@ -1,4 +1,4 @@
-//! Pagination of vendor responses: the address of the next page.
+//! Pagination of vendor responses: address of the next page, and detection of empty and repeated pages.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -9,11 +9,11 @@ use serde_json::{Map, Value};
 
 use super::connector::PagingMethod;
 
-/// Size in bytes above which a response counts as having records.
+/// Maximum size of a response without records, in bytes.
 const MAX_EMPTY_PAGE_BYTES: u64 = 64 * 1024;
 /// Names of members with the list of records, as in the feed formats.
 const WRAPPERS: [&str; 2] = ["results", "data"];
-/// Names of members with information about the page.
+/// Names of members that describe the page.
 const ABOUT_PAGE: [&str; 4] = ["meta", "metadata", "pagination", "links"];
 /// Names of members with an error message.
 const ERRORS: [&str; 4] = ["error", "errors", "message", "detail"];
@@ -44,7 +44,7 @@ pub(super) fn next_page_url(
 }
 
 /// True if a response has no record: it is empty or has an empty list. `first` is the file of the first page: a later
-/// page that is only a header line has no record either.
+/// page with only a header line also has no record.
 pub(super) fn has_no_records(
     body: &Path,
     first: Option<&Path>,
@@ -70,7 +70,7 @@ pub(super) fn has_no_records(
     }
 }
 
-/// True if the list of records is empty, and no other member may be a record or an error. Such a response is not
+/// True if the list of records is empty, and no other member may be a record or an error. Such responses are not
 /// stored.
 fn is_empty_page(members: &Map<String, Value>, paging: Option<&PagingMethod>) -> bool {
     let pointer = match paging {
@@ -91,7 +91,7 @@ fn is_empty_page(members: &Map<String, Value>, paging: Option<&PagingMethod>) ->
     WRAPPERS.iter().any(list) && !members.iter().any(matters)
 }
 
-/// True if a page equals the previous page. The vendor then ignores the page number.
+/// True if a page equals the previous page, because the vendor ignores the page number.
 pub(super) fn is_repeated_page(body: &Path, previous: &Path) -> io::Result<bool> {
     let length = |path: &Path| std::fs::metadata(path).map(|data| data.len());
     Ok(length(body)? == length(previous)? && content_hash([body])? == content_hash([previous])?)
@@ -112,7 +112,7 @@ fn first_line(path: &Path) -> io::Result<Vec<u8>> {
     Ok(line.trim_ascii().to_vec())
 }
 
-/// Text or number at a JSON pointer. `None` if it is absent, null or empty, or if the response has no records.
+/// Text or number at a JSON pointer. `None` if the value is absent, null or empty, or if the response has no records.
 fn text_at(body: &Path, pointer: &str, is_empty: bool) -> Result<Option<String>, String> {
     let file = File::open(body).map_err(|error| error.to_string())?;
     let response: Value = match serde_json::from_reader(BufReader::new(file)) {

@@ -17,17 +17,17 @@ const FIRST_DAYS: u64 = 30;
 /// Hour in New York at which the data of a session can be fetched.
 const AFTER_CLOSE: u32 = 17;
 
-/// Characters to encode in a path: all characters except the unreserved characters of RFC 3986, as signatures require.
+/// Characters to encode in a path: all except the unreserved characters of RFC 3986, as signatures require.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// Scope of a sync run: symbols, days and bookmarks.
 pub(super) struct SyncScope<'a> {
     pub symbols: &'a [Symbol],
-    /// First day to fetch, which replaces the bookmarks.
+    /// First day to fetch; it overrides the bookmarks.
     pub since: Option<NaiveDate>,
     pub today: NaiveDate,
     pub bookmarks: &'a BTreeMap<String, Bookmark>,
-    /// Requests whose responses were fetched at or after this time are skipped.
+    /// Requests with a response fetched at or after this time are skipped.
     pub fresh_since: Option<DateTime<Utc>>,
 }
 
@@ -58,15 +58,15 @@ pub(super) enum NotFoundMeaning {
     Never,
 }
 
-/// Newest day for which vendors can have data.
+/// Newest day with possible data at the vendors.
 pub(super) fn newest_day(now: DateTime<Utc>) -> NaiveDate {
     let local = now.with_timezone(&New_York);
     let today = local.date_naive();
     if local.hour() >= AFTER_CLOSE { today } else { today.pred_opt().unwrap_or(today) }
 }
 
-/// Plans all requests of a template. Requests with the oldest responses come first. If the budget is too small for
-/// one sync run, later runs therefore reach every request.
+/// Plans all requests of a template. Requests with the oldest responses come first: if the budget is too small for one
+/// sync run, later runs reach every request.
 pub(super) fn plan_requests(
     connector: &Connector,
     template: &RequestTemplate,
@@ -100,7 +100,7 @@ pub(super) fn plan_requests(
     Ok(requests)
 }
 
-/// Sessions that were not fetched yet, and the newest sessions, because vendors may replace their data.
+/// Sessions to fetch: sessions without a bookmark, and the newest sessions, because vendors may replace recent data.
 fn days_to_fetch(
     connector: &Connector,
     template: &RequestTemplate,
@@ -123,7 +123,7 @@ fn days_to_fetch(
         .collect()
 }
 
-/// Newest session that is not fetched again after it was fetched once.
+/// Newest session that is fetched only once. Later sessions are fetched again.
 fn newest_settled_day(template: &RequestTemplate, last: NaiveDate) -> NaiveDate {
     (0..template.look_back).fold(last, |day, _| previous_session(day))
 }
@@ -172,7 +172,7 @@ fn build_request(
         (None, Some(day)) => format!("{}-{day}", template.name),
         (None, None) => template.name.clone(),
     };
-    // Validators apply only to the same URL. The content hash still shows if the rows are unchanged.
+    // Validators apply only to the same URL. The content hash is kept: it shows if the rows are unchanged.
     let same_url = !template.has_placeholder("since") && !template.has_placeholder("until");
     let unvalidated = |known: Bookmark| Bookmark { etag: None, last_modified: None, ..known };
     let known = known.cloned().map(|known| if same_url { known } else { unvalidated(known) });
@@ -238,7 +238,7 @@ mod tests {
         let (keys, files): (Vec<&str>, Vec<&str>) =
             found.iter().map(|request| (request.key.as_str(), request.file.as_str())).unzip();
         assert_eq!((keys, files), (vec!["eod/BRK.B", "eod/KO"], vec!["BRK.B.json", "KO.json"]));
-        // Another date range is another URL.
+        // Another date range has another URL.
         let validated =
             |request: &PlannedRequest| request.known.as_ref().is_some_and(|known| known.etag.is_some());
         assert!(found.iter().all(|request| !validated(request) && request.through == day("2024-03-15")));

@@ -21,7 +21,7 @@ impl Resolve for PublicResolver {
     }
 }
 
-/// True if the host of a URL has an address that is not public. False for a name without an address.
+/// True if a URL has no host, or a host with an address that is not public. False for a name without an address.
 pub(super) async fn leads_to_private_address(url: &Url) -> bool {
     match url.host_str().map(|host| host.trim_start_matches('[').trim_end_matches(']')) {
         None => true,
@@ -60,7 +60,7 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
         // IPv4 within IPv6: mapped or compatible, translated by NAT64, and 6to4.
         (0, 0, 0, 0, 0, 0 | 0xffff) | (0x64, 0xff9b, 0, 0, 0, 0) => embedded(seventh, eighth),
         (0x2002, ..) => embedded(second, third),
-        // Global unicast addresses without Teredo, which also embeds others.
+        // Global unicast addresses without Teredo, which also embeds IPv4 addresses.
         (0x2001, 0, ..) => false,
         (0x2000..=0x3fff, ..) => true,
         _ => false,

@@ -26,11 +26,11 @@ pub struct PullReport {
     pub fetched: usize,
     /// Number of responses without a change.
     pub unchanged: usize,
-    /// Number of days whose data the vendor does not have, or does not have yet.
+    /// Number of days without data at the vendor, or without data yet.
     pub missing: usize,
     /// Requests without a usable response.
     pub failed: Vec<FailedItem>,
-    /// Number of requests that were not made.
+    /// Number of remaining requests, which were not made.
     pub left: usize,
     /// Reason why the remaining requests were not made.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -38,7 +38,7 @@ pub struct PullReport {
     /// Time from which the remaining requests may be made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub again_at: Option<DateTime<Utc>>,
-    /// Number of calls made, counted as in the budget.
+    /// Number of calls made, weighted by their cost in the budget.
     pub calls: u64,
     /// Ids of the runs that loaded the responses.
     pub runs: Vec<String>,

@@ -40,7 +40,6 @@ pub(super) fn plan_dry_run(
     Ok(pulled)
 }
 
-/// Requests of a template.
 pub(super) fn plan_template(
     connector: &Connector,
     template: &RequestTemplate,
@@ -50,7 +49,7 @@ pub(super) fn plan_template(
         .map_err(|reason| PullError::Unusable { connector: connector.name.clone(), reason })
 }
 
-/// Templates that the command line selects; all templates without a selection.
+/// Templates selected on the command line; all templates if none is selected.
 pub(super) fn select_templates<'a>(
     args: &PullArgs,
     connector: &'a Connector,

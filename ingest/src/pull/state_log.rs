@@ -20,7 +20,7 @@ use crate::log::reader::{Log, LogError};
 
 /// Maximum number of attempts to publish a charge. An attempt fails if another manifest is published first.
 const MAX_CONFLICTS: usize = 100;
-/// Number of charges that expired before they were in the log, after which charging fails.
+/// Maximum number of charges that expire before they are in the log. Charging then fails.
 const MAX_LATE_CHARGES: usize = 2;
 /// Format name in the manifest of a state log entry.
 const FORMAT: &str = "pull";
@@ -33,9 +33,9 @@ pub(super) struct StateLog {
     read_to: u64,
     charges: Vec<BudgetCharge>,
     bookmarks: BTreeMap<String, Bookmark>,
-    /// Charge whose remaining calls may be made until its lease ends.
+    /// Charge with remaining calls, which may be made until its lease ends.
     current_charge: Option<BudgetCharge>,
-    /// Time that the latest charge took to reach the log.
+    /// Time until the latest charge was in the log.
     charge_duration: TimeDelta,
 }
 
@@ -135,8 +135,8 @@ impl StateLog {
         }
     }
 
-    /// Publishes an entry. With `only_if_unchanged`, publishes nothing and returns false if another manifest
-    /// was published since the last read.
+    /// Publishes an entry. With `only_if_unchanged`, publishes only if no other manifest was published since the last
+    /// read; otherwise returns false.
     async fn publish_entry(&self, entry: RunManifest, only_if_unchanged: bool) -> Result<bool, PullError> {
         let (run, source) = (entry.run.clone(), entry.source.clone());
         let id = FrameId::from_provenance(&source, &run, 0, &schema_name(Kind::Run));
@@ -163,7 +163,7 @@ impl StateLog {
                 }
             }
         });
-        // A damaged message counts as read too, because the next entry must follow it.
+        // A damaged message is also read, because the next entry must follow it.
         *read_to = read.await?.max(*read_to);
         Ok(())
     }

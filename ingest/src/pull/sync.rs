@@ -31,7 +31,7 @@ use crate::source::folder_handle::FolderHandle;
 
 /// Maximum number of pages of one response.
 const MAX_PAGES: usize = 10_000;
-/// Number of consecutive requests without an answer after which the sync run stops.
+/// Maximum number of consecutive requests without an answer. The sync run then stops.
 const MAX_CONSECUTIVE_FAILURES: u32 = 3;
 
 /// State of a sync run.
@@ -179,7 +179,8 @@ impl SyncRun<'_> {
                         Bookmark { through: request.through, fetched: bookmark.fetched, ..as_before };
                     return Ok(FetchOutcome::Fetched(FetchedResponse::without_rows(request, bookmark)));
                 }
-                // For numbered pages, a 404 means the end. A page that the previous page names must exist.
+                // For numbered pages, a 404 means the end. With other methods, the previous page names the page, so it
+                // must exist.
                 VendorResponse::NotFound
                     if page > 1 && matches!(template.paging, Some(PagingMethod::Number(_))) =>
                 {
@@ -240,7 +241,7 @@ impl SyncRun<'_> {
             return Ok(FetchOutcome::Fetched(FetchedResponse::without_rows(request, bookmark)));
         }
         self.pulled.fetched += 1;
-        // A response that was fetched before counts as replaced, even if its old bookmark has no content hash.
+        // A response that was fetched before is a replacement, even if its old bookmark has no content hash.
         let replaced = request.known.is_some();
         Ok(FetchOutcome::Fetched(FetchedResponse { files, bookmark, replaced, key: request.key.clone() }))
     }
@@ -251,7 +252,7 @@ impl SyncRun<'_> {
             NotFoundMeaning::NotYet => FetchOutcome::Missing,
             NotFoundMeaning::Never => {
                 self.pulled.missing += 1;
-                // The last content hash stays: the vendor may later send the same or an older answer.
+                // Keep the last content hash: the vendor may later send the same or an older response.
                 let content = request.known.as_ref().and_then(|known| known.content.clone());
                 let bookmark = Bookmark { content, ..bookmark };
                 FetchOutcome::Fetched(FetchedResponse::without_rows(request, bookmark))

@@ -1,4 +1,4 @@
-//! Export of rejects to a feed file for correction. Each record has the original row, the reject id and the reason.
+//! Export of rejects to a feed file for correction. Each record has the original row, its reject id and the reason.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -78,7 +78,7 @@ fn csv_lines(rows: &[ListedReject]) -> Result<Vec<String>, RejectExportError> {
 fn json_record(row: &ListedReject) -> Value {
     let ListedReject { id, reject, .. } = row;
     let mut members = match (&reject.columns, serde_json::from_str::<Value>(&reject.row)) {
-        // A row with two members of one name is not split, because the object would keep only the last one.
+        // A row with a repeated member name is not split, because the object would keep only the last member.
         (None, Ok(Value::Object(members))) if find_repeated_member(&reject.row).is_none() => members,
         (Some(columns), _) => cells(columns, reject).unwrap_or_else(|| unsplit_row(reject)),
         _ => unsplit_row(reject),

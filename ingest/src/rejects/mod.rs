@@ -24,9 +24,10 @@ pub(crate) use open::{OpenRejects, RejectIdSearch};
 ///   (edit mend.ndjson; keep reject_id, and delete rows that need no correction)
 ///   ingest load mend.ndjson --source eod
 ///
-/// A reject is closed by loading a row with its reject_id, in any format. It is
-/// open again if that load is undone. The rejects of an undone run are closed.
-/// An export has all rejects. With --json, each reject is a line.
+/// Loading a row with its reject_id closes the reject, in any format. The reject
+/// is open again if that load is undone. The rejects of an undone run are closed.
+/// An export contains all selected rejects; --limit does not apply to it. With
+/// --json, each line is one reject.
 #[derive(Debug, Clone, Args)]
 #[command(verbatim_doc_comment)]
 pub struct RejectsArgs {
@@ -42,10 +43,10 @@ pub struct RejectsArgs {
     /// Open rejects only; this is the default
     #[arg(long, conflicts_with = "all")]
     pub open: bool,
-    /// Closed rejects too: corrected rejects, and rejects of undone runs
+    /// Also list closed rejects: corrected rejects, and rejects of undone runs
     #[arg(long)]
     pub all: bool,
-    /// New file, .ndjson or .csv, for the original rows with their reject_id and reason; the rows are then not printed
+    /// Write the original rows with reject_id and reason to this new .ndjson or .csv file instead of printing them
     #[arg(long, value_name = "FILE")]
     pub export: Option<PathBuf>,
     /// Limit and format of the list.
@@ -80,7 +81,7 @@ pub async fn list_rejects(args: &RejectsArgs, settings: &StreamSettings) -> Resu
     let mut table = Table::new(["reject", "rejects"], &columns, limit);
     let mut absence = None;
     match Log::open_existing(settings).await {
-        // A lost log must not look like an empty one.
+        // A lost log must not look like an empty log.
         Err(error) if error.is_absence() => absence = Some(format!("no rejects: {error}")),
         log => {
             let log = log?;

@@ -1,7 +1,7 @@
-//! Open rejects: rejects that are not corrected yet and belong to a run that was not undone.
+//! Open rejects: rejects that are not corrected, of runs that are not undone.
 //!
-//! A corrected row contains the id of its reject, in any format. The run that loads the row lists the id in its
-//! manifest, which closes the reject. If that run is undone, the reject is open again.
+//! A corrected row contains the id of its reject, in any format. The manifest of the run that loads this row lists the
+//! id. The reject is then closed. If that run is undone, the reject is open again.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use memchr::memmem;
 
 use crate::log::run_status::RunStatus;
 
-/// Prefix of a reject id. The id continues with the run id, `-` and a hash of the row's position and the error.
+/// Prefix of a reject id. The id continues with the run id, `-`, and a hash of the row's position and error.
 const ID_PREFIX: &str = "rj-";
 const RUN_DIGITS: usize = 32;
 const HASH_DIGITS: usize = 16;

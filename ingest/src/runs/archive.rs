@@ -48,7 +48,7 @@ pub enum LogCopyError {
 pub struct LogCopyReport {
     /// Number of messages in the file, including messages that the stream already had.
     pub messages: u64,
-    /// Number of sequences that are missing in the original. Later messages have smaller sequences in the copy.
+    /// Number of missing sequences in the original. Later messages have smaller sequences in the copy.
     pub gaps: u64,
     /// Number of messages that an interrupted import had already written.
     #[serde(rename = "there_before")]

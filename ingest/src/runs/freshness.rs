@@ -1,6 +1,6 @@
 //! `ingest freshness`: age of the newest data of every feed.
 //!
-//! Only the hours of session days count, so that a weekend or a holiday does not make a feed late.
+//! An age includes only the hours of session days, so that a weekend or a holiday does not make a feed late.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -22,8 +22,8 @@ use crate::normalize::parse_duration;
 /// Reports the age of the newest data of every feed.
 ///
 /// The age of prices and sessions is the age of their newest day. The age of other kinds is the age of their last load.
-/// Only hours of session days count: a price of Friday has age 0 on Sunday, and 10 hours on Monday at 10:00 in New
-/// York. Undone runs do not count.
+/// Only hours of session days are included: a price of Friday has age 0 on Sunday, and 10 hours on Monday at 10:00 in
+/// New York. Undone runs are ignored.
 ///
 /// Exit codes: 0 all feeds are fresh; 1 some are older than --warn; 2 some are older than --error, or nothing was
 /// loaded; 3 NATS unreachable.
@@ -223,7 +223,7 @@ impl FreshnessReport {
     }
 }
 
-/// Time between two times, counting only session days; zero if `from` is later than `to`.
+/// Session hours between two times: only session days are included. Zero if `from` is later than `to`.
 fn session_time(from: DateTime<Utc>, to: DateTime<Utc>) -> TimeDelta {
     let mut total = TimeDelta::zero();
     let mut date = new_york_date(from);
@@ -274,7 +274,7 @@ mod tests {
 
     #[test]
     fn a_day_is_as_long_as_it_is_when_the_clocks_change() {
-        // A Sunday has no session hours. The days around it have New York's hours.
+        // A Sunday has no session hours. The adjacent days start at midnight in New York.
         assert_eq!(start_of("2024-03-08".parse().unwrap()).to_rfc3339(), "2024-03-08T05:00:00+00:00");
         assert_eq!(start_of("2024-03-11".parse().unwrap()).to_rfc3339(), "2024-03-11T04:00:00+00:00");
     }

@@ -14,16 +14,16 @@ use telemetry::table::{Column, ListArgs, Table};
 use crate::log::reader::{Log, LogError};
 use crate::log::run_status::{RunStatus, is_undo};
 
-/// Number of characters to which a run id is shortened in the state of another run.
+/// Number of characters of a run id in the state of another run.
 const SHORT_ID: usize = 8;
 
 /// Lists the runs of the log, oldest first
 ///
-/// A run is a load, an undo or a pull. The table shows the newest runs. With --json, each line is a manifest: one at the
-/// start of a run and one at its completion.
+/// A run is a load, an undo or a pull. The table shows the newest runs. With --json, each line is a manifest. A
+/// completed run has two: one from its start, one from its completion.
 #[derive(Debug, Clone, Args)]
 pub struct RunsArgs {
-    /// List the records of `ingest pull` too: calls charged to a budget, and bookmarks
+    /// Also list the records of `ingest pull`: calls charged to a budget, and bookmarks
     #[arg(long)]
     pub all: bool,
     /// Limit and format of the list.
@@ -38,7 +38,7 @@ pub struct ShowArgs {
     pub sequence: u64,
 }
 
-/// Manifest with its sequence and the time at which the log stored it.
+/// Manifest with its sequence and storage time in the log.
 type StoredManifest = (u64, DateTime<Utc>, RunManifest);
 
 /// Prints the runs.
@@ -48,7 +48,7 @@ pub async fn list_runs(args: &RunsArgs, settings: &StreamSettings) -> Result<(),
         "no runs: nothing was loaded into this log yet; ingest load FILE --source NAME loads a file"
             .to_owned();
     match Log::open_existing(settings).await {
-        // A lost log must not look like an empty one.
+        // A lost log must not look like an empty log.
         Err(error) if error.is_absence() => empty = format!("no runs: {error}"),
         log => {
             log?.each_manifest(1, |sequence, stored_at, run| manifests.push((sequence, stored_at, run)))
@@ -69,7 +69,7 @@ pub async fn list_runs(args: &RunsArgs, settings: &StreamSettings) -> Result<(),
     Ok(())
 }
 
-/// Prints a table with one row per run. The last manifest of a run gives the position and the figures of its row.
+/// Prints a table with one row per run. The last manifest of a run decides the position and the figures of its row.
 fn print_runs(manifests: &[&StoredManifest], status: &RunStatus, max_rows: usize, empty: &str) {
     let columns = [
         Column::Text("run"),
@@ -130,7 +130,7 @@ pub async fn show_message(args: &ShowArgs, settings: &StreamSettings) -> Result<
     let shown: Result<Vec<Value>, FrameError> =
         frames.iter().map(|frame| frame_to_json(args.sequence, frame)).collect();
     let mut shown = shown.map_err(|source| LogError::Frame { sequence: args.sequence, source })?;
-    // A single record batch is printed as an object, as before messages could contain several batches.
+    // A single record batch is printed as an object, for compatibility: older messages contain only one batch.
     let shown = if shown.len() == 1 { shown.remove(0) } else { Value::Array(shown) };
     outln!("{shown:#}");
     Ok(())

@@ -1,7 +1,8 @@
 //! `ingest verify` and `ingest resume`: comparison of the log with its manifests, and publication of missing batches.
 //!
 //! The manifest of a completed run has the number of record batches of each input and kind. Batches are cut
-//! deterministically, so that these numbers determine their ids. A missing batch is read again from the same files.
+//! deterministically, so the numbers determine the ids of the batches. A missing batch is read again from the same
+//! files.
 
 use std::collections::{HashMap, HashSet};
 
@@ -45,7 +46,7 @@ pub struct VerifyArgs {
 pub struct ResumeArgs {
     /// Run id; default: all interrupted runs
     pub run: Option<String>,
-    /// Print one JSON object per run and line
+    /// Print each run as one line of JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -63,14 +64,14 @@ pub struct VerifyReport {
     pub incomplete: Vec<IncompleteRun>,
     /// Runs with a start manifest but without a completion manifest.
     pub interrupted: Vec<String>,
-    /// Number of missing messages that no known run explains. They may belong to runs whose manifests are missing too.
+    /// Number of missing messages that belong to no known run. The manifests of their runs may be missing too.
     pub unaccounted: u64,
     /// Replicas of the stream that are not current.
     pub lagging_replicas: Vec<LaggingReplica>,
     /// True if nats-server compresses the stream. A kill can then damage the stream.
     pub compressed: bool,
-    /// True if the log is complete after the repair: no damaged messages, interrupted runs or lagging replicas, and no
-    /// missing batches. Gaps in the sequences may remain.
+    /// True if the log is complete after the repair: without damaged messages, missing batches, interrupted runs and
+    /// lagging replicas. Gaps in the sequences may remain.
     pub whole: bool,
 }
 
@@ -103,7 +104,7 @@ pub struct IncompleteRun {
     command: Vec<String>,
 }
 
-/// Result of an interrupted run that was completed.
+/// Result of completing an interrupted run.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub enum ResumedRun {
@@ -164,7 +165,7 @@ async fn compare_with_manifests(log: &Log) -> Result<VerifyReport, LogError> {
                 if let Some((run, (end, _))) =
                     run.and_then(|frame| completed.get_key_value(frame.run.as_str()))
                 {
-                    // Messages after the completion manifest are repairs, and do not count.
+                    // Messages after the completion manifest are repairs, which the manifest does not count.
                     *stored_messages.entry(*run).or_default() += u64::from(sequence < *end);
                 }
                 ids.extend(frames.iter().map(|frame| frame.id));
@@ -250,8 +251,8 @@ pub async fn verify_log(
     Ok(findings)
 }
 
-/// Runs the command of a manifest again, which publishes the missing batches. With `repair`, completed runs are checked
-/// too.
+/// Runs the command of a manifest again, to publish the missing batches. With `repair`, completed runs are also
+/// checked.
 async fn repeat_command(
     command: &[String],
     settings: &StreamSettings,

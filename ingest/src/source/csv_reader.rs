@@ -2,8 +2,8 @@
 //!
 //! The format is RFC 4180 with four extensions for vendors. Lines may end in LF. A quote inside an unquoted field is an
 //! ordinary character. A header without commas may use semicolons, tabs or bars. Lines that begin with `#`, or a
-//! spreadsheet's `sep=;`, may precede the header. A header may begin with `#` too, if it has as many fields as the next
-//! line.
+//! spreadsheet's `sep=;`, may precede the header. A header itself may begin with `#` if it has as many fields as the
+//! next line.
 //!
 //! Invariant: a record uses at most [`MAX_RECORD`] bytes of memory.
 
@@ -27,7 +27,7 @@ pub(crate) struct LineReader<R> {
     finished: bool,
     line: u64,
     lines_read: u64,
-    /// True if the buffer contains a quotation mark. Otherwise, its records need no check for quotes.
+    /// True if the buffer contains a quotation mark. Otherwise, no record needs a check for quotes.
     quotes: bool,
 }
 
@@ -59,7 +59,7 @@ impl<R: Read> LineReader<R> {
         Ok(if self.begin()? { Some((self.line, self.current())) } else { None })
     }
 
-    /// Begins a record at the next line. False at the end of the feed.
+    /// Begins a record at the next line. Returns false at the end of the feed.
     fn begin(&mut self) -> io::Result<bool> {
         self.start = self.next;
         let found = self.extend()?;
@@ -67,7 +67,7 @@ impl<R: Read> LineReader<R> {
         Ok(found)
     }
 
-    /// Appends the next line to the current record. False at the end of the feed.
+    /// Appends the next line to the current record. Returns false at the end of the feed.
     fn extend(&mut self) -> io::Result<bool> {
         let mut searched = self.next;
         loop {
@@ -274,8 +274,8 @@ impl<R: Read> CsvReader<R> {
     /// Reads a record that contains quotation marks. While a quoted field is open, the next line is added to
     /// the record. Returns false if a field is never closed.
     fn read_quoted(&mut self, delimiter: u8) -> io::Result<bool> {
-        /// Maximum number of lines in a quoted field. In a longer field, the opening quote counts as an error. Only the
-        /// first line is then rejected.
+        /// Maximum number of lines in a quoted field. In a longer field, the opening quote is an error, and only the
+        /// first line is rejected.
         const MAX_LINES: usize = 1000;
         let (first_end, first_lines_read) = (self.lines.next - self.lines.start, self.lines.lines_read);
         for _ in 0..MAX_LINES {
@@ -332,7 +332,7 @@ fn split(raw: &[u8], delimiter: u8, fields: &mut Vec<(u32, u32)>) {
     fields.push((start, raw.len() as u32));
 }
 
-/// Splits a record with quotes into `text` and `fields`. False if a quoted field has no closing quote.
+/// Splits a record with quotes into `text` and `fields`. Returns false if a quoted field has no closing quote.
 #[expect(clippy::cast_possible_truncation, reason = "a record is at most MAX_RECORD bytes and a read")]
 fn unquote(raw: &[u8], delimiter: u8, text: &mut Vec<u8>, fields: &mut Vec<(u32, u32)>) -> bool {
     text.clear();

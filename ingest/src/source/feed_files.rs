@@ -15,7 +15,7 @@ use crate::source::folder_handle::{FolderEntry, FolderHandle};
 use crate::source::standard_input::{self, StandardInput};
 use crate::source::zip_archive::ZipDirectory;
 
-/// Container of a file's content. Compression is not included, because it is detected from the bytes.
+/// Container of a file's content. Compression is not included; it is detected from the bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Packing {
     Plain,
@@ -79,13 +79,14 @@ impl FeedFile {
 #[derive(Debug, Default)]
 pub(crate) struct FoundFiles {
     pub files: Vec<FeedFile>,
-    /// Files in folders that were skipped, because their names are not names of feed files.
+    /// Skipped files in folders: their names are not names of feed files.
     pub skipped: Vec<String>,
     /// Unreadable files, each with the reason.
     pub refused: Vec<(String, String)>,
 }
 
-/// Finds the files of all paths, in order. One path may be standard input. If `folder` is set, all paths are below it.
+/// Finds the files of all paths, in order. One path may be standard input. With `folder`, all paths are below this
+/// folder.
 pub(crate) fn find_feed_files(
     paths: &[PathBuf],
     folder: Option<&Arc<FolderHandle>>,
@@ -118,7 +119,7 @@ pub(crate) fn find_feed_files(
     found
 }
 
-/// Reason for refusing a file whose name is not UTF-8. Manifests contain file names as text.
+/// Reason for refusing a file whose name is not UTF-8. Manifests have file names as text.
 const NOT_UTF8: &str = "has a name that is not UTF-8: rename it";
 
 impl FoundFiles {
@@ -203,12 +204,12 @@ fn add_archive(location: &FileLocation, label: &str, found: &mut FoundFiles) {
     }
 }
 
-/// True for system files: `.DS_Store`, and the `__MACOSX` entries in archives from macOS.
+/// True for hidden files, such as `.DS_Store`, and for the `__MACOSX` entries in archives from macOS.
 fn is_hidden(name: &str) -> bool {
     name.split('/').any(|part| part.starts_with('.') || part == "__MACOSX")
 }
 
-/// Reason for refusing a file that may contain data in an unsupported format, with a hint. The name alone decides.
+/// Reason for refusing a file that may have data in an unsupported format, with a hint. Only the name is checked.
 fn unsupported_packing(name: &str) -> Option<String> {
     let (_, ending) = name.rsplit_once('.')?;
     Some(match ending.to_ascii_lowercase().as_str() {

@@ -1,6 +1,6 @@
 //! File names as text, for messages, manifests and logs.
 
-/// Escapes characters with which a name could forge a log line or change the direction of text.
+/// Escapes characters that could forge a log line or change the direction of text.
 pub(crate) fn escape_name(name: &str) -> String {
     let mut escaped = String::with_capacity(name.len());
     for character in name.chars() {

@@ -8,21 +8,22 @@ use std::time::Duration;
 pub(super) const MAX_RATIO: u64 = 250;
 /// Unpacked size below which every ratio is accepted, in bytes.
 const MIN_CHECKED_BYTES: u64 = 64 * 1024 * 1024;
-/// Base of the maximum time to unpack an archive. Each [`BYTES_PER_SECOND`] bytes of its size add one second.
+/// Base of the maximum time to unpack an archive. Each [`BYTES_PER_SECOND`] bytes of the archive add one second.
 const UNPACK_TIME: Duration = Duration::from_secs(60);
 const BYTES_PER_SECOND: u64 = 1024 * 1024;
 
-/// True if the ratio of unpacked to packed bytes is so high that the file is a zip bomb.
+/// True if the ratio of unpacked to packed bytes indicates a zip bomb.
 pub(super) fn exceeds_ratio(unpacked: u64, packed: u64) -> bool {
     unpacked > MIN_CHECKED_BYTES && unpacked / packed.max(1) > MAX_RATIO
 }
 
-/// Limits that all entries of an archive share. An entry is read several times, but its bytes count once.
+/// Limits that all entries of an archive share. The bytes of an entry are charged once, even if it is read several
+/// times.
 #[derive(Debug)]
 pub(crate) struct ArchiveBudget {
     /// Size of the archive, in bytes.
     packed: u64,
-    /// Largest position that was read in each entry.
+    /// Largest read position of each entry.
     entries: Vec<AtomicU64>,
     unpacked: AtomicU64,
     nanos: AtomicU64,

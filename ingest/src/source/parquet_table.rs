@@ -1,7 +1,7 @@
 //! Conversion of a Parquet file to CSV text, which every format can read.
 //!
-//! Decimals keep their digits. A binary double is written as the shortest decimal that identifies it, usually the
-//! vendor's original number. Invariant: the columns of a row group are read page by page, never whole.
+//! Decimals keep their digits. A binary double is written as the shortest decimal for this double, usually the vendor's
+//! original number. Invariant: the columns of a row group are read page by page, never whole.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -14,7 +14,7 @@ use parquet::record::reader::RowIter;
 use parquet::record::{Field, Row};
 use parquet::schema::types::SchemaDescriptor;
 
-/// Size of the CSV text that is converted at a time, in bytes.
+/// Size of a piece of converted CSV text, in bytes.
 const PIECE: usize = 64 * 1024;
 
 /// Reader of the file's rows as text.

@@ -1,4 +1,4 @@
-//! Conversion of a feed file to UTF-8 text. The first bytes show how to unpack the file.
+//! Conversion of a feed file to UTF-8 text. The first bytes determine how the file is unpacked.
 //!
 //! Invariant: no file is inflated whole in memory. A zip bomb ends in an error after a bounded amount of work.
 
@@ -100,7 +100,7 @@ fn in_utf8<R: Read, T>(reader: R, body: impl FnOnce(&mut dyn Read) -> io::Result
     }
 }
 
-/// Reads the first `N` bytes, or fewer. Returns them, and a reader that starts before them.
+/// Reads the first `N` bytes, or fewer. Returns these bytes, and a reader for the whole content.
 fn peek<const N: usize, R: Read>(mut reader: R) -> io::Result<(Vec<u8>, impl Read)> {
     let mut start = Vec::with_capacity(N);
     reader.by_ref().take(N as u64).read_to_end(&mut start)?;
@@ -143,7 +143,7 @@ impl<R: Read> Read for Bounded<R> {
     }
 }
 
-/// Reader that charges the bytes of an archive's entry to the budget of the archive.
+/// Reader that charges the bytes of an archive entry to the budget of the archive.
 struct Metered<'a, R> {
     inner: R,
     archive: Option<(&'a ArchiveBudget, usize)>,
@@ -181,7 +181,7 @@ impl<R: Read> Utf16<R> {
         Self { inner, unit, rest: Vec::new(), text: io::Cursor::default() }
     }
 
-    /// Converts the next part of the text. False at the end.
+    /// Converts the next part of the text. Returns false at the end.
     fn fill(&mut self) -> io::Result<bool> {
         let mut bytes = std::mem::take(&mut self.rest);
         let before = bytes.len();

@@ -1,5 +1,4 @@
-//! Zip archive that is opened once for all its entries. All entries, of which there may be thousands, share one central
-//! directory.
+//! Zip archive that is opened once. All entries, often thousands, then share one central directory.
 //!
 //! Invariant: all entries together share one limit of inflated bytes and one limit of time. Entries do not overlap.
 

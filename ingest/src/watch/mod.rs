@@ -1,8 +1,8 @@
 //! `ingest watch`: loads the files that arrive in a folder.
 //!
-//! Invariant: a file is moved only after its rows are in the log or it is refused. After a kill, the next watch
-//! therefore loads the file again. The second load publishes no row twice. The folder is polled, which also works on
-//! network file systems.
+//! Invariant: a file is moved only after its rows are in the log or the file is refused. After a kill, the next watch
+//! therefore loads the file again, and publishes no row twice. The folder is polled, which also works on network file
+//! systems.
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -28,19 +28,19 @@ use watched_folder::{Destination, WatchedFolder};
 
 /// Pause after a load that could not reach the log.
 const RECONNECT_PAUSE: Duration = Duration::from_secs(5);
-/// Replacement for the report of a file with several hard links. Such a file may belong to another user than its
+/// Replacement for the report of a file with several hard links. Such a file may belong to a user other than its
 /// sender.
 const WITHHELD_REPORT: &str = "the report is withheld: the file has several names (hard links), so its contents may not be the sender's; ingest load prints the report\n";
 
 /// Loads every file that arrives in a folder.
 ///
-/// A file is loaded after it was unchanged for --settle. Then it is moved to done/, or to refused/ together with a file
-/// that has the reason. Files whose names begin with a dot are ignored. A sender can write such a file and rename it
+/// A file is loaded after it was unchanged for --settle. The file is then moved to done/, or to refused/ with a second
+/// file for the reason. Files whose names begin with a dot are ignored. A sender can write such a file, and rename it
 /// when it is complete. Only one process can watch a folder. While the log is unreachable, the files stay in the
 /// folder.
 ///
-/// Links are refused and never followed. A file that cannot be moved stays in the folder, with a warning, and is tried
-/// again after a minute. The name of a processed file is shortened if it leaves no room for `.reason.txt`.
+/// Links are refused and never followed. A file that cannot be moved stays in the folder, with a warning, and is
+/// processed again after a minute. The name of a processed file is shortened if it leaves no room for `.reason.txt`.
 ///
 /// Options of `ingest load` follow `--`: ingest watch in --source eod -- --format yahoo
 ///
@@ -176,7 +176,7 @@ impl Watch<'_> {
         let mut reason = String::new();
         let (destination, report) = match loaded {
             Ok(summary) if summary.exit_code() == 2 => {
-                // The log line names the file, so it needs only the cause.
+                // The log line already names the file, so only the cause is added.
                 let causes = summary.refused().filter_map(|file| file.reason.clone());
                 reason = causes.collect::<Vec<_>>().join("; ");
                 if reason.is_empty() {

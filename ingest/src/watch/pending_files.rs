@@ -11,7 +11,7 @@ use rustix::fs::{FileType, Stat};
 
 use crate::source::folder_handle::FolderHandle;
 
-/// Time after which a file that could not be moved is processed again.
+/// Time until a file that could not be moved is processed again.
 const RETRY: Duration = Duration::from_secs(60);
 
 /// Identity, type, size and change time of an entry.
@@ -21,7 +21,7 @@ pub(super) struct EntryState {
     mode: u32,
     size: i64,
     modified: (i64, u64),
-    /// Number of names (hard links) of the file. A file with several names may belong to another user than its sender.
+    /// Number of names (hard links) of the file. A file with several names may belong to a user other than its sender.
     pub links: u64,
 }
 

@@ -18,11 +18,11 @@ const LOCK: &str = ".ingest-watch.lock";
 const REPORT_ENDING: &str = ".reason.txt";
 /// Maximum length of a file name on common file systems, in bytes.
 const MAX_NAME_BYTES: usize = 255;
-/// Maximum number that is appended to tell files of the same name apart.
+/// Maximum number that is appended to the name of a file to make the name unique.
 const MAX_NAME_NUMBER: usize = 99_999;
 /// Maximum length of a stored name, in bytes. It leaves room for the number and for the ending of the report.
 const MAX_STORED_NAME_BYTES: usize = MAX_NAME_BYTES - REPORT_ENDING.len() - ".99999".len();
-/// Maximum length of an ending that a shortened name keeps, in bytes.
+/// Maximum length of an ending that is kept when a name is shortened, in bytes.
 const MAX_ENDING_BYTES: usize = 16;
 
 /// Subfolder for a processed file.
@@ -93,7 +93,7 @@ fn write_report(folder: &FolderHandle, stored: &OsStr, report: &str) -> io::Resu
     file.write_all(report.as_bytes()).inspect_err(|_| _ = folder.remove_file(&name))
 }
 
-/// First name that is used neither by a file nor by a report: `name`, `name.2`, `name.3` …
+/// First name without a file and without a report: `name`, `name.2`, `name.3` …
 fn find_unused_name(folder: &FolderHandle, name: &OsStr) -> io::Result<OsString> {
     let numbered = (2..=MAX_NAME_NUMBER).map(|number| with_ending(name, &format!(".{number}")));
     for name in std::iter::once(name.to_owned()).chain(numbered) {

@@ -13,13 +13,13 @@ use super::frames::EncodedFrames;
 use super::scope::UndoScope;
 use crate::load::error::LoadError;
 
-/// Maximum number of bars in a part. Parts are compared one after the other, which limits memory. Each part reads the
-/// log twice.
+/// Maximum number of bars in a part. Parts are compared one after the other, which limits memory. For each part, the
+/// log is read twice.
 const MAX_BARS_PER_PART: u64 = 1_500_000;
 /// Maximum number of bars per record batch. Each bar may have its own version.
 const MAX_BARS_PER_BATCH: usize = 3_000;
 
-/// Computes the bars that undo the run, and adds them to `frames`. Returns the numbers of changes. `bars` is the number
+/// Computes the bars that undo the run, and adds them to `frames`. Returns the counts of changes. `bars` is the number
 /// of bars in the run.
 pub(super) async fn compute_changes(
     scope: &UndoScope<'_>,
@@ -73,7 +73,7 @@ impl BarTable {
         }
     }
 
-    /// Adds bars of another run. Bars on days without a bar of the undone run are left out.
+    /// Adds bars of another run. Bars on days without a bar of the undone run are ignored.
     fn add_other(&mut self, series: &SymbolSeries) {
         let Some(symbol_bars) = self.by_symbol.get_mut(&series.symbol) else { return };
         let bars = &series.bars;
@@ -85,7 +85,7 @@ impl BarTable {
         }
     }
 
-    /// New bars that undo the run, as series. Each series is for one record batch.
+    /// New bars that undo the run, as series of the size of a record batch.
     fn undo(self, changes: &mut UndoChanges) -> Result<Vec<SymbolSeries>, BarsError> {
         let mut all = Vec::new();
         for (symbol, symbol_bars) in self.by_symbol {
@@ -170,7 +170,7 @@ fn retracted_bar(day: i32) -> Bar {
 fn columns(bars: &[(Bar, BarVersion)], scale: u32) -> Result<Bars, BarsError> {
     let (mut columns, mut dictionary) = (Bars { scale, ..Bars::default() }, VersionDictionary::default());
     for (bar, version) in bars {
-        // Line and batch id of the old version do not apply to the new one.
+        // Line and batch id of the old version do not apply to the new version.
         let version = BarVersion { line: 0, frame: [0; 16], ..version.clone() };
         let index = dictionary.index(&mut columns.versions, &version)?;
         columns.push(*bar, index);

@@ -1,8 +1,8 @@
 //! `ingest undo`: reverts the rows of a run.
 //!
-//! The log is append-only, so an undo is a separate run. The undo reverts every row that no later run corrected. For
-//! such a row, it republishes the version from before the run, or publishes a retraction if there was none. It reads
-//! the log only up to its own start manifest, so that a resumed undo gives the same batches.
+//! The log is append-only, so an undo is a separate run. The undo reverts every row that no later run corrected. It
+//! republishes the row's version from before the run. If there was none, it publishes a retraction. An undo reads the
+//! log only up to its own start manifest, so that a resumed undo gives the same batches.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -79,7 +79,7 @@ pub struct UndoReport {
     pub frames: u64,
     /// Number of record batches that were already in the log.
     pub frames_in_log: u64,
-    /// Sequences of the damaged messages that were skipped. These messages are dead letters of the projector.
+    /// Sequences of the skipped damaged messages. The projector stores these messages as dead letters.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub skipped: Vec<u64>,
 }

@@ -20,9 +20,9 @@ use crate::load::error::LoadError;
 
 /// Kind of record that supports undo.
 trait Undoable: EventRecord + Clone + PartialEq {
-    /// Rows of a record batch; empty if it has another kind.
+    /// Rows of a record batch; empty for a batch of another kind.
     fn rows(body: &Body) -> &[EventRow<Self>];
-    /// Body with these rows.
+    /// Record batch body with the given rows.
     fn body(rows: Vec<EventRow<Self>>) -> Body;
     /// Key of a record without a vendor's id. A dividend without a currency has the currency of its security (R39).
     fn natural_key(&self, currencies: &SecurityCurrencies) -> String;
@@ -31,7 +31,7 @@ trait Undoable: EventRecord + Clone + PartialEq {
     fn preference(&self) -> u32 {
         0
     }
-    /// True if a retraction without an id also withdraws rows that have an id (R29).
+    /// True if a retraction without an id also withdraws rows with an id (R29).
     const BY_NATURAL_KEY: bool = false;
     /// Key of a row: the vendor's id, or else the natural key.
     fn key(row: &EventRow<Self>, currencies: &SecurityCurrencies) -> String {
@@ -103,7 +103,7 @@ fn dividend_key(row: &Dividend, currencies: &SecurityCurrencies) -> String {
     format!("{}|{date}|{}|{currency}", row.symbol, row.r#type)
 }
 
-/// Computes the records of a kind that undo the run, and adds them to `frames`. Returns the numbers of changes.
+/// Computes the records of a kind that undo the run, and adds them to `frames`. Returns the counts of changes.
 pub(super) async fn compute_changes(
     kind: Kind,
     scope: &UndoScope<'_>,
@@ -188,8 +188,8 @@ struct KeyVersions<T> {
     other: Option<RecordVersion<T>>,
 }
 
-/// Rows of other runs with the same natural key as a row of the run. A retraction without an id withdraws these rows
-/// too.
+/// Rows of other runs with the same natural key as a row of the run. A retraction without an id also withdraws these
+/// rows.
 #[derive(Debug)]
 struct KeyNeighbours<T> {
     /// Highest-ranked version of each id.
@@ -214,7 +214,7 @@ impl<T> Default for RecordTable<T> {
     }
 }
 
-/// Revision and time of a retraction without an id. The retraction withdraws rows with an id, unless they are newer.
+/// Revision and time of a retraction without an id. The retraction also withdraws rows with an id, except newer rows.
 type RetractionTime = (i64, DateTime<Utc>);
 
 impl<T: Undoable> RecordTable<T> {
@@ -252,14 +252,14 @@ impl<T: Undoable> RecordTable<T> {
         }
     }
 
-    /// Rows that undo the run, and the numbers of changes.
+    /// Rows that undo the run, and the counts of changes.
     fn undo(self) -> (Vec<EventRow<T>>, UndoChanges) {
         let (mut rows, mut changes) = (Vec::new(), UndoChanges::default());
         let mut withdrawn: BTreeMap<String, RetractionTime> = BTreeMap::new();
         for (key, versions) in &self.by_key {
             let Some(own) = &versions.own else { continue };
             let row = undo_key(key, own, versions.other.as_ref(), &mut changes);
-            // A retraction without an id also withdraws the rows with an id that have the same natural key.
+            // A retraction without an id also withdraws rows with an id and the same natural key.
             let withdrawal = row.iter().chain([&own.row]).find(|row| is_withdrawal(row));
             if let Some(row) = withdrawal.filter(|_| T::BY_NATURAL_KEY) {
                 let natural = row.record.natural_key(&self.currencies);
@@ -275,8 +275,8 @@ impl<T: Undoable> RecordTable<T> {
         (rows, changes)
     }
 
-    /// Copies of the rows with other ids that a retraction of their natural key withdrew. Their observation time is
-    /// just after the retraction, so that they count again.
+    /// Copies of the rows with ids that a retraction of their natural key withdrew. The copies are observed just after
+    /// the retraction, so that they are valid again.
     fn rows_to_republish(&self, natural: &str, (revision, observed_at): RetractionTime) -> Vec<EventRow<T>> {
         let Some(neighbours) = self.neighbours.get(natural) else { return Vec::new() };
         let rank = |version: &RecordVersion<T>| (version.row.revision, version.row.observed_at);
@@ -324,9 +324,9 @@ fn is_withdrawal<T>(row: &EventRow<T>) -> bool {
     row.id.is_none() && row.action == Action::Retract
 }
 
-/// Retraction of the run's row. It has the row's own observation time, so that later observations still count. If the
-/// kind has [`Undoable::BY_NATURAL_KEY`], the retraction has no id. A retraction by id would have a higher rank than
-/// later rows of the same revision.
+/// Retraction of the run's row. It has the observation time of the row, so that later observations outrank it. If the
+/// kind has [`Undoable::BY_NATURAL_KEY`], the retraction has no id: a retraction by id would outrank later rows of the
+/// same revision.
 fn retracted<T: Undoable>(own: &RecordVersion<T>) -> EventRow<T> {
     let id = own.row.id.clone().filter(|_| !T::BY_NATURAL_KEY);
     EventRow { id, action: Action::Retract, ..own.row.clone() }

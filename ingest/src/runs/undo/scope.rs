@@ -1,5 +1,4 @@
-//! Record batches that an undo reads: the batches of the run, and the batches of the same source up to the start of the
-//! undo.
+//! Record batches for an undo: batches of the run, and batches of the same source up to the start of the undo.
 
 use std::collections::BTreeMap;
 
@@ -8,13 +7,12 @@ use market::event::{Kind, RunManifest};
 
 use crate::log::reader::{Log, LogError};
 
-/// Run to undo, and the part of the log that is read.
+/// Run to undo, and the relevant part of the log.
 #[derive(Clone, Copy)]
 pub(super) struct UndoScope<'a> {
     pub log: &'a Log,
     pub run: &'a RunManifest,
-    /// End of the sequences that are read, exclusive. It is the sequence of the undo's start manifest; `u64::MAX` in a
-    /// dry run.
+    /// First sequence that is not read: the sequence of the undo's start manifest; `u64::MAX` in a dry run.
     pub end: u64,
 }
 

@@ -120,14 +120,14 @@ fn a_row_without_a_currency_has_that_of_its_security() {
         currencies
     };
     let (own, before) = (put(None, 5, 10), put(None, 1, 20));
-    // The same payment: the version before comes back, with or without the currency in either row.
+    // The same payment: the earlier version is restored, even if one row has no currency.
     for (own_currency, other_currency) in [("", "CAD"), ("CAD", ""), ("", "")] {
         let (own, before) =
             (in_currency(own.clone(), own_currency), in_currency(before.clone(), other_currency));
         let found = undone_with(security("CAD"), &[own], &[before]).0;
         assert_eq!(found, ["- put 5+1 0.20 r0"], "{own_currency} {other_currency}");
     }
-    // Another currency is another payment, which stays.
+    // A row in another currency is another payment, and is not changed.
     for (own_currency, other_currency) in [("", "USD"), ("USD", ""), ("CAD", "USD")] {
         let (own, other) =
             (in_currency(own.clone(), own_currency), in_currency(before.clone(), other_currency));
