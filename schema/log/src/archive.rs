@@ -1,8 +1,8 @@
 //! Log archive: a copy of the whole log in a file.
 //!
 //! The file is one zstd stream of records. A record is a length of 4 bytes and a body in postcard's encoding. The first
-//! record has the identity of the stream, the last record the number of messages and a digest. All other records are
-//! the messages as published.
+//! record has the identity of the stream; the last record has the number of messages and a digest. All other records
+//! are the published messages.
 //!
 //! An imported log keeps the identity and the sequence numbers. Projections of the original therefore stay valid.
 
@@ -74,7 +74,7 @@ pub struct ArchiveWriter {
 }
 
 impl ArchiveWriter {
-    /// Creates an archive for the log with this identity. Fails if the file or a link exists. Only its owner can read
+    /// Creates an archive for the log with this identity. Fails if the file or a link exists. Only the owner can read
     /// the file.
     pub fn create(path: &Path, genesis: String) -> Result<Self, ArchiveError> {
         if path.symlink_metadata().is_ok() {
@@ -97,8 +97,8 @@ impl ArchiveWriter {
         Ok(archive)
     }
 
-    /// Appends a message, as stored in the log. A client cannot publish a malformed header block. Such a block becomes
-    /// the text of one header, so that the message keeps its sequence.
+    /// Appends a stored message. A client cannot publish a malformed header block. Such a block becomes the text of one
+    /// header, so that the imported message keeps its sequence.
     pub fn append_message(&mut self, message: &LogMessage) -> Result<(), ArchiveError> {
         self.write(&ArchiveRecord::Message {
             sequence: message.sequence.to_u64(),

@@ -66,7 +66,7 @@ macro_rules! bodies {
                 Ok(match kind { $(Kind::$kind => Self::$body(<$rows>::decode(codec, bytes)?)),* })
             }
 
-            /// Rows as JSON in their order, as every command prints them. Prices have one object per bar.
+            /// Rows as JSON in order, for display. Prices have one object per bar.
             pub fn rows_json(&self) -> Result<Value, FrameError> {
                 match self { $(Self::$body(rows) => rows.json()),* }
             }

@@ -72,7 +72,7 @@ pub fn unpacked_length(payload: &[u8]) -> usize {
     noted.map_or(payload.len(), |noted| noted.clamp(payload.len(), MAX_BYTES.max(payload.len())))
 }
 
-/// Decompresses at most [`MAX_BYTES`]. Fails above this limit, because the size in the frame header may be false.
+/// Decompresses a body. Fails above [`MAX_BYTES`], because the size in the frame header may be false.
 fn decompress(bytes: &[u8]) -> Result<Vec<u8>, FrameError> {
     use std::io::Read;
     let mut json = Vec::new();

@@ -1,5 +1,5 @@
-//! Envelope of a record batch: identity and provenance. The headers contain it, so that it can be read without the
-//! body.
+//! Envelope of a record batch: identity and provenance. The envelope is in the headers, so that it can be read without
+//! the body.
 
 use std::collections::HashMap;
 
@@ -41,7 +41,7 @@ pub struct Envelope {
     pub version: u32,
     /// Codec of the body.
     pub codec: Codec,
-    /// Feed from which the rows came.
+    /// Feed of the rows.
     pub source: String,
     /// Run that published the batch.
     pub run: String,
@@ -49,7 +49,7 @@ pub struct Envelope {
     pub chunk: u64,
     /// Number of rows.
     pub rows: u64,
-    /// Name of the file from which the rows came, for display.
+    /// Name of the rows' file, for display.
     pub file: String,
     /// Line of the first row in the file.
     pub line: u64,

@@ -41,7 +41,8 @@ pub struct RecordError {
 }
 
 impl FrameError {
-    /// True if the reader must stop, because the data have a newer version. A damaged message does not stop the reader.
+    /// True if the reader must stop, because a newer version wrote the data. A damaged message does not stop the
+    /// reader.
     pub fn stops_reader(&self) -> bool {
         matches!(self, Self::NewerVersion { .. } | Self::UnknownCodec(_))
     }

@@ -20,13 +20,13 @@ pub use crate::limits::{MAX_BYTES, TARGET_BYTES};
 pub struct Frame {
     /// Id of the batch. The same batch of a repeated load has the same id.
     pub id: FrameId,
-    /// Feed from which the rows came (`--source`).
+    /// Feed of the rows (`--source`).
     pub source: String,
     /// Run that published the batch.
     pub run: String,
     /// Number of the batch within the run, from 0.
     pub chunk: u64,
-    /// Name of the file from which the rows came, for display.
+    /// Name of the rows' file, for display.
     pub file: String,
     /// Line of the first row in the file.
     pub line: u64,

@@ -1,8 +1,8 @@
 //! Message of the log, delivered by a consumer or read by its sequence.
 //!
 //! A NATS client cannot deliver two kinds of messages. It drops its connection if a header block is malformed. It hides
-//! a message whose header block has a status. Both can only be read by their sequences, because the server then sends
-//! the header block as data. The message is treated as a message without headers, which no reader can decode.
+//! a message whose header block has a status. Both kinds can be read only by sequence: the server then sends the header
+//! block as data. Such a message is treated as a message without headers. No reader can decode it.
 
 use std::str::FromStr;
 
@@ -36,7 +36,7 @@ pub struct LogMessage {
     pub sequence: Sequence,
     /// Subject on which the message was published.
     pub subject: String,
-    /// Headers; `None` if the message has none, or if they are malformed.
+    /// Headers; `None` if absent or malformed.
     pub headers: Option<HeaderMap>,
     /// Header block that a NATS client cannot read.
     pub malformed_headers: Option<Bytes>,
@@ -49,7 +49,7 @@ pub struct LogMessage {
 /// Delivery of a message by a consumer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Delivery {
-    /// Number of the delivery, from 1. If a number is missing, the client lost or hid a message.
+    /// Number of the delivery, from 1. A gap in the numbers means that the client lost or hid a message.
     pub number: u64,
     /// Number of messages that the consumer has not delivered yet.
     pub pending: u64,
@@ -165,8 +165,8 @@ impl LogMessage {
     }
 }
 
-/// Parses a header block. `None` if a NATS client cannot parse it, or if it has a status. A client takes a message with
-/// a status for a reply of the server.
+/// Parses a header block. `None` if a NATS client cannot parse the block, or if the block has a status. A client treats
+/// a message with a status as a reply of the server.
 fn parse_headers(block: &[u8]) -> Option<HeaderMap> {
     let mut lines = std::str::from_utf8(block).ok()?.lines().peekable();
     if lines.next()?.trim_end() != VERSION_LINE {

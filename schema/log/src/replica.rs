@@ -12,7 +12,7 @@ pub struct LaggingReplica {
     pub node: Option<String>,
     /// True if the leader has no contact with the server.
     pub offline: bool,
-    /// Number of the leader's operations that the replica has not applied.
+    /// Number of the leader's operations that the replica has not applied yet.
     pub lag: u64,
 }
 

@@ -22,7 +22,7 @@ const MESSAGE_ID: &str = "Nats-Msg-Id";
 pub struct ImportReport {
     /// Number of messages in the file.
     pub messages: u64,
-    /// Number of sequences that are missing in the original log. The messages after a gap have other sequences in this
+    /// Number of missing sequences in the original log. The messages after a gap have other sequences in the imported
     /// log.
     pub gaps: u64,
     /// Number of messages that an interrupted import had already written.
@@ -70,7 +70,7 @@ struct ArchiveImport<'a> {
     context: Context,
     settings: &'a StreamSettings,
     /// Time at which each message was sent, by message id. A repeated id must wait, because the server drops duplicates
-    /// within its window.
+    /// within the deduplication window.
     sent: HashMap<String, Instant>,
     position: u64,
     waiting: Vec<(u64, PublishAckFuture)>,

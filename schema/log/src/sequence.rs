@@ -7,8 +7,8 @@ use std::str::FromStr;
 use postgres_types::{FromSql, ToSql, Type};
 use serde::{Deserialize, Serialize};
 
-/// Sequence number of a message in the log, from 1. The number 0 is before the first message. It fits the integers of
-/// both JetStream and Postgres.
+/// Sequence number of a message in the log, from 1; 0 is before the first message. A sequence fits the integers of both
+/// JetStream and Postgres.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, ToSql,
 )]

@@ -1,8 +1,8 @@
 //! Multi-batch messages: several small record batches of one kind in one message.
 //!
-//! Each batch has the id, file and line that it would have in a separate message. If a load is repeated, each batch is
-//! therefore recognized, however batches were combined. One header has the envelopes of all batches, so that ids can be
-//! read without the bodies.
+//! Each batch has the same id, file and line as in a separate message. A repeated load therefore recognizes each batch,
+//! even if batches are combined in another way. One header has the envelopes of all batches, so that ids can be read
+//! without the bodies.
 
 use async_nats::HeaderMap;
 use bytes::{Bytes, BytesMut};
@@ -17,7 +17,7 @@ use crate::limits::TARGET_BYTES;
 
 /// Name of the header with the envelopes of all batches, as a JSON array.
 const FRAMES: &str = "Dds-Frames";
-/// Uncompressed size at which no further batch is added, in bytes. A batch of the target size still fits.
+/// Uncompressed size at which no further batch is added, in bytes. Below it, a batch of the target size still fits.
 const ENOUGH_BYTES: usize = TARGET_BYTES / 2;
 /// Header size at which no further batch is added, in bytes. Servers accept 64 KiB of headers, which include file
 /// names.
@@ -66,8 +66,8 @@ impl SharedMessageBuilder {
         self.unpacked >= ENOUGH_BYTES || self.headers >= ENOUGH_HEADERS
     }
 
-    /// Returns headers and body of the message, and empties the builder. A single batch becomes a message that is not
-    /// shared. `None` if no batch was added.
+    /// Returns headers and body of the message, and empties the builder. A single batch becomes an ordinary message.
+    /// `None` if no batch was added.
     pub fn take_message(&mut self) -> Option<(HeaderMap, Bytes)> {
         let Self { mut frames, members, .. } = std::mem::take(self);
         if frames.len() < 2 {

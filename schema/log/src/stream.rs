@@ -1,8 +1,8 @@
 //! JetStream stream of the log: names, configuration and connection. Each kind has its own subject.
 //!
 //! Invariants: the stream uses file storage without compression, and has no limit of age or size. A full stream rejects
-//! new messages and keeps all old messages. Deletes and purges are denied. A server that is too old for `sync_interval`
-//! is rejected.
+//! new messages and keeps all old messages. Deletes and purges are denied. Servers without `sync_interval` are
+//! rejected.
 
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -164,8 +164,8 @@ impl StreamSettings {
     async fn open_once(&self, context: &jetstream::Context) -> Result<stream::Stream, StreamError> {
         match self.open_existing_once(context).await {
             Err(StreamError::Absent { .. }) => {
-                // Two processes may create the stream at once with different identities. The process that is refused
-                // uses the stream of the other.
+                // Two processes may create the stream at once with different identities. The refused process uses the
+                // stream of the other process.
                 match self.create(context, self.config()).await {
                     Ok(stream) => Ok(stream),
                     Err(error) => context.get_stream(&self.nats_stream).await.map_err(|_| error),
@@ -186,7 +186,7 @@ impl StreamSettings {
         }
     }
 
-    /// Error of creating or updating the stream. Names the other stream if the subjects overlap.
+    /// Error of creating or updating the stream. If the subjects overlap, the error has the name of the other stream.
     async fn refusal(&self, context: &jetstream::Context, error: CreateStreamError) -> StreamError {
         match error.kind() {
             CreateStreamErrorKind::JetStream(cause)

@@ -40,8 +40,8 @@ fn hide_options(command: Command, options: &'static [&'static str]) -> Command {
         .mut_subcommands(|subcommand| hide_options(subcommand, options))
 }
 
-/// Fixes the usage line of every command. Otherwise, the usage line of an error would include every option whose
-/// environment variable is set.
+/// Sets a constant usage line for every command. Otherwise, the usage line of an error would include every option with
+/// a set environment variable.
 fn set_usage(mut command: Command) -> Command {
     let usage = command.render_usage().to_string();
     command.override_usage(usage.trim_start_matches("Usage:").trim().to_owned()).mut_subcommands(set_usage)

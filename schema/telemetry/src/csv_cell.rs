@@ -1,6 +1,6 @@
-//! CSV cells that a spreadsheet does not run as formulas.
+//! CSV cells without formulas for spreadsheets.
 
-/// Escapes a cell that a spreadsheet would run as a formula. Full-width signs are escaped too.
+/// Escapes a cell that a spreadsheet would run as a formula. Full-width signs are also escaped.
 #[must_use]
 pub fn escape_formula(text: String) -> String {
     if text.starts_with(['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠']) {

@@ -1,9 +1,9 @@
-//! Writer of log events to standard error. All lines of an event after the first are indented. External text, such as a
-//! file name, can therefore not look like another event.
+//! Writer of log events to standard error. Every line of an event except the first is indented. External text, such as
+//! a file name, can therefore not look like another event.
 
 use std::io::{self, Stderr, Write};
 
-/// Indentation of all lines of an event after the first line.
+/// Indentation of every line of an event except the first.
 const INDENT: &[u8] = b"    ";
 
 /// Writer of complete events. Each call of `write` must contain one event.

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Environment variable of the form `name:count:signal`. For example, `projector.committed:2:KILL` kills the process
-/// when it reaches this step the second time.
+/// when this step is reached the second time.
 const VARIABLE: &str = "FAILPOINT";
 
 struct Armed {
@@ -26,7 +26,7 @@ macro_rules! failpoint {
     };
 }
 
-/// Counts how often the process has reached this step. Sends the signal if the variable has this name and count.
+/// Counts the passes of this step. Sends the signal if the environment variable has this name and count.
 pub fn pass_failpoint(name: &str) {
     static ARMED: OnceLock<Option<Armed>> = OnceLock::new();
     static PASSED: AtomicU64 = AtomicU64::new(0);

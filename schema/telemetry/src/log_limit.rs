@@ -23,7 +23,7 @@ impl LogLimit {
         Self(Mutex::new(LastLine { at: None, suppressed: 0 }))
     }
 
-    /// `Some` if the line may be logged, with the number of lines that were suppressed since the last logged line.
+    /// Number of lines suppressed since the last logged line; `None` if this line must be suppressed too.
     pub fn admit(&self) -> Option<u64> {
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if last.at.is_some_and(|at| at.elapsed() < INTERVAL) {

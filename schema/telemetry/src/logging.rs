@@ -11,16 +11,16 @@ use tracing_subscriber::{EnvFilter, Layer};
 use crate::event_writer::EventWriter;
 use crate::spans;
 
-/// Upper bound of the log level of libraries that would log secrets: tool-call arguments with keys, statement
-/// parameters with password hashes. `RUST_LOG` cannot raise it. The cap of tokio-postgres also hides notices of
-/// Postgres, such as a list of dropped tables. They have the level `info`.
+/// Maximum log levels of libraries that would log secrets: tool-call arguments with keys, statement parameters with
+/// password hashes. `RUST_LOG` cannot raise these levels. The cap of tokio-postgres also hides `info` notices of
+/// Postgres, such as a list of dropped tables.
 const LEVEL_CAPS: [&str; 2] = ["rmcp=error", "tokio_postgres=warn"];
 
 /// Timeout for sending the remaining spans at exit.
 #[cfg(feature = "otlp")]
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Guard of logging and span export. When it is dropped, the remaining spans are sent.
+/// Guard of logging and span export. On drop, it sends the remaining spans.
 #[derive(Debug)]
 #[must_use = "spans are exported until the guard is dropped"]
 pub struct TelemetryGuard {

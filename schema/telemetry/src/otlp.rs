@@ -16,7 +16,7 @@ use tracing_subscriber::registry::LookupSpan;
 /// Tracer provider with a batch exporter. The OpenTelemetry library reads further settings from the environment
 /// (`OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_TRACES_SAMPLER`).
 pub(crate) fn new_provider(program: &str) -> Result<SdkTracerProvider, ExporterBuildError> {
-    // Fails if a provider is installed already, which is fine.
+    // Fails if a provider is already installed, which is harmless.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let exporter = SpanExporter::builder().with_http().build()?;
     let resource = Resource::builder().with_service_name(format!("dds-{program}")).build();
@@ -45,7 +45,7 @@ pub(crate) fn set_parent_from_headers(span: &Span, headers: &HeaderMap) {
             self.0.keys().map(hyper::header::HeaderName::as_str).collect()
         }
     }
-    // Without a valid parent the span starts a new trace.
+    // Without a valid parent, the span starts a new trace.
     let _ = span.set_parent(TraceContextPropagator::new().extract(&Headers(headers)));
 }
 

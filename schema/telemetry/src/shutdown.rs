@@ -19,7 +19,7 @@ impl Shutdown {
             tokio::select! { _ = interrupt.recv() => {}, _ = terminate.recv() => {} }
             tracing::info!("shutdown requested");
             sender.send_replace(true);
-            // A closed channel would read as a request to stop, so the sender stays alive.
+            // The sender stays alive, because a closed channel would be read as a request to stop.
             tokio::time::sleep(Duration::MAX).await;
         });
         Ok(Self(receiver))

@@ -1,7 +1,7 @@
 //! Spans of requests, loads, log batches and admission batches, exported over OTLP/HTTP with the feature `otlp`.
 //!
-//! Invariant: only the exporter subscribes to spans, so that without an exporter a span costs one comparison. If the
-//! export queue is full, spans are dropped. An unreachable collector does not delay requests.
+//! Invariant: only the exporter subscribes to spans. Without an exporter, a span costs one comparison. If the export
+//! queue is full, spans are dropped. An unreachable collector does not delay requests.
 
 use hyper::HeaderMap;
 use tracing::Span;
@@ -19,7 +19,7 @@ pub fn set_parent_from_headers(span: &Span, headers: &HeaderMap) {
     let _ = (span, headers);
 }
 
-/// Renames an open span. Used if the name is known only after the span has begun.
+/// Renames an open span, if its name is known only after it has begun.
 pub fn rename_span(span: &Span, name: String) {
     #[cfg(feature = "otlp")]
     crate::otlp::rename_span(span, name);

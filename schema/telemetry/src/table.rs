@@ -55,7 +55,8 @@ impl Column {
     }
 }
 
-/// Rows of a list with their columns. A value is never broken: a row wraps between the words of its last text column.
+/// Rows of a list with their columns. A row wraps only between the words of its last text column, so no value is
+/// broken.
 #[derive(Debug)]
 pub struct Table {
     nouns: [&'static str; 2],
@@ -75,8 +76,7 @@ struct TableRow {
 }
 
 impl Table {
-    /// Creates a table of at most `max_rows` rows. `nouns` are the singular and plural for a row, used in the total
-    /// line.
+    /// Creates a table of at most `max_rows` rows. `nouns` are singular and plural of a row, for the total line.
     pub fn new(nouns: [&'static str; 2], columns: &[Column], max_rows: usize) -> Self {
         Self {
             nouns,
@@ -89,7 +89,7 @@ impl Table {
         }
     }
 
-    /// Keeps the last rows instead of the first ones, for a list in chronological order.
+    /// Keeps the last rows instead of the first, for a list in chronological order.
     pub fn keep_newest(mut self) -> Self {
         self.keeps_newest = true;
         self
@@ -195,7 +195,7 @@ impl Table {
     }
 }
 
-/// Width of the output in columns: of the terminal, else `COLUMNS`, else [`DEFAULT_WIDTH`].
+/// Width of the output in columns: from the terminal, else from `COLUMNS`, else [`DEFAULT_WIDTH`].
 #[expect(clippy::disallowed_methods, reason = "a variable of every terminal, not a setting of the service")]
 fn output_width() -> usize {
     let stdout = std::io::stdout();
@@ -235,7 +235,7 @@ pub fn group_digits(number: usize) -> String {
     grouped
 }
 
-/// Escapes the characters with which a value could forge a line or change the direction of text.
+/// Escapes characters that could forge a line or change the direction of text.
 fn escape_controls(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {

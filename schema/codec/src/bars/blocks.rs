@@ -11,7 +11,7 @@ use super::error::PackedBarsError;
 pub(super) const BLOCK: usize = 32;
 /// Number of bit widths: 0 to 64.
 const WIDTHS: u8 = 65;
-/// Bytes that must be readable after a block. A code wider than [`NARROW`] bits is decoded with one 16-byte read.
+/// Number of readable bytes needed after a block. A code wider than [`NARROW`] bits is decoded with one 16-byte read.
 const PADDING: usize = 16;
 /// Maximum width, in bits, of codes that are decoded with 8-byte reads.
 const NARROW: usize = 57;
@@ -72,7 +72,7 @@ pub(super) fn write(values: &[i64], bytes: &mut Vec<u8>) {
     }
 }
 
-/// True if `byte_count` bytes are enough for a column of `value_count` values. Detects damaged lengths.
+/// True if `byte_count` bytes can be a column of `value_count` values. Detects damaged lengths.
 pub(super) fn can_contain_blocks(byte_count: usize, value_count: usize) -> bool {
     value_count.div_ceil(BLOCK) <= byte_count
 }

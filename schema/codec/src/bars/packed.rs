@@ -16,11 +16,11 @@ pub struct PackedBars {
     /// Closes, as differences from the previous close.
     pub close: Vec<u8>,
     /// Opens, as differences from the previous close; highs, as distances above the higher of open and close; lows, as
-    /// distances below the lower one.
+    /// distances below the lower of open and close.
     pub range: Vec<u8>,
     /// Shares traded.
     pub volume: Vec<u8>,
-    /// Volume-weighted average prices, as differences from the close, and trade counts; empty if no bar has them.
+    /// Volume-weighted average prices, as differences from the close, and trade counts; empty if no bar has either.
     pub extra: Vec<u8>,
     /// Distinct versions of bars, and the run-length encoded version index of each bar; empty in read tables, which
     /// need no versions.
@@ -312,7 +312,10 @@ pub fn batches(versions: &[u8]) -> Result<Vec<[u8; 16]>, PackedBarsError> {
     Ok(versions.into_iter().map(|version| version.frame).collect())
 }
 
-/// 64-bit digest of byte strings.
+/// Decodes days, closes and versions. Reserves capacity for `room` further bars.
+///
+/// # Errors
+/// A column is damaged.
 pub fn unpack_closes(
     days: &[u8],
     close: &[u8],

@@ -29,7 +29,7 @@ pub(super) fn pack_days(scale: u32, days: &[i32]) -> Result<Vec<u8>, PackedBarsE
     Ok(bytes)
 }
 
-/// Day number of the next expected session, which is the next weekday.
+/// Day number of the next expected session: the next weekday.
 fn expected(day: i32) -> i64 {
     i64::from(day) + NEXT_WEEKDAY[weekday(day)]
 }
@@ -101,14 +101,14 @@ struct Sessions {
 }
 
 impl Sessions {
-    /// Decoder for `count` days, the first of which is `first`. Reserves capacity for `room` further days.
+    /// Decoder for `count` days that start with `first`. Reserves capacity for `room` further days.
     fn from(first: i32, count: usize, room: usize) -> Self {
         let mut days = Vec::with_capacity(count.saturating_add(room));
         days.extend((count > 0).then_some(first));
         Self { days, last: first, weekday: weekday(first) }
     }
 
-    /// Appends the days that a block of distances encodes.
+    /// Appends the days of a block of distances.
     fn append_distances(&mut self, mut distances: &[i64]) -> Result<(), PackedBarsError> {
         loop {
             // Nearly every session is the expected one.

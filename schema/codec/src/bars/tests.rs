@@ -81,7 +81,7 @@ fn bars(scale: u32, rows: &[(i32, i64)]) -> Bars {
 
 #[test]
 fn packed_columns_have_to_agree() {
-    // Of absent values alone, three take no more bytes than two.
+    // Three absent values take no more bytes than two.
     let with_highs = |rows: &[(i32, i64)]| {
         let mut some = bars(2, rows);
         some.high = vec![900; rows.len()].into();
@@ -110,7 +110,7 @@ fn packed_columns_have_to_agree() {
         let found = damaged.unpack();
         assert!(matches!(found, Err(PackedBarsError::Damaged("columns differ in length"))), "{found:?}");
     }
-    // Without versions all are of one unknown version; a bar cannot name a version that is not there.
+    // Without versions, all bars have one unknown version. A bar cannot have the index of a missing version.
     let read = PackedBars { versions: Vec::new(), ..good.clone() }.unpack().unwrap();
     assert_eq!((&read.version[..], &read.versions[..]), (&[0, 0][..], &[BarVersion::UNKNOWN][..]));
     let mut unknown = bars(2, &[(730_001, 100), (730_002, 200)]);
@@ -187,6 +187,6 @@ fn a_digest_tells_every_column_but_the_versions() {
     ];
     let distinct: std::collections::BTreeSet<i64> = changed.iter().copied().chain([plain]).collect();
     assert_eq!(distinct.len(), changed.len() + 1);
-    // Where one part ends matters.
+    // The digest depends on the boundaries of the parts.
     assert_ne!(digest([&b"ab"[..], b"c"]), digest([&b"a"[..], b"bc"]));
 }

@@ -1,7 +1,7 @@
--- For SQL users: the packed prices of a generation as rows (codec::bars). Run in the generation's own schema, which the
--- functions keep as their search path, so that they work from any other.
+-- SQL functions for users: the packed prices of a generation as rows (codec::bars). Run this script in the schema of
+-- the generation. The functions keep this schema as their search path, so that they work from any other schema.
 
--- A base-128 integer, the lowest seven bits first, and where the bytes go on after it.
+-- Base-128 integer, lowest seven bits first, and the position after it.
 create function number_at(bytes bytea, inout at integer, out number bigint)
 language plpgsql immutable strict parallel safe as $$
 declare
@@ -18,12 +18,12 @@ begin
   end loop;
 end $$;
 
--- The signed number of a code: its last bit is the sign, the 63 before it are the number.
+-- Signed number of a code: the lowest bit is the sign, the other 63 bits are the number.
 create function signed(code bigint) returns bigint language sql immutable parallel safe as
   'select ((code >> 1) & 9223372036854775807) # -(code & 1)';
 
--- The values of a column, and where the bytes go on after it. Blocks of 32 codes of equal width begin with a byte that says the
--- width and how they are coded: as they are; signed; signed and one more, where 0 marks an absent value.
+-- Values of a column, and the position after it. A block has 32 codes of equal width. It begins with a byte for width
+-- and coding: plain, signed, or signed plus one with 0 for an absent value.
 create function column_at(bytes bytea, count integer, inout at integer, out numbers bigint[])
 language plpgsql immutable strict parallel safe as $$
 declare
@@ -59,8 +59,8 @@ begin
   end loop;
 end $$;
 
--- Days are differences to the next weekday, closes to the close before, opens too; highs and lows are what is beyond open and
--- close, vwap is a difference to the close.
+-- Days are distances from the next weekday. Closes and opens are differences from the previous close. Highs and lows
+-- are distances beyond open and close. A vwap is a difference from the close.
 create function unpacked(year prices)
 returns table (date date, open numeric, high numeric, low numeric, close numeric, volume bigint, vwap numeric, trade_count bigint)
 language plpgsql immutable strict parallel safe set search_path from current as $$

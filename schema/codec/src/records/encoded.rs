@@ -26,7 +26,7 @@ pub trait RecordLayout: Sized {
     fn read(fields: &mut FieldReader<'_>) -> Result<Self, PackedRecordsError>;
 }
 
-/// Encoded record. Absent fields at the end are left out, so that equal records have equal bytes.
+/// Encoded record. Absent fields at the end are omitted, so that equal records have equal bytes.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct EncodedRecord(Box<[u8]>);
 
@@ -52,7 +52,7 @@ impl EncodedRecord {
         Ok(Self(bytes.into()))
     }
 
-    /// Symbol of the record, which is the first field of every kind with a symbol; `None` if it is absent.
+    /// Symbol of the record: the first field of every kind with a symbol; `None` if absent.
     pub(super) fn symbol(&self) -> Result<Option<&[u8]>, PackedRecordsError> {
         self.fields().next().transpose()
     }
@@ -90,8 +90,7 @@ impl FieldWriter {
     }
 }
 
-/// Fields of a row: a mask of the present fields, and for each present field an index into the distinct values of the
-/// set.
+/// Fields of a row: a mask of the present fields, and an index into the set's distinct values for each present field.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct RowFields {
     /// Bit mask of the present fields. The lowest bit is the first field.
@@ -180,7 +179,7 @@ impl<'a> FieldReader<'a> {
         }
     }
 
-    /// Reads the next field. The field is read as absent if the record was written before the field existed.
+    /// Reads the next field. A field is absent if it did not exist when the record was written.
     ///
     /// # Errors
     /// The bytes are not an encoded field.

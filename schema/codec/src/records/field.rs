@@ -1,7 +1,6 @@
 //! Encoding of field values as bytes.
 //!
-//! An absent value has no bytes. A record that was written before a field existed is therefore read as a record without
-//! that field.
+//! An absent value has no bytes. A field that did not exist when the record was written is therefore read as absent.
 
 use chrono::{Datelike, NaiveDate};
 use compact_str::CompactString;

@@ -12,8 +12,8 @@ use super::packed::read;
 /// Declares the record kinds of a history and their lists.
 macro_rules! history_lists {
     ($($record:ident => $list:ident),* $(,)?) => {
-        /// Adds packed records of one kind and source to a history. `owns` selects the days on which the symbol belongs
-        /// to the security. Records of kinds without a list are ignored.
+        /// Adds packed records of one kind and source to a history. `owns` is true for the days on which the symbol
+        /// belongs to the security. Records of kinds without a list are ignored.
         ///
         /// # Errors The bytes are damaged, or were written by a newer version.
         pub fn add_to_history(
@@ -26,7 +26,7 @@ macro_rules! history_lists {
             $(if kind == $record::KIND {
                 let mut said = read::<$record>(source, packed)?;
                 said.retain(|observation| observation.record.date().is_none_or(&owns));
-                // Usually there is one source and symbol, so that the list can be moved instead of copied.
+                // Most histories have one source and symbol, so that the list can be moved instead of copied.
                 match history.$list.is_empty() {
                     true => history.$list = said,
                     false => history.$list.append(&mut said),

@@ -1,4 +1,4 @@
-//! Fields of every kind of record, in the order in which they are stored.
+//! Stored fields of every kind of record, in order.
 //!
 //! Stored rows must always stay readable, so the order never changes. A new field is optional and comes last.
 

@@ -1,5 +1,5 @@
-//! Packed form of a set of observations, in postcard's encoding. The distinct values of all rows come first. The rows
-//! follow, with an index into these values for each field.
+//! Packed form of a set of observations, in postcard's encoding. The distinct values of all rows come first. In the
+//! rows after them, each field is an index into these values.
 //!
 //! The first byte is the version of the format.
 

@@ -27,8 +27,8 @@ pub struct RawObservation {
 }
 
 impl RawObservation {
-    /// Compares the content of two rows. Rows with equal content are one observation. A security without an id is
-    /// identified by the vendor's permanent reference, so that a reused ticker means two securities.
+    /// Compares the content of two rows. Rows with equal content are one observation. The content of a security without
+    /// an id includes the vendor's permanent reference, so that a reused ticker gives two securities.
     pub(super) fn compare_content(&self, other: &Self, kind: Kind) -> Ordering {
         let reference = |o: &Self| match kind {
             Kind::Security if o.id.is_none() => o.security_ref.clone(),
@@ -42,7 +42,7 @@ impl RawObservation {
             .then_with(|| reference(self).cmp(&reference(other)))
     }
 
-    /// Order of a set: by content, and of equal content the latest provenance first.
+    /// Order of a set: by content. Rows with equal content are ordered by provenance, the latest first.
     pub(super) fn compare_newest_first(&self, other: &Self, kind: Kind) -> Ordering {
         self.compare_content(other, kind)
             .then_with(|| other.provenance().cmp(&self.provenance()))

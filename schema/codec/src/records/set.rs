@@ -27,8 +27,8 @@ impl RecordSet {
         Self::new(self.kind, self.observations)
     }
 
-    /// Union of the set and more observations, and the observations that the union has with a later provenance only. Of
-    /// these, each set has distinct observations.
+    /// Returns the union of the set and more observations, and the superseded observations. The union has a superseded
+    /// observation only with a later provenance. Each set of superseded observations has distinct content.
     pub fn merge_keeping_superseded(self, more: Vec<RawObservation>) -> (Self, Vec<Self>) {
         let kind = self.kind;
         let (union, mut repeated) = Self::separate(kind, self.observations.into_iter().chain(more).collect());
@@ -41,7 +41,7 @@ impl RecordSet {
         (union, superseded)
     }
 
-    /// Set of observations as [`RecordSet::new`] builds it, and the equal observations of other record batches.
+    /// Returns the set that [`RecordSet::new`] builds, and the dropped observations from other record batches.
     fn separate(kind: Kind, mut observations: Vec<RawObservation>) -> (Self, Vec<RawObservation>) {
         observations.sort_unstable_by(|a, b| a.compare_newest_first(b, kind));
         let (mut distinct, mut repeated): (Vec<RawObservation>, Vec<RawObservation>) =
@@ -63,8 +63,8 @@ impl RecordSet {
 
     /// Observations that belong to the row of a symbol.
     ///
-    /// The observations of a vendor's record are stored under every symbol that the record ever had. So they belong to
-    /// the row only if one of them has the symbol.
+    /// The observations of a vendor's record are stored under every symbol that the record ever had. Observations with
+    /// an id therefore belong to the row only if one observation with this id has the symbol.
     ///
     /// # Errors
     /// A record is damaged.

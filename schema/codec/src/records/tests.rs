@@ -193,7 +193,7 @@ fn a_reused_ticker_stays_two_securities() {
     let both = vec![of("one"), of("two")];
     assert_eq!(RecordSet::new(Kind::Security, both.clone()).observations().len(), 2);
     assert_eq!(RecordSet::new(Kind::Dividend, both.clone()).observations().len(), 1);
-    // What has an id is known by it, whatever else is said of the security.
+    // An observation with an id is identified by the id, not by the security reference.
     let named = both.into_iter().map(|row| RawObservation { id: Some("x".to_owned()), ..row }).collect();
     let kept = RecordSet::new(Kind::Security, named);
     assert_eq!(kept.observations().len(), 1);
@@ -339,7 +339,7 @@ fn a_text_that_postgres_cannot_store_is_refused() {
     assert!(EncodedRecord::encode(&session("a")).is_ok());
 }
 
-/// Stored rows are read forever: these bytes may change only together with the version that they begin with.
+/// Stored rows are read forever: these bytes may change only together with the version in their first byte.
 #[test]
 fn the_packed_form_stays_as_it_is() {
     let dividend = json!({ "symbol": "AAA", "amount": "0.25", "currency": "USD", "type": "regular", "amount_basis": "raw",
