@@ -6,7 +6,7 @@ use chrono::{DateTime, NaiveDate, Utc};
 use market::event::{Action, EventRow, Holding, HoldingSnapshot};
 use market::symbol::Symbol;
 
-/// Maximum number of holdings in a load. They stay in memory until the end of the load.
+/// Maximum number of holdings in a load, which stay in memory until the end of the load.
 pub(crate) const MAX_POSITIONS: usize = 2_000_000;
 
 /// Snapshots by fund, date and action (put or retract).

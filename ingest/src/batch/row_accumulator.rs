@@ -154,7 +154,7 @@ impl RowAccumulator {
         self.zone = zone;
     }
 
-    /// Time zone in which the UTC times of the file are midnights, if there is one.
+    /// Time zone in which the UTC times of the file are midnights; `None` if the file has no such times.
     pub(crate) fn zone(&self) -> Option<ExchangeZone> {
         self.zone
     }

@@ -40,7 +40,7 @@ impl FileFormat {
     }
 }
 
-/// Date columns with only UTC times: the first cell and all times of each.
+/// First cell and all times of each date column with only UTC times.
 fn utc_time_columns(head: &FileHead) -> Vec<(String, Vec<NaiveDateTime>)> {
     let columns = if head.encoding == Encoding::Csv { table_columns(head) } else { json_members(&head.text) };
     let mut found = Vec::new();

@@ -168,7 +168,7 @@ fn prices_path(dir: &Path, number: u64) -> PathBuf {
     dir.join(format!("prices-{:04}.csv", number + 1))
 }
 
-/// Prepares the folder by removing the files of an earlier run. Any other file is an error.
+/// Creates the folder, or removes the files of an earlier run from it. Any other file is an error.
 fn prepare(dir: &Path) -> anyhow::Result<()> {
     fs::create_dir_all(dir).with_context(|| format!("cannot create {}", dir.display()))?;
     let entries = fs::read_dir(dir).with_context(|| format!("cannot read {}", dir.display()))?;

@@ -185,7 +185,7 @@ impl PriceWalk {
     }
 
     fn enter_year(&mut self, plan: &SecurityPlan, market: &SyntheticMarket, position: usize) {
-        // The first session of a year is before 20 January, so the check for a new year is limited to these days.
+        // The first session of a year is before 20 January. On all other days, the check for a new year is skipped.
         let date = &market.dates[position];
         if date[5..7] != *b"01" || date[8] > b'1' {
             return;

@@ -3,7 +3,7 @@
 use chrono::{Days, NaiveDate};
 use market::metrics::calendar::is_session;
 
-/// Sessions of a history. Sessions before the history are for declarations, those after it for declared dividends.
+/// Sessions of a history. Earlier sessions are for declarations, later sessions for declared dividends.
 #[derive(Debug)]
 pub(super) struct SessionPositions {
     days: Vec<NaiveDate>,

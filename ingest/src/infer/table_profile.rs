@@ -36,7 +36,7 @@ impl ColumnContent {
 /// Column with its content.
 #[derive(Debug)]
 pub(super) struct ColumnProfile {
-    /// Name of the column; its number without a header. With several header lines, the names are joined by a bar.
+    /// Name of the column; its number if there is no header. The names of several header lines are joined by a bar.
     pub(super) name: String,
     pub(super) content: ColumnContent,
     /// Cells that have a value.

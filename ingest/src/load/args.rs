@@ -64,7 +64,7 @@ pub struct LoadArgs {
     /// Ignore columns and fields with unknown names; without this flag, the file is refused
     #[arg(long)]
     pub ignore_unknown: bool,
-    /// Maximum share of rejects in percent; a file above it is refused as a whole
+    /// Maximum share of rejects in percent; a file above this share is refused as a whole
     #[arg(long, default_value_t = 5.0, value_name = "PERCENT")]
     pub max_reject_percent: f64,
     /// Publish while reading, without checking the whole file first

@@ -63,7 +63,7 @@ pub struct LoadSummary {
     pub known_sources: Vec<String>,
     /// Number of values whose excess fraction digits were rounded.
     pub rounded: u64,
-    /// Number of dividends without a currency. They get the currency and unit of their security's prices.
+    /// Number of dividends without a currency. The currency and unit of their security's prices are assumed.
     pub assumed_currencies: u64,
     /// Count of the dividends without a currency, by assumed currency or minor unit.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]

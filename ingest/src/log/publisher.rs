@@ -1,5 +1,5 @@
-//! Publisher of record batches to the log, with a bounded number of unacknowledged messages. Each message is retried
-//! until it is acknowledged.
+//! Publisher of record batches to the log, with a bounded number of unacknowledged messages. An unacknowledged message
+//! is retried until a timeout.
 //!
 //! A batch that is sent twice is stored once. The log detects duplicates by the message id, which is the id of the
 //! batch.

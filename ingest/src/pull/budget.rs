@@ -1,6 +1,7 @@
 //! Call budgets: maximum counts of calls to a vendor, in sliding windows.
 //!
-//! Sliding windows also satisfy a vendor with fixed windows, at any start of the fixed windows.
+//! A vendor may count calls in fixed windows. Sliding windows stay within its limits, at any start of the fixed
+//! windows.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::Deserialize;

@@ -20,7 +20,7 @@ use crate::log::reader::{Log, LogError};
 
 /// Maximum number of attempts to publish a charge. An attempt fails if another manifest is published first.
 const MAX_CONFLICTS: usize = 100;
-/// Maximum number of charges that expire before they are in the log. Charging then fails.
+/// Number of late charges at which charging fails. A late charge expires before it is in the log.
 const MAX_LATE_CHARGES: usize = 2;
 /// Format name in the manifest of a state log entry.
 const FORMAT: &str = "pull";

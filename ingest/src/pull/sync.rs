@@ -31,7 +31,7 @@ use crate::source::folder_handle::FolderHandle;
 
 /// Maximum number of pages of one response.
 const MAX_PAGES: usize = 10_000;
-/// Maximum number of consecutive requests without an answer. The sync run then stops.
+/// Number of consecutive unanswered requests at which the sync run stops.
 const MAX_CONSECUTIVE_FAILURES: u32 = 3;
 
 /// State of a sync run.

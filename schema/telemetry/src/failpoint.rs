@@ -26,7 +26,7 @@ macro_rules! failpoint {
     };
 }
 
-/// Counts the passes of this step. Sends the signal if the environment variable has this name and count.
+/// Counts a pass of this step. Sends the signal if the environment variable has this name and count.
 pub fn pass_failpoint(name: &str) {
     static ARMED: OnceLock<Option<Armed>> = OnceLock::new();
     static PASSED: AtomicU64 = AtomicU64::new(0);

@@ -1,4 +1,4 @@
-//! Builder of a canonical record. The vendor formats convert their records with it.
+//! Builder of a canonical record, for the vendor formats.
 
 use std::borrow::Cow;
 

@@ -35,7 +35,7 @@ pub struct ColumnMap {
     pub(super) first_line: Option<u64>,
     /// Number of header lines.
     pub(super) header: u64,
-    /// JSON: path of the member with the records. `None` for a list, or for a list under `results` or `data`.
+    /// JSON: path of the member with the records. `None` for a list at the top, or under `results` or `data`.
     pub(super) records: Option<String>,
     pub(super) columns: Vec<(&'static str, ColumnLocation)>,
     pub(super) constants: Vec<(&'static str, String)>,

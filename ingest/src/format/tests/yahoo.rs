@@ -132,7 +132,7 @@ fn a_chart_answer_is_read_by_the_exchange_s_days() {
     );
     let rejected = read_text("chart.json", CHART);
     assert!(rejected.iter().any(|row| row.starts_with("reject 2 missing_field")), "{rejected:?}");
-    // A rejected price leaves the other rows of its day.
+    // If a price is rejected, the other rows of its day are kept.
     let moved = CHART.replace("{\"date\":1710336600,", "{\"date\":1710423000,");
     let found = read_text("chart.json", &moved);
     for row in [

@@ -1,4 +1,4 @@
-//! Record batches of an undo. Each has a fixed number of rows, so that the same undo gives the same batches.
+//! Record batches of an undo, cut at a fixed number of rows, so that the same undo gives the same batches.
 
 use event_log::frame::{Body, FrameError};
 

@@ -275,7 +275,7 @@ impl<T: Undoable> RecordTable<T> {
         (rows, changes)
     }
 
-    /// Copies of the rows with ids that a retraction of their natural key withdrew. The copies are observed just after
+    /// Copies of rows with ids, which a retraction of their natural key withdrew. The copies are observed just after
     /// the retraction, so that they are valid again.
     fn rows_to_republish(&self, natural: &str, (revision, observed_at): RetractionTime) -> Vec<EventRow<T>> {
         let Some(neighbours) = self.neighbours.get(natural) else { return Vec::new() };

@@ -129,7 +129,7 @@ impl Differences {
         Self { close, open, high, low, vwap: Vec::new() }
     }
 
-    /// Restores the prices in place, column by column.
+    /// Restores the prices in place, bar by bar.
     fn restore(&mut self, start: i64) {
         let mut before = start;
         let vwaps = self.vwap.iter_mut().map(Some).chain(std::iter::repeat_with(|| None));

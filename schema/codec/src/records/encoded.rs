@@ -57,7 +57,7 @@ impl EncodedRecord {
         self.fields().next().transpose()
     }
 
-    /// Encoded fields in order; empty for an absent field.
+    /// Encoded fields in order. An absent field is empty.
     pub(super) fn fields(&self) -> impl Iterator<Item = Result<&[u8], PackedRecordsError>> {
         let mut rest = &*self.0;
         std::iter::from_fn(move || take_part(&mut rest).transpose())
@@ -123,7 +123,7 @@ impl RowFields {
     }
 }
 
-/// Iterator over a row's encoded fields; empty for an absent field.
+/// Iterator over a row's encoded fields. An absent field is empty.
 #[derive(Debug)]
 pub(super) struct Fields<'a> {
     values: &'a [&'a [u8]],
