@@ -19,7 +19,8 @@ impl FileFormat {
     /// Time zone in which the UTC times of a file's first rows are midnights; `None` if the file has no such times.
     /// `None` also for a file under a map, because the map sets the zone.
     ///
-    /// # Errors The times are midnights in a zone, but too few rows show which dates the file means.
+    /// # Errors
+    /// The times are midnights in a zone, but too few rows show which dates the file means.
     pub(crate) fn exchange_zone(&self, head: &FileHead) -> Result<Option<ExchangeZone>, String> {
         if matches!(self, Self::Mapped { .. }) {
             return Ok(None);

@@ -41,7 +41,8 @@ pub struct MapFile {
 impl MapFile {
     /// Reads a shipped map by its name, or else a regular file. A link is refused.
     ///
-    /// # Errors The file cannot be read, or the map has a mistake. The message has the line and the allowed values.
+    /// # Errors
+    /// The file cannot be read, or the map has a mistake. The message has the line and the allowed values.
     pub fn open(name_or_path: &str) -> Result<Self, String> {
         let shipped = SHIPPED.iter().find(|(known, _)| *known == name_or_path);
         let (name, text) = match shipped {

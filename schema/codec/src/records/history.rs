@@ -15,7 +15,8 @@ macro_rules! history_lists {
         /// Adds packed records of one kind and source to a history. `owns` is true for the days on which the symbol
         /// belongs to the security. Records of kinds without a list are ignored.
         ///
-        /// # Errors The bytes are damaged, or were written by a newer version.
+        /// # Errors
+        /// The bytes are damaged, or were written by a newer version.
         pub fn add_to_history(
             history: &mut History,
             kind: Kind,
