@@ -30,8 +30,8 @@ pub struct Generation {
     pub benchmark: Symbol,
     /// Market date at which the generation is frozen; `None` if it follows the newest session.
     pub as_of: Option<NaiveDate>,
-    /// Source policy stored for this generation alone. `None` if the generation uses the live policy, or the live
-    /// policy as it was before a pending change.
+    /// Source policy of this generation only; `None` if the generation follows the live policy, whose changes may be
+    /// pending.
     pub policy: Option<SourcePolicy>,
     /// Rules by which the generation is derived.
     pub rules: Rules,
@@ -64,7 +64,7 @@ impl Generation {
         for row in &rows {
             match Self::from_row(row) {
                 Ok(generation) => tailing.push(generation),
-                // A generation that this program cannot derive must not block the others.
+                // A generation that this program cannot derive must not block other generations.
                 Err(DeriveError::Rules(error)) => {
                     tracing::error!(generation = row.try_get::<_, GenerationId>("id")?.0, %error, "generation skipped; its rules are unknown to this program");
                 }

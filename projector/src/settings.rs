@@ -16,8 +16,8 @@ pub const LIVE_FACTS: &str = "facts";
 /// Maximum time that a transaction of a short command may be idle.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(6);
 
-/// Maximum time that a transaction of a rebuild or review may be idle. It runs no statements while it derives a chunk
-/// or reads the log. A stopped rebuild blocks the projector for at most this time.
+/// Maximum time that a transaction of a rebuild or review may be idle. Such a transaction runs no statements while a
+/// chunk is derived or the log is read. A stopped rebuild blocks the projector for at most this time.
 const REBUILD_IDLE_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Connection settings of the database.
@@ -68,11 +68,11 @@ pub struct ApplyArgs {
     /// Lease in seconds; a standby may replace a projector that does not renew its lease for this time
     #[arg(long, env = "PROJECTOR_LEASE_SECONDS", default_value_t = 6, value_parser = clap::value_parser!(u64).range(1..=60))]
     pub lease_seconds: u64,
-    /// Log messages per transaction, in bytes after decompression
+    /// Size of the log messages per transaction, in bytes after decompression
     #[arg(long, env = "PROJECTOR_BATCH_BYTES", default_value_t = 12 * 1024 * 1024, value_parser = clap::value_parser!(u64).range(1..))]
     pub batch_bytes: u64,
-    /// Memory limit of the fact cache, in bytes of the whole process. The cache stops growing at 7/8 of it, or at 128 MiB
-    /// if that is larger. Facts that are not cached are read from Postgres at each derivation
+    /// Memory limit of the process, in bytes. The fact cache stops growing when the process uses 7/8 of this limit, but
+    /// not below 128 MiB. Facts that are not cached are read from Postgres at each derivation
     #[arg(long, env = "PROJECTOR_MEMORY", default_value_t = 512 * 1024 * 1024)]
     pub memory: usize,
 }
@@ -98,7 +98,7 @@ pub struct ProjectorSettings {
     pub database: DatabaseArgs,
     /// Connection to the log.
     pub stream: StreamSettings,
-    /// Log messages per transaction, in bytes after decompression.
+    /// Size of the log messages per transaction, in bytes after decompression.
     pub batch_bytes: u64,
     lease_seconds: u64,
     memory: usize,

@@ -26,16 +26,17 @@ use crate::facts::records::apply_records;
 struct SequencedBatch {
     sequence: Sequence,
     subject: String,
-    /// Number of the first item within the message, counted from 1. An item is one row, or all bars of one symbol. The
-    /// halves of a bisected record batch keep the item numbers of the message.
+    /// Position of the first item in the message, counted from 1. An item is one row, or all bars of one symbol. Halves
+    /// of a bisected record batch continue the numbering of the message.
     first_item: usize,
     frame: Frame,
 }
 
 /// Applies messages to the facts, and updates the cache.
 ///
-/// The caller commits the transaction together with the checkpoint. If it rolls back, the cache is stale and must be
-/// discarded. With `repeated`, rows whose error has an [`ApplyError::repeated_code`] become dead letters too.
+/// The caller commits the transaction together with the checkpoint. If the transaction rolls back, the cache is stale
+/// and must be discarded. If `repeated` is true, rows whose error has an [`ApplyError::repeated_code`] become dead
+/// letters too.
 pub async fn apply_messages(
     transaction: &mut Transaction<'_>,
     fact_set: &str,
@@ -68,7 +69,8 @@ pub async fn reapply_message(
     Ok(letters)
 }
 
-/// Applies record batches. A refused record batch is bisected down to the rows that cannot be applied.
+/// Applies record batches. Refused record batches are bisected. Returns the rows that cannot be applied as dead
+/// letters.
 async fn apply_frames(
     transaction: &mut Transaction<'_>,
     fact_set: &str,

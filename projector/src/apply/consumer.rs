@@ -34,7 +34,7 @@ pub struct MessageBatch {
     pub messages: Vec<LogMessage>,
     /// Number of log messages after the last one of this batch.
     pub pending: u64,
-    /// `true` while a load is in progress, so that more messages are expected soon.
+    /// `true` if the batch is full during a load in progress. More messages of the load follow soon.
     pub unfinished: bool,
 }
 
@@ -71,15 +71,15 @@ pub struct LogReader {
     stream: Stream,
     /// Consumer; `None` while messages are read by their sequence, and after a gap in its deliveries.
     messages: Option<pull::Ordered>,
-    /// Sequence at which the delivery failed: of the message that arrived instead of the next one, or of the message
-    /// that could not be delivered. Reading continues by sequence.
+    /// Sequence of the message that arrived instead of the next one, or of the message that could not be delivered.
+    /// Messages are then read by their sequence. `None` if no delivery failed.
     gap: Option<u64>,
     after: Sequence,
     batch_bytes: u64,
     buffered: MessageBatch,
     bytes: usize,
     loads: InFlightLoads,
-    /// Time of the last delivery or of the last check of the delivery.
+    /// Time of the last delivery or delivery check.
     last_progress: Instant,
     delivery: DeliveryState,
 }
@@ -108,7 +108,7 @@ impl DeliveryState {
 
 impl LogReader {
     /// Opens a reader at the message after `after`. Malformed messages at this position are first read by their
-    /// sequence, because a consumer would end the connection.
+    /// sequence, because they would end the connection of a consumer.
     pub async fn open(
         context: &Context,
         stream: &Stream,
@@ -153,8 +153,7 @@ impl LogReader {
         Ok(())
     }
 
-    /// Waits for the next batch: the available messages up to the size limit, and the rest of a load in
-    /// progress.
+    /// Waits for the next batch: the available messages and those of a load in progress, up to the size limit.
     ///
     /// If a batch ends within a load, the next batch may be empty. Cancel safe: messages that were read stay buffered.
     pub async fn next_batch(&mut self) -> Result<MessageBatch, ConsumeError> {
@@ -210,11 +209,10 @@ impl LogReader {
         }
     }
 
-    /// Checks that the server still delivers messages. Reads the next messages by their sequence if the next message is
-    /// malformed. Also reads them if the next message stays undelivered for [`STALL_TIMEOUT`], for example because of a
-    /// damaged replica.
+    /// Checks that the server still delivers messages. If the next message is malformed or stays undelivered for
+    /// [`STALL_TIMEOUT`], messages are read by their sequence. A damaged replica can cause a missing delivery.
     ///
-    /// Fails if the next message is missing in the log. The server would then stop its delivery without an error.
+    /// Fails if the next message is missing in the log. In this case, the server stops delivering without an error.
     pub async fn check_delivery(&mut self) -> Result<(), ConsumeError> {
         if self.gap.is_none() && self.last_progress.elapsed() < STALL_CHECK_INTERVAL {
             return Ok(());
@@ -257,8 +255,8 @@ impl LogReader {
         fetched.map_err(|error| ConsumeError::Consumer(error.into()))
     }
 
-    /// Buffers `first`, then fetches the messages after it one by one, by sequence number, up to a limit. Then creates a
-    /// consumer for later messages, unless the next one is malformed.
+    /// Buffers `first`, then fetches the messages after it one by one, up to [`MAX_BY_SEQUENCE`] messages. Then creates
+    /// a consumer for later messages, unless the next one is malformed.
     async fn read_by_sequence(&mut self, first: LogMessage) -> Result<(), ConsumeError> {
         let last = self.last_sequence().await?;
         let mut next = Some(first);

@@ -7,7 +7,7 @@ use event_log::frame::{Body, Envelope};
 use event_log::message::LogMessage;
 use market::event::{Kind, RunState};
 
-/// Time without messages after which a load no longer counts as in progress. Its process may have been killed.
+/// Time without messages after which a load is assumed to have ended. Its process may have been killed.
 const IDLE_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Runs that started but did not complete, with the time of their latest message.

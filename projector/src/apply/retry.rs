@@ -21,7 +21,7 @@ const TAKE_LEASE: &str = include_str!("../../queries/lease_take.sql");
 const APPLIED: &str = include_str!("../../queries/dead_letters_applied.sql");
 const RECOMPUTE: &str = include_str!("../../queries/recompute.sql");
 
-/// Applies the messages of some dead letters again and returns the number of dead letters that were applied.
+/// Applies the messages of dead letters again. Returns the number of dead letters that were applied.
 ///
 /// The running projector derives the affected securities.
 pub async fn retry_dead_letters(
@@ -51,7 +51,7 @@ pub async fn retry_dead_letters(
     Ok(applied)
 }
 
-/// Exports the rows of some dead letters as canonical NDJSON records, for repair and a new load.
+/// Exports the rows of dead letters as canonical NDJSON records, for repair and a new load.
 ///
 /// Messages that cannot be decoded have no rows, and are returned separately.
 pub async fn export_rows<'a>(

@@ -39,10 +39,10 @@ pub struct BackupReport {
     pub sequence: Sequence,
     /// Number of log messages in the backup; 0 if no message was ever applied.
     pub messages: u64,
-    /// Number of rows of accounts, keys, audit, plans and policy.
+    /// Number of exported rows: accounts, keys, audit, plans and policy.
     pub rows: u64,
-    /// Number of log messages that existed when the backup started, but that the projector has not applied. The backup
-    /// lacks them.
+    /// Number of log messages at the start of the backup that the projector has not applied. The backup lacks these
+    /// messages.
     pub missing_messages: u64,
 }
 

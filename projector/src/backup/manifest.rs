@@ -32,7 +32,8 @@ pub(super) struct BackupManifest {
     pub method_version: String,
     /// Source policy stored for this generation alone, as JSON; `None` if it has none.
     pub own_policy: Option<String>,
-    /// Source policy that the generation uses until a pending change of the live policy is applied, as JSON.
+    /// Source policy that the generation uses until a pending change of the live policy is applied, as JSON; `None` if
+    /// no change is pending.
     pub held_policy: Option<String>,
     /// Rule parameters that differ from their defaults, as JSON.
     pub rules: String,

@@ -9,8 +9,8 @@
 //! - The projector also runs on machines without a Postgres client, and `pg_dump` refuses a server newer than itself.
 //! - Tables, checkpoint and checksums are read in one database snapshot. For `pg_dump`, the snapshot would have to be
 //!   exported.
-//! - A restore writes into the schema of the restoring program, which may be newer. It therefore names the columns. It
-//!   also replaces rows that a migration inserted, such as plans.
+//! - A restore writes into the schema of the restoring program, which may be newer. The restore therefore names the
+//!   columns, and replaces rows that a migration inserted, such as plans.
 //! - The manifest contains a digest of every file. A damaged backup is refused before anything is written.
 
 mod args;

@@ -29,7 +29,7 @@ const HOLDS: &str = include_str!("../../queries/backup/holds.sql");
 const STUDIED: &str = include_str!("../../queries/backup/studied.sql");
 const END_SESSIONS: &str = "delete from accounts.sessions";
 const END_LINKS: &str = "update accounts.links set used_at = now() where used_at is null";
-/// Continues the positions after those of the restored versions.
+/// Sets the sequence of positions to the last position of the restored versions.
 const POSITIONS: &str = "select setval('control.positions', max(position)) from control.versions";
 const RESTORED: &str = include_str!("../../queries/backup/restored_accounts.sql");
 const DISCARD: &str = include_str!("../../queries/backup/discard.sql");
@@ -43,15 +43,15 @@ pub struct RestoreReport {
     pub sequence: Sequence,
     /// Read tables that differ from the backup.
     pub differing: Vec<DifferingTable>,
-    /// Rule version of the backup, if the rule version of this program differs. The tables may then differ.
+    /// Rule version of the backup; `None` if this program has the same. With different rules, tables may differ.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub other_rules: Option<String>,
     /// Accounts, keys and passwords of the backup, which are valid again.
     pub accounts: RestoredAccounts,
 }
 
-/// Counts of restored accounts and credentials. Changes after the backup are lost, so the restore cannot list which
-/// credentials they concern.
+/// Counts of restored accounts and credentials. Changes after the backup are lost, so the restore cannot list the
+/// credentials that were changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RestoredAccounts {
     /// Time of the backup. Changes after it are lost.

@@ -41,7 +41,7 @@ pub(super) async fn export_tables(snapshot: &Client, folder: &Path) -> Result<Ve
 
 /// Imports the tables into a migrated database without accounts.
 ///
-/// Triggers are disabled for the import, because the rows that triggers would write are in the backup.
+/// Triggers are disabled for the import, because the backup already contains the rows that triggers would write.
 pub(super) async fn import_tables(
     transaction: &Transaction<'_>,
     folder: &Path,

@@ -49,7 +49,7 @@ pub(crate) enum Command {
     Migrate(BenchmarkArgs),
     /// Follow the log and keep the read tables up to date
     Run {
-        /// Stop when all messages that are now in the log are served
+        /// Stop when all messages that were in the log at the start are served
         #[arg(long)]
         until_caught_up: bool,
         #[command(flatten)]
@@ -67,7 +67,7 @@ pub(crate) enum Command {
     /// letters. It contains checksums of the read tables. The service keeps running. Protect the folder, because it
     /// contains customers' addresses.
     ///
-    /// Exit codes: 0 the backup has all messages that were in the log when it started, 4 the last messages are missing,
+    /// Exit codes: 0 the backup has all messages that were in the log at its start, 4 the last messages are missing,
     /// because the projector has not applied them.
     Backup {
         #[command(flatten)]
@@ -128,16 +128,17 @@ pub(crate) enum Command {
         /// Generation; default: the served generation
         #[arg(long, value_name = "N")]
         generation: Option<GenerationId>,
-        /// Instant (RFC 3339) or data_version of an answer; only the facts, the policy and the rules of that time are used
+        /// Instant (RFC 3339) or data_version of a response; only the facts, the policy and the rules of that time are
+        /// used
         #[arg(long, value_name = "INSTANT|VERSION", conflicts_with = "generation")]
         known_at: Option<KnownAt>,
-        /// Session; with the metric price: the close of the session, and the prices of all sources
+        /// Session to explain, with the metric price: its close, and the prices of all sources
         #[arg(long, requires = "metric")]
         date: Option<NaiveDate>,
         #[command(flatten)]
         output: OutputArgs,
     },
-    /// Check the served data and print findings, each with a next step; or report on a load or on the sources
+    /// Check the served data and print findings with next steps; or report on a load or on the sources
     ///
     /// Exit codes: 0 no findings, 4 findings. A report exits with 0.
     Audit(Box<AuditArgs>),

@@ -1,7 +1,7 @@
 //! Execution of the command line: logging, shutdown and exit codes.
 //!
-//! The command line is part of the library, because code of an `async fn` is generated where it is awaited. In
-//! `main.rs` it would make the compiler build the whole program twice.
+//! The command line is part of the library. The compiler generates the code of an `async fn` where it is awaited. In
+//! `main.rs`, this would build the whole program twice.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -66,8 +66,8 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Runs a command. If Postgres does not answer, every command except the daemon ends, because a statement to a frozen
-/// server waits forever.
+/// Runs a command. A statement to a frozen server waits forever. Commands that use the database therefore end if
+/// Postgres does not answer. The daemon retries instead.
 async fn run_command(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let uses_database = match &arguments.command {
         Command::Run { until_caught_up, .. } => *until_caught_up,

@@ -30,12 +30,12 @@ pub(crate) const ANALYZE: &str = "analyze records; analyze bars";
 const NOTIFY: &str = "select pg_notify('projection', $1)";
 
 const FACTS_BYTES: &str = "select pg_table_size('records') + pg_table_size('bars')";
-/// Log bytes that must be applied before the planner statistics are updated. They must also exceed
+/// Minimum log bytes applied between two updates of the planner statistics. The bytes must also exceed
 /// 1/[`ANALYZE_FRACTION`] of the size of all facts.
 const ANALYZE_MIN_BYTES: usize = 4 << 20;
 const ANALYZE_FRACTION: i64 = 8;
-/// Maximum time without a derivation during a backlog. If the backlog will end within this time, the derivation waits
-/// for the end.
+/// Time without a derivation during a backlog, after which read tables are derived. If the backlog will end within this
+/// time, the derivation waits for its end.
 const MAX_DERIVE_DELAY: Duration = Duration::from_secs(60);
 /// Minimum time between derivations during a backlog, as a multiple of the duration of the last derivation.
 const DERIVE_COST_FACTOR: u32 = 4;
@@ -56,7 +56,7 @@ pub(crate) struct BatchWriter<'a> {
     unanalyzed: usize,
     /// Connection that reads committed facts while the transaction writes tables.
     reader: Client,
-    /// `true` if rows of the next batch also become dead letters for errors with an `ApplyError::repeated_code`.
+    /// `true` if rows of the next batch become dead letters also for errors with an `ApplyError::repeated_code`.
     sets_aside_repeated: bool,
     metrics: &'a ProjectorMetrics,
 }
@@ -108,7 +108,7 @@ impl<'a> BatchWriter<'a> {
         Ok(paused)
     }
 
-    /// Adds the dividend years to facts that an older program wrote without them.
+    /// Adds the dividend feeds and symbol links that an older program did not write.
     pub(crate) async fn complete_facts(&self, client: &mut Client) -> Result<(), RunError> {
         let transaction = client.transaction().await?;
         lease::confirm_epoch(&transaction, &self.lease).await?;

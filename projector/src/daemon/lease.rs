@@ -62,8 +62,8 @@ pub async fn confirm_epoch(transaction: &Transaction<'_>, lease: &Lease) -> Resu
     Ok(())
 }
 
-/// Releases the lease, so that a standby can acquire it at once. With `ends`, the holder is also removed. A process
-/// that will retry remains the holder, so that `projector status` shows it.
+/// Releases the lease, so that a standby can acquire it at once. If `ends` is true, the holder is removed too. A
+/// process that will retry remains the holder, so that `projector status` shows it.
 pub async fn release_lease(client: &Client, lease: &Lease, ends: bool) -> Result<(), DbError> {
     client.execute(RELEASE, &[&lease.fact_set, &lease.epoch, &ends]).await?;
     Ok(())

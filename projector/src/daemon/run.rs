@@ -39,7 +39,7 @@ const SERVED: &str = include_str!("../../queries/generation_active.sql");
 pub(crate) const UNTIL: &str = "select until_sequence from fact_sets where name = $1";
 const HALT: &str = include_str!("../../queries/halt.sql");
 
-/// Number of failures at one position of the log after which the rows there become dead letters.
+/// Number of failed attempts at one checkpoint after which rows that fail again become dead letters.
 const MAX_APPLY_ATTEMPTS: u32 = 5;
 /// Interval between checks for pauses and policy changes while the log is idle.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
@@ -48,9 +48,9 @@ const FACT_SETS_INTERVAL: Duration = Duration::from_secs(2);
 /// Longest wait for Postgres outside of a session.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// Follows the log until shutdown, for every fact set from which a generation with this program's rules is derived.
+/// Follows the log until shutdown, for every fact set that has a generation with this program's rules.
 ///
-/// With `until_caught_up` it stops when all messages that were in the log at the start are served.
+/// With `until_caught_up`, stops when all messages that were in the log at the start are served.
 pub async fn run_projector(
     settings: &ProjectorSettings,
     until_caught_up: bool,
@@ -94,8 +94,8 @@ pub async fn run_projector(
     }
 }
 
-/// Applies the log to a fact set without derivation. Stops at the sequence where the fact set is frozen
-/// (`until_sequence`), else at the end of the log.
+/// Applies the log to a fact set without derivation. Stops at the fact set's `until_sequence`; without one, at the end
+/// of the log.
 pub async fn apply_log(
     settings: &ProjectorSettings,
     fact_set: &str,
@@ -144,7 +144,7 @@ async fn follow_fact_set(
     loop {
         let started = tokio::time::Instant::now();
         let config = settings.projector_config(fact_set)?;
-        // The statements of a session wait forever for a frozen server.
+        // Without this watch, a statement to a frozen server would wait forever.
         let ended = tokio::select! {
             ended = run_session(settings, fact_set, mode, metrics, &mut failures, shutdown.clone()) => ended,
             error = db::watch_server(&config) => Err(error.into()),
@@ -245,7 +245,7 @@ async fn run_session(
     stop.cancel();
     metrics.set_lease_held(fact_set, false);
     if !client.is_closed() && !lost.is_cancelled() {
-        // After a transient error this process continues, so it stays the holder without a lease.
+        // After a transient error, this process retries. It stays the holder, without a lease.
         let ends = outcome.as_ref().err().is_none_or(|error| error.halt_reason().is_some());
         lease::release_lease(&client, &lease, ends).await?;
     }
@@ -293,7 +293,7 @@ async fn apply_batches(
     let until = load_end_sequence(client, &lease.fact_set).await?;
     let last = Sequence::try_from(stream.cached_info().state.last_sequence)?;
     let last = until.map_or(last, |until| until.min(last));
-    // A session that follows the log ends only where its fact set ends.
+    // A session that follows the log ends only at the end of a frozen fact set.
     let end = if mode == RunMode::CatchUp { Some(last) } else { until };
     let facts = db::connect(&settings.projector_config(&lease.fact_set)?).await?;
     let mut writer =

@@ -41,7 +41,7 @@ pub(crate) struct GenerationCache {
 pub(crate) struct DerivationTarget {
     pub identity: Identity,
     pub served: PublishedFingerprints,
-    /// Years of which the derivation needs only the closes, as long as the prices match the published ones.
+    /// Years for which the closes suffice if the prices equal the published prices.
     pub closes: Range<i32>,
 }
 

@@ -61,8 +61,8 @@ impl<'a> SharedCaches<'a> {
     }
 }
 
-/// Derives and writes securities in the transaction. `reader` sees the same facts; it may see the read tables as they
-/// were before this transaction.
+/// Derives and writes securities in the transaction. `reader` sees the same facts, but may see the read tables as of
+/// the start of this transaction.
 pub(crate) async fn derive_all(
     statements: &PreparedStatements<'_>,
     reader: &impl GenericClient,
@@ -178,8 +178,8 @@ impl DerivedChunk {
     }
 }
 
-/// Derives a chunk. If closes are not sufficient for a security, its facts are loaded again with full bars. Returns the
-/// symbols that always need full bars.
+/// Derives a chunk. If closes do not suffice for a security, its facts are loaded again with full bars. Also returns
+/// the symbols that always need full bars.
 async fn derive_chunk(
     reader: &impl GenericClient,
     chunk: InputChunk,

@@ -1,7 +1,7 @@
-//! Statistics of the present and former sectors of derived securities.
+//! Statistics of the sectors that derived securities join, leave or stay in.
 //!
-//! All members of a sector affect its statistics. All members are therefore loaded once, and then updated from derived
-//! rows.
+//! The statistics of a sector depend on all its members. Therefore, all members are loaded from the tables, and then
+//! updated from derived rows.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -27,12 +27,12 @@ pub(crate) struct SectorMembers {
     slugs: HashMap<String, String>,
     /// Slugs of the sectors with changed members.
     touched: BTreeSet<String>,
-    /// `true` once the published members are loaded.
+    /// `true` after the published members were loaded.
     is_loaded: bool,
 }
 
 impl SectorMembers {
-    /// Loads the published members once. A new generation has no members.
+    /// Loads the published sector members on the first call. A new generation has none.
     pub(crate) async fn load_members(
         &mut self,
         transaction: &Transaction<'_>,

@@ -91,7 +91,7 @@ impl Deriver {
         Ok((self, summary))
     }
 
-    /// Stores the inputs of the derivation and the writing transaction in `version`.
+    /// Stores the inputs of the derivation in `version`, and remembers the id of the writing transaction.
     async fn advance_version(
         &mut self,
         transaction: &Transaction<'_>,
@@ -141,7 +141,7 @@ impl Deriver {
         Ok((symbols, same))
     }
 
-    /// Derives some securities, and deletes the securities among them that no longer exist.
+    /// Derives securities. Securities in `symbols` that no longer exist are deleted.
     pub async fn derive_symbols(
         &mut self,
         transaction: &Transaction<'_>,

@@ -29,7 +29,7 @@ pub struct ExportManifest {
     pub sequence: Sequence,
     /// Market date of the tables.
     pub as_of: Option<NaiveDate>,
-    /// Version of the rules of the tables.
+    /// Version of the rules by which the tables were derived.
     pub method_version: String,
     /// Rule parameters that differ from their defaults.
     pub rules: BTreeMap<String, String>,
@@ -44,7 +44,7 @@ pub struct ExportManifest {
 pub struct TableManifest {
     /// Name of the table and of its folder.
     pub name: &'static str,
-    /// Value by which the table is divided into folders; `year` for folders `year=…`.
+    /// Value by which the rows are divided into folders, for example `year of date`; `None` for a single file.
     pub partitioned_by: Option<&'static str>,
     /// Columns, in the order of the files.
     pub columns: Vec<ColumnManifest>,

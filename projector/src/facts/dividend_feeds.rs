@@ -19,11 +19,11 @@ use crate::error::ApplyError;
 
 const INSERT: &str = include_str!("../../queries/dividend_feeds_insert.sql");
 const MARK_DIRTY: &str = include_str!("../../queries/dividend_feeds_mark_dirty.sql");
-/// Selects the dividends of a fact set without stored years, to compute the years. Older programs did not store them.
+/// Selects all dividends if the fact set has no stored years, because an older program did not store years.
 const STORED_DIVIDENDS: &str = "select symbol, source, packed from records
     where kind = 'dividend' and not exists (select from dividend_feeds)";
 
-/// Source and year of a dividend, with the first known sequence of such a dividend.
+/// First log sequence of a dividend, by source and year; 0 if unknown.
 type FeedYears = BTreeMap<(String, i32), i64>;
 
 /// Stores the years of the dividends in record batches. Marks all symbols of a source with a new year as dirty.
@@ -44,7 +44,7 @@ pub(crate) async fn apply_dividend_feeds(
     insert_years(transaction, fact_set, &years).await
 }
 
-/// Adds the years to a fact set that an older program wrote without them.
+/// Adds the years to a fact set that an older program wrote without years.
 pub(crate) async fn fill_dividend_feeds(
     transaction: &Transaction<'_>,
     fact_set: &str,
@@ -62,7 +62,7 @@ pub(crate) async fn fill_dividend_feeds(
     insert_years(transaction, fact_set, &years).await
 }
 
-/// Source and year of a dividend; `None` for a manual record, because it does not come from a feed.
+/// Source and year of a dividend; `None` without a date, or for a manual record, which comes from no feed.
 fn feed_year(source: &str, dividend: &Dividend) -> Option<(String, i32)> {
     let date = dividend.date().filter(|_| source != MANUAL)?;
     Some((source.to_owned(), date.year()))

@@ -1,9 +1,10 @@
 //! In-memory cache of facts between batches, packed as in Postgres, with a memory budget.
 //!
-//! The cache equals the tables after this projector's last statement. Any other writer of facts must have the lease,
-//! and a projector without a lease drops its cache. Every day, all symbols are read in the same order. Entries are
-//! therefore never evicted: the oldest entry would be needed next. The size of entries is estimated. If the process
-//! exceeds the budget, the cache stops growing.
+//! Cached facts equal the tables: a writer of facts must have the lease, and a projector without the lease drops its
+//! cache.
+//!
+//! Entries are never evicted. All symbols are read in the same order every day, so the oldest entry would be needed
+//! next. Sizes are estimates. If the process exceeds the budget, the cache stops growing.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,8 +13,8 @@ use store::symbol_facts::{PackedColumns, SymbolFacts};
 
 use crate::facts::applied_facts::{AppliedBars, AppliedRecords};
 
-/// Memory of the process, in bytes, below which the cache always may grow. Connections, fingerprints and chunks need
-/// about this much.
+/// Process memory in bytes up to which the cache may always grow. Connections, fingerprints and chunks need about this
+/// much.
 const MIN_PROCESS_BYTES: usize = 128 << 20;
 
 /// Facts of some symbols. Each entry contains all facts of its symbol.
@@ -54,14 +55,14 @@ impl FactCache {
 
     /// Adjusts the limit to the resident memory of the process, in bytes, if it is known.
     ///
-    /// Derivation and merging need memory too. Near the budget, the cache therefore stops growing.
+    /// Near the budget, the cache stops growing, because derivation and merging need memory too.
     pub fn limit_by_resident_bytes(&mut self, resident_bytes: Option<usize>) {
         let is_over = resident_bytes
             .is_some_and(|bytes| bytes > (self.budget - self.budget / 8).max(MIN_PROCESS_BYTES));
         self.limit = if is_over { self.limit.min(self.bytes) } else { self.budget };
     }
 
-    /// Caches the facts of a symbol if there is room. They replace the older facts of the symbol.
+    /// Caches the facts of a symbol if there is room. Older facts of the symbol are always removed.
     pub fn insert(&mut self, symbol: &str, facts: Arc<SymbolFacts>) {
         self.remove(symbol);
         let bytes = symbol.len() + facts.size_bytes();

@@ -19,7 +19,7 @@ const ACTIVE: &str = "select generation from control.active";
 pub enum KnownAt {
     /// Everything that was served at an instant.
     Instant(DateTime<Utc>),
-    /// The data of an answer with this `data_version`.
+    /// The data of responses with this `data_version`.
     Version(VersionName),
 }
 

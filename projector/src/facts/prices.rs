@@ -25,8 +25,8 @@ const EXISTING: &str = include_str!("../../queries/bars_existing.sql");
 const DELETE: &str = include_str!("../../queries/bars_delete.sql");
 const MARK_DIRTY: &str = include_str!("../../queries/symbols_mark_dirty.sql");
 
-/// Number of rows (one year of one symbol and source) that are merged at the same time. Unpacked bars are many times
-/// larger than packed bars.
+/// Number of rows that are merged at the same time; a row is one year of one symbol and source. The number is limited
+/// because unpacked bars are many times larger than packed bars.
 const YEARS_PER_BATCH: usize = 1_000;
 
 /// Merges the bars of record batches into the stored years, marks changed symbols dirty and returns the changed years.
@@ -94,7 +94,7 @@ async fn load_stored_years(
                 missing.push(key.clone());
                 StoredYear::Nothing
             }
-            // A cached symbol is complete, so the year has no stored bars.
+            // A cached symbol has all its years, so this year has no stored bars.
             (Some(_), _) => StoredYear::Nothing,
         };
         work.push((key, parts, stored));

@@ -2,8 +2,8 @@
 //! removed.
 //!
 //! A vendor may correct the symbol of a record with an id. All observations of the id are then stored under every
-//! symbol that the record ever had. The derivation of one symbol therefore needs no rows of another symbol, independent
-//! of the order of the messages.
+//! symbol that the record ever had. Deriving a symbol therefore needs no rows of another symbol, in any order of the
+//! messages.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -230,7 +230,7 @@ async fn write_records(transaction: &Transaction<'_>, changed: &[AppliedRecords]
     Ok(())
 }
 
-/// Stores the symbols that the changed security records connect, and the spellings of new symbols.
+/// Stores the links between symbols of changed security records, and the spellings of new symbols.
 async fn store_links(transaction: &Transaction<'_>, changed: &[AppliedRecords]) -> Result<(), ApplyError> {
     let mut links = SymbolLinks::default();
     for AppliedRecords { key, packed, replaces, .. } in changed {

@@ -26,6 +26,6 @@ pub(crate) async fn copy_served_tables(
             ))
             .await?;
     }
-    // Copied rows have no digests of this generation, so all digests are removed.
+    // The digests do not match the copied rows, so all digests are removed.
     transaction.batch_execute(&format!("truncate {}.digests", generation_schema(id))).await
 }

@@ -16,7 +16,7 @@ const DATA_DIRECTORY: &str = "select control.data_directory()";
 
 /// Logs the estimated size of a new generation. Fails if the disk has less free space.
 ///
-/// If the generation needs a second fact set, `second_fact_set` is the name of the current one. Its size is added as an
+/// If the generation needs its own fact set, `second_fact_set` names the current fact set, whose size is added to the
 /// estimate.
 pub(crate) async fn check_disk_space(
     client: &Client,

@@ -27,7 +27,7 @@ use crate::write::table::JOURNALED_VALUES;
 
 const BY_ID: &str = include_str!("../../queries/generation_by_id.sql");
 const LOCK: &str = include_str!("../../queries/fact_set_lock.sql");
-/// Locks all fact sets. As in the daemon, they are locked before the row that names the served generation.
+/// Locks all fact sets, before the row that names the served generation. The daemon locks in the same order.
 const STOP_WRITERS: &str = include_str!("../../queries/fact_sets_lock.sql");
 const ACTIVE: &str = "select generation, previous from active for update";
 const FLIP: &str = "update active set generation = $1, previous = $2";

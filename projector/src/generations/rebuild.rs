@@ -78,7 +78,7 @@ pub async fn rebuild_generation(
     let generation = Generation::from_row(&client.query_one(BY_ID, &[&id]).await?)?;
     if generation.fact_set != LIVE_FACTS {
         apply_log(settings, &generation.fact_set, shutdown.clone()).await?;
-        // Without new statistics, Postgres does not use the key of a table that has grown from empty.
+        // Without new statistics, Postgres would not use the indexes of the newly filled tables.
         let facts = db::connect(&settings.rebuild_config(&generation.fact_set)?).await?;
         facts.batch_execute(ANALYZE).await?;
     }

@@ -39,14 +39,15 @@ pub struct RebuildArgs {
     /// Last sequence of the log to apply; the generation is frozen at this sequence (implies --from log)
     #[arg(long, value_name = "N", conflicts_with = "until_time")]
     pub until_seq: Option<Sequence>,
-    /// Last instant of the log to apply, RFC 3339; the generation is frozen at this instant (implies --from log)
+    /// End of the log to apply, RFC 3339: only earlier messages are applied, and the generation is frozen (implies
+    /// --from log)
     #[arg(long, value_name = "TIME")]
     pub until_time: Option<DateTime<Utc>>,
     /// Market date; default: the newest session
     #[arg(long, value_name = "DATE")]
     pub as_of: Option<NaiveDate>,
-    /// Instant (RFC 3339) or data_version of an answer; the generation serves the market as it was known then, with the
-    /// policy and the rules of that time, and is frozen (implies --from log)
+    /// Instant (RFC 3339) or data_version of a response; the generation serves the market as it was known then, with
+    /// the policy and the rules of that time, and is frozen (implies --from log)
     #[arg(
         long,
         value_name = "INSTANT|VERSION",

@@ -59,7 +59,7 @@ struct ServedProgress {
     answered: Instant,
 }
 
-/// Batch that is being written. While it exists, the projector counts as making progress.
+/// Batch that is being written. While this guard exists, the health check reports no stall.
 #[derive(Debug)]
 pub(crate) struct WriteInProgress<'a>(&'a ProjectorMetrics, bool);
 
@@ -163,7 +163,7 @@ impl ProjectorMetrics {
         }
     }
 
-    /// Records that a batch is being written. The write ends when the result is dropped.
+    /// Records that a batch is being written, until the result is dropped.
     pub(crate) fn begin_write(&self, fact_set: &str) -> WriteInProgress<'_> {
         let mut progress = self.progress();
         let counts = progress.fact_set == fact_set;

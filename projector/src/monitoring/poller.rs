@@ -56,7 +56,7 @@ async fn poll_postgres_connection(
     let client = db::connect(&settings.projector_config(LIVE_FACTS)?).await?;
     let mut state = PollState::default();
     while !client.is_closed() {
-        // A server that does not answer counts as down.
+        // A server that does not answer is reported as down.
         let Ok(polled) = tokio::time::timeout(QUERY_TIMEOUT, state.poll_server(&client, metrics)).await
         else {
             break;
@@ -68,7 +68,7 @@ async fn poll_postgres_connection(
     Ok(())
 }
 
-/// State of the last poll, which saves queries if nothing has changed.
+/// State at the last poll. If the state is unchanged, some queries are skipped.
 #[derive(Debug, Default)]
 struct PollState {
     /// Served generation, its sequence, and the checkpoint of its facts.
@@ -115,7 +115,7 @@ impl PollState {
         for labels in &now {
             gauges.generation.with_label_values(labels).set(1);
         }
-        // Removes generations that are gone or in another state. A missing label is not an error.
+        // Remove the label values of dropped generations and of former states. A missing label is not an error.
         for labels in self.generations.difference(&now) {
             let _ = gauges.generation.remove_label_values(labels);
         }

@@ -1,6 +1,6 @@
 //! Effect of a policy change: securities whose published rows differ between the two policies.
 //!
-//! Only securities with several sources can differ.
+//! Only securities with several sources can differ, unless the policy changes identities or the benchmark's returns.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -81,7 +81,7 @@ impl PolicyComparison<'_> {
         let months = self.load_month_ends(transaction, directory.identities.get(benchmark)).await?;
         let candidates = match months[0] == months[1] {
             true => self.find_contested(transaction, &directory, &kinds).await?,
-            // Other returns of the benchmark may change every beta.
+            // If the returns of the benchmark differ, every beta may differ.
             false => directory.identities.keys().cloned().collect(),
         };
         let left = candidates.iter().filter(|symbol| !changed.contains(*symbol));

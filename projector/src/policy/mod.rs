@@ -33,10 +33,10 @@ const RECOMPUTE: &str = include_str!("../../queries/recompute.sql");
 const LOCK: &str = include_str!("../../queries/fact_sets_lock.sql");
 const SOURCES: &str = include_str!("../../queries/sources_of_kind.sql");
 
-/// Time at which a policy change takes effect.
+/// Arguments that select when a policy change takes effect.
 #[derive(Debug, Clone, Args)]
 pub struct ApplyMode {
-    /// Apply this change and all pending changes to the served tables too, in one transaction
+    /// Apply this change and all pending changes to the served tables, in one transaction
     #[arg(long, conflicts_with = "dry_run")]
     pub now: bool,
     /// Print the securities that would change; change nothing
@@ -54,7 +54,7 @@ pub struct PolicyChange {
     pub securities: Vec<Symbol>,
     /// `true` if the change is applied to the served tables; otherwise it takes effect with the next generation.
     pub applied: bool,
-    /// `true` if the policy was left unchanged.
+    /// `true` if the policy was not changed, because of `--dry-run`.
     pub dry_run: bool,
 }
 

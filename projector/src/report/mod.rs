@@ -169,7 +169,7 @@ fn print_decision(decision: &ExplainedDecision) {
     );
 }
 
-/// Prints unused observations of one kind, source and outcome; the middle of a long list is only counted.
+/// Prints unused observations of one kind, source and outcome. A long list is shortened to its first and last row.
 fn print_unused(group: &[&ExplainedObservation]) {
     let (first, last) = match group.len() {
         0..=MAX_SIMILAR_ROWS => (group, &[][..]),
@@ -190,12 +190,12 @@ fn print_observation(observation: &ExplainedObservation) {
         format!("    {:<12} {date:<10} {:>16}", observation.kind, format!("{amount} {currency}").trim());
     line += &format!(" from {}", observation.source);
     let origin = match (&observation.file, observation.line) {
-        // An observation of a price has only the first line of its record batch.
+        // The line of a price observation is the first line of its record batch.
         (Some(file), 1..) if observation.kind == Kind::Price.as_str() => {
             Some(format!("{file}, batch from line {}", observation.line))
         }
         (Some(file), 1..) => Some(format!("{file}:{}", observation.line)),
-        // A line without its file is no origin.
+        // Without the file, the line is useless.
         _ => None,
     };
     let revision = (observation.revision != 0).then(|| format!("revision {}", observation.revision));

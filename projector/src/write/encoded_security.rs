@@ -53,7 +53,7 @@ impl EncodedRows {
         Self { digest: digest([encoded.as_ref()]), encoded }
     }
 
-    /// Encodes rows, unless the published rows are unchanged. In that case `served` is their digest.
+    /// Encodes rows. If the published rows are unchanged, `served` is their digest and nothing is encoded.
     fn encode_unless(
         served: Option<i64>,
         encode: impl FnOnce() -> Result<Bytes, EncodeError>,
@@ -177,7 +177,7 @@ impl EncodedSecurity {
         self.tables.iter().map(|rows| rows.digest).chain(self.values).collect()
     }
 
-    /// Digest of a journaled value. `index` is the value's index among the journaled values.
+    /// Digest of the journaled value at `index` of [`JOURNALED_VALUES`].
     pub(crate) fn value_digest(&self, index: usize) -> i64 {
         self.values[index]
     }
@@ -209,7 +209,7 @@ impl EncodedSecurity {
 /// Encoding of an absent journaled value.
 pub(crate) const NOTHING: &[u8] = b"";
 
-/// Digests of the journaled values. A security without ticker events, or in no list, has the digest of [`NOTHING`].
+/// Digests of the journaled values. A value without ticker events or without lists is encoded as [`NOTHING`].
 fn digest_values(
     identity: &Identity,
     derived: &DerivedRows,

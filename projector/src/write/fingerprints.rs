@@ -1,4 +1,4 @@
-//! Fingerprints of published rows. They are loaded once and then updated with every write.
+//! Fingerprints of published rows, loaded from the tables and then updated with every write.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher, Hasher};
@@ -46,8 +46,8 @@ pub struct InputHashes {
 }
 
 impl InputHashes {
-    /// Computes the hashes of derived values. `dividends` contains the hash of each year of dividends, `years` the
-    /// range of each year of bars.
+    /// Computes the hashes of derived values. `dividends` has the hash of each year of dividends. `years` has the range
+    /// of each year of bars.
     pub fn compute(
         identity: &Identity,
         derived: &DerivedRows,
@@ -83,7 +83,7 @@ impl PublishedFingerprints {
         self.tables.get(digest_index(table)?).copied()
     }
 
-    /// Digest of the dividend rows, if their hashes are unchanged.
+    /// Digest of the published dividend rows; `None` if `input_hashes` differ from the hashes of these rows.
     pub fn unchanged_dividends(&self, input_hashes: &BTreeMap<i32, u64>) -> Option<i64> {
         self.input_hashes
             .as_ref()

@@ -3,7 +3,7 @@
 //! Invariants:
 //! - Only rows of the served generation are journaled, in the transaction that writes them.
 //! - Positions are in commit order.
-//! - Rows without an id, which are projected dividends, are not journaled.
+//! - Projected dividends are not journaled, because they have no id.
 
 use std::collections::HashSet;
 
@@ -29,7 +29,7 @@ const PROMOTE: &str = include_str!("../../queries/version_promote.sql");
 const ADVANCE: &str = include_str!("../../queries/version_advance.sql");
 const INPUTS: &str = include_str!("../../queries/version_inputs_insert.sql");
 const VERSION: &str = include_str!("../../queries/versions_insert.sql");
-/// Version of this program, for readers of versions whose rules they do not have.
+/// Version of this program, stored with each data version. It names a program that can derive the data version again.
 const PROGRAM: &str = env!("CARGO_PKG_VERSION");
 
 /// Change of rows in a read table.
@@ -60,8 +60,7 @@ struct JournaledTable {
     columns: &'static [&'static str],
 }
 
-/// Names of the journaled read tables. The journaled values ([`crate::write::table::JOURNALED_VALUES`]) are journaled
-/// too.
+/// Names of the journaled read tables. The values in [`crate::write::table::JOURNALED_VALUES`] are journaled too.
 pub(crate) const JOURNALED_TABLES: [&str; 3] = ["dividends", "splits", FACTORS];
 const COMPARED_TABLES: [JournaledTable; 2] = [
     JournaledTable { name: "dividends", columns: DividendRow::COLUMNS },
@@ -125,7 +124,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Records that a value of some securities changed, as a whole.
+    /// Records that a value changed, with one entry per security.
     pub(crate) async fn record_symbols(
         &self,
         statements: &PreparedStatements<'_>,
@@ -162,8 +161,9 @@ impl Journal {
         self.record_symbols(statements, table, symbols).await
     }
 
-    /// Stores the inputs of a derivation in the generation's version, and the version of a served generation in the list
-    /// of versions. `changed` is true if securities were derived. Returns the writing transaction.
+    /// Stores the inputs of a derivation in the table `version`. If the generation is served and the version is new,
+    /// the version is added to the list of versions. `changed` is true if securities were derived. Returns the id of
+    /// the writing transaction.
     pub(crate) async fn advance_version(
         &self,
         transaction: &Transaction<'_>,
@@ -178,7 +178,7 @@ impl Journal {
         Ok(row.try_get("writer")?)
     }
 
-    /// Stores the position of a generation that is served after this transaction.
+    /// Stores the journal position of the promoted generation, and adds its version to the list of versions.
     pub(crate) async fn promote_version(&self, transaction: &Transaction<'_>) -> Result<(), DbError> {
         transaction.execute(PROMOTE, &[&self.position]).await?;
         list_version(transaction).await
@@ -222,8 +222,8 @@ impl JournaledTable {
         format!("kept_{}", self.name)
     }
 
-    /// Replaces the placeholders of a statement by the names of both tables and of the columns. Generations may have
-    /// the columns in different orders.
+    /// Fills the placeholders of a statement with the names of both tables and of the columns. The columns are named
+    /// because generations may have them in different orders.
     fn statement_text(self, text: &str, before: &str) -> String {
         let of = |side: &str| {
             let columns: Vec<String> = self.columns.iter().map(|column| format!("{side}.{column}")).collect();

@@ -1,5 +1,5 @@
-//! Writes of read tables. If rows of a security in a table changed, all its rows in the table are deleted and copied
-//! again.
+//! Writes of read tables. If a row of a security in a table changes, all rows of the security in this table are deleted
+//! and copied again.
 //!
 //! For dividends, only the rows from the first changed year on are replaced.
 
@@ -96,10 +96,10 @@ pub(crate) async fn replace_securities(
     Ok(changes)
 }
 
-/// Splits securities into two groups. In the first group all rows are replaced, in the second group the rows from a
-/// year on.
+/// Splits securities into two groups. In the first group, all rows are replaced. In the second group, the rows from a
+/// common year on are replaced.
 ///
-/// The year is the earliest changed year of the second group. One statement can then look up every security by key.
+/// This year is the earliest changed year of the group, so that one statement can look up every security by key.
 fn split_by_first_year<'a>(
     table: &ReadTable,
     changed: &[&SecurityUpdate<'a>],
@@ -204,7 +204,8 @@ async fn replace_prices(
     Ok(changes)
 }
 
-/// Securities whose rows in a table, or whose journaled value, differ from those of the generation `before`.
+/// Securities whose rows in `table` differ from those of the generation `before`. `table` may also name a journaled
+/// value.
 pub async fn find_differing(
     transaction: &Transaction<'_>,
     before: GenerationId,
