@@ -23,7 +23,7 @@ pub struct AppliedRecords {
     pub packed: Vec<u8>,
     /// `true` if the table had a row with this key.
     pub replaces: bool,
-    /// Observations that the row has with a later provenance only, packed.
+    /// Packed observations that the merge dropped, because an equal observation has a later provenance.
     pub superseded: Vec<Vec<u8>>,
 }
 
@@ -43,6 +43,6 @@ pub struct AppliedBars {
     pub replaces: bool,
     /// Day number of the newest bar that is not retracted; `None` if all bars are retracted.
     pub last_day: Option<i32>,
-    /// Bars that other versions replaced, all columns in one value.
+    /// Packed bars that the merge replaced by other versions of the same day.
     pub superseded: Vec<Vec<u8>>,
 }

@@ -28,7 +28,7 @@ pub struct ExplainRequest<'a> {
     pub session: Option<NaiveDate>,
     /// Generation; `None` for the served one.
     pub generation: Option<GenerationId>,
-    /// Time whose knowledge is used, instead of a generation.
+    /// Instant or data version whose facts, policy and rules are used instead of a generation.
     pub known_at: Option<KnownAt>,
 }
 

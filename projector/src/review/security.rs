@@ -50,7 +50,7 @@ impl SecurityContext {
         Ok(Self { history, as_of, benchmark, policy, rules })
     }
 
-    /// Loads a security as it was known at a served version. Sets the search path to the facts of the version.
+    /// Loads a security as of a served version. Sets the search path to the facts of the version.
     pub(crate) async fn load_known(
         transaction: &Transaction<'_>,
         symbol: &Symbol,

@@ -11,7 +11,8 @@ pub struct AuditArgs {
     /// Report of the effect of a load: figures before the first row of RUN (see `ingest runs`) and now
     #[arg(long, value_name = "RUN", group = "report")]
     pub since: Option<String>,
-    /// Report on the sources: coverage, freshness, agreement with adjusted closes, readings and conflicts
+    /// Report on the sources: coverage, freshness, agreement with adjusted closes, readings of dividend rows, and
+    /// conflicts
     #[arg(long, group = "report")]
     pub quality: bool,
     /// HTML file for the report, without external resources
@@ -20,7 +21,7 @@ pub struct AuditArgs {
     /// CSV file for all values that differ since RUN, one per line
     #[arg(long, value_name = "FILE", requires = "since")]
     pub csv: Option<PathBuf>,
-    /// Differences per topic and table since RUN
+    /// Maximum number of printed differences per topic and table since RUN
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub limit: usize,
     /// Longest wait for the served tables to contain RUN, in seconds

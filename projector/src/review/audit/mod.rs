@@ -38,7 +38,7 @@ pub struct AuditReport {
     pub sequence: Sequence,
     /// Market date of the tables.
     pub as_of: NaiveDate,
-    /// Version of the rules of the tables.
+    /// Version of the rules by which the tables were derived.
     pub method_version: String,
     /// Number of rows in `stocks`.
     pub securities: i64,

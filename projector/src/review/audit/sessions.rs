@@ -1,7 +1,7 @@
 //! Audit check for days of the last year on which a security has no price although its exchange traded.
 //!
-//! An exchange traded on a day if more than half of its securities have a price. Only securities with prices before and
-//! after the day count.
+//! An exchange traded on a day if more than half of its securities have a price. A security has a gap only between its
+//! first and its last price.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;

@@ -65,8 +65,8 @@ pub(super) async fn find_changed(
     })
 }
 
-/// Numbers of days without a dividend after which a payer has lapsed, for three cases: any payer, a yearly payer, an
-/// irregular payer.
+/// Days without a dividend after which a payer has lapsed: the longest limit, the limit of a yearly payer, and the
+/// limit of an irregular payer.
 fn lapse_days(rules: &Rules) -> anyhow::Result<[i32; 3]> {
     let status = &rules.status;
     let yearly = (status.lapse_periods * Decimal::from(365)).ceil().to_i64().context("lapse_periods")?;

@@ -24,7 +24,7 @@ pub struct TableDiff {
     /// Sum of the row digests of the first generation; null if the rows have no digests.
     pub checksum_a: Option<String>,
     pub checksum_b: Option<String>,
-    /// Number of differing rows, of which `rows` contains the first. For prices, number of differing days.
+    /// Number of differing rows; for prices, of differing days. `rows` contains only the first ones.
     pub differing: u64,
     /// Number of differing rows by column.
     pub columns: BTreeMap<String, u64>,
@@ -76,7 +76,7 @@ impl DiffAccumulator {
         self.tables.push(table);
     }
 
-    /// Adds the numbers of compared rows, before and after, to a table.
+    /// Adds row counts before and after to a table.
     pub(crate) fn add_row_counts(&mut self, table: &str, [rows_a, rows_b]: [u64; 2]) {
         if let Some(table) = self.table_mut(table) {
             table.rows_a += rows_a;

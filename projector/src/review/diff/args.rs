@@ -23,7 +23,7 @@ pub struct DiffArgs {
     /// Security to compare; default: all securities
     #[arg(long, value_parser = Symbol::parse)]
     pub symbol: Option<Symbol>,
-    /// First day to compare of prices, dividends, splits, quarantined rows and holdings
+    /// First day to compare, for prices, dividends, splits, quarantined rows and holdings
     #[arg(long, value_name = "DATE")]
     pub since: Option<NaiveDate>,
     /// Maximum number of printed rows per table and of printed differences per topic

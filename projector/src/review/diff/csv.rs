@@ -1,4 +1,4 @@
-//! `--csv`: every differing value as one line of a CSV file.
+//! CSV file of a comparison, with one line per differing value; and the trait of all files with differing values.
 
 use std::fmt;
 use std::fs::File;

@@ -22,7 +22,7 @@ const MAX_OBSERVATIONS: usize = 3;
 const MAX_TERMS: usize = 8;
 /// Reason for a differing figure with the same observations and formula in both generations.
 const SAME_INPUTS: &str = "observations and formula are identical; other inputs of the derivation differ";
-/// Reason for a differing row without a figure that can be explained by itself.
+/// Reason for a differing row without an explainable figure.
 const FOLLOWS: &str = "it follows from reference data, prices, dividends or rules that differ";
 /// Text between the terms of a formula.
 const TERM_END: &str = ", ";
@@ -101,7 +101,7 @@ fn find_reasons(figure: &str, a: &ExplainedGeneration, b: &ExplainedGeneration) 
     reasons
 }
 
-/// Replaces the terms that `other` also has by `…`, except the first term. Returns a formula with few terms unchanged.
+/// Replaces terms that are also in `other` by `…`, except the first term. A formula with few terms stays unchanged.
 fn mark_difference(formula: &str, other: &str) -> String {
     let terms: Vec<&str> = formula.split(TERM_END).collect();
     if terms.len() <= MAX_TERMS {

@@ -28,7 +28,7 @@ pub enum DiffTopic {
     Securities,
     /// Dividend statuses.
     Statuses,
-    /// Members of the lists of dividend growers.
+    /// Memberships in the lists of dividend growers.
     Lists,
     /// Years of increases and payments.
     Streaks,
@@ -38,7 +38,7 @@ pub enum DiffTopic {
     Prices,
 }
 
-/// Metric with the largest change of a security in one topic.
+/// Metric that changed most for a security, within one topic.
 #[derive(Debug, Clone, Serialize)]
 pub struct MetricDifference {
     pub symbol: String,
@@ -182,7 +182,7 @@ fn percent_distance(a: &CellValue, b: &CellValue) -> ExactDecimal {
     ExactDecimal::from(round(percent.unwrap_or(Decimal::ONE_HUNDRED), PLACES_PERCENT))
 }
 
-/// Absolute difference of two values. An absent value counts as 0.
+/// Absolute difference of two values. An absent value is taken as 0.
 fn value_distance(a: &CellValue, b: &CellValue) -> ExactDecimal {
     let value = |cell: &CellValue| cell.as_decimal().map_or(Decimal::ZERO, |ExactDecimal(value)| value);
     ExactDecimal::from(value(b).saturating_sub(value(a)).abs())

@@ -49,7 +49,7 @@ struct SideInputs<'a> {
 }
 
 impl SideComparison<'_> {
-    /// Compares all affected securities. Keeps up to `keep` rows per table and topic, and writes all to `files`.
+    /// Compares all affected securities. Keeps up to `keep` rows per table and topic, and writes all rows to `files`.
     pub(super) async fn compare(
         &self,
         transaction: &Transaction<'_>,

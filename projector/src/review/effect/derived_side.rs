@@ -12,7 +12,7 @@ use crate::review::diff::{
     CellValue, ChangeKind, ColumnDifference, ComparedTable, RowDifference, TABLES, read_cells,
 };
 
-/// Columns that are not figures: they change when equal facts are loaded again, or every day.
+/// Columns that are not compared, because they change daily or when equal facts are loaded again.
 const NOT_COMPARED: [&str; 3] = ["updated_at", "as_of", "method_version"];
 
 /// Derived rows of a security before or after the run.
@@ -22,7 +22,7 @@ pub(super) struct DerivedSide {
     pub(super) sources: RowsBySource,
 }
 
-/// Differences of a security in one table, with the numbers of its rows before and after the run.
+/// Differences of a security in one table, and its row counts before and after the run.
 pub(super) struct ComparedRows {
     pub(super) table: &'static str,
     pub(super) rows: [u64; 2],
@@ -30,7 +30,7 @@ pub(super) struct ComparedRows {
 }
 
 impl DerivedSide {
-    /// Derives a security; `None` if it is not listed.
+    /// Derives a security; `None` if the security is not listed.
     pub(super) fn derive(history: &History, context: &DerivationContext<'_>) -> Option<Self> {
         let derivation = Derivation::new(history, context);
         let sources = derivation.rows_by_source();
@@ -103,7 +103,7 @@ fn compare<T: TableRow + PartialEq>(
     Ok(found)
 }
 
-/// Key of a row, with its number among rows of equal keys.
+/// Key of a row, and its index among rows with equal keys.
 type RowKey = (Vec<CellValue>, usize);
 
 fn index_by_key<T: TableRow>(

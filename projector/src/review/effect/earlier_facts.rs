@@ -1,8 +1,8 @@
-//! Earlier facts: the state before a position of the log.
+//! Earlier facts: the facts before a position of the log.
 //!
-//! A row of facts is the merge of all batches of one feed (kind and source). A feed without a batch after the position
-//! is unchanged. A feed without a batch before it is new, so it had no facts. For every other feed, the rows that later
-//! batches changed are merged again, from the earlier batches in the log.
+//! A row of facts is the merge of all batches of one feed (kind and source). Earlier batches are before the position,
+//! later batches are after it. A feed without later batches is unchanged. A feed without earlier batches had no facts.
+//! For all other feeds, the rows that later batches changed are merged again, from the earlier batches in the log.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;

@@ -47,7 +47,7 @@ impl MarketSide {
             let (source, Some(packed)) = read_packed(&row, Kind::Security, earlier)? else { continue };
             securities.extend(records::read(source, packed)?);
         }
-        // Some known symbols have no earlier facts. Their securities have no rows and therefore count as absent.
+        // Some known symbols have no earlier facts. Their securities have no rows and are therefore treated as absent.
         let known = load_known_symbols(transaction).await?;
         let mut side = Self {
             as_of: match earlier {
@@ -154,8 +154,8 @@ async fn load_earlier_date(
 }
 
 /// Last live day in one year of a source's bars, in the earlier facts. The stored days do not show which bars were
-/// withdrawn. A withdrawn day before the current last live day therefore counts as live, unless later batches contain
-/// it.
+/// withdrawn. A withdrawn day before the current last live day is therefore treated as live, unless later batches
+/// contain the day.
 fn earlier_last_day(row: &Row, year: i32, earlier: &EarlierFacts) -> anyhow::Result<Option<i32>> {
     let (symbol, source): (String, String) = (row.try_get("symbol")?, row.try_get("source")?);
     let last_day: i32 = row.try_get("last_day")?;

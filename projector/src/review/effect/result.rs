@@ -180,7 +180,7 @@ impl FlagChanges {
     }
 }
 
-/// Code of a flag, without the id (of a withdrawn record) that may follow after a colon.
+/// Code of a flag, without the id that may follow after a colon. The id is of a withdrawn record.
 fn topic(flag: &str) -> &str {
     flag.split(':').next().unwrap_or(flag)
 }

@@ -1,8 +1,8 @@
 //! Conflicts of a source with another source, by field.
 //!
-//! Rows are compared by security and date, on the same share basis. A field counts if both sources have a value. The
-//! field `ex_date` counts the dates within the period that both sources cover. A date is a conflict if only one source
-//! has it.
+//! Rows are compared by security and date, on the same share basis. A field is compared if both sources have a value.
+//! For the field `ex_date`, all dates of the common period of both sources are compared. A date is a conflict if only
+//! one source has the date.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,7 +1,7 @@
 //! `projector audit --quality`: quality of each source's rows, judged as if it were the only source.
 //!
-//! The dividends are always those of the source itself. Prices, splits and company figures are those of the source, if
-//! it has any. Otherwise those of all sources are used. The record source `manual` is not a feed and is left out.
+//! Dividends always come from the source itself. Prices, splits and company figures come from the source if it has any,
+//! otherwise from all sources. The record source `manual` is not a feed and is left out.
 
 mod conflicts;
 mod coverage;

@@ -38,7 +38,7 @@ pub struct SourceQuality {
     pub sessions: SessionCoverage,
     /// Agreement of its adjusted closes with the price factors; null without adjusted closes.
     pub adjusted_closes: Option<SourceAgreement>,
-    /// Dividend rows, counted by how the rules read them.
+    /// Number of dividend rows by interpretation, for example as payments or duplicates.
     pub readings: ReadingCounts,
     /// Quarantined rows by kind and reason.
     pub quarantined: BTreeMap<String, u64>,
@@ -61,7 +61,7 @@ pub struct KindCoverage {
     pub first: Option<NaiveDate>,
     /// Last date of the rows.
     pub last: Option<NaiveDate>,
-    /// Trading days between the last date and the market date; null if the last date is later.
+    /// Trading days between the last date and the market date; null without a date, or if the last date is later.
     pub sessions_behind: Option<i32>,
     /// Newest observation time.
     pub observed_at: Option<DateTime<Utc>>,

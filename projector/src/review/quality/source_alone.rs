@@ -56,8 +56,8 @@ fn has_rows<T>(rows: &[Observation<T>], source: &str) -> bool {
     rows.iter().any(|row| row.source == source)
 }
 
-/// Copy of the history with only the source's rows. If the source has no prices, splits or company figures, those of
-/// all sources are used.
+/// Copy of the history with only the source's rows. Prices, splits and company figures of all sources are kept if the
+/// source has none.
 fn isolate(history: &History, source: &str) -> History {
     fn own<T: EventRecord + Clone>(rows: &[Observation<T>], source: &str) -> Vec<Observation<T>> {
         rows.iter().filter(|row| row.source == source).cloned().collect()
