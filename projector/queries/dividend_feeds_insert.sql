@@ -1,4 +1,4 @@
--- $1 sources, $2 the calendar year of a dividend of each, $3 its sequence in the log.
+-- $1 sources, $2 calendar years and $3 log sequences of dividends. Returns the sources of new years.
 insert into dividend_feeds (source, year, sequence)
 select source, year, min(sequence) from unnest($1::text[], $2::integer[], $3::bigint[]) as brought (source, year, sequence)
 group by source, year

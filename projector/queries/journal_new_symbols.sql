@@ -1,4 +1,5 @@
--- $1 symbols, $2 position. A symbol without an earlier entry is one change, for all its rows.
+-- $1 symbols, $2 position. Records one change for all rows of a symbol that had neither rows nor changes before.
+-- Returns these symbols.
 insert into changes (kind, symbol, id, position, at)
 select '{table}', n.symbol, '', $2::bigint, clock_timestamp()
 from unnest($1::text[]) as n (symbol)

@@ -1,4 +1,4 @@
--- Deletes changes older than 400 days. An older copy must be created again.
+-- Deletes changes older than 400 days. A client's copy that is older must be created again.
 with old as (delete from changes where at < now() - interval '400 days' returning position, at)
 update journal
 set begins = greatest(begins, (select max(position) from old)), begun_at = greatest(begun_at, (select max(at) from old))

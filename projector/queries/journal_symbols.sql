@@ -1,5 +1,5 @@
--- $1 kind, $2 symbols, $3 position. Records that all rows of the symbols changed. The times of changed factors are kept,
--- because answers of earlier versions show them.
+-- $1 kind, $2 symbols, $3 position. Records that all rows of the symbols changed. The times of changed factors are
+-- kept, because responses of earlier versions contain them.
 with factors as (
   insert into factor_changes (symbol, position, at)
   select symbol, $3::bigint, clock_timestamp() from unnest($2::text[]) as symbol where $1::text = 'factors'

@@ -1,3 +1,3 @@
--- $3 whether the holder ends; otherwise it continues and may acquire the lease again.
+-- $3 true if the holder ends. Otherwise, the holder continues and may acquire the lease again.
 update fact_sets set lease_until = null, holder = case when $3 then null else holder end
 where name = $1 and epoch = $2

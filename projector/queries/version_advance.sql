@@ -1,6 +1,6 @@
--- $1 sequence, $2 market date, $3 policy, $4 position, $5 true if securities were derived. A derivation that changed
--- nothing keeps its position. Other data of the same sequence is named with its position. After a restore, the sequences
--- of the backup have versions already.
+-- $1 sequence, $2 market date, $3 policy, $4 position, $5 true if securities were derived. A derivation without changes
+-- keeps the position. If a sequence has new data, the name of the version includes the position. After a restore,
+-- versions of the backup's sequences already exist.
 update version
 set sequence = $1, as_of = $2, policy = $3,
   position = case when $5 or as_of is distinct from $2 then $4 else position end,

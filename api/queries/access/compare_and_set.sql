@@ -1,6 +1,7 @@
--- Writes the balances of accounts whose row has the version that was read, and of their keys with separate buckets.
--- $1 accounts, sorted, so that instances cannot deadlock; $2 tokens, $3 capacities of the buckets, $4 times, $5 months, $6 counted
--- calls, $7 row versions; $8 keys, $9 tokens, $10 times.
+-- Writes the balances of accounts whose rows are unchanged since they were read, and of their keys with separate
+-- buckets.
+-- $1 accounts, sorted, so that instances cannot deadlock; $2 tokens, $3 capacities of the buckets, $4 times, $5 months,
+-- $6 calls counted against the quota, $7 row versions that were read; $8 keys, $9 tokens, $10 times.
 with written as (
   update accounts.limiter l
   set tokens = r.tokens, cap = r.capacity, at = r.at, month = r.month, used = r.used

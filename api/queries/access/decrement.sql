@@ -1,7 +1,8 @@
--- Subtracts calls that are all admitted, from accounts with the cached plan version. Concurrent decrements by other instances
--- are allowed. A row is not changed if it has too few calls left, another month or capacity, or a clock that was set back.
--- $1 accounts, sorted, so that instances cannot deadlock; $2 plan versions, $3 refill rates in calls per second, $4 capacities of
--- the buckets, $5 times, $6 months, $7 quotas, $8 calls, $9 number of them that count against the quota.
+-- Subtracts the calls of an account if all of them are admitted and its plan version is the cached one. Concurrent
+-- decrements by other instances are allowed. A row is not changed if it has too few calls left, or another month or
+-- capacity, or if the clock was set back.
+-- $1 accounts, sorted, so that instances cannot deadlock; $2 plan versions, $3 refill rates in calls per second, $4
+-- capacities of the buckets, $5 times, $6 months, $7 quotas, $8 calls, $9 calls that reduce the quota.
 -- Returns the new balances as one row of arrays, because one row per account would cost more than its values.
 with decremented as (
   update accounts.limiter l

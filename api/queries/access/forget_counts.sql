@@ -1,2 +1,2 @@
--- Statistics are kept for thirteen months.
+-- Deletes statistics that are older than thirteen months.
 delete from accounts.calls where day < $1::date - interval '13 months'

@@ -1,4 +1,4 @@
--- Calls of account $1 an endpoint and key, from day $2 on, the most first.
+-- Calls of account $1 per endpoint and key, from day $2 on, most calls first.
 select c.endpoint, coalesce(k.name, 'a deleted key') as key, coalesce(k.last_four, '') as last_four,
   sum(c.calls)::bigint as calls,
   coalesce(sum(c.calls) filter (where c.outcome = 'answered'), 0)::bigint as answered, max(c.last_at) as last_at

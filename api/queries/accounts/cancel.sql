@@ -1,5 +1,5 @@
--- The given end of the period wins, else the known one, else the end of the paid month, else of the calendar month
--- (UTC). No row where the account is so already.
+-- Sets the tier `free` as the next tier of account $1. The paid period ends at $2, else at its stored end, else at the
+-- end of the paid month, else at the end of the calendar month (UTC). No row if nothing changes.
 update accounts.accounts
 set paid_until = coalesce($2, paid_until, accounts.period_end(period_start, now()),
     (date_trunc('month', now() at time zone 'utc') + interval '1 month') at time zone 'utc'),

@@ -1,2 +1,3 @@
--- Charges an attempt to its subjects $1: seconds $2 a piece, bursts $3, longest delays $4 in seconds.
+-- Charges an attempt to its subjects $1. For each subject: $2 seconds per attempt, $3 burst, $4 longest delay in
+-- seconds.
 select c.refused_by, c.seconds from accounts.charge_attempt($1, $2, $3, $4) c

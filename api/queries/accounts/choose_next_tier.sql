@@ -1,4 +1,4 @@
--- A lower tier that holds after the month that is paid. No row where the account is so already.
+-- Sets $2 as the next tier of account $1, which applies after the paid month. No row if nothing changes.
 update accounts.accounts
 set next_tier = $2,
   paid_until = coalesce(paid_until, accounts.period_end(period_start, now()),

@@ -1,4 +1,4 @@
--- A tier that holds from now on, by the month. No row where the account is so already.
+-- Sets the tier $2 of account $1 at once, paid by the month. No row if nothing changes.
 update accounts.accounts
 set tier = $2, paid_until = null, next_tier = 'free', wanted_tier = null, wanted_at = null,
   period_start = case when $2 = tier then coalesce(period_start, now()) else now() end

@@ -1,4 +1,5 @@
--- One link of a kind for an address and for an account: a new one ends those before it.
+-- Creates a one-time link with purpose $2. The link replaces unused links of this purpose for the address $3 or the
+-- account $4.
 with earlier as (
   delete from accounts.links where purpose = $2 and (email = $3 or account_id = $4) and used_at is null
 )

@@ -1,4 +1,4 @@
--- Active keys of account $1 that $2 names, or $3 in normal form, the one with that id first.
+-- Active keys of account $1 with id $2, name $2 or name $3, which is $2 in normal form. The key with id $2 comes first.
 select k.id, k.name, k.last_four, k.expires_at, k.rate_per_minute
 from accounts.api_keys k
 where k.account_id = $1 and k.revoked_at is null and (k.expires_at is null or k.expires_at > now())

@@ -1,4 +1,5 @@
--- The account of an address and its password's hash, when it may sign in. $2, $3: the browser and the network of the attempt.
+-- Account of the address $1 and its password hash, if the account may sign in. $2 browser and $3 network of the
+-- attempt.
 select a.id, p.hash,
   exists (select from accounts.known_devices d
     where d.account_id = a.id and d.device = $2 and d.seen_at > now() - interval '30 days') as knows_browser,

@@ -1,4 +1,4 @@
--- The session of a cookie with this hash, which lasts another 30 minutes of idleness, and 12 hours at most.
+-- Session of the cookie with hash $1. A session ends after 30 idle minutes, and after 12 hours at most.
 with found as (
   select s.id, s.account_id, a.email
   from accounts.sessions s join accounts.accounts a on a.id = s.account_id

@@ -1,2 +1,2 @@
--- Keys of account $1 that were made within a day.
+-- Number of keys of account $1 that were created within one day.
 select count(*) as made from accounts.api_keys where account_id = $1 and created_at > now() - interval '1 day'

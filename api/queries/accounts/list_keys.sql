@@ -1,5 +1,5 @@
--- Keys of account $1 but those deleted more than 30 days ago, 200 at most, those that work first; in the order of their
--- making. A key was last used on its last day with calls.
+-- At most 200 keys of account $1, in order of creation. Active keys are preferred, then newer keys. Keys deleted more
+-- than 30 days ago are left out. The last use of a key is on its last day with calls.
 with kept as (
   select k.*, k.revoked_at is null and (k.expires_at is null or k.expires_at > now()) as active
   from accounts.api_keys k

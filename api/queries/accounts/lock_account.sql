@@ -1,5 +1,6 @@
--- Calls of the account go on meanwhile: its limits are another row. Only the locked row is as new as the lock: a sub-select
--- here would read the snapshot from before the wait. Counts are separate statements after this one.
+-- Locks the account of the address $1. API calls of the account continue, because its limits are another row. Only the
+-- locked row is read after the wait for the lock. A sub-select would read an older snapshot, so counts are separate
+-- statements after this one.
 select a.id, a.email, a.tier, a.paid_until, a.next_tier
 from accounts.accounts a
 where lower(a.email) = $1 and a.deleted_at is null

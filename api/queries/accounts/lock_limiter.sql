@@ -1,2 +1,2 @@
--- Locked before a key of account $1 is touched, in the order in which admission locks an account's row and its keys'.
+-- Locks the limits of account $1 before its keys are changed. Admission locks the rows in the same order.
 select from accounts.limiter where account_id = $1 for update

@@ -1,4 +1,4 @@
--- The account of a session, as lock_account.sql locks that of an address.
+-- Locks the account $1 of a session, as lock_account.sql locks the account of an address.
 select a.id, a.email, a.tier, a.paid_until, a.next_tier
 from accounts.accounts a
 where a.id = $1 and a.deleted_at is null

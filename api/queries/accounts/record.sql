@@ -1,5 +1,5 @@
--- $4: who did it; without it the role of the database. $5: most entries of this action and actor a day; null: no limit.
--- A full day gives no row.
+-- Adds an audit entry. $1 account, $2 action, $3 details; $4 actor, or null for the role of the database; $5 maximum
+-- number of entries of this action and actor per day, or null for no limit. No row if the maximum is reached.
 insert into accounts.audit (account_id, action, details, actor)
 select $1::bigint, $2::text, $3::jsonb, coalesce($4::text, session_user)
 where $5::bigint is null or $5::bigint > (

@@ -1,4 +1,4 @@
--- A refused sign-in from address $2, in the log of account $1; at most $3 a day.
+-- Adds a refused sign-in from address $2 to the audit log of account $1, at most $3 per day.
 insert into accounts.audit (account_id, action, details, actor)
 select $1::bigint, 'session.refuse', jsonb_build_object('address', $2::text), 'visitor'
 where $3::bigint > (

@@ -1,4 +1,4 @@
--- Account $1 signed in from the devices $2; $3 is the browser's earlier name.
+-- Stores the devices $2 of a sign-in of account $1. $3 is the earlier name of the browser, which is replaced.
 with replaced as (
   delete from accounts.known_devices d where d.account_id = $1 and d.device = $3
 )

@@ -1,4 +1,4 @@
--- What came after the paid period becomes the account's own tier, with months of its own.
+-- After the paid period, makes the next tier the tier of account $1. A paid next tier begins its own months.
 update accounts.accounts
 set tier = next_tier, next_tier = 'free', paid_until = null,
   period_start = case when next_tier <> 'free' then paid_until end

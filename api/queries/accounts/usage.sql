@@ -1,4 +1,4 @@
--- What an account has used: its month, and its bucket as the next call would find it.
+-- Usage of the account of address $1: calls in the current month, and calls that are available now.
 select t.tier, t.rate_per_minute, t.burst, t.monthly_quota,
   case when m.month > l.month then 0 else l.used end as used,
   greatest(m.month, l.month) as month,

@@ -1,5 +1,5 @@
--- $1 canonical symbols; $2 first and $3 last ex-date or null; $4 rows of a symbol, newest first, with all of the last one's
--- day, so that the next request can go on with the day before; $5 statuses.
+-- $1 canonical symbols; $2 first and $3 last ex-date, or null; $4 maximum rows per symbol, newest first; $5 statuses.
+-- All rows with the ex-date of the last row are included, so that the next request can continue with the preceding day.
 with kept as materialized (
   select t.*
   from unnest($1::text[]) as wanted (canonical)

@@ -1,13 +1,14 @@
--- $1 canonical symbols or null for all; $2 first ex-date; $3 position: rows that changed later; $4 to $7 position, whether
--- served, symbol and id of the row before the page, or null; $8 rows at most. Vanished rows come as they were last served,
--- before any other row of their position: a row that moved is gone under one symbol and there under another.
+-- $1 canonical symbols or null for all; $2 first ex-date; $3 position after which rows changed; $4 to $7 position, true
+-- if served, symbol and id of the row before the page, or null; $8 maximum rows. Removed rows have their last served
+-- values. At each position, removed rows come first, because a moved row is removed under one symbol and added under
+-- another.
 select v.generation as version_generation, v.sequence as version_sequence, v.as_of as version_as_of,
   v.position as version_position, v.is_repeated as version_is_repeated, t.*
 from version v
 left join (
   select c.position as change_position, c.live as change_live, c.symbol as change_symbol, d.*
   from (
-    -- Sorted apart, so that the rows of a page are looked up and no others.
+    -- Sorted separately, so that only the rows of the page are looked up.
     select * from changes
     where kind = 'dividends' and position > $3 and ($1::text[] is null or symbol = any ($1))
       and ($4::bigint is null or (position, live, symbol) >= ($4, $5::boolean, $6::text))

@@ -1,5 +1,5 @@
--- $1 canonical symbols or null for all; $2 position, $3 whether served and $4 symbol of the change before the page; $5
--- changes at most. The identity is null for a security that is gone. Spellings are its present and former symbols.
+-- $1 canonical symbols or null for all; $2 position, $3 true if served, and $4 symbol of the change before the page; $5
+-- maximum changes. The identity is null for a removed security. Spellings are its current and former symbols.
 select c.position, c.symbol, v.as_of, i.identity,
   array(select s.symbol from symbols s where s.canonical = c.symbol) as spellings
 from (
@@ -10,6 +10,6 @@ from (
   limit $5
 ) c
 cross join version v
--- Looked up one by one, because a page has few of all securities.
+-- Looked up one by one, because a page has few securities.
 left join lateral (select * from identities o where o.symbol = c.symbol limit 1) i on true
 order by c.position, c.live, c.symbol

@@ -1,5 +1,5 @@
--- $1 canonical symbols or null for all; $2 position, $3 whether served and $4 symbol of the change before the page; $5
--- changes at most. The columns of the security are null if it is gone.
+-- $1 canonical symbols or null for all; $2 position, $3 true if served, and $4 symbol of the change before the page; $5
+-- maximum changes. The columns of the security are null if it was removed.
 select c.position, c.symbol as change_symbol,
   t.symbol, t.name, t.exchange, t.type, t.sector, t.industry, t.country, t.currency, t.is_active, t.delisted_on,
   t.price, t.price_date, t.market_cap, t.pays_dividend, t.dividend_yield, t.yield_basis, t.annual_dividend,
@@ -14,6 +14,6 @@ from (
   order by position, live, symbol
   limit $5
 ) c
--- Looked up one by one, because a page has few of all securities.
+-- Looked up one by one, because a page has few securities.
 left join lateral (select * from stocks o where o.symbol = c.symbol limit 1) t on true
 order by c.position, c.live, c.symbol

@@ -1,5 +1,5 @@
--- $1 canonical symbols or null for all; $2 position, $3 whether served and $4 symbol of the change before the page; $5
--- changes at most. The value is null for a security that is gone.
+-- $1 canonical symbols or null for all; $2 position, $3 true if served, and $4 symbol of the change before the page; $5
+-- maximum changes. The value is null for a removed security.
 select c.position, c.symbol, m.dividend_status
 from (
   select * from changes
@@ -8,6 +8,6 @@ from (
   order by position, live, symbol
   limit $5
 ) c
--- Looked up one by one, because a page has few of all securities.
+-- Looked up one by one, because a page has few securities.
 left join lateral (select * from metrics o where o.symbol = c.symbol limit 1) m on true
 order by c.position, c.live, c.symbol

@@ -1,8 +1,8 @@
--- $1 first and $2 last day; $3 canonical symbols, $4 sectors, $5 least yield, $6 least amount, $7 types, $8 frequencies, each
--- or null; $9 with projected rows; $10 to $13 the row before the page or null; $14 rows at most;
--- $15 to $18 first and last declaration and record date, each or null.
--- The window comes first and securities are looked up one by one, whatever the other filters are: a plan made without
--- their values would do it the other way round.
+-- $1 first and $2 last day; $3 canonical symbols, $4 sectors, $5 minimum yield, $6 minimum amount, $7 types, $8
+-- frequencies, each or null; $9 true to include projected rows; $10 to $13 the row before the page or null; $14 maximum
+-- rows; $15 to $18 first and last declaration and record date, each or null.
+-- The rows of the date range are read first, and securities are looked up one by one. Without this order, a plan for
+-- unknown values would read all securities first.
 with due as materialized (
   select * from dividends t
   where t.ex_date between $1 and $2 and ($10::date is null or t.ex_date <= $10)

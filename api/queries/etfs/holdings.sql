@@ -1,4 +1,4 @@
--- $1 spellings of the fund's symbol; $2 a day or null: the newest snapshot up to it.
+-- $1 spellings of the fund's symbol; $2 day or null. The newest snapshot up to this day.
 select v.generation as version_generation, v.sequence as version_sequence, v.as_of as version_as_of,
   v.position as version_position, v.is_repeated as version_is_repeated,
   found.canonical, t.*, s.dividend_yield

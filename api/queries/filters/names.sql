@@ -1,4 +1,4 @@
--- Every name that a filter can choose by, with the filter's field; delisted securities and closed funds included.
+-- Names that filters accept, with the field of each filter. Delisted securities and closed funds are included.
 select v.generation as version_generation, v.sequence as version_sequence, v.as_of as version_as_of,
   v.position as version_position, v.is_repeated as version_is_repeated, n.field, n.name
 from version v

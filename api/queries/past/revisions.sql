@@ -1,5 +1,5 @@
--- $1 sequences at which facts of a security changed, $2 fact set, $3 rows at most: the versions that may revise it, newest
--- first, each with the version before.
+-- $1 sequences at which facts of a security changed, $2 fact set, $3 maximum rows. Versions that may revise the
+-- security, newest first, each with the inputs of the preceding version.
 with ordered as (
   select v.*, lag(v.inputs) over w as inputs_before, lag(v.sequence) over w as sequence_before
   from versions v

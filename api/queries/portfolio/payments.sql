@@ -1,5 +1,5 @@
--- $1 canonical symbols, $2 first and $3 last payment date. Cash only. The bound of the ex-date limits the rows that are
--- read: no payment is 400 days after its ex-date.
+-- $1 canonical symbols, $2 first and $3 last payment date. Cash payments only. The bound of the ex-date limits the rows
+-- that are read, because every payment is within 400 days of its ex-date.
 select v.generation as version_generation, v.sequence as version_sequence, v.as_of as version_as_of,
   v.position as version_position, v.is_repeated as version_is_repeated, t.*
 from version v

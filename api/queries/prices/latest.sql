@@ -1,5 +1,5 @@
--- $1 spellings of the symbol. Its newest two years with bars: the latest bar and the close before it.
--- One row always; `canonical` is null for an unknown symbol.
+-- $1 spellings of the symbol. Its newest two years with bars, for the latest bar and the preceding close. Always one
+-- row; `canonical` is null for an unknown symbol.
 select v.generation as version_generation, v.sequence as version_sequence, v.as_of as version_as_of,
   v.position as version_position, v.is_repeated as version_is_repeated,
   found.canonical, t.exchange, t.currency, t.price_age_sessions, f.factors,

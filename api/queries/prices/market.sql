@@ -1,7 +1,8 @@
--- $1 first and $2 last calendar year, null for the market's newest; $3 canonical symbols or null for all; $4 the symbol to
--- begin with, or null; $5 securities at most. Those with bars in these years, by symbol, each with its newest year before
--- the first, because a change needs the close before. A version without any is a row whose `canonical` is null. What is asked
--- of each security has a limit, or Postgres would read the years of all to answer it.
+-- $1 first and $2 last calendar year, or null for the year of the market date; $3 canonical symbols or null for all; $4
+-- first symbol or null; $5 maximum securities.
+-- Securities with bars in these years, by symbol. Each has also its newest year before $1, because a change needs the
+-- preceding close. Without such a security, `canonical` is null in the only row. The sub-select has a limit for each
+-- security; otherwise Postgres would read the years of all securities.
 select v.generation as version_generation, v.sequence as version_sequence, v.as_of as version_as_of,
   v.position as version_position, v.is_repeated as version_is_repeated,
   t.symbol as canonical, t.exchange, t.currency, t.price_age_sessions, f.factors,

@@ -1,4 +1,4 @@
--- Numbers of securities by the data that they have. Stale: the newest price is more than five sessions old.
+-- Counts of securities by available data. A price is stale if it is more than five sessions old.
 select count(*) filter (where s.is_active) as active,
   count(*) filter (where not s.is_active) as delisted,
   count(*) filter (where s.is_active and s.price is not null) as priced,

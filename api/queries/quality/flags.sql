@@ -1,4 +1,4 @@
--- Flags of active securities, most frequent first. Flags of withdrawn records count as one.
+-- Flags of active securities, most frequent first. Flags of withdrawn records are counted as one flag.
 select case when f.flag like 'cancelled:%' then 'cancelled' else f.flag end as flag,
   count(distinct m.symbol) as securities, min(m.symbol) as example
 from metrics m join stocks s on s.symbol = m.symbol and s.is_active

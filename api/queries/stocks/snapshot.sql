@@ -1,5 +1,5 @@
--- $1 positions in the queue and $2 spellings of their symbols, in order of preference. One row per position; its
--- columns are null for an unknown symbol.
+-- $1 indexes of look-ups and $2 spellings of their symbols, in order of preference. One row per look-up; its columns
+-- are null for an unknown symbol.
 select asked.ordinal, v.generation as version_generation, v.sequence as version_sequence, v.as_of as version_as_of,
   v.position as version_position, v.is_repeated as version_is_repeated, t.*
 from version v

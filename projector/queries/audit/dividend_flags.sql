@@ -1,4 +1,4 @@
--- $1 flag. Securities with the flag and the dividends known of them, the largest first.
+-- $1 flag. Securities with the flag and their known dividends, largest market capitalization first.
 select null as topic, m.symbol,
   case m.payment_count when 0 then 'no dividend known' else m.payment_count || ' dividends since ' || m.first_payment_date end
     as seen,

@@ -1,4 +1,4 @@
--- Securities with evidence of a price file, by any of their symbols.
+-- Securities with evidence records of a price file, under any of their symbols.
 select i.identity
 from identities i
 where exists (

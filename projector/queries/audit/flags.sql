@@ -1,4 +1,4 @@
--- $1 flag. Securities with the flag, those with the newest split first.
+-- $1 flag. Securities with the flag, newest split first.
 select null as topic, m.symbol,
   coalesce('newest split ' || split.text || ' on ' || split.ex_date, 'no split known') as seen,
   count(*) over () as total

@@ -1,8 +1,7 @@
--- $1 date one month ago; days without a dividend until a lapse: $2 for any payer, $3 for a yearly one, $4 for an
--- irregular one.
--- Securities whose status may have changed since, by ex-dates alone: a superset. Some slack is added, because the
--- frequency
--- may have been estimated lower a month ago.
+-- $1 date one month ago; days without a dividend until a lapse: $2 longest limit, $3 limit of a yearly payer, $4 limit
+-- of an irregular payer.
+-- Superset of the securities whose status may have changed since $1, by ex-dates alone. The limits have some slack,
+-- because the estimated frequency may have been lower a month ago.
 select i.identity, m.dividend_status
 from metrics m
 join stocks s using (symbol)

@@ -1,4 +1,5 @@
--- Sequences of the restored tables. They continue after the greatest number.
+-- Identity columns of the restored tables, with their sequences. A restore continues each sequence after the greatest
+-- value.
 select a.attrelid::regclass::text as name, quote_ident(a.attname) as column_name,
        pg_get_serial_sequence(a.attrelid::regclass::text, a.attname) as counter
 from pg_attribute a

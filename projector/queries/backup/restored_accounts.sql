@@ -1,4 +1,4 @@
--- Counts of what a restore makes valid again.
+-- Counts of the accounts, keys and passwords that a restore makes valid again.
 select (select count(*) from accounts.accounts where deleted_at is null) as accounts,
        (select count(*) from accounts.api_keys k
         join accounts.accounts a on a.id = k.account_id

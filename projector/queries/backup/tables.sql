@@ -1,5 +1,5 @@
--- Tables of the backup, each after the tables it references: all of accounts but unlogged ones, the source policy, and
--- the served versions.
+-- Tables of the backup, each after the tables it references: the logged tables of accounts, the source policy, and the
+-- served versions.
 with recursive kept as (
   select c.oid from pg_class c
   where c.relkind in ('r', 'p') and c.relpersistence = 'p' and not c.relispartition

@@ -1,5 +1,5 @@
--- $1 position; $2 kinds and $3 sources. Messages of these feeds before it, with the newest date of the run if its
--- manifest has one.
+-- $1 position; $2 kinds and $3 sources of feeds. Messages of these feeds before the position, with the newest date of
+-- the run if its manifest has one.
 with newest as materialized (
   select r.run, dated.key as kind, dated.value::date as newest
   from runs r cross join json_each_text(r.manifest -> 'newest') dated

@@ -1,5 +1,5 @@
--- $1 run, $2 fact set. Place of the run in the log, and the end of the served tables. A long derivation outlasts the
--- committed end of its lease, so the holder alone shows that a projector follows the log.
+-- $1 run, $2 fact set. Position of the run in the log, and last message of the served tables. A long derivation
+-- outlasts the stored end of its lease. Therefore, only the holder shows that a projector follows the log.
 select v.sequence as served, f.checkpoint, f.holder is not null as followed, begun.sequence as first,
   begun.manifest ->> 'source' as source, done.sequence as last,
   (

@@ -1,4 +1,4 @@
--- $1 sources. Every symbol that they have rows of.
+-- $1 sources. Symbols with rows of these sources.
 select symbol from bars where source = any ($1)
 union
 select symbol from records where source = any ($1)

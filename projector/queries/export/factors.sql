@@ -1,4 +1,4 @@
--- A factor is a quotient with all computed digits.
+-- A dividend factor is a quotient. It is exported with 28 decimal places.
 select symbol, ex_date, split_from, split_to, dividend_factor::numeric(38, 28) as dividend_factor, dividend, value,
   price_only_from, price_only_to
 from factors

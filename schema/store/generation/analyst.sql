@@ -1,5 +1,6 @@
--- What analysts read of one generation, in plain columns: run once, with the new schema analyst_g<N> first in search_path and
--- the generation's own read_g<N> second. A view's name means the table in its definition: the view is not there yet.
+-- Views of one generation for analysts, in plain columns. Run once, with the new schema analyst_g<N> first in
+-- search_path and the generation's schema read_g<N> second. In each definition, the name of the view means the table,
+-- because the view does not exist yet.
 create view version as select * from version;
 create view symbols as select * from symbols;
 create view stocks as select * from stocks;
@@ -70,7 +71,7 @@ comment on column factors.price_only_to is 'denominator of price-only actions; 1
 
 do $$
 begin
-  -- Its functions are looked up in the generation's schema; its tables stay closed.
+  -- The views call functions in the generation's schema. The tables of this schema stay inaccessible.
   execute format('grant usage on schema %I, %I to dds_analyst', current_schema(), (current_schemas(false))[2]);
   execute format('grant select on all tables in schema %I to dds_analyst', current_schema());
 end $$;

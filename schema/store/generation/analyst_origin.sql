@@ -1,5 +1,5 @@
--- The origin of rows in the log, for analysts: run once per generation, with its schema of views first in search_path and
--- its fact set second. A view's name means the table in its definition: the view is not there yet.
+-- Origin of rows in the log, for analysts. Run once per generation, with its schema of views first in search_path and
+-- its fact set second. In each definition, the name of the view means the table, because the view does not exist yet.
 create view record_batches as
   select encode(frame, 'hex') as frame, sequence, kind, source, run, file, line, rows from frames;
 create view rejects as

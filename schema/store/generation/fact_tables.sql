@@ -1,6 +1,7 @@
--- The tables of one fact set: run once in its own schema, names unqualified (search_path).
--- Facts: every distinct observation of every source, as a set that only grows. Merging is set union, so duplicates,
--- re-deliveries, any order and any cut into batches converge; who wins is decided when a security is derived.
+-- Tables of one fact set. Run once in its own schema; names are unqualified (search_path).
+-- Facts are all distinct observations of all sources, as a set that only grows. Merging is set union. Duplicates,
+-- redeliveries, other orders and other batches therefore give the same facts. The derivation of a security decides
+-- which source wins.
 create table frames (
   frame bytea primary key,
   sequence bigint not null,
@@ -12,7 +13,7 @@ create table frames (
   rows integer not null
 );
 
--- Prices: one row per symbol, source and year, holding columns of scaled integers in blocks (codec::bars).
+-- Prices: one row per symbol, source and year, with columns of scaled integers in blocks (codec::bars).
 create table bars (
   symbol text collate "C" not null,
   source text collate "C" not null,
@@ -31,8 +32,9 @@ alter table bars
   alter column days set storage external, alter column close set storage external,
   alter column range set storage external, alter column volume set storage external,
   alter column extra set storage external, alter column versions set storage external;
--- A year is 1 to 3 kB: kept in the row, it is one place to write and to read instead of four.
--- A day writes one year of each symbol again: what it leaves is cleared every other day, or the table would grow by a fifth.
+-- A year has 1 to 3 kB. Kept in the row, it needs one read or write instead of four.
+-- Each trading day replaces one year of every symbol. Dead rows are vacuumed every other day; otherwise the table would
+-- grow by a fifth.
 alter table bars set (toast_tuple_target = 8160, autovacuum_vacuum_scale_factor = 0.05);
 create index bars_by_year on bars (year, last_day);
 comment on column bars.digest is 'of the columns days to extra, as in prices: a year is served as it is where the two are the same';

@@ -1,7 +1,7 @@
--- The read tables of one generation: run once in its own schema read_g<N>, names unqualified (search_path).
--- They are shaped like the answers; the structs are in market::row, column for column.
+-- Read tables of one generation. Run once in its own schema read_g<N>; names are unqualified (search_path).
+-- The tables have the fields of the responses. The structs in market::row have the same columns.
 
--- What this generation has applied; together with the tables in one snapshot it is an answer's data_version.
+-- State of this generation. Read in one snapshot with the tables, it is the data_version of a response.
 create table version (
   one boolean primary key default true check (one),
   generation integer not null,
@@ -17,21 +17,22 @@ comment on column version.is_repeated is 'true: generation and sequence were ser
 comment on column version.position is 'greater after every derivation (control.positions); clients of a served generation are in step up to here';
 comment on column version.policy is 'source policy the tables were derived with';
 
--- Every spelling a security is or was known by, to its canonical symbol.
+-- Canonical symbol of each current or former spelling of a security.
 create table symbols (
   symbol text collate "C" primary key,
   canonical text collate "C" not null
 );
 create index symbols_by_canonical on symbols (canonical);
 
--- Who a security is: its reference record and the days it held each symbol (market::identity), to find its facts.
+-- Identity of each security: its reference record, and the days on which it had each symbol (market::identity). It
+-- selects the facts of the security.
 create table identities (
   symbol text collate "C" primary key,
   identity json not null
 );
 
--- What tells a security's rows of each table from others, so that the same rows are not written again
--- (projector::table names the tables).
+-- Digests of a security's rows in each table. Rows with unchanged digests are not written again
+-- (projector::write::table lists the tables).
 create table digests (
   symbol text collate "C" primary key,
   tables bigint[] not null
@@ -386,23 +387,24 @@ create table prices (
   range bytea not null,
   volume bytea not null,
   extra bytea not null,
-  -- With the digest, what is served is known without a look at the rows.
+  -- The index contains the digest, so that served years are found without reading the rows.
   primary key (symbol, year) include (digest)
 );
 alter table prices
   alter column days set storage external, alter column close set storage external,
   alter column range set storage external, alter column volume set storage external,
   alter column extra set storage external;
--- A year is 1 to 3 kB: kept in the row, it is one place to write and to read instead of four.
--- A day writes one year of each symbol again: what it leaves is cleared every other day, or the table would grow by a fifth.
+-- A year has 1 to 3 kB. Kept in the row, it needs one read or write instead of four.
+-- Each trading day replaces one year of every symbol. Dead rows are vacuumed every other day; otherwise the table would
+-- grow by a fifth.
 alter table prices set (toast_tuple_target = 8160, autovacuum_vacuum_scale_factor = 0.05);
 
--- What an adjusted price is made with: per security, its splits and dividend factors (market::measure).
+-- Inputs of adjusted prices: splits and dividend factors of each security (market::metrics).
 create table factors (
   symbol text collate "C" primary key,
   factors json not null
 );
--- Every ex-date writes a security's factors anew: where Postgres has a fast compression, it takes that.
+-- Every ex-date rewrites the factors of a security. The fast compression lz4 is used if Postgres supports it.
 do $$
 begin
   alter table factors alter column factors set compression lz4;

@@ -1,5 +1,5 @@
--- Every kind but prices, in the schema of a fact set: what one source said of one symbol, one row a kind.
--- Names are compared byte by byte: the same order on every server, and no rules of a language to look up.
+-- Records of every kind except prices, in the schema of a fact set: one row per symbol, kind and source.
+-- Names are compared byte by byte. The order is then the same on every server, and comparisons need no language rules.
 create table records (
   symbol text collate "C" not null,
   kind text collate "C" not null,
@@ -7,12 +7,12 @@ create table records (
   packed bytea not null,
   primary key (symbol, kind, source)
 );
--- Thirty years of dividends are about 6 kB: kept in the row, they are one place to write and to read.
+-- Thirty years of dividends have about 6 kB. Kept in the row, they need one read or write.
 alter table records set (toast_tuple_target = 8160);
 create index records_by_kind on records (kind) where kind in ('security', 'session');
 comment on column records.packed is 'the set of observations (codec::records); projector explain shows them';
 
--- The symbols that a vendor's record has had: its observations are kept under each of them.
+-- Symbols that each vendor record had. The observations of the record are stored under each of these symbols.
 create table record_ids (
   digest bigint not null,
   symbol text collate "C" not null,
@@ -20,7 +20,7 @@ create table record_ids (
 );
 comment on column record_ids.digest is 'of kind, source and the vendor''s id';
 
--- A source carries dividends in these years, so that a security without any is known to pay none.
+-- Years in which a source has dividends. A security without dividends in these years is known to pay none.
 create table dividend_feeds (
   source text collate "C" not null,
   year integer not null,
@@ -30,7 +30,7 @@ create table dividend_feeds (
 comment on column dividend_feeds.sequence is 'first log sequence with such a dividend; 0: unknown';
 comment on table dividend_feeds is 'calendar years in which a source brought a dividend of any security';
 
--- Facts as known at an earlier sequence: what later facts replaced. Every observation names its record batch, and frames
+-- Replaced facts, for reading the facts at an earlier sequence. Every observation names its record batch, and frames
 -- has the sequence of the batch.
 create table superseded_records (
   symbol text collate "C" not null,
@@ -52,8 +52,8 @@ create index superseded_bars_by_symbol on superseded_bars (symbol);
 comment on table superseded_bars is 'bars that were replaced by another version of their day';
 comment on column superseded_bars.packed is 'the columns of bars, in one value';
 
--- Symbols that identify one another: those of one security record, and spellings. A component has every fact that
--- decides who owns its symbols.
+-- Links between symbols that may name the same security: symbols of one security record, and spellings of one symbol.
+-- The facts of linked symbols decide which security owns each symbol.
 create table symbol_links (
   link bigint,
   symbol text collate "C" not null,

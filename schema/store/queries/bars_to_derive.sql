@@ -1,5 +1,5 @@
--- The years a generation is derived from. Of those that it serves just as they are here ($2 symbols, $3 years, $4
--- digests), no more than the closes are read.
+-- $1 symbols. Bars for the derivation of securities. $2 symbols, $3 years and $4 digests of the served prices. If a
+-- year has the same digest, only its closes are read.
 select b.symbol, b.source, b.year, b.digest, b.days, b.close, b.versions,
        case when s.year is null then b.range end as range,
        case when s.year is null then b.volume end as volume,

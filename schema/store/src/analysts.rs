@@ -40,8 +40,8 @@ pub(crate) async fn create_analyst_views(
     Ok(())
 }
 
-/// Creates the views of record batches and rejects in the caller's transaction, unless they exist. The views of a
-/// generation that an older program created lack them.
+/// Creates the views of record batches and rejects in the caller's transaction, unless they exist. A generation of an
+/// older program lacks these views.
 pub(crate) async fn create_origin_views(
     client: &impl GenericClient,
     id: GenerationId,

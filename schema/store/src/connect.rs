@@ -97,7 +97,7 @@ pub async fn open_host(
 }
 
 /// Sends checks on a separate connection until the server does not reply, and returns the error. A statement on a
-/// frozen server never ends, so its caller cannot distinguish it from a slow statement.
+/// frozen server never ends, and looks like a slow statement to its caller.
 pub async fn watch_server(config: &Config) -> DbError {
     let mut watching: Option<Client> = None;
     loop {

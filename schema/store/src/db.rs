@@ -48,7 +48,7 @@ const GENERATIONS_VIEW_COMMENTS: &str = include_str!("../queries/generations_vie
 const DATABASE_GRANTS: &str = include_str!("../queries/database_grants.sql");
 
 /// Connection settings of one role. They come from the role's own URL, or from the owner's URL with the name of the
-/// role. `variable` is the environment variable that error messages contain.
+/// role. Error messages name the environment variable `variable`.
 pub fn role_config(
     own_url: Option<&str>,
     owner_url: Option<&str>,

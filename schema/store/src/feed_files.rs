@@ -1,4 +1,4 @@
-//! Feed files of observations, found by the record batch of each observation.
+//! Lookup of the feed file of each observation, by its record batch.
 
 use std::collections::HashMap;
 

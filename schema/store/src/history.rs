@@ -111,8 +111,8 @@ pub fn symbols_of_identities<'a>(identities: impl IntoIterator<Item = &'a Identi
     symbols.into_iter().collect()
 }
 
-/// Years for which the closes of a security may be sufficient. The security must have had its own symbol on all days of
-/// the years.
+/// Years for which the closes of a security may be sufficient. On all days of these years, the security must have had
+/// its current symbol.
 pub fn close_only_years(identity: &Identity, as_of: NaiveDate) -> Range<i32> {
     let mut spans = identity.spans.iter().filter(|span| span.symbol == identity.symbol);
     let (Some(span), None) = (spans.next(), spans.next()) else { return 0..0 };
@@ -135,8 +135,8 @@ pub async fn load_histories(
     identities.iter().map(|identity| build_history(identity, &facts, &feeds, |_, _| false)).collect()
 }
 
-/// Builds the history of a security. `closes` decides by year and digest whether the closes suffice for bars of the
-/// canonical symbol. If they suffice, only the closes are unpacked.
+/// Builds the history of a security. `closes` gets the year and digest of bars of the canonical symbol. If it returns
+/// true, the closes suffice and only the closes are unpacked.
 ///
 /// # Errors
 /// The facts are damaged. [`FactsError::ClosesOnly`]: a year that needs all columns has only closes, or a
@@ -198,7 +198,7 @@ fn empty_history(identity: &Identity, feeds: &DividendFeeds) -> History {
 }
 
 /// Appends years of one source, restricted to the days on which the security had the symbol. Years must be sorted by
-/// source and year. The first year reserves capacity for all years. Returns true if bars were added.
+/// source and year. The first call for a source reserves capacity for all its years. Returns true if bars were added.
 fn add_years(
     history: &mut History,
     identity: &Identity,

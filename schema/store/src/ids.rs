@@ -1,4 +1,4 @@
-//! Typed ids: one type per numbered thing, transparent in Postgres, JSON and text.
+//! Typed ids: one type for each kind of id, transparent in Postgres, JSON and text.
 
 /// Declares an id type over an integer.
 #[macro_export]

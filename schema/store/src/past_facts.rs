@@ -1,8 +1,8 @@
 //! Facts that were known at an earlier sequence of the log.
 //!
-//! Every observation and every bar names its record batch, and `frames` has the sequence of the batch. Facts that were
-//! replaced later are stored apart. So the facts at a sequence are those of the batches up to it, merged as the projector
-//! merged them. The result has the form in which the projector derives.
+//! Every observation and every bar names its record batch. The table `frames` has the sequence of each batch. Replaced
+//! facts are kept in separate tables. The facts at a sequence are therefore the facts of all batches up to the
+//! sequence, merged as by the projector. They have the same form as the current facts.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -31,7 +31,7 @@ type RecordsKey = (String, Kind, String);
 /// Symbol, source and calendar year.
 type BarsKey = (String, String, i32);
 
-/// Facts of some symbols at a sequence, with the securities that they belong to.
+/// Facts of some symbols at a sequence, with the securities that had the symbols.
 #[derive(Debug)]
 pub struct PastFacts {
     facts: FactsBySymbol,
@@ -40,7 +40,7 @@ pub struct PastFacts {
 }
 
 impl PastFacts {
-    /// Security that a symbol named at that time; `None` for an unknown symbol.
+    /// Security that had a symbol at that time; `None` for an unknown symbol.
     pub fn identity(&self, symbol: &str) -> Option<&Identity> {
         let canonical = self.directory.symbols.get(&Symbol::from_stored(symbol))?;
         self.directory.identities.get(canonical)
@@ -54,8 +54,8 @@ impl PastFacts {
         build_history(identity, &self.facts, &self.feeds, |_, _| false)
     }
 
-    /// History of a security at that time, with only the closes of the years before `as_of` that need no more. `None` if
-    /// every year needs all columns.
+    /// History of a security at that time. Years before `as_of` for which the closes may suffice have only closes.
+    /// `None` if one of these years needs all columns.
     ///
     /// # Errors
     /// The facts are damaged.
@@ -72,7 +72,7 @@ impl PastFacts {
     }
 }
 
-/// Facts of some symbols, and of the symbols linked to them, with everything that was replaced.
+/// Facts of some symbols and of all linked symbols, including replaced facts.
 #[derive(Debug, Default)]
 pub struct FactHistory {
     records: BTreeMap<RecordsKey, Vec<Vec<u8>>>,
@@ -90,8 +90,8 @@ impl FactHistory {
         [FACTS, BATCHES].map(|text| text.replace("{facts}", fact_set))
     }
 
-    /// Loads the facts of some symbols, and of the symbols linked to them. `statements` are those of
-    /// [`FactHistory::statements`], as texts or prepared.
+    /// Loads the facts of some symbols and of all linked symbols. The two statements are the texts of
+    /// [`FactHistory::statements`], or prepared from these texts.
     ///
     /// # Errors
     /// Postgres rejects a query or is unreachable, or the stored facts are damaged.
@@ -114,7 +114,7 @@ impl FactHistory {
         Ok(history)
     }
 
-    /// Facts as known at `sequence`. A record batch without a sequence is not known.
+    /// Facts as known at `sequence`. Record batches without a sequence are ignored.
     ///
     /// # Errors
     /// The stored facts are damaged.
@@ -148,7 +148,7 @@ impl FactHistory {
         Ok(PastFacts { facts, feeds, directory })
     }
 
-    /// Sequences of the log that have records of these symbols, without those that have only prices.
+    /// Sequences of the log with records of the loaded symbols. Sequences with only prices are left out.
     pub fn record_sequences(&self) -> Vec<i64> {
         self.record_sequences.iter().copied().collect()
     }
@@ -226,7 +226,7 @@ fn damaged_bars(symbol: &str) -> impl Fn(PackedBarsError) -> FactsError {
     move |source| FactsError::Bars { symbol: symbol.to_owned(), source }
 }
 
-/// Packed records of the known batches; `None` without any.
+/// Packed records of the known batches; `None` if there are none.
 fn records_at(
     symbol: &str,
     kind: Kind,
@@ -251,7 +251,7 @@ impl StoredYear {
         self.current.iter().map(|(_, packed)| packed).chain(&self.superseded)
     }
 
-    /// Digest and bars of the known record batches; `None` without any.
+    /// Digest and bars of the known record batches; `None` if there are none.
     fn at(&self, known: impl Fn(&BatchId) -> bool) -> Result<Option<(i64, PackedBars)>, PackedBarsError> {
         let (mut is_complete, mut parts) = (self.superseded.is_empty(), Vec::new());
         for packed in self.parts() {
@@ -365,7 +365,7 @@ mod tests {
                 let fresh = RecordSet::new(Kind::Split, rows.collect()).of_symbol(SYMBOL).expect("records");
                 let found = records_at(SYMBOL, Kind::Split, &parts, known).expect("reads");
                 let expected = (!fresh.is_empty()).then(|| fresh.pack().expect("packs"));
-                // A row from which nothing is left out is not looked through.
+                // If all batches are known, `records_at` returns the stored row unchanged, even with other symbols.
                 if log.iter().skip(end).any(|(rows, _)| !rows.is_empty()) {
                     prop_assert_eq!(found, expected);
                 }

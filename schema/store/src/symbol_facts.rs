@@ -245,7 +245,7 @@ mod tests {
         PackedBars::pack(&bars).expect("bars")
     }
 
-    /// All closes of a source, as histories are made of them.
+    /// All closes of a source, in the form of a history.
     fn closes(facts: &SymbolFacts, source: &str) -> Bars {
         let parts = facts.years().filter(|(of, _)| *of == source);
         parts.fold(Bars::default(), |bars, (_, years)| {

@@ -1,5 +1,5 @@
-//! Symbols that identify one another. A component of linked symbols has every fact that decides which security owns one
-//! of its symbols, so identities of the past need no facts of the whole market.
+//! Links between symbols that may name the same security. Linked symbols form a component. Its facts decide which
+//! security owns each of its symbols, so that past identities need no facts of the whole market.
 
 use std::collections::BTreeSet;
 
@@ -20,8 +20,8 @@ const IS_UNLINKED: &str = "select not exists (select from symbol_links) as unlin
 pub struct SymbolLinks(BTreeSet<(i64, String)>);
 
 impl SymbolLinks {
-    /// Links the symbols of a security record: its own, its former ones, and those of the vendor's other versions of the
-    /// record.
+    /// Links the symbols of a security record: its current symbol, its former symbols, and the symbols of other
+    /// versions of the record.
     pub fn add_security(&mut self, observation: &Observation<Security>) {
         let record = &observation.record;
         let key = observation.security_ref.as_deref().or(observation.id.as_deref());
@@ -40,7 +40,7 @@ impl SymbolLinks {
         }
     }
 
-    /// Stores the links. Known links stay.
+    /// Stores the links. Existing links stay unchanged.
     ///
     /// # Errors
     /// Postgres rejects the statement or is unreachable.
@@ -53,7 +53,7 @@ impl SymbolLinks {
     }
 }
 
-/// Stores the links of a fact set that an older program wrote.
+/// Stores the links of a fact set that an older program wrote without links.
 ///
 /// # Errors
 /// Postgres rejects a statement or is unreachable, or the stored facts are damaged.

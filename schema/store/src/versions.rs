@@ -12,13 +12,13 @@ use crate::ids::{GenerationId, JournalPosition};
 
 /// Selects the served version, with the search path of [`NAMED_VERSION`].
 pub const CURRENT_VERSION: &str = include_str!("../queries/past/current_version.sql");
-/// Selects the version with a name: generation, sequence, and the position or null. The search path starts with the served
-/// generation, then `control`.
+/// Selects a version by the parts of its name: generation, sequence, and the position or null. The search path starts
+/// with the served generation, then `control`.
 pub const NAMED_VERSION: &str = include_str!("../queries/past/named_version.sql");
 /// Selects the version that was served at an instant. The search path is that of [`NAMED_VERSION`].
 pub const VERSION_AT: &str = include_str!("../queries/past/version_at.sql");
 
-/// Name of a data version, as answers have it: `g3.184467`, or with the position `g3.184467.92`.
+/// Name of a data version, as in responses: `g3.184467`, or with the position `g3.184467.92`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VersionName {
     /// Generation that was served.
@@ -74,17 +74,17 @@ pub struct ServedVersion {
     pub fact_set: String,
     /// Version of the rules.
     pub method_version: String,
-    /// Version of the program that derived it; empty for the served version.
+    /// Version of the program that derived the data; empty if read with [`CURRENT_VERSION`].
     pub program_version: String,
     /// Symbol of the benchmark.
     pub benchmark: String,
     /// Source policy and rule parameters; `None` if this program does not know them.
     pub inputs: Option<(SourcePolicy, Rules)>,
-    /// `sync_from` of its answers.
+    /// Value of `sync_from` in responses with this version.
     pub sync_from: String,
     /// True if the version is served now.
     pub is_current: bool,
-    /// True if the facts exist.
+    /// True if the fact set still exists.
     pub has_facts: bool,
 }
 
@@ -116,7 +116,7 @@ impl ServedVersion {
         })
     }
 
-    /// Policy and rules with which this program derives the version; `None` if it has other rules.
+    /// Policy and rules for deriving the version; `None` if this program has other rules, or cannot read them.
     pub fn derivable(&self) -> Option<&(SourcePolicy, Rules)> {
         self.inputs.as_ref().filter(|_| self.method_version == METHOD_VERSION)
     }

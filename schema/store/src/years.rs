@@ -63,7 +63,7 @@ copy_row! {
         source: &'a str,
         /// Calendar year of the bars.
         year: i32,
-        /// The replaced bars, all columns in one value.
+        /// Replaced bars, with all columns in one value.
         packed: &'a [u8],
     }
 }

@@ -1,5 +1,5 @@
--- $1 symbols. Facts of these symbols and of every symbol that is linked to them, over any number of links, with what was
--- replaced. One statement, so that all parts are of one snapshot. The name of the fact set replaces {facts}.
+-- $1 symbols. Facts of these symbols and of all directly or indirectly linked symbols, including replaced facts. One
+-- statement reads all parts, so that they have one snapshot. The name of the fact set replaces {facts}.
 with recursive related as (
   select distinct symbol collate "C" as symbol from unnest($1::text[]) as asked (symbol)
   union

@@ -1,5 +1,5 @@
--- $1 generation, $2 sequence, $3 position or null: the version that was served under this name. A version without an
--- entry of its own has the data of the entry before it.
+-- $1 generation, $2 sequence, $3 position or null. The version that was served under this name. A version without its
+-- own entry has the data of the preceding entry.
 select p.generation as version_generation, $2::bigint as version_sequence, p.as_of as version_as_of,
   p.position as version_position, p.is_repeated and p.sequence = $2 as version_is_repeated, p.sequence, p.at,
   i.fact_set, i.method_version, i.program_version, i.benchmark, i.policy::json as policy, i.rules::json as rules,
