@@ -43,7 +43,7 @@ pub struct RestoreReport {
     pub sequence: Sequence,
     /// Read tables that differ from the backup.
     pub differing: Vec<DifferingTable>,
-    /// Rule version of the backup; `None` if this program has the same. With different rules, tables may differ.
+    /// Rule version of the backup; `None` if this program has the same version. With other rules, tables may differ.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub other_rules: Option<String>,
     /// Accounts, keys and passwords of the backup, which are valid again.

@@ -57,7 +57,7 @@ pub struct RebuildArgs {
     /// JSON file with a source policy; default: the live policy
     #[arg(long, value_name = "FILE")]
     pub policy: Option<PathBuf>,
-    /// Rule parameter with another value; `projector rules` lists them (repeatable)
+    /// Rule parameter with another value; `projector rules` lists the parameters (repeatable)
     #[arg(long = "rule", value_name = "NAME=VALUE", conflicts_with = "only")]
     pub rules: Vec<String>,
     /// Benchmark of beta in the new generation.

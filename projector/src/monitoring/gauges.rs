@@ -45,7 +45,7 @@ impl Gauges {
             register_int_counter_vec_with_registry!(name, help, &["source", "kind"], registry)
         };
         Ok(Self {
-            server_up: gauges("dds_server_up", "1 where the server answered when last asked.", &["server"])?,
+            server_up: gauges("dds_server_up", "1 if the server answered the last poll.", &["server"])?,
             applied: gauge("dds_projection_applied_sequence", "Last message of the log that is applied.")?,
             log_last: gauge("dds_projection_log_last_sequence", "Last message of the log.")?,
             lag: gauge("dds_projection_lag_seconds", "Seconds since everything in the log was applied.")?,
@@ -53,11 +53,11 @@ impl Gauges {
                 "dds_projection_as_of_timestamp_seconds",
                 "Newest session that is served, at midnight UTC.",
             )?,
-            database_bytes: gauge("dds_database_bytes", "What the database takes on disk.")?,
-            log_bytes: gauge("dds_log_bytes", "What the log takes on disk, on each of its nodes.")?,
+            database_bytes: gauge("dds_database_bytes", "Size of the database, in bytes.")?,
+            log_bytes: gauge("dds_log_bytes", "Size of the log on each node, in bytes.")?,
             log_messages: gauge("dds_log_messages", "Messages of the log.")?,
             log_pending: gauge("dds_log_pending", "Messages of the log that are not applied yet.")?,
-            log_replicas: gauges("dds_log_replicas", "Copies of the log by how new they are.", &["state"])?,
+            log_replicas: gauges("dds_log_replicas", "Copies of the log by state.", &["state"])?,
             dead_letters: gauges(
                 "dds_dead_letters",
                 "Messages and rows that could not be applied.",
@@ -65,12 +65,12 @@ impl Gauges {
             )?,
             quarantined: gauges(
                 "dds_quarantined_rows",
-                "Rows of the served generation that are held back as implausible.",
+                "Implausible rows of the served generation, which no figure uses.",
                 &["reason"],
             )?,
             generation: gauges(
                 "dds_generation_info",
-                "Generations of read tables; the state of the one that is served is served.",
+                "Generations of read tables; the served generation has the state served.",
                 &["generation", "method_version", "state"],
             )?,
             market_session: gauge(
@@ -79,7 +79,7 @@ impl Gauges {
             )?,
             feed_load: gauges(
                 "dds_feed_last_load_timestamp_seconds",
-                "When the feed that was loaded last was taken.",
+                "Observation time of the newest load of the feed.",
                 &["source", "kind"],
             )?,
             feed_session: gauges(

@@ -21,7 +21,7 @@ use crate::settings::LIVE_FACTS;
 const DURATION_BUCKETS_S: [f64; 12] = [0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 30.0, 60.0, 300.0];
 /// Time for which a fact set may fail before the health check fails.
 const UNHEALTHY_AFTER: Duration = Duration::from_secs(30);
-/// Time without an answer of Postgres before the health check fails. One poll may take 30 s.
+/// Time without an answer from Postgres before the health check fails. One poll may take 30 s.
 const UNANSWERED_AFTER: Duration = Duration::from_secs(45);
 
 /// Registry and metrics of the projector.
@@ -55,7 +55,7 @@ struct ServedProgress {
     at: Instant,
     /// Number of batches that are being written.
     writing: u32,
-    /// Time of the last answer of Postgres.
+    /// Time of the last answer from Postgres.
     answered: Instant,
 }
 
@@ -95,7 +95,7 @@ impl ProjectorMetrics {
             )?,
             lease_held: register_int_gauge_vec_with_registry!(
                 "dds_lease_held",
-                "Whether this projector writes the fact set; 0 where it stands by.",
+                "1 if this projector writes the fact set; 0 if it is on standby.",
                 &["fact_set"],
                 registry
             )?,
@@ -136,7 +136,7 @@ impl ProjectorMetrics {
         failing.entry(fact_set.to_owned()).or_insert_with(|| (Instant::now(), String::new())).1 = reason;
     }
 
-    /// Records an answer of Postgres with the checkpoint of the served facts.
+    /// Records an answer from Postgres with the checkpoint of the served facts.
     pub(crate) fn set_checkpoint(&self, fact_set: &str, checkpoint: i64) {
         let mut progress = self.progress();
         progress.answered = Instant::now();

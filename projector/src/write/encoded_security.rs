@@ -209,7 +209,7 @@ impl EncodedSecurity {
 /// Encoding of an absent journaled value.
 pub(crate) const NOTHING: &[u8] = b"";
 
-/// Digests of the journaled values. A value without ticker events or without lists is encoded as [`NOTHING`].
+/// Digests of the journaled values. No ticker events or no lists are encoded as [`NOTHING`].
 fn digest_values(
     identity: &Identity,
     derived: &DerivedRows,

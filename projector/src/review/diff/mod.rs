@@ -164,7 +164,7 @@ async fn record_review(client: &mut Client, found: &GenerationDiff) -> anyhow::R
     Ok(transaction.commit().await?)
 }
 
-/// Canonical symbols of the requested security, one per generation. A rename can make them different.
+/// Canonical symbols of the requested security, one per generation. The symbols differ after a rename.
 async fn canonical_symbols(
     args: &DiffArgs,
     a: &GenerationReader,
