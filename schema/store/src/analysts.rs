@@ -57,8 +57,8 @@ pub(crate) async fn create_origin_views(
     Ok(())
 }
 
-/// Sets the comments of the views' columns to the descriptions of the OpenAPI document. `analyst.sql` describes the other
-/// columns.
+/// Sets the comments of the views' columns to the descriptions of the OpenAPI document. `analyst.sql` describes the
+/// other columns.
 pub(crate) async fn describe_views(client: &impl GenericClient, id: GenerationId) -> Result<(), DbError> {
     let described = described_columns();
     let mut comments = String::new();
