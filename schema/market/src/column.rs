@@ -115,7 +115,7 @@ mod tests {
         }
         let exact = |text: &str| text.parse().map(ExactDecimal).unwrap();
         assert_eq!(mark(&exact("1.10")), mark(&exact("1.10")));
-        // Equal as numbers, and other digits in an answer.
+        // Equal numbers, but different digits in a response.
         assert_ne!(mark(&exact("1.10")), mark(&exact("1.1")));
         assert_ne!(mark(&exact("1.1")), mark(&exact("-1.1")));
         assert_ne!(mark(&Some(exact("0"))), mark(&None::<ExactDecimal>));

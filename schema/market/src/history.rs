@@ -1,6 +1,6 @@
-//! History of one security: all facts that a derivation starts from.
+//! History of one security: the input facts of a derivation.
 //!
-//! It contains every distinct observation of every source. The choice between observations happens in `metrics`. It can
+//! It contains every distinct observation of every source. `metrics` chooses between the observations. The choice can
 //! therefore be explained, and a new source policy needs no new load.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -47,7 +47,7 @@ impl PartialEq for SourcePolicy {
     }
 }
 
-/// Rule of the source policy. Without a bound, the date range is open at that end.
+/// Rule of the source policy. `None` for `from` or `to` leaves the date range open at that end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PolicyRule {
     /// Kind of the rows.
@@ -117,7 +117,7 @@ pub struct History {
     pub prices: Vec<SourceBars>,
 }
 
-/// Newest date with a session that was not retracted. For each date, the greatest version counts.
+/// Newest date with a session that was not retracted. For each date, the greatest version wins.
 pub fn newest_session(observations: &[Observation<MarketSession>]) -> Option<NaiveDate> {
     let mut newest: BTreeMap<NaiveDate, VersionRank<'_>> = BTreeMap::new();
     for session in observations {
@@ -161,7 +161,7 @@ mod tests {
             newest(&[withdrawn.clone(), tuesday.clone(), monday.clone()]).as_deref(),
             Some("2024-06-24")
         );
-        // An older withdrawal, and a revision after it, change nothing.
+        // An older retraction changes nothing. A later revision cancels a retraction.
         let older = session("2024-06-25", 0, 4, true);
         assert_eq!(newest(&[older, tuesday, monday]).as_deref(), Some("2024-06-25"));
         assert_eq!(newest(&[withdrawn, session("2024-06-25", 1, 2, false)]).as_deref(), Some("2024-06-25"));

@@ -31,7 +31,7 @@ pub struct Bar {
 
 /// Price bars of one symbol as columns of equal length. A price is `value / 10^scale`; an absent value is [`MISSING`].
 ///
-/// `vwap` and `trade_count` are empty if no bar has them. `version` has indexes into `versions`.
+/// `vwap` and `trade_count` are empty if no bar has them. `version` contains indexes of `versions`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Bars {
     /// Decimal places of all prices.
@@ -50,7 +50,7 @@ pub struct Bars {
     pub volume: BarColumn,
     /// Volume-weighted average price, scaled.
     pub vwap: Vec<i64>,
-    /// Numbers of trades.
+    /// Number of trades of each bar.
     pub trade_count: Vec<i64>,
     /// Version of each bar, as an index of `versions`.
     pub version: Vec<u16>,
@@ -97,7 +97,7 @@ impl Bars {
         self.day.is_empty()
     }
 
-    /// True if every column has a value for each bar, or none if it is optional.
+    /// True if each column has one value per bar. An optional column may be empty instead.
     pub fn has_equal_lengths(&self) -> bool {
         let full = [&self.open, &self.high, &self.low, &self.volume];
         let optional = [&self.vwap, &self.trade_count];
@@ -156,14 +156,14 @@ impl Bars {
         Ok(())
     }
 
-    /// Copy of a range of bars, with all versions.
+    /// Copy of a range of bars, with the full list of versions.
     pub fn slice(&self, range: Range<usize>) -> Self {
         let mut bars = Self { scale: self.scale, versions: self.versions.clone(), ..Self::default() };
         bars.extend(self, range);
         bars
     }
 
-    /// Copy of the bars on the days that `keep` accepts, with all versions.
+    /// Copy of the bars on the days that `keep` accepts, with the full list of versions.
     pub fn filter_days(&self, keep: impl Fn(i32) -> bool) -> Self {
         let mut kept = Self { scale: self.scale, versions: self.versions.clone(), ..Self::default() };
         let indexes = (0..self.len()).filter(|index| keep(self.day[*index]));
@@ -171,7 +171,7 @@ impl Bars {
         kept
     }
 
-    /// Copy of the bars whose version `keep` accepts, with all versions.
+    /// Copy of the bars whose version `keep` accepts, with the full list of versions.
     pub fn filter_versions(&self, keep: impl Fn(&BarVersion) -> bool) -> Self {
         let mut kept = Self { scale: self.scale, versions: self.versions.clone(), ..Self::default() };
         let indexes = (0..self.len()).filter(|index| keep(self.version_of(*index)));
@@ -179,7 +179,7 @@ impl Bars {
         kept
     }
 
-    /// Bars of this set whose day has another version in `union`, a merge of the set and others.
+    /// Bars of this set that were replaced by bars of other sets. `union` is the merge of all sets.
     pub(super) fn superseded_by(&self, union: &Self) -> Self {
         self.filter_days(|day| {
             let place = |bars: &Self| bars.day.binary_search(&day).ok();
@@ -260,7 +260,7 @@ impl Bars {
         ]
     }
 
-    /// Day number of the newest bar that is not retracted.
+    /// Day number of the newest bar that is not retracted; `None` if no such bar exists.
     pub fn last_live_day(&self) -> Option<i32> {
         (0..self.len()).filter(|index| !self.version_of(*index).retracted).map(|index| self.day[index]).max()
     }

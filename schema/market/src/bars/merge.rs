@@ -43,7 +43,7 @@ impl Bars {
         Ok(merged)
     }
 
-    /// Merges any number of sets. Also returns the bars of each set that the bars of other sets replaced.
+    /// Merges any number of sets. Also returns the replaced bars of each set.
     pub fn merge_keeping_superseded(parts: Vec<Self>) -> Result<(Self, Vec<Self>), BarsError> {
         let follows = |parts: &[Self]| parts[0].day.last() < parts[1].day.first();
         if parts.windows(2).all(follows) {
@@ -54,7 +54,7 @@ impl Bars {
         for part in parts {
             let replaced = Self::merge_all(vec![part])?.superseded_by(&merged);
             if !replaced.is_empty() {
-                // A merge removes the versions of the other bars.
+                // The merge drops the versions of bars that were not replaced.
                 superseded.push(Self::merge_all(vec![replaced])?);
             }
         }

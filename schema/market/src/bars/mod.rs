@@ -1,7 +1,7 @@
-//! Columnar price bars, with merge and binary codec. Record batches, Postgres and memory use the same form.
+//! Columnar price bars, their merge and their division by year. Record batches, Postgres and memory use the same form.
 //!
-//! A column contains scaled integers (`value / 10^scale`, exact). Every bar has a version, and the greater
-//! version wins a merge, so merges are independent of order.
+//! A column contains scaled integers (`value / 10^scale`, exact). Every bar has a version, and the greater version wins
+//! a merge, so merges are independent of order.
 
 mod column;
 mod columns;

@@ -41,7 +41,7 @@ proptest! {
         scales in prop::collection::vec(0u32..3, 4),
     ) {
         let mut bars = sorted(bars);
-        // Versions that no bar has, and not in the order of first use.
+        // Adds unused versions, and reverses the order of first use.
         bars.versions.extend(std::iter::repeat_n(BarVersion { line: 77, ..BarVersion::UNKNOWN }, spare));
         bars.versions.reverse();
         let last = u16::try_from(bars.versions.len().saturating_sub(1)).unwrap();

@@ -14,9 +14,10 @@ pub struct BarVersion {
     pub revision: i64,
     /// Observation time, microseconds since 1970, UTC.
     pub observed_at: i64,
-    /// True if the bar was withdrawn.
+    /// True if the vendor retracted the bar.
     pub retracted: bool,
-    /// Share basis day of split-adjusted prices; `None` for raw prices. 0 is the newest day of the source's data.
+    /// Day number of the share basis of split-adjusted prices. 0: newest day of the source's data. `None` for raw
+    /// prices.
     pub basis_day: Option<i32>,
     /// First line of the record batch in its file. Of two rows of one file, the later row wins.
     pub line: u64,
@@ -25,7 +26,7 @@ pub struct BarVersion {
 }
 
 impl BarVersion {
-    /// Version of bars in read tables, which have no provenance.
+    /// Version of bars from a read table, which stores no provenance.
     pub const UNKNOWN: Self =
         Self { revision: 0, observed_at: 0, retracted: false, basis_day: None, line: 0, frame: [0; 16] };
 

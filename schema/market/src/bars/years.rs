@@ -21,7 +21,7 @@ impl Bars {
         years
     }
 
-    /// Hashes a range of bars without versions. The hash is a fingerprint that needs no encoding.
+    /// Adds a range of bars, without their versions, to a hash. The bars are not encoded.
     pub fn hash_range(&self, range: Range<usize>, state: &mut impl Hasher) {
         (self.scale, &self.day[range.clone()], &self.close[range.clone()]).hash(state);
         for column in [&self.open, &self.high, &self.low, &self.volume] {

@@ -1,6 +1,6 @@
 //! Exact decimals: parsing of feed text, rounding for output, JSON and SQL encoding.
 //!
-//! Invariant: no conversion between a feed's digits and an answer's digits uses a binary float.
+//! Invariant: a decimal never passes through a binary float on its way from a feed to a response.
 
 mod digits;
 mod numeric;

@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn numbers_of_postgres_are_read() {
-        // As `select 12300000::numeric`, `-0.0005`, `1.50`, `'NaN'` and `0` are sent.
+        // Bytes that Postgres sends for `12300000::numeric`, `-0.0005`, `1.50`, `'NaN'` and `0`.
         let of = |groups: &[u16], weight: i16, sign: u16, places: u16| {
             let mut bytes = BytesMut::new();
             bytes.put_u16(u16::try_from(groups.len()).unwrap());

@@ -18,8 +18,7 @@ text_enum! {
     }
 }
 
-/// Decision about one row with its current content. It does not apply to a later version in which the vendor corrects
-/// the row.
+/// Decision about one row with its current content. If the vendor corrects the row, the decision no longer applies.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decision {
     /// Canonical ticker of the security at the time of the decision.

@@ -36,7 +36,7 @@ text_enum! {
 }
 
 text_enum! {
-    /// Payment frequency. `none` is without payments, `unknown` cannot be determined.
+    /// Payment frequency. `none`: the security pays nothing. `unknown`: the frequency cannot be determined.
     pub enum Frequency {
         Weekly = "weekly", Biweekly = "biweekly", SemiMonthly = "semi_monthly", FourWeekly = "four_weekly", Monthly = "monthly",
         Bimonthly = "bimonthly", Quarterly = "quarterly", Triannual = "triannual", SemiAnnual = "semi_annual",

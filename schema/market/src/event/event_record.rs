@@ -12,7 +12,7 @@ use crate::event::{
 };
 use crate::symbol::Symbol;
 
-/// Record that the log contains and the facts store as an observation.
+/// Record of the log. The facts tables store it as an observation.
 pub trait EventRecord: Serialize + DeserializeOwned {
     /// Kind of the record batches with these records.
     const KIND: Kind;
@@ -88,7 +88,7 @@ mod tests {
         Decision, Dividend, Etf, Fundamentals, HoldingSnapshot, MarketSession, Security, Split,
     };
 
-    /// `kind symbol day`, `-` where it names none.
+    /// `kind symbol day`, with `-` for an absent symbol or day.
     fn describe<T: EventRecord>(record: Value) -> String {
         let record: T = serde_json::from_value(record).unwrap();
         let symbol = record.symbol().map_or("-".to_owned(), ToString::to_string);
@@ -113,14 +113,14 @@ mod tests {
         assert_eq!(describe::<Etf>(fund), "etf FUND 2024-03-29");
         let positions = json!({ "symbol": "FUND", "as_of": "2024-03-29", "holdings": [] });
         assert_eq!(describe::<HoldingSnapshot>(positions), "holding FUND 2024-03-29");
-        // A company is itself on any day, and a decision is about a row, whichever day it is of.
+        // A reference record and a decision have no day.
         let company = json!({ "symbol": "LIFE", "name": "Life", "type": "stock", "currency": "USD",
             "status": "active", "ipo_date": "1962-01-02" });
         assert_eq!(describe::<Security>(company), "security LIFE -");
         let decided = json!({ "symbol": "LIFE", "verdict": "release", "kind": "dividend", "source": "a",
             "date": "2023-06-15", "value": "0.46", "reason": "amount_outlier", "note": "declared so" });
         assert_eq!(describe::<Decision>(decided), "decision LIFE -");
-        // A session is the whole market's.
+        // A session has no symbol.
         assert_eq!(describe::<MarketSession>(json!({ "date": "2024-06-28" })), "session - 2024-06-28");
     }
 }

@@ -1,6 +1,6 @@
 //! Event records of the log: the content of feed rows after normalisation of spelling.
 //!
-//! A record contains the vendor's values on the vendor's basis. The conversion to raw values, quarantine and the
+//! A record contains the vendor's values on the vendor's share basis. The conversion to raw values, quarantine and the
 //! removal of duplicates happen later, in `metrics`. Their results can therefore change with new facts.
 
 mod decision;

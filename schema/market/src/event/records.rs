@@ -56,7 +56,7 @@ record! {
             /// Former tickers.
             #[serde(default)]
             former_symbols: Vec<FormerSymbol>,
-            /// Indexes with the security as a member, for example `sp500`.
+            /// Stock indexes that contain the security, for example `sp500`.
             #[serde(default)]
             indexes: Vec<String>,
         }
@@ -94,9 +94,9 @@ record! {
             delisted_on: NaiveDate,
             /// Day of a dividend suspension.
             dividend_suspended_on: NaiveDate,
-            /// Number of years of dividend increases in an operator's seed (R14).
+            /// Years of dividend increases up to `streak_seed_through`, as given by the operator (R14).
             streak_seed_years: i32,
-            /// Last year of the operator's seed.
+            /// Last year of `streak_seed_years`.
             streak_seed_through: i32,
             /// Ticker of the security that the holders received in a merger.
             successor: Symbol,

@@ -1,4 +1,4 @@
-//! Event row, which wraps a record, and rejected feed row.
+//! Event row (a record with its provenance and version), and rejected feed row.
 
 use chrono::{DateTime, Utc};
 use serde::de::Error;
@@ -43,7 +43,7 @@ pub struct Reject {
     pub message: String,
     /// Text of the row, cut at 4 KiB.
     pub row: String,
-    /// Header of the table.
+    /// Header of the table that contained the row.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub columns: Option<String>,
 }

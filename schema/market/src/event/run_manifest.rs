@@ -43,8 +43,8 @@ pub struct RunManifest {
     pub rounded: u64,
     /// BLAKE3 digest of the ids of the record batches, in order.
     pub digest: String,
-    /// Numbers of record batches by input and kind. The ids of the batches are derived from them. Complete only for a
-    /// completed run.
+    /// Number of record batches for each input and kind. The batch ids are derived from these numbers. The list is
+    /// final only if the run is completed.
     #[serde(default)]
     pub frames: Vec<InputFrames>,
     /// Number of log messages of the run. Small record batches share a message. Absent if each batch has its own
@@ -66,7 +66,7 @@ pub struct RunManifest {
     /// Names of the files that the run refused as a whole.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refused: Vec<String>,
-    /// State of a pull, for manifests of pulls.
+    /// Call budget and progress of a pull; `None` for a load of files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pull: Option<Pull>,
 }
@@ -104,7 +104,7 @@ impl RunManifest {
 pub struct Pull {
     /// Connector that owns the budget and the bookmarks.
     pub connector: String,
-    /// Number of calls charged to the budget before they are made.
+    /// Number of calls charged to the budget. A call is charged before it is made.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub calls: u64,
     /// Time by which the charged calls must be made.

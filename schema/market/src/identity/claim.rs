@@ -6,7 +6,7 @@ use crate::event::{ListingStatus, Security};
 use crate::observation::Observation;
 use crate::symbol::Symbol;
 
-/// Claim of a record to a symbol.
+/// Symbol and days that a reference record claims for its security.
 #[derive(Debug, Clone)]
 pub(super) struct Claim {
     pub(super) security: usize,
@@ -16,7 +16,7 @@ pub(super) struct Claim {
     pub(super) current: bool,
 }
 
-/// Claims of a security: each former symbol for the days of its use, and the current symbol after them.
+/// Claims of a security: each former symbol for the days of its use, and the current symbol for the days after.
 pub(super) fn claims_of(members: &[&Observation<Security>], security: usize) -> Vec<Claim> {
     let mut claims: Vec<Claim> = Vec::new();
     for record in members.iter().map(|member| &member.record) {
@@ -44,8 +44,8 @@ pub(super) fn claims_of(members: &[&Observation<Security>], security: usize) -> 
     claims
 }
 
-/// Assigns every day to one of the sorted claims to a symbol. A claim lasts until the next claim starts. Days between
-/// two claims belong to the earlier claim, days before the first claim to the first claim.
+/// Divides all days among the sorted claims of one symbol. A claim lasts until the next claim starts. Days between two
+/// claims belong to the earlier claim, days before the first claim to the first claim.
 pub(super) fn divide_days(claims: &[Claim]) -> Vec<(NaiveDate, NaiveDate)> {
     let mut starts = vec![NaiveDate::MIN];
     for pair in claims.windows(2) {

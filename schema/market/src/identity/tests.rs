@@ -95,7 +95,7 @@ fn unknown_symbols_are_provisional_and_preferred_spellings_find_their_security()
     assert!(directory.identities[&Symbol::parse("NEW").unwrap()].security.is_none());
 }
 
-/// A vendor's record of KO as seen at a second, named after the vendor.
+/// Record of KO from a vendor, observed at `second`. The security's name is the name of the vendor.
 fn named(source: &str, second: i64) -> Observation<Security> {
     let mut said = record(source, source, "KO", &[], None);
     said.record.name = source.to_owned();
@@ -113,7 +113,7 @@ fn the_believed_vendors_record_is_served() {
             rank: *rank,
         };
         let mut rules: Vec<PolicyRule> = ranks.iter().map(rule).collect();
-        // What ranks dividends says nothing about reference data.
+        // Ranks of dividends do not affect reference data.
         rules.push(PolicyRule { kind: Kind::Dividend, source: "d".into(), from: None, to: None, rank: -1 });
         let mut records: Vec<Observation<Security>> = records.iter().map(|(s, at)| named(s, *at)).collect();
         for _ in 0..records.len() {
@@ -139,7 +139,7 @@ fn the_believed_vendors_record_is_served() {
 
 #[test]
 fn of_two_records_with_nothing_between_them_the_first_reference_is_served() {
-    // One vendor has the company twice; another says that both are one.
+    // One vendor has two records of the company. Another vendor's record joins them.
     let mut records = vec![
         record("a", "1", "NEW", &[], None),
         record("a", "2", "OLD", &[], Some("2019-12-31")),
@@ -156,10 +156,10 @@ fn of_two_records_with_nothing_between_them_the_first_reference_is_served() {
 
 #[test]
 fn a_symbol_is_of_the_security_that_still_has_it() {
-    // XYZ was two companies' on the same days: one has been renamed since, the other had it to its end.
+    // Two companies had XYZ on the same days. One was renamed later, the other was delisted as XYZ.
     let renamed = record("a", "3", "DEF", &[("XYZ", "2010-01-01", "2019-12-31")], None);
     let ended = record("a", "1", "XYZ", &[("OLD", "2000-01-03", "2009-12-31")], Some("2019-12-31"));
-    // The same vendor has the second once more, as what it became; another vendor joins the two.
+    // The first vendor also has the second company under a new symbol. Another vendor's record joins the two.
     let again = record("a", "2", "ABC", &[("XYZ", "2010-01-01", "2019-12-31")], None);
     let joined = record("b", "1", "ABC", &[("OLD", "2000-01-03", "2009-12-31")], None);
     let holder = |records: &[Observation<Security>]| {
@@ -185,7 +185,7 @@ fn the_newest_version_of_a_vendors_record_counts() {
     assert_eq!(names(&[old.clone(), new.clone()]), ["new"]);
     assert_eq!(names(&[new.clone(), old.clone()]), ["new"]);
     assert_eq!(names(&[said("gone", 3, Action::Retract), new, old]), Vec::<String>::new());
-    // A vendor without references is known by its id, else by its symbol.
+    // A record without a reference is identified by its id, or else by its symbol.
     let keyed = |id: Option<&str>, symbol: &str, revision| Observation {
         id: id.map(str::to_owned),
         security_ref: None,
@@ -209,10 +209,10 @@ fn vendors_are_joined_through_every_symbol_they_share() {
         record("c", "1", "OLD", &[], Some("2019-12-31")),
     ];
     assert_eq!(resolve(&one, &[]).identities.len(), 1);
-    // The link in the middle may come last.
+    // The joining record may come last.
     let one = [one[0].clone(), Observation { source: "z".into(), ..one[1].clone() }, one[2].clone()];
     assert_eq!(resolve(&one, &[]).identities.len(), 1);
-    // One vendor's two records are two securities, and so are two vendors' of a ticker on other days.
+    // Two records of one vendor are two securities. Records of two vendors are joined only for common days.
     let two = [record("a", "1", "XYZ", &[], Some("2010-05-05")), record("a", "2", "XYZ", &[], None)];
     assert_eq!(owner(&resolve(&two, &[]), "XYZ", "2011-01-03"), ["XYZ"]);
     assert_eq!(owner(&resolve(&two, &[]), "XYZ", "2009-01-02"), Vec::<String>::new());
@@ -220,7 +220,7 @@ fn vendors_are_joined_through_every_symbol_they_share() {
     later.record.ipo_date = Some(date("2015-01-05"));
     let apart = [record("a", "1", "XYZ", &[], Some("2010-05-05")), later.clone()];
     assert_eq!(owner(&resolve(&apart, &[]), "XYZ", "2009-01-02"), Vec::<String>::new());
-    // On the very day that one ends the other may begin: then they are one.
+    // One common day is enough to join two records.
     later.record.ipo_date = Some(date("2010-05-05"));
     let touching = [record("a", "1", "XYZ", &[], Some("2010-05-05")), later];
     assert_eq!(owner(&resolve(&touching, &[]), "XYZ", "2009-01-02"), ["XYZ"]);

@@ -35,7 +35,7 @@ pub(crate) fn factor(value: Decimal) -> ExactDecimal {
     ExactDecimal::factor(remove_division_error(value))
 }
 
-/// Keeps only a positive value, which can be a denominator.
+/// The value if it is positive, so that it can be a denominator; otherwise `None`.
 pub(crate) fn keep_positive(value: Option<Decimal>) -> Option<Decimal> {
     value.filter(|value| *value > Decimal::ZERO)
 }
@@ -179,7 +179,7 @@ mod tests {
             (dec!(1000000), 10, dec!(3.98107170553497250770)),
             (dec!(2), 2, dec!(1.41421356237309504880)),
             (dec!(0.5), 10, dec!(0.93303299153680741598)),
-            // 13 thousandths nine times over, and half a thousandth seven times.
+            // The values are 0.013^9 and 0.0005^7.
             (dec!(0.000000000000000010604499373), 9, dec!(0.013)),
             (dec!(0.0000000000000000000000078125), 7, dec!(0.0005)),
         ] {
@@ -240,7 +240,7 @@ mod tests {
             (dec!(1.23456549), dec!(1), dec!(123.4565)),
             (dec!(1.2345655), dec!(1), dec!(123.4566)),
             (dec!(7), dec!(0.35), dec!(2000)),
-            // A hair under a half stays under it: 0.0000499999…
+            // A quotient slightly below a half is rounded down: 0.0000499999
             (dec!(1000), dec!(2000000000.0000000001), dec!(0)),
             (dec!(1000), dec!(2000000000), dec!(0.0001)),
             (dec!(1000), dec!(1999999999.9999999999), dec!(0.0001)),
@@ -298,7 +298,7 @@ mod tests {
         assert_eq!((root(dec!(1), 9), root(dec!(7), 0)), (Some(dec!(1)), None));
         assert_eq!((root(dec!(1024), 10), root(dec!(8), 3)), (Some(dec!(2)), Some(dec!(2))));
         assert_eq!(root(dec!(59049), 10), Some(dec!(3)));
-        // A first root has every digit of its value; a root of a power of two is found at once.
+        // A first root keeps every digit of its value. The root of a power of two is exact.
         let third = Decimal::ONE / dec!(3);
         assert_eq!(root(third, 1), Some(third));
         assert_eq!(root(Decimal::from(1u64 << 60), 60), Some(dec!(2)));

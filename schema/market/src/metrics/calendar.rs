@@ -83,7 +83,7 @@ pub fn session_on_or_before(mut date: NaiveDate) -> NaiveDate {
     date
 }
 
-/// First session on or after `date`. The last representable day counts as a session.
+/// First session on or after `date`. The last representable day is always a session.
 pub fn session_on_or_after(mut date: NaiveDate) -> NaiveDate {
     while !is_session(date) {
         date = tomorrow(date);
@@ -297,7 +297,7 @@ mod tests {
 
     #[test]
     fn the_calendar_ends_instead_of_failing() {
-        // The first day of all is a New Year's Day, the last a session.
+        // The first representable day is a New Year's Day, the last is a session.
         assert_eq!(session_on_or_before(NaiveDate::MIN), NaiveDate::MIN);
         assert_eq!(previous_session(NaiveDate::MIN), NaiveDate::MIN);
         assert_eq!(next_session(NaiveDate::MAX), NaiveDate::MAX);

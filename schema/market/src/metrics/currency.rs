@@ -33,7 +33,7 @@ impl Currency {
         unit.unwrap_or_else(|| Self { code: security.currency.clone(), minor: None })
     }
 
-    /// Sets the currency of a dividend that has none.
+    /// Sets the price currency on a dividend without a currency, and converts its amounts to the major unit.
     fn assign(&self, dividend: &mut Dividend) {
         if dividend.currency.is_empty() {
             dividend.currency = self.code.as_str().into();
@@ -47,7 +47,7 @@ impl Currency {
         self.minor.unwrap_or(&self.code)
     }
 
-    /// Parses a currency code; `None` unless it is three letters.
+    /// Parses a currency code; `None` if it does not consist of three letters.
     pub fn parse(text: &str) -> Option<Self> {
         let (code, minor) = match text {
             "GBX" | "GBx" | "gbx" | "GBp" => ("GBP", Some("GBX")),
@@ -73,7 +73,7 @@ impl Currency {
     }
 }
 
-/// Sets the currency of dividends that have none to the currency of their security's prices (R39).
+/// Sets the currency of the security's prices on dividends without a currency (R39).
 pub fn assign_currency(history: &mut History) {
     let currency = Currency::of_prices(history.security.as_ref().map(|security| &security.record));
     history.dividends.iter_mut().for_each(|dividend| currency.assign(&mut dividend.record));

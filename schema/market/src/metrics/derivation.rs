@@ -22,7 +22,7 @@ impl<'a> Derivation<'a> {
         Self(computed::compute(history, context))
     }
 
-    /// True if the years with closes only are sufficient: no other column of these years would change a row.
+    /// True if no row depends on the columns that are missing in the years with closes only.
     pub fn closes_suffice(&self) -> bool {
         let inputs = &self.0.inputs;
         closes_suffice(inputs.history, &inputs.merged.prices, inputs.as_of)
@@ -34,12 +34,12 @@ impl<'a> Derivation<'a> {
         rows::dividend_fingerprints(&self.0, hashes)
     }
 
-    /// Numbers of rows behind the metrics, by kind and source.
+    /// Number of rows behind the metrics, by kind and source.
     pub fn rows_by_source(&self) -> RowsBySource {
         provenance::rows_by_source(&self.0)
     }
 
-    /// Numbers of dividend rows by reading.
+    /// Number of dividend rows by reading.
     pub fn reading_counts(&self) -> ReadingCounts {
         provenance::reading_counts(&self.0)
     }

@@ -1,8 +1,9 @@
 //! Fund rows of an ETF: details, holdings and their weights.
 //!
-//! Fund data are the newest record up to the as-of date. Of several records of a date, the preferred source is used.
-//! Missing fields come from earlier records of the same source. Holdings are one complete snapshot per date and are
-//! never merged row by row. Premium or discount is close / net asset value of the same day - 1, in percent.
+//! Fund data are the newest record up to the as-of date. If a date has several records, the record of the preferred
+//! source is used. Missing fields come from earlier records of the same source. Holdings are one complete snapshot per
+//! date and are never merged row by row. Premium or discount is close / net asset value of the same day - 1, in
+//! percent.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -304,10 +305,11 @@ mod tests {
             etf("a 0 +1", "2024-06-28", Some("0.2"), None),
         );
         check(vec![old.clone()], (Some(dec!(0.1)), Some("Old")));
-        // What the newest lacks comes from an earlier one of its source.
+        // Missing fields of the newest record come from an earlier record of its source.
         check(vec![old.clone(), new.clone()], (Some(dec!(0.2)), Some("Old")));
         check(vec![old.clone(), etf("b 0 +1", "2024-06-28", Some("0.2"), None)], (Some(dec!(0.2)), None));
-        // Of one date the newest heard of; of one source the greater version; withdrawn ones and those of tomorrow are none.
+        // The newest observation of a date wins, and the greater version of a source. Retracted records and records of
+        // later dates are ignored.
         check(
             vec![new.clone(), etf("b 0 +2", "2024-06-28", Some("0.3"), Some("B"))],
             (Some(dec!(0.3)), Some("B")),

@@ -22,11 +22,11 @@ pub(crate) struct ExDateEvents {
     pub cash: Decimal,
     /// Cash and spin-off value per share, on the day's share basis.
     pub value: Decimal,
-    /// Last raw close before the day, on the day's share basis. It is read only if a distribution was paid.
+    /// Last raw close before the day, on the day's share basis. `None` without a distribution or an earlier close.
     pub close_before: Option<Decimal>,
     /// 1 - value / close before; `None` if the distributions have no price factor.
     pub dividend_factor: Option<Decimal>,
-    /// True if a distribution of the day was not paid in the currency of the prices.
+    /// True if a distribution of the day was paid in another currency than the currency of the prices.
     pub foreign: bool,
 }
 

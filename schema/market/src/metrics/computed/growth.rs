@@ -71,7 +71,7 @@ fn unproven_years(inputs: &MetricInputs<'_>) -> Vec<i32> {
     unproven.map(NaiveDate::year).collect()
 }
 
-/// Years with a spin-off. A streak over such a year needs a review.
+/// Years with a spin-off. A streak that spans such a year needs a review.
 fn spin_off_years(inputs: &MetricInputs<'_>) -> Vec<i32> {
     let spin_offs = inputs
         .payments()

@@ -99,7 +99,7 @@ fn last_declared(inputs: &MetricInputs<'_>) -> Option<NaiveDate> {
     regular.map(|payment| payment.declared_by()).max()
 }
 
-/// True if an ex-date of the last 12 months has a regular payment in another currency and none in the dividend
+/// True if the regular payments of an ex-date in the last 12 months are all in other currencies than the dividend
 /// currency.
 fn mixes_currencies(inputs: &MetricInputs<'_>) -> bool {
     let window = months_before(inputs.as_of, 12);
@@ -110,7 +110,7 @@ fn mixes_currencies(inputs: &MetricInputs<'_>) -> bool {
     })
 }
 
-/// Regular and special cash of the last 12 months. `None` if a payment was not in the given currency.
+/// Regular and special cash of the last 12 months. `None` if a payment was in another currency than `currency`.
 fn total_paid(payments: &[Payment<'_>], as_of: NaiveDate, currency: &str) -> Option<Decimal> {
     let start = months_before(as_of, 12);
     let recent = payments.iter().rev().take_while(|payment| payment.ex_date > start);
@@ -141,7 +141,7 @@ fn flag_income(inputs: &MetricInputs<'_>, income: &IncomeMetrics, flags: &mut Fl
     if partial {
         flags.set(Flag::TtmIncomplete);
     }
-    // A partial year normally has too few payments, but too many are unusual.
+    // Too few payments are normal in a partial year. Too many payments are unusual in any year.
     let (count, expected) = (income.ttm_payment_count, inputs.payments_per_year());
     let unusual =
         expected.is_some_and(|expected| is_unusual_count(count, expected) && (count > expected || !partial));
@@ -152,8 +152,8 @@ fn flag_income(inputs: &MetricInputs<'_>, income: &IncomeMetrics, flags: &mut Fl
 
 /// True if the data cover only a part of the trailing year, because the listing or the data begin later.
 ///
-/// The first bar is the listing date only if no ex-date precedes it. If the data begin with a dividend, they may begin
-/// up to one payment period after the start of the trailing year.
+/// Without an IPO date, the security was listed on its first bar, if no ex-date precedes this bar. Otherwise the data
+/// may begin up to one payment period after the start of the trailing year.
 fn is_partial_year(inputs: &MetricInputs<'_>) -> bool {
     let window = months_before(inputs.as_of, 12);
     if let Some(listed) = inputs.security().and_then(|security| security.ipo_date) {

@@ -106,12 +106,12 @@ impl<'a> MetricInputs<'a> {
         PriceSeries::new(&self.merged.prices.bars, &self.merged.split_table)
     }
 
-    /// Payments that count, by ex-date.
+    /// Payments used in the figures, by ex-date.
     pub(crate) fn payments(&self) -> &[Payment<'a>] {
         &self.merged.dividends.payments
     }
 
-    /// Reading of a payment that was declared as regular in the dividend currency.
+    /// Reading of a payment that was declared as regular in the dividend currency; `None` for other payments.
     pub(crate) fn reading(&self, payment: &Payment<'_>) -> Option<&Reading> {
         let record = &payment.observation.record;
         let is_read =
@@ -119,8 +119,8 @@ impl<'a> MetricInputs<'a> {
         if is_read { self.schedule.find_reading(payment.ex_date) } else { None }
     }
 
-    /// Regular part of a payment on the as-of date's share basis. The special part of an ex-date is subtracted from the
-    /// payment that is larger than this part.
+    /// Regular part of a payment on the as-of date's share basis. The special part of the ex-date is subtracted if the
+    /// payment is larger.
     pub(crate) fn regular_part(&self, payment: &Payment<'_>) -> Decimal {
         match self.reading(payment) {
             Some(reading) if reading.kind == AmountReading::Special => Decimal::ZERO,
@@ -147,12 +147,12 @@ impl<'a> MetricInputs<'a> {
         self.price.map(|price| price.close)
     }
 
-    /// Payments a year, if known.
+    /// Payments a year; `None` if unknown.
     pub(crate) fn payments_per_year(&self) -> Option<i32> {
         self.rhythm.payments_per_year()
     }
 
-    /// True for funds. A fund has no forward figure and no payout.
+    /// True for funds. A fund has no forward dividend and no payout ratio.
     pub(crate) fn is_fund(&self) -> bool {
         self.security_type == SecurityType::Etf
     }
@@ -175,8 +175,8 @@ fn latest_price(series: &PriceSeries<'_>, as_of: NaiveDate) -> Option<Price> {
     Some(Price { index, date: series.date(index), close: series.close_on_basis(index, as_of) })
 }
 
-/// Currency of the payments on the newest regular ex-date. Of several currencies, the currency of the prices is
-/// preferred.
+/// Currency of the payments on the newest regular ex-date. If this day has several currencies, the currency of the
+/// prices is preferred.
 fn dividend_currency(payments: &[Payment<'_>], price_currency: &str) -> String {
     let regular = |payment: &&Payment<'_>| payment.class.is_regular();
     let Some(newest) = payments.iter().rev().find(regular) else { return price_currency.to_owned() };

@@ -1,8 +1,9 @@
 //! Price jumps that look like a split (R30).
 //!
 //! `price_jump_without_split`: two closes at most 7 days apart differ by a known split ratio, within 3 %, but no split
-//! is between them. Known ratios are 2, 3, 4, 5, 6, 8, 10, 15, 20, 25, 30, 40, 50, 100 and their inverses. The ratios
-//! of the security's own splits are known too, from 3 for 2 on. A move that a distribution explains is not a jump.
+//! is between them. Known ratios are 2, 3, 4, 5, 6, 8, 10, 15, 20, 25, 30, 40, 50, 100 and their inverses. Ratios of
+//! the security's own splits are known too, if they are at least 3 for 2. A move that a distribution explains is not a
+//! jump.
 
 use rust_decimal::Decimal;
 
@@ -19,7 +20,8 @@ const SCALE: Decimal = Decimal::from_parts(1_000_000, 0, 0, false, 0);
 /// Smallest known ratio less 3 %, in hundredths. Smaller moves need no division.
 const LEAST_JUMP: i128 = 145;
 
-/// Sets the flag if the prices contain a jump. A calm series is not searched, because no close moves by three eighths.
+/// Sets the flag if the prices contain a jump. In a calm series, no close moves by three eighths, so no search is
+/// needed.
 pub(crate) fn flag_jumps(
     series: &PriceSeries<'_>,
     ex_days: &[ExDateEvents],
@@ -84,7 +86,7 @@ mod tests {
     use crate::day::day_number;
     use crate::metrics::prices::adjustment::{Ratio, SplitEvent, Splits};
 
-    /// Closes on days counted from 2024-01-02, and splits on such days.
+    /// Flags for closes and splits. Days are counted from 2024-01-02.
     fn found(closes: &[(i32, i64)], splits: &[(i32, Ratio)], is_calm: bool) -> Vec<String> {
         let first = day_number("2024-01-02".parse().unwrap());
         let mut bars = Bars { versions: vec![BarVersion::UNKNOWN], ..Bars::default() };
@@ -132,7 +134,7 @@ mod tests {
                 "{closes:?}"
             );
         }
-        // A ratio of the security's own, from 3 for 2 on.
+        // The security's own split ratio is known if it is at least 3 for 2.
         let own = |from, to, close| jumped(10_000, close, &[(90, of(from, to))]);
         assert_eq!(
             [14_549, 14_550, 15_450, 15_451].map(|close| own(2, 3, close)),
@@ -143,7 +145,7 @@ mod tests {
             [false, true, true, false]
         );
         assert!(!own(100, 147, 14_700) && own(100, 150, 14_700));
-        // Not over a split, and not over more than a week.
+        // A split between the closes, or more than a week, excludes a jump.
         assert!(!jumped(2000, 1000, &[(1, of(1, 2))]));
         assert!(jumped(2000, 1000, &[(0, of(1, 2))]) && jumped(2000, 1000, &[(2, of(1, 2))]));
         assert_eq!(found(&[(0, 2000), (7, 1000)], &[], false).len(), 1);

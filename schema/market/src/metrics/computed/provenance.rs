@@ -9,7 +9,7 @@ use crate::event::Kind;
 use crate::metrics::merge::ObservationStatus;
 use crate::row::AmountReading;
 
-/// Numbers of rows behind the figures of a security, by kind and source. Prices are counted by session.
+/// Number of rows behind the figures of a security, by kind and source. A row of prices is one session.
 pub type RowsBySource = BTreeMap<(Kind, String), u64>;
 
 /// Counts of a security's dividend rows by their reading in the payment schedule.
@@ -19,7 +19,7 @@ pub struct ReadingCounts {
     pub payments: u64,
     /// Rows merged into another row of the same payment (R29, R34).
     pub duplicate: u64,
-    /// Extra rows: another row has their slot of the payment schedule (R34).
+    /// Extra rows: the second payment in one period of the payment schedule (R34).
     pub extra: u64,
     /// Rows whose amount contains a special part (R34).
     pub combined: u64,

@@ -18,7 +18,7 @@ use crate::metrics::merge::has_moved_with;
 use crate::metrics::prices::adjustment::SplitEvent;
 use crate::row::{Flag, Flags};
 
-/// Split before which the declared amounts are probably already per new share.
+/// Split whose earlier amounts are probably per new share, although they are declared as raw.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct SuspectSplit {
     ex_date: NaiveDate,
@@ -96,7 +96,7 @@ fn is_declared(inputs: &MetricInputs<'_>, rate: &DividendRate) -> bool {
     rows.all(|payment| payment.observation.record.amount_basis == ShareBasis::Raw)
 }
 
-/// Amount divided by the close before its ex-date, both on today's shares.
+/// Amount divided by the close before its ex-date, both on the as-of date's share basis.
 fn yield_at(inputs: &MetricInputs<'_>, rate: &DividendRate) -> Option<Decimal> {
     let series = inputs.series();
     let close = series.close_on_share_basis(series.before(rate.ex_date)?, inputs.as_of);

@@ -17,7 +17,7 @@ use crate::row::{DividendState, Flag, Flags};
 pub(crate) struct UpcomingPayments {
     /// Index of the next declared payment in [`MetricInputs::payments`].
     pub declared: Option<usize>,
-    /// Projected payments after the last known payment, starting at the as-of date.
+    /// Projected payments on or after the as-of date that follow the last known payment.
     pub projections: Vec<ProjectedPayment>,
 }
 
@@ -70,7 +70,7 @@ fn projection(
 
 /// Projected amount per share. The amounts of a year add up to the forward dividend.
 ///
-/// A fund has no forward dividend. Its projected amount is that of the repeated payment.
+/// A fund has no forward dividend. Its projection has the amount of the repeated payment.
 fn amount(
     inputs: &MetricInputs<'_>,
     forward: &ForwardDividend,
@@ -88,8 +88,9 @@ fn amount(
     }
 }
 
-/// Expected payment date: the ex-date plus the days from ex-date to payment of the repeated payment. If that payment
-/// has no payment date, the newest payment with one is used. A day without a session moves to the next session.
+/// Expected payment date: the ex-date plus the days between ex-date and payment date of the repeated payment. If that
+/// payment has no payment date, the newest payment with a payment date is used. A day without a session moves to the
+/// next session.
 fn payment_date(inputs: &MetricInputs<'_>, date: ExpectedExDate) -> Option<NaiveDate> {
     let regular = inputs.payments().iter().rev().filter(|payment| payment.class.is_regular());
     let lag = |payment: &Payment<'_>| {

@@ -1,7 +1,8 @@
 //! Chowder number (R16): forward yield plus five-year dividend growth, both in percent.
 //!
-//! The threshold is 12 for a yield of 3 % or more, and 15 for a lower yield. It is 8 for utilities. All bounds are
-//! inclusive. The number is null without a five-year growth or a forward yield. Source: the author of the rule.
+//! The threshold is 8 for utilities. For all other sectors, it is 12 for a yield of 3 % or more, and 15 for a lower
+//! yield. All bounds are inclusive. The number is null without a five-year growth or a forward yield. Source: the
+//! author of the rule.
 
 use rust_decimal::Decimal;
 

@@ -1,4 +1,4 @@
-//! Class of a distribution: regular, special, spin-off or stock. The class decides in which metrics the payment counts
+//! Class of a distribution: regular, special, spin-off or stock. The class selects the metrics that include the payment
 //! (R3).
 //!
 //! | class | TTM | TTM total | forward, growth, streak, payout | price factor |
@@ -8,9 +8,9 @@
 //! | spin-off (value per parent share) | no | no | no | yes |
 //! | stock dividend | no | no | no | as a split |
 //!
-//! A return of capital counts as scheduled if its frequency is a number (R31). The tax character never changes the
-//! class. `irregular` and `unknown` count as regular; `unknown` sets a flag. Source: vendors' type codes (CD, SC, LT,
-//! ST) and their newer types recurring, special and supplemental.
+//! A return of capital is scheduled if its frequency is a number of payments a year (R31). The tax character never
+//! changes the class. The types `irregular` and `unknown` are regular; `unknown` sets a flag. Source: vendors' type
+//! codes (CD, SC, LT, ST) and their newer types recurring, special and supplemental.
 
 use crate::event::{DividendType, Frequency, SecurityType};
 
@@ -28,11 +28,11 @@ pub enum DividendClass {
 }
 
 impl DividendClass {
-    /// True if the payment counts in the trailing sum, the forward dividend, growth, streaks and payouts.
+    /// True if trailing sum, forward dividend, growth, streaks and payouts include the payment.
     pub fn is_regular(self) -> bool {
         self == Self::Regular
     }
-    /// True if the payment counts in the trailing sum with specials (TTM total).
+    /// True if the trailing sum with specials (TTM total) includes the payment.
     pub fn in_ttm_total(self) -> bool {
         matches!(self, Self::Regular | Self::Special)
     }
@@ -61,7 +61,7 @@ impl DividendType {
 }
 
 impl SecurityType {
-    /// True for the types that screens and sectors count as stocks. Funds and preferred shares are excluded.
+    /// True for the types that screens and sectors treat as stocks. Funds and preferred shares are excluded.
     pub fn is_stock(self) -> bool {
         matches!(self, Self::Stock | Self::Adr | Self::Reit | Self::Mlp)
     }

@@ -1,12 +1,12 @@
-//! Completeness of a security's dividends: whether its sources carry dividends, and which payments are missing (R38,
-//! R40).
+//! Completeness of a security's dividends: sources that carry dividends, and missing payments (R38, R40).
 //!
 //! A source carries dividends if its file has a dividend column. Without this column, it carries dividends if it has a
 //! dividend of any security within a year of this security's prices. A source covers a security if it has prices,
 //! dividends or a reference record of the security.
 //!
 //! A feed's adjusted closes imply a dividend factor for each of the feed's ex-dates. An implied factor without a
-//! payment around its ex-date is a missing payment. Implied factors within 0.05 % of 1 come from rounding.
+//! payment around its ex-date is a missing payment. Implied factors within 0.05 % of 1 are ignored, because they come
+//! from rounding.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,8 +21,7 @@ use crate::metrics::computed::ex_dates::ExDateEvents;
 use crate::metrics::merge::{AdjustedStep, Merged, agrees};
 use crate::metrics::rules::{AbsenceRules, Rules};
 
-/// Comparison of the dividend factors implied by a feed's adjusted closes with the computed factors. Both fields count
-/// ex-dates (R40).
+/// Comparison of the dividend factors implied by a feed's adjusted closes with the computed factors (R40).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FactorAgreement {
     /// Number of ex-dates with an implied factor, a computed factor or both.
@@ -47,8 +46,8 @@ impl<'a> DividendCompleteness<'a> {
         }
     }
 
-    /// Agreement of the factors implied by each source's adjusted closes with the computed factors of `days`, by
-    /// source.
+    /// Agreement of implied and computed factors, by source. The implied factors come from the source's adjusted
+    /// closes, the computed factors from `days`.
     pub(crate) fn agreement_by_source<'m>(
         merged: &'m Merged<'a>,
         days: &[ExDateEvents],
@@ -101,7 +100,7 @@ fn carries_dividends(history: &History, as_of: NaiveDate, rules: &AbsenceRules) 
     has_dividend_column(&history.evidence, as_of) || priced() || referenced() || paid()
 }
 
-/// True if a source's newest evidence says that its file has a dividend column up to the day.
+/// True if the newest evidence of a source shows a dividend column in its file on or before `as_of`.
 fn has_dividend_column(evidence: &[Observation<Evidence>], as_of: NaiveDate) -> bool {
     evidence.iter().any(|row| {
         let is_version =

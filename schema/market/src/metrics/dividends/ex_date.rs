@@ -2,8 +2,8 @@
 //!
 //! A trade settles some sessions after the trading day. The ex-date therefore precedes the record date by the
 //! settlement time less one session. This is two sessions for record dates up to 2017-09-06 (T+3) and one session up to
-//! 2024-05-28 (T+2). For later record dates (T+1), the ex-date is the record date. A record date on a closed day counts
-//! as the session before it.
+//! 2024-05-28 (T+2). For later record dates (T+1), the ex-date is the record date. A record date on a closed day is
+//! replaced by the session before it.
 //!
 //! A distribution of 25 % of the price or more goes ex on the first session after its payment date (due
 //! bills). Only a missing ex-date is derived; the vendor's date is never changed. Source: exchange tables of
@@ -87,7 +87,7 @@ mod tests {
     fn a_quarter_of_the_price_is_large() {
         assert!(is_large(dec!(10), dec!(40)) && !is_large(dec!(9.9999), dec!(40)));
         assert!(!is_large(dec!(10), dec!(0)) && !is_large(dec!(10), dec!(-1)));
-        // Without a payment date nothing says until when the shares trade with it.
+        // Without a payment date, the end of trading with the distribution is unknown.
         assert_eq!(ex_date_of(date("2024-12-10"), None, dec!(30), Some(dec!(40))), date("2024-12-10"));
     }
 }

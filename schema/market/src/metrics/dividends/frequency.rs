@@ -1,7 +1,7 @@
 //! Payment frequency of a payer (R5), inferred from the gaps between regular ex-dates and from vendors' tags.
 //!
-//! The inference uses the newest seven regular ex-dates (six gaps) since the last gap over 550 days. Several ex-dates
-//! on one day count once. The first matching rule decides:
+//! The inference uses the newest seven regular ex-dates (six gaps) since the last gap over 550 days. Several payments
+//! on one day are one ex-date. The first matching rule decides:
 //! 1. Four-weekly: six gaps of 26–30 days that sum to 165–171 days.
 //! 2. Semi-annual: at least 3 gaps, and 60 % of adjacent gap pairs sum to 330–400 days.
 //! 3. The class of the median gap: weekly 5–10 days, monthly 20–45, quarterly 60–135, semi-annual 136–250,
@@ -63,13 +63,13 @@ pub struct FrequencyEstimate {
 }
 
 impl FrequencyEstimate {
-    /// Payments a year; `None` when irregular, none or unknown.
+    /// Payments a year; `None` if irregular, none or unknown.
     pub fn payments_per_year(&self) -> Option<i32> {
         self.frequency.payments_per_year()
     }
 }
 
-/// Estimates the frequency from ex-dates in ascending order. Several ex-dates on one day count once.
+/// Estimates the frequency from ex-dates in ascending order. Several payments on one day are one ex-date.
 pub fn estimate_frequency(dates: &[TaggedDate], rules: &Rules) -> FrequencyEstimate {
     let current = since_restart(dates, rules);
     if current.is_empty() {
@@ -273,7 +273,7 @@ mod tests {
         check(&[29, 29, 29, 28, 28, 29], Frequency::Monthly);
         check(&[26, 30, 28, 28, 28, 28], Frequency::FourWeekly);
         check(&[25, 31, 28, 28, 28, 28], Frequency::Monthly);
-        // Third Fridays: four weeks, and five where the month has five of them.
+        // Third Fridays: gaps of four weeks, or five weeks after a month with five Fridays.
         check(&[28, 28, 35, 28, 28, 35], Frequency::Monthly);
         check(&[28, 28, 28, 28, 28], Frequency::Monthly);
     }
@@ -325,12 +325,12 @@ mod tests {
                 "{gaps:?}"
             );
         };
-        // Pairs of 330 to 400 days are a year.
+        // Two adjacent gaps that sum to 330 to 400 days are a year.
         check(&[100, 230, 100], Frequency::SemiAnnual);
         check(&[100, 229, 100], Frequency::Quarterly);
         check(&[130, 270, 130], Frequency::SemiAnnual);
         check(&[130, 271, 130], Frequency::Quarterly);
-        // Three of four pairs, and three of five gaps, are enough; two are not.
+        // Three of four pairs are enough, and three of five gaps. Two are not.
         check(&[100, 240, 100, 240, 20], Frequency::SemiAnnual);
         check(&[100, 240, 100, 100, 100], Frequency::Quarterly);
         check(&[100, 240, 100, 20], Frequency::SemiAnnual);
@@ -340,7 +340,7 @@ mod tests {
         check(&[20, 100], Frequency::Quarterly);
         check(&[20, 20, 100], Frequency::Monthly);
         check(&[20, 100, 200], Frequency::Irregular);
-        // The newest seven ex-dates tell, and several on one day are one.
+        // Only the newest seven ex-dates are used. Several payments on one day are one ex-date.
         check(&[7, 7, 7, 7, 7, 7, 91, 91, 91, 91, 91, 91], Frequency::Quarterly);
         check(&[91, 0, 0, 91, 0, 0, 91], Frequency::Quarterly);
         check(&[31, 31, 31, 551], Frequency::Unknown);
@@ -360,10 +360,10 @@ mod tests {
         check(&[91, 91, 91, 20], Some(Frequency::Monthly), Frequency::Quarterly, inferred);
         check(&[91, 91, 91, 20, 20], Some(Frequency::Monthly), Frequency::Monthly, vendor);
         check(&[20, 300, 55, 140, 90], Some(Frequency::Monthly), Frequency::Monthly, vendor);
-        // Three of four pairs that make a year overrule it.
+        // Three of four pairs that sum to a year overrule the tag.
         check(&[100, 240, 100, 240, 20], Some(Frequency::Quarterly), Frequency::SemiAnnual, inferred);
         check(&[100, 240, 100, 20], Some(Frequency::Quarterly), Frequency::Quarterly, vendor);
-        // Three, six and 24 a year are known from tags alone, as long as the gaps are within 15 %.
+        // Three, six and 24 payments a year are known from tags alone, if the gaps are within 15 % of the period.
         for (tag, fitting, others) in [
             (Frequency::Triannual, [104, 139], [(103, Frequency::Quarterly), (140, Frequency::SemiAnnual)]),
             (Frequency::Bimonthly, [60, 69], [(70, Frequency::Quarterly), (45, Frequency::Monthly)]),
@@ -375,7 +375,7 @@ mod tests {
                 check(&[days; 4], Some(tag), expected, inferred);
             }
         }
-        // The latest tag that says something.
+        // The latest tag with a frequency decides.
         let mut tagged = dates(&[91, 91], None);
         (tagged[0].tag, tagged[1].tag, tagged[2].tag) =
             (Some(Frequency::Annual), Some(Frequency::Monthly), Some(Frequency::Unknown));

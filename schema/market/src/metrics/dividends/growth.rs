@@ -1,12 +1,12 @@
 //! Annual dividend totals and compound dividend growth (R13).
 //!
-//! `D[y]` is the sum of split-adjusted regular dividends of a dividend year: n consecutive slots of the payment
-//! schedule (R34), or the calendar year of irregular and frequent payers. A dip or a missing slot counts with the
-//! smaller amount of its neighbours. Y0 is the last complete year; the running year is never an end point. Growth over
-//! n years is `(D[Y0] / D[Y0-n])^(1/n) - 1`. Growth is null if the base is missing or 0, or if any year of the span is
-//! 0 or unknown. It is also null if the base is a partial first year, with fewer payments than the next year. The total
-//! of a year with a change of the frequency is its mean annual rate. Source: the calendar years of published lists of
-//! dividend champions.
+//! `D[y]` is the sum of split-adjusted regular dividends of a dividend year. A dividend year is n consecutive slots of
+//! the payment schedule (R34), or the calendar year of irregular and frequent payers. A dip or a missing slot is
+//! replaced by the smaller neighbouring amount. Y0 is the last complete year; the running year is never an end point.
+//! Growth over n years is `(D[Y0] / D[Y0-n])^(1/n) - 1`. Growth is null if the base is missing or 0, or if any year of
+//! the span is 0 or unknown. It is also null if the base is a partial first year, with fewer payments than the next
+//! year. If the frequency changes within a year, the total of the year is its mean annual rate. Source: the calendar
+//! years of published lists of dividend champions.
 
 use chrono::{Datelike, NaiveDate};
 use rust_decimal::Decimal;
@@ -26,7 +26,7 @@ pub struct YearTotal {
     pub amount: Decimal,
     /// Number of ex-dates in the year.
     pub payments: i32,
-    /// True if payments of unknown amount are missing.
+    /// True if payments of the year are missing and no amount is assumed for them.
     pub is_unknown: bool,
     /// Number of months of the year that the payments cover, including assumed payments; `None` without a schedule.
     coverage: Option<i32>,
@@ -41,7 +41,7 @@ pub enum NoGrowthReason {
     /// A year of the span has no payment.
     #[error("no regular dividend was paid in {0}")]
     NoPayment(i32),
-    /// Payments of unknown amount are missing in a year of the span.
+    /// Payments of a year of the span are missing, and no amount is assumed for them.
     #[error("several payments of {0} are missing")]
     MissingPayments(i32),
     /// The base year is a first year with fewer payments than the next year.
@@ -138,7 +138,7 @@ impl AnnualTotals {
         self.total(year).map_or(Decimal::ZERO, |total| total.amount)
     }
 
-    /// True if the year can be the base of a comparison. A partial first year cannot.
+    /// True if growth can be computed from the year: it is not a partial first year.
     pub fn is_base(&self, year: i32) -> bool {
         let begun = |next: YearTotal| {
             self.total(year).is_some_and(|first| match first.coverage.zip(next.coverage) {
@@ -149,9 +149,9 @@ impl AnnualTotals {
         self.first_year() != Some(year) || self.total(year + 1).is_none_or(begun)
     }
 
-    /// True if the year is over and no payment of it is missing. Payments before the first known one may be missing.
-    /// The first year is therefore complete only if its payments cover twelve months, or if the second year is over and
-    /// the first is a base for it ([`Self::is_base`]).
+    /// True if the year is over and none of its payments is missing. Payments before the first known payment may be
+    /// missing. The first year is therefore complete only if its payments cover twelve months, or if the second year is
+    /// over and the first is a base for it ([`Self::is_base`]).
     pub fn is_complete(&self, year: i32, running: i32) -> bool {
         let covers_year = || {
             let coverage = self.total(year).and_then(|total| total.coverage);
@@ -160,7 +160,7 @@ impl AnnualTotals {
         year < running && !self.is_unknown(year) && (self.first_year() != Some(year) || covers_year())
     }
 
-    /// True if payments of unknown amount are missing in the year.
+    /// True if payments of the year are missing and no amount is assumed for them.
     pub fn is_unknown(&self, year: i32) -> bool {
         self.total(year).is_some_and(|total| total.is_unknown)
     }
@@ -299,7 +299,7 @@ mod tests {
         assert_eq!(running.shifted, [2024]);
     }
 
-    /// Totals of a payer of two a year; the running year is 2025.
+    /// Totals of a semi-annual payer; the running year is 2025.
     fn years(days: &[(&str, Decimal)]) -> AnnualTotals {
         let rates: Vec<DividendRate> =
             days.iter().map(|(day, amount)| DividendRate { ex_date: date(day), amount: *amount }).collect();
@@ -318,12 +318,12 @@ mod tests {
         };
         let (even, even_sums) = ([2, 2], [dec!(3), dec!(12)]);
         check(["2023-01-05", "2023-07-05", "2024-01-04", "2024-07-05"], None, even, even_sums);
-        // Ahead of New Year, and behind it.
+        // Days before New Year, and days after it.
         check(["2023-01-05", "2023-07-05", "2023-12-29", "2024-07-05"], Some(2024), even, even_sums);
         check(["2023-07-05", "2024-01-02", "2024-07-05", "2024-12-27"], Some(2023), even, even_sums);
         check(["2023-01-05", "2023-07-05", "2023-11-29", "2024-07-05"], Some(2024), even, even_sums);
         check(["2023-07-05", "2024-02-02", "2024-07-05", "2024-12-27"], Some(2023), even, even_sums);
-        // Two too many, or a payment that is simply missing.
+        // Two extra payments in a year, or a missing payment, are not shifted.
         check(["2023-01-05", "2023-07-05", "2023-10-05", "2023-12-29"], None, [4, 0], [dec!(15), dec!(0)]);
     }
 
@@ -385,7 +385,7 @@ mod tests {
         assert!(first_year(&quarters, "2024-06-30"));
         assert!(!first_year(&quarters[1..], "2024-06-30"), "the first quarter is missing");
         assert!(!first_year(&quarters[..3], "2023-12-31"), "the running year");
-        // Weekly payments have no slots; only a later complete year proves the first one.
+        // Weekly payments have no slots. Only a later complete year shows that the first year is complete.
         let weekly: Vec<String> =
             (0..104).map(|week| (date("2022-01-07") + chrono::Days::new(7 * week)).to_string()).collect();
         let weekly: Vec<&str> = weekly.iter().map(String::as_str).collect();

@@ -9,13 +9,13 @@ use super::safety::{HIGH_YIELD_MINIMUM, HighYieldScreen, HighYieldScreenInput};
 use crate::row::{StockFigures, StockRow};
 use crate::text_enum;
 
-/// Default minimum of the compound growth a year over five years, for the dividend-growth list, percent.
+/// Default minimum of the five-year growth in the dividend-growth list, percent a year.
 pub const GROWTH_MINIMUM: i64 = 10;
-/// Default minimum of the headline yield, for the dividend-growth list, percent.
+/// Default minimum of the headline yield in the dividend-growth list, percent.
 pub const GROWTH_YIELD_MINIMUM: i64 = 2;
 
 text_enum! {
-    /// Dividend list. Its members are the rows of the screener of the same name without further filters.
+    /// Dividend list. It contains the rows of the screener with the list's name, without further filters.
     pub enum DividendList {
         HighYield = "high-yield", DividendGrowth = "dividend-growth", Aristocrats = "dividend-aristocrats",
         Kings = "dividend-kings",

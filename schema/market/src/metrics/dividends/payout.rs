@@ -1,4 +1,4 @@
-//! Payout ratio, dividend cover base and free-cash-flow payout (R17).
+//! Payout ratio with its denominator, and free-cash-flow payout (R17).
 //!
 //! Payout is trailing regular dividends over trailing diluted earnings per share, in percent. For real estate, funds
 //! from operations per share replace earnings if a vendor gives them. With earnings of 0 or less the ratio is null and

@@ -1,9 +1,9 @@
 //! Expected ex-dates of the next 366 days, projected from past payments (R19).
 //!
 //! The next ex-date is the earliest declared ex-date on or after the as-of date. Without a declared ex-date, dates are
-//! projected for active payers of known frequency. The slots of the last year (the n newest ex-dates) repeat after 12
-//! months. A day without a session moves to the next session. Weekly and similar frequencies repeat after a number of
-//! days. If fewer than n ex-dates are known, one period after another is added to the last ex-date.
+//! projected for active payers of known frequency. The n newest ex-dates (slots) repeat after 12 months. A day without
+//! a session moves to the next session. Weekly, biweekly and four-weekly payments repeat after 7, 14 and 28 days. If
+//! fewer than n ex-dates are known, one period after another is added to the last ex-date.
 //!
 //! All ex-dates of 366 days are projected, so that a year's income can be added up. A projected date in the past sets
 //! the flag `overdue` and is not served. Calendars contain declared events only, unless projections are requested.
@@ -21,8 +21,7 @@ const HORIZON: u64 = 366;
 pub struct ExpectedExDate {
     /// Projected ex-date.
     pub ex_date: NaiveDate,
-    /// Known ex-date that the projection repeats: the same slot a year before, or the last ex-date of a shorter
-    /// history.
+    /// Known ex-date that the projection repeats: the ex-date a year earlier, or the last ex-date of a shorter history.
     pub repeats: NaiveDate,
 }
 
@@ -91,7 +90,7 @@ fn project_slots(slots: &[NaiveDate], last: NaiveDate, until: NaiveDate) -> Vec<
     let later = |slot: NaiveDate, years: u32| {
         slot.checked_add_months(Months::new(12 * years)).map(session_on_or_after)
     };
-    // Skip slots whose date a year later is not after the last ex-date. They already repeated and would count twice.
+    // Skip an ex-date if its date a year later is not after the last ex-date. The payer has already repeated it.
     let open = slots.iter().copied().filter(|slot| later(*slot, 1).is_some_and(|date| date > last));
     open.flat_map(|repeats| {
         let dates = (1..).map_while(move |years| later(repeats, years));
@@ -140,7 +139,7 @@ mod tests {
         let gap = ["2023-03-07", "2023-09-07", "2023-12-07", "2024-03-07"];
         check(&gap, 4, "2024-04-01", &["2024-09-09", "2024-12-09", "2025-03-07"]);
         check(&["2023-03-07", "2024-03-07"], 2, "2024-04-01", &["2025-03-07"]);
-        // Nor is one expected before a payment that is declared far ahead.
+        // No ex-date is expected before a payment that is declared far ahead.
         check(&["2024-03-07", "2025-09-05"], 2, "2024-04-01", &[]);
         check(&["2025-09-05"], 4, "2024-04-01", &[]);
     }
@@ -168,7 +167,7 @@ mod tests {
     fn a_year_is_looked_ahead() {
         check(&["2024-03-13"], 1, "2024-03-12", &["2025-03-13"]);
         check(&["2024-03-13"], 1, "2024-03-11", &[]);
-        // Three a year, every four months; 24 a year, every 365 / 24 days.
+        // Three payments a year: every four months. 24 payments a year: every 365 / 24 days.
         check(&["2024-03-13"], 3, "2024-03-13", &["2024-07-15", "2024-11-13", "2025-03-13"]);
         let found = project_ex_dates(&dates(&["2024-03-14"]), 24, "2024-03-14".parse().unwrap());
         assert_eq!(

@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn a_change_of_rhythm_says_nothing() {
-        // An increase on the day 100 days after the first payment, and the next one so many days later.
+        // The amount increases 100 days after the first payment. The next payment is `after` days later.
         let counts = |after: u64| {
             let first: NaiveDate = "2024-01-02".parse().unwrap();
             let raised = first + chrono::Days::new(100);
@@ -154,7 +154,7 @@ mod tests {
             ("2024-09-05", dec!(0.09)),
         ];
         check(&rows, 2, Some(("2024-03-05", dec!(10))), Some("2024-09-05"), 1);
-        // Two a year of even halves, and four a year of any, with the payment before.
+        // Payers with equal halves, and quarterly payers, are compared with the payment before.
         let even = [("2023-09-07", dec!(0.1)), ("2024-03-07", dec!(0.105)), ("2024-09-05", dec!(0.1))];
         check(&even, 2, Some(("2024-03-07", dec!(5))), Some("2024-09-05"), 1);
         check(

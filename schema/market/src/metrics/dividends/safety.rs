@@ -112,8 +112,8 @@ pub struct SafetyInput {
     pub price_change_1y: Option<Decimal>,
 }
 
-/// Yield-trap warning. `None` for non-payers, for unknown dividends, and if the inputs of all signs of a trap are
-/// missing.
+/// Yield-trap warning: true if any sign of a trap is present. `None` for non-payers and unknown dividends, or if the
+/// inputs of all signs are missing.
 pub fn yield_trap_risk(input: &SafetyInput, rules: &SafetyRules) -> Option<bool> {
     if matches!(input.status, DividendState::NonPayer | DividendState::Unknown) {
         return None;
@@ -268,7 +268,7 @@ mod tests {
         assert_eq!(with(SafetyInput { is_fund: true, ..input }), (None, Some(false)));
         assert_eq!(with(SafetyInput { status: DividendState::Lapsed, ..input }).0, Some(Safety::Unsafe));
         assert_eq!(with(SafetyInput { at_risk: true, ..input }).0, Some(Safety::Unsafe));
-        // The higher payout of two decides; cash flow alone is no payout ratio.
+        // The higher of two payouts decides. A free-cash-flow payout alone gives no label.
         assert_eq!(
             with(SafetyInput { fcf_payout_ratio: Some(dec!(80)), ..input }),
             (Some(Safety::Borderline), Some(false))

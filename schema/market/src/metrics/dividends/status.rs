@@ -6,7 +6,7 @@
 //!   minimum is 75 days for 12 and 13 payments a year and 21 for 24 and more. Irregular or unknown
 //!   frequencies allow 450 days.
 //! - `lapsed`: all other payers.
-//! - `unknown`: never paid a regular dividend, but no source that covers the security carries dividends (R38).
+//! - `unknown`: no regular dividend is known, and no source that covers the security carries dividends (R38).
 //!
 //! The minimums exist because bond funds go ex twice in December and not in January, and weekly payers skip a holiday
 //! week. The ex-date of a quarantined regular amount (R28) still proves that the payer pays.
@@ -108,7 +108,7 @@ mod tests {
             check("2024-12-18", Some(payments), "2025-01-08", DividendState::Active);
         }
         check("2024-12-18", Some(52), "2025-01-09", DividendState::Lapsed);
-        // One and a half periods of six payments a year.
+        // One and a half periods at six payments a year.
         check("2024-01-01", Some(6), "2024-04-01", DividendState::Active);
         check("2024-01-01", Some(6), "2024-04-02", DividendState::Lapsed);
     }
@@ -147,7 +147,7 @@ mod tests {
         };
         assert_eq!(decided(&input), DividendState::Suspended);
         assert_eq!(decided(&StatusInput { suspended_on: day.succ_opt(), ..input }), DividendState::Active);
-        // What was declared on the day of the notice is older than it.
+        // A dividend declared on the day of the notice is older than the notice.
         assert_eq!(decided(&StatusInput { last_declared: Some(day), ..input }), DividendState::Suspended);
         assert_eq!(decided(&StatusInput { last_declared: day.succ_opt(), ..input }), DividendState::Active);
     }

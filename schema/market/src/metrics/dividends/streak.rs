@@ -1,20 +1,20 @@
 //! Increase streak and payment streak of a payer, in years (R14).
 //!
-//! The increase streak is the number of consecutive years with a total more than 0.05 % above the year before. It is
-//! counted back from the last complete year (Y0). The tolerance absorbs split rounding. An equal total ends the streak.
-//! A partial first year cannot be a base, as for growth (R13). The running year counts as soon as its declared total
-//! exceeds the total of Y0. Specials never count.
+//! The increase streak is the number of consecutive years with a total more than 0.05 % above the year before. It ends
+//! with the last complete year (Y0). The tolerance absorbs split rounding. An equal total ends the streak. A partial
+//! first year cannot be a base, as for growth (R13). The running year is added as soon as its declared total exceeds
+//! the total of Y0. Specials are ignored.
 //!
 //! A cut declared this year does not change the number before the end of the year, but the streak is at risk. The
-//! forward dividend is then below `D[Y0]` by more than the tolerance. A spin-off year without an increase neither
-//! counts nor ends the streak; it is flagged for review. Flat years are skipped in the same way, at most
+//! forward dividend is then below `D[Y0]` by more than the tolerance. A spin-off year without an increase is skipped:
+//! it neither extends nor ends the streak. It is flagged for review. Flat years are skipped in the same way, at most
 //! `streak.tolerated_flat_years` in a row (default 0).
 //!
 //! A year with payments of unknown amount cannot be compared. The streak ends there, and its number is a lower bound
 //! (R34). A streak that reaches the first total may be longer too (`lower_bound`), unless the company was listed in
-//! that year or later. An operator's seed (`years` through `through_year`) covers earlier years: if every later year is
-//! an increase, the seed's years are added. Source: the calendar years of published lists of dividend champions. The
-//! tolerance is this service's own.
+//! that year or later. An operator's seed is the streak at the end of `through_year`: `years` increases. If every later
+//! year is an increase, the seed's years are added. Source: the calendar years of published lists of dividend
+//! champions. The tolerance is this service's own.
 
 use rust_decimal::Decimal;
 
@@ -114,7 +114,7 @@ fn is_kept(new: Decimal, old: Decimal, rules: &StreakRules) -> bool {
 /// Kind of a year in a streak.
 enum StreakYear {
     Increased,
-    /// Spin-off year without an increase, which neither counts nor ends the streak.
+    /// Spin-off year without an increase, which neither extends nor ends the streak.
     Excused,
     Flat,
     /// Payments of unknown amount are missing in this year or in the year before.
@@ -130,7 +130,7 @@ struct StreakWalk {
     counted: i32,
     /// Oldest year with which another year was compared.
     base: i32,
-    /// Tolerated years with an unchanged total, which do not count.
+    /// Tolerated years with an unchanged total. They do not extend the streak.
     flat: Vec<i32>,
     /// True if the streak ends at a year that cannot be compared.
     reaches_unknown: bool,
@@ -163,7 +163,8 @@ impl StreakWalk {
         }
     }
 
-    /// Streak with the years of the seed added; `None` if it ended after the seed or the seed ends after its last year.
+    /// Streak with the years of the seed added. A seed through the last complete year always applies. `None` if the
+    /// streak does not reach back to the seed, or if the seed ends after `last`.
     fn seeded(&self, seed: StreakSeed, last: i32, last_complete: i32) -> Option<Streak> {
         let unbroken = self.base <= seed.through_year;
         let vouched = seed.through_year >= last_complete;
@@ -259,7 +260,7 @@ mod tests {
         check(&paused, 0, 1, Some(2024), false);
         check(&paused, 1, 1, Some(2024), false);
         check(&paused, 2, 3, Some(2019), true);
-        // The newest year may be flat, a cut is never one, and neither is what follows a year without any.
+        // The newest year may be flat. A cut is not flat, and neither is a year after a year without payments.
         check(&paused[..6], 2, 2, Some(2020), true);
         check(&[dec!(3), dec!(2), dec!(3)], 5, 1, Some(2024), false);
         check(&[dec!(1), dec!(0), dec!(2), dec!(2), dec!(3)], 5, 1, Some(2024), false);
@@ -269,7 +270,7 @@ mod tests {
         let found =
             increase_streak(&totals(&paused), &input, &StreakRules { tolerated_flat_years: 2, ..RULES });
         assert_eq!((found.years, found.started, found.seeded), (43, Some(1979), true));
-        // A flat year that the seed covers is among its years, one after it adds none.
+        // A flat year within the seed is one of its years. A flat year after the seed adds none.
         let raised = [dec!(1), dec!(1), dec!(2), dec!(3)];
         let rules = StreakRules { tolerated_flat_years: 1, ..RULES };
         for (through_year, expected) in [(2021, (12, Some(2012))), (2022, (12, Some(2013)))] {
@@ -354,7 +355,7 @@ mod tests {
         check(&begun_in_autumn, None, 0, true);
         check(&begun_in_autumn, Some(2023), 0, false);
         check(&begun_in_autumn, Some(2022), 0, true);
-        // The third year is measured against the second, which is whole.
+        // The third year is compared with the second, which is complete.
         let grown = ["2022-11-10", "2023-05-10", "2023-11-08", "2024-05-10", "2024-11-08"];
         check(&grown, None, 1, true);
         check(&grown, Some(2022), 1, false);
@@ -392,7 +393,7 @@ mod tests {
         check(&raised, 2025, 10, 2023, (11, true, Some(2014)));
         check(&raised, 2025, 1, 2022, (3, true, Some(2022)));
         check(&raised, 2025, 0, 2022, (2, true, Some(2023)));
-        // A seed vouches for the newest complete year, also where the data say otherwise, but for no year to come.
+        // A seed is valid up to the newest complete year, even against the data, but not for later years.
         let frozen = totals(&[dec!(1), dec!(1)]);
         check(&frozen, 2025, 10, 2024, (10, true, Some(2015)));
         check(&frozen, 2025, 10, 2023, (0, false, None));
@@ -405,7 +406,7 @@ mod tests {
         let input = StreakInput { running: 2025, spin_offs: &[2023], ..StreakInput::default() };
         let found = increase_streak(&totals(&[dec!(2), dec!(1), dec!(2)]), &input, &RULES);
         assert_eq!((found.years, found.started), (1, Some(2024)));
-        // A year of a spin-off without any payment breaks it.
+        // A spin-off year without a payment ends the streak.
         let found = increase_streak(&totals(&[dec!(1), dec!(0), dec!(2)]), &input, &RULES);
         assert_eq!((found.years, found.started), (0, None));
     }

@@ -1,7 +1,7 @@
 //! Trailing and forward dividends per share and their yields (R7, R8, R9).
 //!
-//! Trailing (TTM): regular amounts with `as_of - 12 months < ex-date <= as_of`, on the as-of date's share
-//! basis. Pay dates have no effect.
+//! Trailing (TTM): regular amounts with `as_of - 12 months < ex-date <= as_of`, on the as-of date's share basis.
+//! Payment dates have no effect.
 //!
 //! Forward: the latest regular amount declared by `as_of`, times the payments a year n (R31). For n = 2 with
 //! alternating interim and final dividends, the last two amounts are added instead. Amounts alternate if each of the
@@ -57,7 +57,7 @@ pub fn sum(rates: &[DividendRate]) -> Decimal {
     remove_division_error(rates.iter().map(|rate| rate.amount).sum())
 }
 
-/// True if the number of payments in the trailing year differs from the payments a year.
+/// True if `count`, the number of payments in the trailing year, differs from `payments_per_year`.
 ///
 /// Above 12 payments a year, a difference of one is normal, because a year is not a whole number of weeks.
 pub fn is_unusual_count(count: i32, payments_per_year: i32) -> bool {
@@ -293,12 +293,12 @@ mod tests {
         check(&[interim, last], dec!(0.40));
         check(&[interim, last, interim, last], dec!(0.40));
         check(&[last, interim, last, interim, last], dec!(0.40));
-        // A raise at every half-year is no alternation; four amounts cannot tell.
+        // An increase at every half-year is not an alternation. With four amounts, this is not detected.
         check(&[dec!(0.45), dec!(0.50), dec!(0.56), dec!(0.63), dec!(0.70)], dec!(1.40));
         check(&[dec!(0.50), dec!(0.56), dec!(0.63), dec!(0.70)], dec!(1.33));
         check(&[dec!(0.50), dec!(0.55)], dec!(1.10));
         check(&[dec!(0.50), dec!(0.5501)], dec!(1.0501));
-        // The oldest step is too small, and one step goes the same way as the one before.
+        // The oldest step is too small, or one step has the same direction as the step before.
         check(&[dec!(0.10), dec!(0.11), dec!(0.20), dec!(0.10), dec!(0.20)], dec!(0.40));
         check(&[dec!(0.22), dec!(0.20), dec!(0.30), dec!(0.20), dec!(0.30)], dec!(0.60));
         check(&[dec!(0.2201), dec!(0.1980), dec!(0.30), dec!(0.20), dec!(0.30)], dec!(0.50));
@@ -321,12 +321,12 @@ mod tests {
         check(91, &[quarter, quarter, quarter, quarter, dec!(0.75)], dec!(1), true);
         check(91, &[quarter, quarter, quarter, quarter, dec!(0.7499)], dec!(2.9996), false);
         check(91, &[quarter, quarter, quarter, dec!(2)], dec!(8), false);
-        // The next payment confirms it when it is within a factor of 1.5, up or down.
+        // The next payment confirms the amount if it is within a factor of 1.5, up or down.
         check(91, &[quarter, quarter, quarter, quarter, dec!(2), dec!(3)], dec!(12), false);
         check(91, &[quarter, quarter, quarter, quarter, dec!(3), dec!(2)], dec!(8), false);
         check(91, &[quarter, quarter, quarter, quarter, dec!(2), dec!(3.01)], dec!(8), true);
         check(91, &[quarter, quarter, quarter, quarter, dec!(2), quarter], dec!(1), false);
-        // What resumes after years is compared with nothing.
+        // A payment after a pause of years is not compared.
         check(550, &[quarter, quarter, quarter, quarter, dec!(2)], dec!(1), true);
         check(551, &[quarter, quarter, quarter, quarter, dec!(2)], dec!(8), false);
         let jumped = paid(91, &[quarter, quarter, quarter, quarter, dec!(2)]);

@@ -60,15 +60,15 @@ pub struct ExplainedObservation {
     #[schema(ignore)]
     pub frame: Option<[u8; 16]>,
     /// Status of the observation: used, superseded, cancelled, duplicate, translation, other_source, overridden,
-    /// not_yet_known, moved, missing (a payment that adjusted closes show and no row has), or the reason code of its
-    /// quarantine.
+    /// not_yet_known, moved, missing (a payment that adjusted closes imply and no row contains), or the reason code of
+    /// its quarantine.
     pub outcome: String,
     /// Status as a sentence.
     pub reason: String,
 }
 
 impl ExplainedObservation {
-    /// True if both observations have the same kind of record. Evidence counts as dividend.
+    /// True if both observations have the same kind of record. Evidence is treated as a dividend.
     pub(crate) fn is_about_same(&self, other: &Self) -> bool {
         let topic = |kind: &str| if kind == "evidence" { "dividend".to_owned() } else { kind.to_owned() };
         topic(&self.kind) == topic(&other.kind)

@@ -1,4 +1,4 @@
-//! Explanation of metrics: the formula with its values, the observations used and the observations rejected.
+//! Explanation of metrics: the formula with its values, and the used and unused observations.
 //!
 //! Explanations and rows use the same computed metrics; no figure is calculated twice.
 
@@ -56,9 +56,9 @@ pub struct Explanation {
 }
 
 impl Explanation {
-    /// Limits the explanation to some metrics. It keeps the unused observations that could have changed these metrics:
-    /// those of the same kinds, from the oldest used observation on. If no observation is used, it keeps those of the
-    /// last year. All others are only counted.
+    /// Limits the explanation to some metrics. Unused observations are kept if they could have changed these metrics:
+    /// they have the same kind, and are not older than the oldest used observation. If no observation is used, unused
+    /// observations of the last year are kept. All other observations are only counted.
     pub fn limit_to_metrics(&mut self, is_wanted: impl Fn(&str) -> bool) {
         self.metrics.retain(|one| is_wanted(&one.metric));
         let used: Vec<&ExplainedObservation> =

@@ -15,7 +15,8 @@ use crate::metrics::dividends::class::DividendClass;
 use crate::metrics::merge::{AdjustedStep, ObservationStatus, Payment};
 use crate::row::AmountReading;
 
-/// Observation of a payment that counts. If the payment schedule reads the amount differently, the reading is added.
+/// Observation of a payment used in the figures. If the payment schedule reads the amount differently, the reading is
+/// added.
 pub(crate) fn of_payment(computed: &ComputedMetrics<'_>, payment: &Payment<'_>) -> ExplainedObservation {
     let record = &payment.observation.record;
     let reading = reading_text(computed, payment);
@@ -63,7 +64,7 @@ pub(crate) fn of_dividends(
     used
 }
 
-/// Splits that count, with an ex-date after `after`, up to and including the as-of date.
+/// Splits that are not cancelled, with an ex-date after `after`, up to and including the as-of date.
 fn of_splits(computed: &ComputedMetrics<'_>, after: NaiveDate) -> impl Iterator<Item = ExplainedObservation> {
     let splits = computed.inputs.merged.splits.splits.iter();
     let passed = splits.filter(move |split| {
@@ -186,7 +187,7 @@ pub(crate) fn unused(computed: &ComputedMetrics<'_>) -> Vec<ExplainedObservation
     unused
 }
 
-/// Payment that a feed's adjusted closes imply although no source has a row. The amount is computed from the implied
+/// Payment that a feed's adjusted closes imply, but no source has a row for it. The amount is computed from the implied
 /// factor.
 fn of_missing(computed: &ComputedMetrics<'_>, step: &AdjustedStep<'_>) -> ExplainedObservation {
     let close = computed.inputs.series().close_before(step.ex_date);

@@ -1,10 +1,10 @@
 //! Dividend factors implied by a feed's adjusted closes, as evidence of the feed's own dividends (R40).
 //!
 //! An implied factor (`AdjustedStep`) is the factor by which a feed adjusts its prices before a session. Without the
-//! splits of the session, it is 1 - ΣD / C of the feed's own dividends. Implied factors confirm or contradict payments.
-//! They never add a payment.
+//! splits of the session, it is 1 - ΣD / C, with the feed's own dividends D and the close C before them. Implied
+//! factors confirm or contradict payments. They never add a payment.
 //!
-//! Of several versions of an implied factor, the newest version of each source counts.
+//! If a source has several versions of an implied factor, the newest version is used.
 
 use std::collections::BTreeMap;
 

@@ -71,7 +71,7 @@ mod tests {
         check("2020-01-02", None, "2020-02-02", false);
         check("2020-01-02", Some("2020-01-02"), "2021-01-04", true);
         check("2020-01-02", Some("2020-01-03"), "2020-01-06", false);
-        // A passed ex-date counts, although its declaration date cannot be right.
+        // A row is visible from its ex-date on, even with a later declaration date.
         check("2020-01-06", Some("2020-11-03"), "2020-01-06", true);
         check("2020-01-05", Some("2020-11-03"), "2020-01-06", false);
     }

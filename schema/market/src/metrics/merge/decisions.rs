@@ -1,7 +1,6 @@
-//! Review decisions about quarantined rows, indexed by row: a released row counts, a confirmed row stays
-//! quarantined.
+//! Review decisions about quarantined rows, indexed by row. A released row is used, a confirmed row stays quarantined.
 //!
-//! Of several decisions about one row the newest is valid. A revoked decision has no effect.
+//! The newest decision about a row is valid. A revoked decision has no effect.
 
 use std::collections::BTreeMap;
 

@@ -1,8 +1,8 @@
-//! Merge of dividends: from all observations to the payments that count (R1, R2, R28–R30, R32).
+//! Merge of dividends: from all observations to the payments used in the figures (R1, R2, R28–R30, R32).
 //!
 //! The merge has four steps:
 //! 1. Find the winner of each source and key.
-//! 2. Keep the preferred source of each date range. Manual records override its records.
+//! 2. Keep the preferred source of each date range. Manual records override the records of this source.
 //! 3. Convert amounts to the share basis of their own ex-date, and derive missing ex-dates.
 //! 4. Merge rows of one payment under different ids, drop translations, and quarantine contradicted rows.
 //!
@@ -45,7 +45,7 @@ pub(crate) struct DividendWinners {
 
 #[derive(Debug)]
 pub(crate) struct MergedDividends<'a> {
-    /// Payments that count, by ex-date.
+    /// Payments used in the figures, by ex-date.
     pub payments: Vec<Payment<'a>>,
     /// Quarantined regular outliers by ex-date. They still prove a payment on the ex-date, but not its amount (R28).
     pub unproven: Vec<Payment<'a>>,
@@ -109,8 +109,8 @@ pub(crate) fn stock_dividends(
         .collect()
 }
 
-/// Sum of the payments with an ex-date after `after`, up to and including `through`. `amount` gives the amount of a row
-/// and its date, or `None` if the row does not count.
+/// Sum of the payments with an ex-date after `after`, up to and including `through`. `amount` returns the amount of a
+/// row, given its date, or `None` to skip the row.
 pub(crate) fn paid_between(
     history: &History,
     winners: &DividendWinners,
@@ -186,7 +186,7 @@ pub(crate) fn merge_dividends<'a>(
     merge_repeats(&mut payments, &mut statuses, validation, flags);
     let Outliers { unproven, doubted } =
         quarantine_outliers(&mut payments, validation, &mut statuses, &mut quarantined, flags);
-    // Such a payment has no price factor either (R11).
+    // An amount above the price has no price factor (R11).
     if quarantined.iter().any(|row| row.reason == QuarantineReason::AmountExceedsPrice) {
         flags.set(Flag::FactorSkipped);
     }
@@ -194,7 +194,7 @@ pub(crate) fn merge_dividends<'a>(
     MergedDividends { payments, unproven, doubted, cancelled, statuses, quarantined }
 }
 
-/// Fault of a payment that is found without comparing it with its neighbours.
+/// Fault of a payment that is visible without a comparison with its neighbours.
 fn intrinsic_fault(
     payment: &Payment<'_>,
     winner: &WinningVersion,
@@ -346,7 +346,7 @@ fn payments_of_day<'a>(
     day
 }
 
-/// Row with the most complete dates among the rows with the amount of the first row.
+/// Best version with the amount of the first version: one with an id, then the one with the most complete dates.
 fn best_of<'a>(versions: &[Payment<'a>]) -> Payment<'a> {
     let latest = versions[0];
     let quality = |row: &&Payment<'_>| (row.observation.id.is_some(), row.observation.record.preference());

@@ -1,9 +1,9 @@
 //! Merge of company figures: from all observations to the figures of a date (R32).
 //!
-//! The newest record up to the as-of date is used as a whole. Of several records of a date, the record of the preferred
-//! source is used. A missing figure comes from the newest earlier record of the same source. The date of that record is
-//! then the share basis of the figure. Manual records replace the figures that they contain, unless they are older than
-//! the used record.
+//! The newest record up to the as-of date is used as a whole. If a date has several records, the record of the
+//! preferred source is used. A missing figure comes from the newest earlier record of the same source. The date of that
+//! record is then the share basis of the figure. Manual records replace the figures that they contain, unless they are
+//! older than the used record.
 
 use std::cmp::Reverse;
 
@@ -233,14 +233,14 @@ mod tests {
         check(&[march.clone(), june.clone()], &[], "3 2024-03-31 10 2023-06-30");
         let found = merged(&[june.clone(), december.clone(), march.clone()], &[]).unwrap();
         assert_eq!((found.used, found.figures.beta), (vec![2, 1, 0], Some(dec!(1.1))));
-        // Of the as-of date itself, but not of the day after.
+        // A record of the as-of date is used, a record of the day after is not.
         check(
             &[march.clone(), row("a - 0 +1 2024-06-28", &[("eps_ttm", "4")])],
             &[],
             "4 2024-06-28 - 2024-03-31",
         );
         check(&[march, row("a - 0 +1 2024-06-29", &[("eps_ttm", "4")])], &[], "3 2024-03-31 - 2024-03-31");
-        // A figure keeps the share basis it was reported on.
+        // A figure keeps the share basis on which it was reported.
         let dated = row("a - 0 +1 2024-03-31", &[("eps_ttm", "3"), ("eps_as_of", "2024-02-15")]);
         check(&[dated], &[], "3 2024-02-15 - 2024-03-31");
         let bare = row("a - 0 +1 2024-03-31", &[("eps_as_of", "2024-02-15")]);
@@ -289,7 +289,7 @@ mod tests {
         let rule = PolicyRule { kind: Kind::Fundamentals, source: "a".into(), from: None, to: None, rank: 1 };
         check(&[a.clone(), b.clone(), older.clone()], &[rule], "3 2024-03-31 - 2024-03-31");
         check(&[a.clone(), older], &[], "3 2024-03-31 - 2024-03-31");
-        // The newest report of all is of the source that has it, whoever is believed.
+        // The newest report of all sources is used, even if the policy prefers another source.
         check(&[a, row("b - 0 +0 2024-04-30", &[("eps_ttm", "5")])], &[], "5 2024-04-30 - 2024-04-30");
     }
 
@@ -321,7 +321,7 @@ mod tests {
         check(&[first.clone(), row("a - 0 -2 2024-03-31", &[])], &[], "none");
         check(&[first.clone(), row("a - 0 -2 2024-03-30", &[])], &[], "3 2024-03-31 - 2024-03-31");
         check(&[first, row("b - 0 -2 2024-03-31", &[])], &[], "3 2024-03-31 - 2024-03-31");
-        // An id is one report, whatever day it names; a retraction of its revision is the last word.
+        // An id is one report, even with another date. The retraction of its newest revision removes the report.
         check(
             &[eps("a x 0 +1 2024-03-31", "3"), eps("a x 1 +1 2023-12-31", "2")],
             &[],

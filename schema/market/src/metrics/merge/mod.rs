@@ -174,7 +174,7 @@ fn symbol_position(history: &History, symbol: &Symbol) -> Option<usize> {
     quarantined.position(|quarantined| symbol.spellings().any(|spelling| spelling == *quarantined))
 }
 
-/// Newest ex-date of each source, used as the newest day of its data if it has no prices.
+/// Newest ex-date of each source. It is used as the newest day of the data of a source without prices.
 fn newest_event_days(history: &History) -> BTreeMap<&str, NaiveDate> {
     let dividends = history
         .dividends

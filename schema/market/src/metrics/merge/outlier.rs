@@ -98,8 +98,8 @@ fn level_before(rates: &[ExDateRate], position: usize, rules: &Rules) -> Option<
     median(before.iter().map(|rate| rate.rate).collect())
 }
 
-/// True if a rate is in a wrong unit: about 10, 100 or 1,000 times the rates before and after its run, or that fraction
-/// of them. Additionally, no row outside the run has this rate.
+/// True if a rate is in a wrong unit: the rates before and after its run differ from it by a factor of about 10, 100 or
+/// 1,000, up or down. Additionally, no row outside the run has this rate.
 fn is_unit_error(
     rates: &[ExDateRate],
     position: usize,
@@ -184,12 +184,12 @@ mod tests {
         check(91, "0.05 x4, 50", &[4], &[]);
         check(91, "0.05 x4, 500", &[], &[4]);
         check(91, "0.05 x3, 5", &[], &[]);
-        // Within 15 %, and with the rate after it where it is known.
+        // The tolerance is 15 %. A rate after the outlier must confirm the unit error.
         check(91, "0.05 x4, 5.75, 0.05", &[4], &[]);
         check(91, "0.05 x4, 5.76, 0.05", &[], &[4]);
         check(91, "0.05 x4, 5, 0.5 x4", &[4], &[]);
         check(91, "0.05 x4, 5, 1 x4", &[], &[4]);
-        // Downward too, but not a cut that goes on.
+        // A rate can also be too small. A lasting cut is not an outlier.
         check(91, "5 x4, 0.05, 5", &[4], &[]);
         check(91, "5 x4, 0.05", &[4], &[]);
         check(91, "5 x4, 0.05 x2", &[], &[]);
@@ -209,7 +209,7 @@ mod tests {
     fn ten_times_the_four_before_needs_a_confirmation() {
         check(91, "0.05 x4, 0.80", &[], &[4]);
         check(91, "0.05 x4, 0.42", &[], &[]);
-        // The median of the four, not each of them and not their mean.
+        // The median of the four rates is compared, not each rate and not the mean.
         check(91, "0.01, 0.05 x2, 1, 0.80, 0.05 x4", &[], &[4]);
         check(91, "0.01, 0.05 x2, 1, 0.42, 0.05 x4", &[], &[]);
     }
@@ -231,7 +231,7 @@ mod tests {
         check(91, "0.05 x4, 5 x2", &[], &[]);
         check(91, "0.05 x4, 5 x2, 0.05", &[4, 5], &[]);
         check(91, "0.05 x4, 5 x2, 0.1501", &[], &[]);
-        // A third one is the next rate that bears them out.
+        // A third large rate confirms the run.
         check(91, "0.05 x4, 5 x3, 0.05 x4", &[], &[]);
     }
 

@@ -1,4 +1,4 @@
-//! Payment that counts, and the context for validating its amount and ex-date.
+//! Payment used in the figures, and the context for validating its amount and ex-date.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
@@ -46,8 +46,8 @@ impl Payment<'_> {
 
 /// Context for validating amounts and ex-dates.
 pub(crate) struct ValidationContext<'a> {
-    /// All splits that are not withdrawn, including those announced later. Vendors adjust their amounts by these
-    /// splits.
+    /// All splits that are not withdrawn, including splits announced after the as-of date. Vendors adjust their amounts
+    /// by these splits.
     pub all_splits: &'a Splits,
     /// Splits visible on the as-of date.
     pub splits: &'a Splits,
@@ -69,7 +69,7 @@ impl ValidationContext<'_> {
         self.adjusted_steps.factor(ex_date)
     }
 
-    /// True if a feed's own adjusted closes are adjusted for an amount in the currency of the prices (R40).
+    /// True if a feed's own adjusted closes contain a payment of this amount, in the currency of the prices (R40).
     pub(crate) fn adjusted_closes_contain(&self, amount: Decimal, ex_date: NaiveDate) -> bool {
         let evidence = self.adjusted_evidence(ex_date).zip((self.neighbours.close_before)(ex_date));
         let paid =

@@ -1,6 +1,8 @@
-//! Extra rows (R34.2). If two rows have the same slot of the schedule, one of them is a special. A distribution of
-//! capital has no slot. An exception is a payer whose amount a year earlier was doubted too: it adds a special to a
-//! regular row.
+//! Extra rows (R34.2): the second row in one slot of the schedule, and distributions of capital. Extra rows are
+//! special.
+//!
+//! A distribution of capital is not extra if an amount a year earlier was doubtful too. Such a payer adds a yearly
+//! special to a regular row.
 
 use std::cmp::Ordering;
 
@@ -77,8 +79,8 @@ fn extra_of(readings: &[Reading], kept: &[usize], position: usize, rules: &Sched
     Some(position + usize::from(second_is_extra))
 }
 
-/// True if the two middle rows of four dates have the same slot: they are closer than 0.6 periods, and the dates are
-/// regular without one of them. Without a fourth date, different amounts (`differs`) prove it too.
+/// True if `first` and `second` have the same slot: they are closer than 0.6 periods, and the dates are regular without
+/// one of them. Without `after`, different amounts (`differs`) are enough if `first` is regular.
 pub(crate) fn shares_slot(
     [before, first, second, after]: [Option<NaiveDate>; 4],
     per_year: i32,

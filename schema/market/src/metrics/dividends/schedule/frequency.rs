@@ -14,8 +14,7 @@ use super::reading::ScheduleRow;
 use crate::metrics::dividends::frequency::is_restart;
 use crate::metrics::rules::Rules;
 
-/// Frequencies of a schedule, the most usual first. The irregular state comes first of all, so that it wins against
-/// states of equal cost.
+/// Frequencies of a schedule. At equal cost, the first wins: irregular, then the most usual.
 const STATES: [State; 8] = [
     State::Irregular,
     State::PerYear(4),
@@ -197,8 +196,8 @@ fn drop_four_weekly(states: &mut [State], gaps: &[i64], rules: &Rules) {
     }
 }
 
-/// Frequency of a row, taken from the gaps before and after it. If these differ, the side with the most similar amount
-/// decides. Two rows on each side are compared, because one row may be wrong.
+/// Frequency of a row, taken from the gaps before and after it. If these two differ, the gap next to the most similar
+/// amounts decides. Two rows before and two rows after are compared, because one row may be wrong.
 fn of_row(rows: &[ScheduleRow], gaps: &[State], index: usize) -> Option<i32> {
     let before = index.checked_sub(1).and_then(|gap| gaps.get(gap));
     let (before, after) = match (before, gaps.get(index)) {

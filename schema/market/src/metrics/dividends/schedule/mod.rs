@@ -1,17 +1,19 @@
-//! Payment schedule: slots of a payer's rows, each with a regular and a special part (R34).
+//! Payment schedule: the slots of a payer, and the reading of each row (R34). A slot is the place of one regular
+//! payment.
 //!
 //! Rows of a real feed contain untyped specials, repeated payments, missing payments and single wrong amounts. A row is
-//! never changed. Its [`Reading`] has the regular part, the special part, the amount that counts in growth and streak,
-//! and the dividend year.
+//! never changed. Its [`Reading`] has the regular part, the special part, the amount for growth and streak, and the
+//! dividend year.
 //!
 //! Rows have a local frequency n and a period P of 365.25/n days (`frequency`). Amounts are compared as annual rates,
 //! so that a change of n is not a jump. For irregular payers and for 13 and more payments a year, declared amounts are
 //! regular, and years are calendar years.
-//! 1. An extra row in a slot that another row takes is special (`extras`). So is a distribution of capital.
+//! 1. The second row in one slot is special (`extras`). So is a distribution of capital.
 //! 2. A row far above both neighbours is combined: the larger neighbour's amount is regular, the rest special.
-//! 3. A row below both neighbours is a dip: the smaller neighbour's amount counts in growth and streak.
-//! 4. A year is n consecutive slots (`slots`). One missing slot counts the smaller neighbour's amount in growth and
-//!    streak. With two or more missing slots, up to half a year, the year is unknown.
+//! 3. A row below both neighbours is a dip: growth and streak use the smaller neighbour's amount.
+//! 4. A year is n consecutive slots (`slots`). For one missing slot, growth and streak use the smaller neighbour's
+//! amount.
+//!    With two or more missing slots, up to half a year, the year is unknown.
 //!
 //! Source: this service chose the thresholds by comparison with public dividend histories. They are the parameters
 //! `schedule.…`.
@@ -60,7 +62,7 @@ impl Schedule {
         schedule
     }
 
-    /// Classifies the rows of one segment: a series of payments that no pause interrupts.
+    /// Classifies the rows of one segment: a series of payments without a pause.
     fn read_segment(&mut self, start: usize, rows: &[ScheduleRow], rules: &Rules) {
         let readings = &mut self.readings[start..start + rows.len()];
         let earlier = extras::mark_extras(readings, rows, rules);
@@ -70,19 +72,19 @@ impl Schedule {
         slots::assign_years(&mut regular, &mut self.missing, &mut self.changed, &rules.schedule);
     }
 
-    /// Rows with a slot, with their regular parts.
+    /// Regular parts of all rows that have a slot.
     pub fn rates(&self) -> impl Iterator<Item = DividendRate> {
         let regular = self.regular();
         regular.map(|reading| DividendRate { ex_date: reading.ex_date, amount: reading.regular })
     }
 
-    /// Rows with a slot, with the amounts that count in growth and streak.
+    /// Amounts for growth and streak of all rows that have a slot.
     pub fn sustained_rates(&self) -> impl Iterator<Item = DividendRate> {
         let regular = self.regular();
         regular.map(|reading| DividendRate { ex_date: reading.ex_date, amount: reading.sustained })
     }
 
-    /// Readings of rows with a slot.
+    /// Readings of all rows that have a slot.
     pub fn regular(&self) -> impl Iterator<Item = &Reading> {
         self.readings.iter().filter(|reading| reading.kind != AmountReading::Special)
     }

@@ -1,8 +1,8 @@
 //! Regular and special part of a row, and dips, by comparison with the rows around it (R34.3, R34.4, R8).
 //!
-//! Amounts are compared only where the payer is steady: at least four fifths of the changes between the eight nearest
-//! rows are not falls. Variable payers, payers in a foreign currency, and interim and final dividends are not steady.
-//! Their amounts are regular as declared.
+//! Amounts are compared only where the payer is steady: at most a fifth of the changes between the eight nearest rows
+//! are falls. Variable payers, payers in a foreign currency, and interim and final dividends are not steady. Their
+//! amounts are regular as declared.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
@@ -15,8 +15,8 @@ use crate::row::AmountReading;
 const NEAREST: usize = 4;
 /// Minimum number of changes between adjacent nearest rows for a payer to be steady.
 const FEWEST_STEPS: u64 = 3;
-/// Minimum ratio of a rate to the rate before it that is not a fall. Smaller differences come from rounding after a
-/// split adjustment.
+/// Minimum ratio of a rate to the rate before it; a smaller ratio is a fall. Ratios between it and 1 come from rounding
+/// after a split adjustment.
 const ROUNDING: Decimal = Decimal::from_parts(995, 0, 0, false, 3);
 
 /// Reads combined rows and dips. `extras` are the ex-dates of extra rows.
@@ -67,13 +67,13 @@ impl Rates<'_, '_> {
         Some(reading.amount.saturating_mul(Decimal::from(reading.per_year?)))
     }
 
-    /// Annual rate that counts in growth and streak, after the readings of earlier rows.
+    /// Annual rate for growth and streak. Earlier rows already have their readings.
     fn sustained_rate(&self, index: usize) -> Option<Decimal> {
         let reading = self.readings.get(index)?;
         Some(reading.sustained.saturating_mul(Decimal::from(reading.per_year?)))
     }
 
-    /// Reading of a row, with its regular part or its amount in growth. `None` if the declared amount is regular.
+    /// Reading of a row, with its regular part or its amount for growth. `None` if the declared amount is regular.
     fn read(&self, index: usize, combined: &[NaiveDate], rules: &Rules) -> Option<(AmountReading, Decimal)> {
         let ScheduleRules { combined_factor, return_least, return_most, dip_share, .. } = rules.schedule;
         let (rate, previous) = (self.declared_rate(index)?, self.sustained_rate(index - 1)?);

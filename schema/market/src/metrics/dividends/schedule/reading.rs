@@ -20,7 +20,7 @@ pub struct ScheduleRow {
     pub doubt: Option<AmountDoubt>,
 }
 
-/// Doubt about an amount far above the rows before it that no later row confirms (R28).
+/// Reason to doubt an amount that is far above the rows before it. No later row confirms the amount (R28).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AmountDoubt {
     /// A part of the amount is special.
@@ -44,7 +44,7 @@ pub struct Reading {
     pub amount: Decimal,
     /// Regular part of the amount.
     pub regular: Decimal,
-    /// Amount that counts in growth and streak.
+    /// Amount for growth and streak.
     pub sustained: Decimal,
     /// Kind of the reading.
     pub kind: AmountReading,
@@ -61,6 +61,6 @@ pub struct MissingSlot {
     pub year: i32,
     /// Local payments a year.
     pub per_year: i32,
-    /// Amount of the slot in growth and streak; `None` if the amount is unknown.
+    /// Amount that growth and streak assume for the slot; `None` if the amount is unknown.
     pub assumed: Option<Decimal>,
 }

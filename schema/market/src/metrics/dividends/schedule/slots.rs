@@ -1,4 +1,4 @@
-//! Dividend years: n consecutive slots each; missing slots; changes of the frequency (R34.5 to R34.7).
+//! Dividend years of n consecutive slots, missing slots, and changes of the frequency (R34.5 to R34.7).
 //!
 //! A gap of about n periods advances the slot number by n. Half of each deviation from whole periods is added to the
 //! next gap. An early row and a punctual row after it are therefore two slots, not three. The first slot of a year is
@@ -42,7 +42,7 @@ pub(crate) fn assign_years(
     }
 }
 
-/// Slots of consecutive rows with one frequency, and the number and offset of their first year.
+/// Slot numbers of consecutive rows with one frequency, and the start of their first year.
 struct RunYears {
     slots: Vec<i64>,
     per_year: i64,

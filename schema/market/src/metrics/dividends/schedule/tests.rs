@@ -80,12 +80,12 @@ fn a_special_in_a_regular_row_is_split_off() {
     assert_eq!(peculiar(&rows), ["2020-11-29 combined 0.14"]);
     let schedule = read(&rows);
     assert_eq!(schedule.readings[5].regular, dec!(0.14));
-    // The newest row is taken at face value, unless an earlier stage doubts it.
+    // The newest row is regular as declared, unless an earlier stage doubts it.
     assert!(peculiar(&rows[..6]).is_empty());
     let mut doubted = rows[..6].to_vec();
     doubted[5].doubt = Some(AmountDoubt::Unconfirmed);
     assert_eq!(peculiar(&doubted), ["2020-11-29 combined 0.14"]);
-    // A second special in the same slot is read at once.
+    // A special a year after another special is detected without a later row.
     let second =
         quarterly("2019-02-15", &[dec!(1), dec!(1), dec!(1), dec!(2), dec!(1), dec!(1), dec!(1), dec!(1.5)]);
     assert_eq!(peculiar(&second), ["2019-11-15 combined 1", "2020-11-15 combined 1"]);
@@ -115,7 +115,7 @@ fn a_dip_counts_the_smaller_neighbour() {
     let rows = quarterly("2019-02-15", &[dec!(0.0634), dec!(0.0634), dec!(0.0317), dec!(0.0634), dec!(0.07)]);
     assert_eq!(peculiar(&rows), ["2019-08-15 dip 0.0634"]);
     assert_eq!(read(&rows).readings[2].regular, dec!(0.0317));
-    // A cut that goes on is a cut.
+    // A lasting cut is not a dip.
     let cut = quarterly("2019-02-15", &[dec!(1), dec!(1), dec!(0.5), dec!(0.5), dec!(1)]);
     assert!(peculiar(&cut).is_empty());
 }
@@ -270,7 +270,7 @@ proptest::proptest! {
             read(rows).readings.iter().map(|r| (r.kind, r.per_year, r.year)).collect()
         };
         proptest::prop_assert_eq!(kinds(&rows), kinds(&scaled));
-        // 28 years repeat the calendar.
+        // The calendar repeats after 28 years.
         let years = i32::try_from(28 * cycles).unwrap();
         let shifted: Vec<ScheduleRow> = rows.iter().map(|row| ScheduleRow {
             ex_date: row.ex_date + TimeDelta::days(365 * i64::from(years) + i64::from(years) / 4), ..*row

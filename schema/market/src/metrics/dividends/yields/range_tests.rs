@@ -1,4 +1,4 @@
-//! The range of trailing yields, by hand.
+//! Range of trailing yields: examples computed by hand.
 
 use super::*;
 
@@ -6,7 +6,7 @@ fn date(text: &str) -> NaiveDate {
     text.parse().unwrap()
 }
 
-/// Closes of 100 at the ends of months from 2012-01 on, those of some days as given.
+/// Month-end closes of 100 from 2012-01 on. `other` replaces the closes of some days.
 fn month_ends(other: &[(&str, i64)]) -> crate::bars::Bars {
     use crate::bars::{Bar, BarVersion, Bars, MISSING};
     use crate::day::day_number;
@@ -24,7 +24,7 @@ fn month_ends(other: &[(&str, i64)]) -> crate::bars::Bars {
     bars
 }
 
-/// The range up to a month as `average highest lowest`.
+/// Range up to the month `last`, as `average highest lowest`.
 fn range(paid: &[(&str, Decimal)], other: &[(&str, i64)], split: Option<&str>, last: &str) -> Option<String> {
     use crate::metrics::prices::adjustment::{Ratio, SplitEvent, Splits};
     let bars = month_ends(other);
@@ -42,12 +42,13 @@ fn range(paid: &[(&str, Decimal)], other: &[(&str, i64)], split: Option<&str>, l
 fn yields_of_month_ends_that_have_twelve_months_behind_them() {
     let paid =
         [("2012-12-31", dec!(2)), ("2013-12-31", dec!(2)), ("2014-12-31", dec!(3)), ("2015-12-31", dec!(3))];
-    // The first month end with twelve months behind it is December 2013: the payment of its own day, not that of a year before.
+    // December 2013 is the first month end with twelve months of history. It includes the payment of its own day, but
+    // not the payment of a year before.
     assert_eq!(range(&paid, &[], None, "2014-10-31"), None);
     assert_eq!(range(&paid, &[], None, "2014-11-30").as_deref(), Some("2 2 2"));
     assert_eq!(range(&paid, &[], None, "2014-12-31").as_deref(), Some("2.0769 3 2"));
     assert_eq!(range(&paid, &[], None, "2015-01-31").as_deref(), Some("2.1429 3 2"));
-    // A close at half the price, and one of shares twice as large.
+    // A close of half the price, and a 2 for 1 split.
     assert_eq!(range(&paid, &[("2014-06-30", 50)], None, "2014-11-30").as_deref(), Some("2.1667 4 2"));
     assert_eq!(range(&paid, &[], Some("2014-06-30"), "2014-11-30").as_deref(), Some("3 4 2"));
     assert_eq!(range(&[], &[], None, "2014-11-30"), None);

@@ -22,7 +22,7 @@ fn repeats_among(rows: &[ScheduleRow], change: impl Fn(&mut [RepeatedPayment<'_>
 #[test]
 fn a_repeat_has_an_equal_or_double_amount_within_days() {
     let is_repeat = |days: i64, amount: Decimal| !repeats(days, amount, |_| ()).is_empty();
-    // 2019-05-14 is a Tuesday; 20 days are the limit, and 2 % of the smaller amount.
+    // 2019-05-14 is a Tuesday. The limits are 20 days, and 2 % of the smaller amount.
     assert_eq!([5, 20, 21].map(|days| is_repeat(days, dec!(1))), [true, true, false]);
     for (amount, expected) in [
         (dec!(1.02), true),
@@ -85,7 +85,7 @@ fn ids_of_one_source_that_differ_are_two_payments() {
 
 #[test]
 fn the_better_of_two_rows_stays() {
-    // Six days after a Tuesday is a Monday, five days a Sunday.
+    // 2019-05-14 is a Tuesday: six days later is a Monday, five days later a Sunday.
     let stays = |days: i64, change: &dyn Fn(&mut [RepeatedPayment<'_>])| {
         repeats(days, dec!(1), change).first().map(|(_, kept)| *kept)
     };
@@ -168,7 +168,7 @@ fn of_two_nearly_equal_rows_in_a_slot_few_others_show_no_usual_amount() {
     let mut nearer = every(12, "2019-07-12", &[dec!(1.95), dec!(1.5), dec!(1.5), dec!(1.5)]);
     nearer.insert(1, ScheduleRow { ex_date: date("2019-07-15"), amount: dec!(1.8), ..nearer[0] });
     assert_eq!(peculiar(&nearer), ["2019-07-15 special 0"]);
-    // More than 30 % are a difference without a usual amount too.
+    // A difference of more than 30 % is enough without a usual amount.
     assert_eq!(read(dec!(1.5), &[dec!(1.5); 3]), ["2019-07-09 special 0"]);
     assert_eq!(read(dec!(1.49), &[dec!(1.5); 3]), ["2019-07-12 special 0"]);
 }
@@ -190,11 +190,11 @@ fn a_slot_may_have_several_extra_rows() {
     assert_eq!(with(&[(10, dec!(3)), (20, dec!(4))]), ["2019-11-25 special 0", "2019-12-05 special 0"]);
     assert_eq!(with(&[(-20, dec!(3)), (-10, dec!(4))]), ["2019-10-26 special 0", "2019-11-05 special 0"]);
     assert_eq!(with(&[(-10, dec!(3)), (10, dec!(4))]), ["2019-11-05 special 0", "2019-11-25 special 0"]);
-    // The row that differs most from the eight around the two is extra, not the row off schedule.
+    // The row that differs most from its eight neighbours is extra, even if the other row is off schedule.
     let mut rows = quarterly("2019-02-15", &[dec!(1), dec!(1), dec!(1), dec!(3), dec!(1), dec!(1), dec!(1)]);
     rows.insert(4, ScheduleRow { ex_date: rows[3].ex_date + TimeDelta::days(10), ..rows[0] });
     assert_eq!(peculiar(&rows), ["2019-11-15 special 0"]);
-    // Its eight neighbours are four on either side.
+    // The eight neighbours are four rows before and four rows after.
     let mut rows =
         quarterly("2017-02-15", &[[dec!(3); 4].as_slice(), &[dec!(1); 10], &[dec!(3); 4]].concat());
     rows.insert(
@@ -222,7 +222,7 @@ fn a_payment_may_have_several_repeats() {
         rows.sort_by_key(|row| row.ex_date);
         repeats_among(&rows, |_| ())
     };
-    // Of rows on sessions, the last one stays.
+    // If all rows are on sessions, the last row is kept.
     assert_eq!(pairs(&[5, 12]), [(3, 4), (2, 4)]);
     assert_eq!(pairs(&[6, 97]), [(2, 3), (4, 5)]);
     assert_eq!(pairs(&[]), []);
@@ -239,7 +239,7 @@ fn a_distribution_of_capital_has_no_regular_part_and_no_slot() {
     assert_eq!(doubted(&mut rows, AmountDoubt::Capital), ["2020-02-15 special 0"]);
     let schedule = read(&rows);
     assert_eq!((schedule.readings[4].regular, schedule.regular().count()), (dec!(0), 4));
-    // Its slot is missing once a later payment shows it.
+    // A later payment shows that the slot is missing.
     rows.extend(quarterly("2020-05-15", &[dec!(1)]));
     let missing = MissingSlot { year: 2020, per_year: 4, assumed: Some(dec!(1)) };
     assert_eq!(read(&rows).missing, [missing]);
@@ -274,7 +274,7 @@ fn missing_slots_beyond_half_a_year_or_before_a_lower_rate_are_a_pause() {
     assert_eq!(missing(2, dec!(0.98)), [None, None]);
     assert_eq!(missing(2, dec!(0.979)), []);
     assert_eq!(missing(3, dec!(1)), []);
-    // Of three and fewer payments a year, no payment is missed.
+    // With three and fewer payments a year, a missing payment is not detected.
     let mut halves = every(6, "2012-02-15", &[dec!(1); 12]);
     halves.remove(5);
     assert!(read(&halves).missing.is_empty());

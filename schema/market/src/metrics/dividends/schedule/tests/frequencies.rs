@@ -40,7 +40,7 @@ fn a_change_of_the_frequency_has_three_gaps_of_a_shorter_period_or_two_of_a_long
     assert_eq!(after(30, 3), runs(&[(Some(4), 8), (Some(12), 4)]));
     assert_eq!(after(182, 1), vec![Some(4); 10]);
     assert_eq!(after(182, 2), runs(&[(Some(4), 8), (Some(2), 3)]));
-    // Between two runs of one frequency, it has twice as many.
+    // Between two runs of another frequency, a run needs twice as many gaps.
     let between = |gap: i64, count: usize| frequencies(&[(91, 8), (gap, count), (91, 8)]);
     assert_eq!(between(30, 5), vec![Some(4); 22]);
     assert_eq!(between(30, 6), runs(&[(Some(4), 8), (Some(12), 6), (Some(4), 9)]));
@@ -83,11 +83,11 @@ fn four_weeks_are_a_mean_of_at_most_28_7_days() {
     assert_eq!(frequencies(&[(29, 8), (28, 2)]), vec![Some(12); 11]);
     // Third Fridays.
     assert_eq!(frequencies(&[(28, 2), (35, 1), (28, 2), (35, 1), (28, 2)]), vec![Some(12); 9]);
-    // Gaps of extra and missing rows do not count.
+    // Gaps around extra and missing rows are ignored.
     assert_eq!(frequencies(&[(30, 6), (5, 1), (30, 6)]), vec![Some(12); 14]);
     assert_eq!(frequencies(&[(28, 6), (56, 1), (28, 6)]), vec![None; 14]);
     assert_eq!(frequencies(&[(28, 5), (56, 1)]), vec![Some(12); 7]);
-    // Each run has a mean of its own.
+    // Each run has its own mean.
     let changed = frequencies(&[(91, 6), (28, 6), (91, 6)]);
     assert_eq!(changed[..6], [Some(4); 6]);
     assert_eq!((changed[8], changed[18]), (None, Some(4)));
@@ -103,12 +103,12 @@ fn a_row_between_two_frequencies_has_the_nearer_rate() {
     let own = |own: Decimal| between(&[(dec!(1), 4), (own, 1), (dec!(0.25), 8)]);
     let found = [dec!(1), dec!(0.51), dec!(0.5), dec!(0.25)].map(own);
     assert_eq!(found, [Some(1), Some(1), Some(4), Some(4)]);
-    // One wrong neighbour on either side, in either direction, does not decide.
+    // One wrong neighbour does not decide, whether it is too large or too small.
     for wrong in [dec!(9), dec!(0.01)] {
         assert_eq!(between(&[(dec!(1), 4), (dec!(0.25), 1), (wrong, 1), (dec!(0.25), 7)]), Some(4));
         assert_eq!(between(&[(dec!(1), 3), (wrong, 1), (dec!(1), 1), (dec!(0.25), 8)]), Some(1));
     }
-    // The third row on either side does not count.
+    // The third row before or after is ignored.
     assert_eq!(between(&[(dec!(1), 4), (dec!(0.5), 1), (dec!(0.2), 2), (dec!(0.5), 6)]), Some(1));
     assert_eq!(between(&[(dec!(0.5), 2), (dec!(2), 2), (dec!(0.5), 1), (dec!(0.25), 8)]), Some(4));
 }
@@ -148,7 +148,7 @@ fn gaps_overrule_tags_from_four_gaps_on() {
     let hole = ["2019-02-15", "2019-05-15", "2019-11-15", "2020-02-15", "2020-05-15"];
     let extra = ["2019-02-15", "2019-05-15", "2019-08-15", "2019-09-15", "2019-11-15", "2020-02-15"];
     assert_eq!([frequency(&hole, Frequency::Monthly), frequency(&extra, Frequency::Annual)], [Some(4); 2]);
-    // A right tag is enough where gaps are few.
+    // A correct tag decides if gaps are few.
     assert_eq!(frequency(&hole[..4], Frequency::Quarterly), Some(4));
     assert_eq!(frequency(&hole[..4], Frequency::Unknown), None);
 }
@@ -160,7 +160,7 @@ fn each_tag_counts_once() {
         tagged.iter().for_each(|index| rows[*index].tag = Some(tag));
         local_frequencies(&rows, &Rules::DEFAULT)
     };
-    // One of two rows with the tag of another frequency is as good as both, but one of three is not.
+    // Another tag on one of two rows is enough; on one of three rows it is not.
     for tags in [[0].as_slice(), &[1], &[0, 1]] {
         assert_eq!(tagged(&[91], tags, Frequency::Monthly), [None; 2], "{tags:?}");
     }

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Readings of quarterly rows that differ from the declared amounts: index, kind and amount in growth.
+/// Readings of quarterly rows that differ from the declared amounts: index, kind and amount for growth.
 fn quarters(amounts: &[Decimal]) -> Vec<(usize, AmountReading, Decimal)> {
     kinds(&quarterly("2015-02-16", amounts))
 }
@@ -39,7 +39,7 @@ fn a_payer_is_steady_if_a_fifth_of_the_steps_are_downward() {
     // Six and five of seven steps.
     assert!(is_read(&[dec!(1.1), dec!(1), dec!(1), dec!(1)], &flat));
     assert!(!is_read(&[dec!(1.2), dec!(1.1), dec!(1), dec!(1)], &flat));
-    // The step over the row is one of them.
+    // The step across the row is compared too.
     assert!(is_read(&[dec!(1), dec!(1), dec!(1.2), dec!(1)], &flat));
     assert!(!is_read(&[dec!(1), dec!(1), dec!(1.2), dec!(1)], &[dec!(0.9), dec!(1), dec!(1), dec!(1)]));
     // Half a percent is rounding.
@@ -77,7 +77,7 @@ fn a_dip_counts_the_smaller_neighbour_at_either_side() {
     assert_eq!(at(dec!(1), dec!(0.98), dec!(2)), []);
     assert_eq!(at(dec!(1), dec!(0.96), dec!(0.98)), [(4, DIP, dec!(0.98))]);
     assert_eq!(at(dec!(1), dec!(0.9604), dec!(0.98)), []);
-    // Halves have dips, years have none.
+    // Semi-annual payers have dips, annual payers have none.
     let every = |months: u32| {
         kinds(&super::every(
             months,
@@ -125,11 +125,11 @@ fn an_unconfirmed_row_has_the_rate_before_it_as_its_regular_part() {
         kinds(&rows)
     };
     assert_eq!(doubted(&[]), [(4, COMBINED, dec!(1))]);
-    // A larger next rate is a raise; a rate of the doubted amount or more says nothing.
+    // A larger next rate is an increase. A next rate of the doubted amount or more is ignored.
     assert_eq!(doubted(&[dec!(1.2), dec!(1.2)]), [(4, COMBINED, dec!(1.2))]);
     assert_eq!(doubted(&[dec!(0.8), dec!(0.8)]), [(4, COMBINED, dec!(1))]);
     assert_eq!(doubted(&[dec!(40), dec!(40)])[0], (4, COMBINED, dec!(1)));
-    // A payer that is not steady has the reading too.
+    // A payer that is not steady has the same reading.
     let mut variable = quarterly("2015-02-16", &[dec!(3), dec!(2), dec!(4), dec!(1), dec!(40)]);
     variable[4].doubt = Some(AmountDoubt::Unconfirmed);
     assert_eq!(kinds(&variable), [(4, COMBINED, dec!(1))]);

@@ -22,7 +22,7 @@ fn half_of_a_deviation_is_added_to_the_next_gap() {
     assert_eq!([after(146, 118), after(146, 119)], [0, 1]);
     // 60 days are 0.34 periods early: 161.8 days are 1.77 periods.
     assert_eq!([after(60, 161), after(60, 162)], [0, 1]);
-    // After a missing slot, the deviation is that from two periods.
+    // After a missing slot, the deviation is measured from two periods.
     assert_eq!([after(182, 105), after(182, 127)], [1, 1]);
 }
 
@@ -56,7 +56,7 @@ fn the_newest_ex_dates_decide_between_two_first_slots() {
         let years: Vec<i32> = schedule.readings.iter().map(|reading| reading.year).collect();
         (years[0], years[years.len() - 4])
     };
-    // The payments around new year are the last of the old year if the newest ones are in December.
+    // Payments around New Year are the last of the old year if the newest of these payments are in December.
     assert_eq!(years(true, 4), (2010, 2017));
     assert_eq!(years(false, 4), (2011, 2018));
 }
@@ -69,7 +69,7 @@ fn years_of_a_changed_frequency_are_reported_on_both_sides() {
     assert_eq!(schedule.changed, [2017, 2018]);
     let counts = |year: i32| schedule.readings.iter().filter(|reading| reading.year == year).count();
     assert_eq!([2015, 2016, 2017, 2018, 2019].map(counts), [2, 2, 2, 4, 4]);
-    // From and to an irregular payer, no rates are compared.
+    // At a change from or to irregular payments, no rates are compared.
     let irregular = spaced(&[91, 91, 91, 91, 91, 91, 13, 40, 21, 300, 50, 17, 140, 44]);
     let schedule = read(&irregular);
     assert!(schedule.readings.iter().any(|reading| reading.per_year.is_none()));
