@@ -57,7 +57,7 @@ pub struct VersionRank<'a> {
     pub observed_at: i64,
     /// True for a retraction, which wins over a put of the same time.
     pub retracted: bool,
-    /// Line in the feed's file. Of two rows of one file, the later row wins.
+    /// Line in the feed's file. Within a file, the later row wins.
     pub line: u64,
     /// Id of the record batch.
     pub frame: &'a [u8; 16],

@@ -19,7 +19,7 @@ pub struct BarVersion {
     /// Day number of the share basis of split-adjusted prices. 0: newest day of the source's data. `None` for raw
     /// prices.
     pub basis_day: Option<i32>,
-    /// First line of the record batch in its file. Of two rows of one file, the later row wins.
+    /// First line of the record batch in its file. Within a file, the later row wins.
     pub line: u64,
     /// Id of the record batch of the bar.
     pub frame: [u8; 16],

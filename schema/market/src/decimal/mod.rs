@@ -16,11 +16,11 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use digits::{shortest, text};
 
-/// Decimal places of prices and per-share amounts in answers.
+/// Decimal places of prices and per-share amounts in responses.
 pub const PLACES_AMOUNT: u32 = 6;
-/// Decimal places of percents and ratios in answers.
+/// Decimal places of percents and ratios in responses.
 pub const PLACES_PERCENT: u32 = 4;
-/// Decimal places of adjustment factors in answers.
+/// Decimal places of adjustment factors in responses.
 pub const PLACES_FACTOR: u32 = 12;
 /// Maximum fraction digits of a feed's amount or price; further digits are rounded on entry.
 pub const MAX_FRACTION_DIGITS: u32 = 10;

@@ -1,7 +1,7 @@
 //! Exact decimal arithmetic of the metrics: division last, roots by Newton's iteration, one rounding (R9).
 //!
 //! Quotients such as 2/3 are cut at 28 digits, so their sums have an error in the last digits.
-//! [`remove_division_error`] rounds to 18 places before any comparison or rounding. The rounding of answers is ten
+//! [`remove_division_error`] rounds to 18 places before any comparison or rounding. The rounding of responses is ten
 //! orders of magnitude coarser, so exact halves still round away from zero.
 
 use std::cmp::Ordering;

@@ -1,6 +1,6 @@
 //! Metric rules: pure functions that compute the served figures from a security's facts and the market date.
 //!
-//! [`derive`](fn@derive) runs three stages. `merge` selects the events that count, `computed` calculates all metrics
+//! [`derive`](fn@derive) runs three stages. `merge` selects the valid events, `computed` calculates all metrics
 //! unrounded, `rows` rounds them once. [`explain`](fn@explain) documents the same computation.
 //!
 //! Invariants: no clock and no I/O; no binary float; the result depends on the set of observations, never on their

@@ -1,4 +1,4 @@
-//! Comparison of the rows that two states of knowledge give for one market date.
+//! Comparison of the rows derived from earlier and from later facts, for one market date.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use super::rows::DerivedRows;
 use crate::decimal::ExactDecimal;
 use crate::row::{DividendRow, DividendStatus, Metrics, RevisedKind, RevisionReason, SplitRow, SplitStatus};
 
-/// Value that differs between two states of knowledge.
+/// Value that differs between two derivations.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RevisedValue {
     /// Subject of the value.
@@ -23,9 +23,9 @@ pub struct RevisedValue {
     pub before: Option<String>,
     /// Later value, as text.
     pub after: Option<String>,
-    /// Reason, if the facts changed.
+    /// Reason for the change, if only the facts changed.
     pub reason: RevisionReason,
-    /// Later feed of the record.
+    /// Source of the record after the revision; `None` for figures, splits and records that no longer exist.
     pub source: Option<String>,
 }
 
@@ -40,8 +40,8 @@ struct ComparedRecord {
     fields: Fields,
 }
 
-/// Values that differ between two derivations for the same market date. New records are no revision of records, but they
-/// revise figures. The reasons assume that only the facts differ.
+/// Values that differ between two derivations for the same market date. A new record is not a revision of a record, but
+/// it can revise figures. The reasons assume that only the facts differ.
 pub fn revised_values(before: &DerivedRows, after: &DerivedRows) -> Vec<RevisedValue> {
     let dividends = |rows: &DerivedRows| -> BTreeMap<String, ComparedRecord> {
         let declared = rows.dividends.iter().filter(|row| row.status != DividendStatus::Projected);
@@ -64,7 +64,7 @@ pub fn revised_values(before: &DerivedRows, after: &DerivedRows) -> Vec<RevisedV
     revised
 }
 
-/// Compares the records that were known before.
+/// Compares the earlier records with their later versions.
 fn compare_records(
     kind: RevisedKind,
     before: &BTreeMap<String, ComparedRecord>,

@@ -1,7 +1,7 @@
 //! Sector statistics over the active listed stocks of a sector (R25).
 //!
 //! Funds and members with a suspect yield are excluded. Median (the headline) and mean yield cover payers. The weighted
-//! yield is Σ cap x yield / Σ cap over members with a market cap. Non-payers count with a yield of 0, as in published
+//! yield is Σ cap x yield / Σ cap over members with a market cap. The yield of a non-payer is 0, as in published
 //! aggregates. Price changes have the same weights. Top payers are ordered by yield, market cap and symbol. An empty
 //! sector has nulls and zero counts. Source: the aggregate yield of the S&P indices.
 
@@ -39,7 +39,7 @@ pub struct SectorMember {
     pub market_cap: Option<i64>,
     /// Dividends over earnings, percent.
     pub payout_ratio: Option<Decimal>,
-    /// Dividend growth a year over five years, percent.
+    /// Five-year dividend growth, percent a year.
     pub growth_5y: Option<Decimal>,
     /// Price over earnings.
     pub pe_ratio: Option<Decimal>,
@@ -194,7 +194,8 @@ pub fn top_payers<'a>(members: &[&'a SectorMember], count: usize) -> Vec<&'a Sec
     payers
 }
 
-/// Mean of a figure, weighted by market cap: Σ cap x figure / Σ cap. Only members with both numbers count.
+/// Mean of a figure, weighted by market cap: Σ cap x figure / Σ cap. Members without a market cap or the figure are
+/// left out.
 fn weighted(members: &[&SectorMember], figure: fn(&SectorMember) -> Option<Decimal>) -> Option<Decimal> {
     let (mut sum, mut caps) = (Decimal::ZERO, Decimal::ZERO);
     for member in members {
@@ -247,7 +248,7 @@ mod tests {
             let median = industry.median_yield.map(|median| median.to_string());
             (industry.industry.clone(), industry.stock_count, median)
         };
-        // Who pays nothing is counted, but has no yield.
+        // Non-payers are counted, but have no yield.
         assert_eq!(
             rows[0].industries.0.iter().map(told).collect::<Vec<_>>(),
             [
@@ -290,7 +291,7 @@ mod tests {
     #[test]
     fn who_does_not_pay_at_present_is_no_payer_whatever_its_yield() {
         let as_of = "2024-12-31".parse().unwrap();
-        // What was paid in the year before it stopped; a payment of which no yield can be told.
+        // S stopped paying and has its last yield. U pays, but its yield is unknown.
         let stopped = SectorMember { pays_dividend: Some(false), ..member("S", dec!(8), 100) };
         let unknown = SectorMember { pays_dividend: Some(true), ..member("U", dec!(0), 100) };
         let members = [member("A", dec!(4), 100), stopped, unknown];
@@ -300,7 +301,7 @@ mod tests {
             (row.median_yield, row.max_yield),
             (Some(ExactDecimal(dec!(4))), Some(ExactDecimal(dec!(4))))
         );
-        // Of A's 4 and the 0 of who stopped.
+        // Mean of the 4 of A and the 0 of S.
         assert_eq!(row.weighted_yield, Some(ExactDecimal(dec!(2))));
         let all: Vec<&SectorMember> = members.iter().collect();
         assert_eq!(

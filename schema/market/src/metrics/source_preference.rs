@@ -1,8 +1,8 @@
 //! Preference among feeds under a source policy, by kind and date range (R32).
 //!
 //! All dividends and splits of a date range come from one source. Two vendors may give ex-dates a day apart for one
-//! payment, which must not count twice. Prices and reference data use the same order of sources, but each day may have
-//! another source. A range begins and ends at the bounds of the policy's rules for the kind.
+//! payment, and such a payment must not be used twice. Prices and reference data use the same order of sources, but
+//! each day may have another source. A range begins and ends at the bounds of the policy's rules for the kind.
 //!
 //! The source with the lowest rank among the rules of the day is preferred. Sources without a rule follow, by newest
 //! observation, then by name. The source `manual` is not a vendor: its records override single records of the preferred
@@ -18,7 +18,7 @@ use crate::history::{PolicyRule, SourcePolicy};
 /// Source of operators' records, which override single vendor records.
 pub const MANUAL: &str = "manual";
 
-/// Source that has data of the kind to choose for.
+/// Source that can be chosen for a kind of data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SourceCandidate<'a> {
     /// Name of the feed.
@@ -141,7 +141,7 @@ mod tests {
         {
             check(&year, day, expected);
         }
-        // The lowest rank of a source counts, and of equal ranks the name.
+        // The lowest rank of a source decides, then the name.
         check(
             &[rule("a", None, None, 2), rule("b", None, None, 3), rule("b", None, None, 1)],
             "2020-01-01",

@@ -107,7 +107,7 @@ mod tests {
             "status": "delisted", "delisted_on": "2024-07-12", "successor": "BIG", "merger_ratio": "0.5",
         });
         assert_eq!(told(merged), ["2024-07-12 merger announced - BIG 0.5"]);
-        // A date without the status is that of an earlier listing.
+        // A delisting date without the status belongs to an earlier listing.
         assert!(told(json!({ "delisted_on": "2023-10-13" })).is_empty());
     }
 }

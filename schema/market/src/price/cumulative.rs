@@ -12,7 +12,7 @@ use crate::metrics::prices::adjustment::{AdjustmentStep, Ratio, cumulative_steps
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
 
-/// Price in millionths. Prices in answers have six places.
+/// Price in millionths. Prices in responses have six places.
 pub type Micros = i128;
 
 const PLACES: u32 = 6;
@@ -21,7 +21,7 @@ const HALF: u64 = 1 << 63;
 /// the price is added to it.
 const DOUBT: u128 = 1 << 27;
 
-/// Basis of prices in an answer: the adjustments that are applied to earlier prices.
+/// Basis of prices in a response: the adjustments that are applied to earlier prices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PriceBasis {
     /// True for adjustment by changes of the share count. Volumes are then on today's share basis.
@@ -243,7 +243,7 @@ mod tests {
         check(&[factor(2, 1, 6, Decimal::ONE)], 1, "9999.999999", PriceBasis::SPLIT, "1666.666667");
         let merged = [factor(2, 1_126_409, 1_408, Decimal::ONE)];
         check(&merged, 1, "9999999999", PriceBasis::SPLIT, "8000063919654.539063");
-        // Of so large a factor a decimal has too few places to be cut to 64 bits.
+        // For so large a factor, a decimal has too few places for 64 fraction bits.
         let merged = [factor(2, 4_608_299, 384, Decimal::ONE)];
         check(&merged, 1, "999999999", PriceBasis::SPLIT, "12000778633832.554688");
     }
@@ -303,7 +303,7 @@ mod tests {
             (3, 0, 1, 2, 2)
         );
         let shares = |position: usize, volume| steps.at(position).adjusted_volume(volume);
-        // 3 old shares are 2 new ones, 1 is 4: 100 are 266.67.
+        // Three old shares become two new shares, and later one becomes four: 100 shares are 266.67.
         assert_eq!((shares(0, 100), shares(1, 100), shares(2, 100)), (Some(267), Some(400), Some(100)));
         assert_eq!(shares(2, i64::MAX), Some(i64::MAX));
         assert_eq!(steps.at(0).factor(PriceBasis::SPLIT), Decimal::new(375, 3));

@@ -1,4 +1,4 @@
-//! Prices in answers: raw bars as columns, adjusted on request and grouped into periods (R10, R11).
+//! Prices in responses: raw bars as columns, adjusted on request and grouped into periods (R10, R11).
 //!
 //! Invariant: raw prices are never changed; every adjusted price is computed from them and rounded once.
 

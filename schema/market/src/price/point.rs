@@ -209,7 +209,7 @@ mod tests {
         }
     }
 
-    /// Bars of (day, open, high, low, close, volume, vwap, trades), prices in cents; a year at a time.
+    /// Bars of (day, open, high, low, close, volume, vwap, trades), prices in cents. They are appended year by year.
     fn raw(rows: &[(&str, [i64; 7])]) -> RawBars {
         let mut bars = Bars { scale: 2, versions: vec![BarVersion::UNKNOWN], ..Bars::default() };
         for (day, [open, high, low, close, volume, vwap, trade_count]) in rows.iter().copied() {
@@ -226,7 +226,7 @@ mod tests {
 
     const NONE: i64 = MISSING;
 
-    /// A split of 1 into 2 on 2024-01-03, and 0.50 on 2024-01-04, a day without a session.
+    /// Price point with a 2 for 1 split on 2024-01-03, and 0.50 on 2024-01-04, a day without a session.
     fn told(period: SessionRange, basis: PriceBasis) -> String {
         let rows = [
             ("2023-12-29", [9_800, 10_100, 9_700, 10_000, 1_000, 9_900, 10]),
@@ -285,7 +285,7 @@ mod tests {
             told(2..3, PriceBasis::SPLIT),
             "2024-01-03 51 53 50 52 3000 - - 52 51.48 1 0.99 - 2 1 1.9608"
         );
-        // An ex-date without a session shows on the next one.
+        // An ex-date without a session appears on the next session.
         assert_eq!(told(3..4, PriceBasis::SPLIT), "2024-01-05 52 54 51 53 - 52 5 53 53 1 1 0.5 - 1 1.9231");
     }
 

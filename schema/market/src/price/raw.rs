@@ -21,7 +21,7 @@ pub struct RawBars {
     pub volume: Vec<i64>,
     /// Volume-weighted average price, scaled.
     pub vwap: Vec<i64>,
-    /// Numbers of trades.
+    /// Number of trades of each bar.
     pub trade_count: Vec<i64>,
 }
 

@@ -5,7 +5,7 @@ use super::spelling::plain;
 /// Country or territory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Country {
-    /// Two-letter code, served in answers, for example `US`.
+    /// Two-letter code, served in responses, for example `US`.
     pub code: &'static str,
     /// Three-letter code.
     pub alpha3: &'static str,

@@ -5,7 +5,7 @@ use super::spelling::plain;
 /// Exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exchange {
-    /// Market identifier code, served in answers, for example `XNYS`.
+    /// Market identifier code, served in responses, for example `XNYS`.
     pub mic: &'static str,
     /// Name of the exchange.
     pub name: &'static str,

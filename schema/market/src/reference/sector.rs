@@ -6,7 +6,7 @@ use crate::metrics::sector::slug;
 /// Sector of the Global Industry Classification Standard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sector {
-    /// Name served in answers, for example `Health Care`.
+    /// Name served in responses, for example `Health Care`.
     pub name: &'static str,
     /// Further names in lower case without blanks and punctuation.
     aliases: &'static [&'static str],

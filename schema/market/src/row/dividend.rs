@@ -22,7 +22,8 @@ text_enum! {
     pub enum AmountReading {
         /// The whole amount is regular.
         Regular = "regular",
-        /// The whole amount is special: the row is extra, because another row has its slot of the schedule.
+        /// The whole amount is special: another row is the regular payment of the period, or the row is a distribution
+        /// of capital.
         Special = "special",
         /// The amount contains a special part, `special_amount`.
         Combined = "combined",

@@ -27,7 +27,7 @@ pub struct CountryWeight {
 }
 
 table_row! {
-    /// ETF details: the stock row, then fund data. Percents are percent points.
+    /// ETF details: the stock row, then fund data. A percentage of 4.5 % is the number 4.5.
     pub struct EtfRow {
         ..listed: StockRow,
         /// Issuer of the fund.

@@ -14,34 +14,34 @@ text_enum! {
         AmountHeld = "amount_held",
         /// The amount of a row is below both neighbouring amounts. Growth and streak use the smaller of them (R34).
         AmountDip = "amount_dip",
-        /// A payment counts in the year before or after the year of its ex-date (R34).
+        /// A payment belongs to the year before or after the year of its ex-date (R34).
         BoundaryShift = "boundary_shift",
-        /// Rows of one payment had different amounts; the later one counts (R29).
+        /// Rows of one payment had different amounts; the later row is used (R29).
         ConflictingDuplicate = "conflicting_duplicate",
         /// Dividends and prices are in different currencies, so that yields are null (R4).
         CurrencyMismatch = "currency_mismatch",
-        /// A dividend has a declaration date after its ex-date. It counts from its ex-date on (R39).
+        /// A dividend has a declaration date after its ex-date. It is used from its ex-date on (R39).
         DeclaredAfterEx = "declared_after_ex",
         /// Adjusted closes of a price file show dividends for which no dividend row exists (R38).
         DividendsMissing = "dividends_missing",
-        /// Rows of one payment or split were merged; some may have the same id and revision. `explain` lists
-        /// the dropped rows (R29).
+        /// Rows of one payment or split were merged. Some may have had the same id and revision. `explain` lists the
+        /// dropped rows (R29).
         DuplicateCollapsed = "duplicate_collapsed",
         /// An ex-date was derived from its record date (R1).
         ExDateDerived = "ex_date_derived",
         /// The vendor's ex-date differs from the ex-date that follows from the record date (R1).
         ExDateUnexpected = "ex_date_unexpected",
-        /// A distribution does not adjust prices, because it is at least the close before it or in another currency
-        /// (R11).
+        /// A distribution does not adjust prices: it is at least as large as the close before it, or in another
+        /// currency (R11).
         FactorSkipped = "factor_skipped",
         /// The frequency inferred from ex-dates overruled the vendor's frequency (R5).
         FrequencyConflict = "frequency_conflict",
-        /// The payment schedule counts a row, or a part of a row, as special (R34).
+        /// The payment schedule treats a row, or a part of a row, as special (R34).
         InferredSpecial = "inferred_special",
         /// The latest amount is at least 3 times the median of the amounts before it, and not confirmed. The forward
         /// dividend uses the payment before it (R8).
         LatestAmountUnusual = "latest_amount_unusual",
-        /// Two rows with ex-dates a few days apart are one payment, which counts once (R34).
+        /// Two rows with ex-dates a few days apart are one payment, so one row was dropped (R34).
         NearDuplicate = "near_duplicate",
         /// No source that covers the security carries dividends. Its dividends are therefore unknown (R38).
         NoDividendFeed = "no_dividend_feed",
@@ -51,7 +51,7 @@ text_enum! {
         Overdue = "overdue",
         /// A payment is missing in a year of growth or streak (R34).
         PaymentGap = "payment_gap",
-        /// A payment is listed in two currencies; the row in the prices' currency counts (R39).
+        /// A payment is listed in two currencies; the row in the prices' currency is used (R39).
         PaymentTranslated = "payment_translated",
         /// A price moved by a known split ratio, but no split is known (R30).
         PriceJumpWithoutSplit = "price_jump_without_split",
@@ -61,19 +61,19 @@ text_enum! {
         Provisional = "provisional",
         /// A large regular amount contains a special part, as the price fall proves (R28).
         SpecialByPrice = "special_by_price",
-        /// The streak spans a spin-off, which neither counts nor breaks it (R14, R35).
+        /// The streak spans a spin-off, which neither extends nor ends it (R14, R35).
         SpinOffReview = "spin_off_review",
         /// The price contradicts a split: the price did not move, or moved on another session or by another factor
         /// (R36).
         SplitNotInPrice = "split_not_in_price",
-        /// The increase streak contains years of an operator's seed. The payment streak counts only years in the data
+        /// The increase streak contains years of an operator's seed. The payment streak contains only years of the data
         /// (R14).
         StreakSeeded = "streak_seeded",
         /// The data cover only a part of the trailing year (R7).
         TtmIncomplete = "ttm_incomplete",
         /// The number of payments in the trailing year differs from the frequency (R7).
         TtmPaymentCountUnusual = "ttm_payment_count_unusual",
-        /// A distribution of unknown type counts as regular (R3).
+        /// A distribution of unknown type is treated as regular (R3).
         UnknownType = "unknown_type",
         /// The headline yield is above 25 % (R18).
         YieldSuspect = "yield_suspect",
@@ -85,7 +85,7 @@ text_enum! {
     pub enum QuarantineReason as "HoldReason" {
         /// Cash that is at least the close before its ex-date.
         AmountExceedsPrice = "amount_exceeds_price",
-        /// Regular amount of about 10, 100 or 1,000 times the surrounding rate, or of that fraction of it.
+        /// Regular amount that differs from the surrounding rate by a factor of about 10, 100 or 1,000, up or down.
         AmountOutlier = "amount_outlier",
         /// Row that a review decision confirmed to be wrong. It stays excluded even if its neighbours change.
         Confirmed = "confirmed",
@@ -109,7 +109,7 @@ text_enum! {
         NonPositiveClose = "non_positive_close",
         /// Split with 0 or fewer old or new shares.
         NonPositiveRatio = "non_positive_ratio",
-        /// Prices of about 100 or 1,000 times the prices of the surrounding sessions, or of that fraction of them.
+        /// Prices that differ from the surrounding prices by a factor of about 100 or 1,000, up or down.
         PriceUnitError = "price_unit_error",
         /// Split that the price contradicts.
         SplitDenied = "split_denied",
@@ -120,7 +120,8 @@ text_enum! {
 }
 
 impl QuarantineReason {
-    /// True if a decision can release the row. Such a row is possible by itself, but other data contradicts it.
+    /// True if a decision can release the row. The values of such a row are possible, but other data contradict the
+    /// row.
     pub fn is_releasable(self) -> bool {
         use QuarantineReason::{
             AmountExceedsPrice, AmountOutlier, Confirmed, FarFutureExDate, IsolatedPrice, PriceUnitError,

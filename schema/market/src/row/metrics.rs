@@ -59,7 +59,7 @@ pub struct AnnualTotal {
     pub year: i32,
     /// Sum of the year per share, on today's share basis, in the row's currency.
     pub amount: ExactDecimal,
-    /// True if the year is over and no payment of it is missing. False for the running year, for a first year that
+    /// True if the year is over and none of its payments is missing. False for the running year, for a first year that
     /// begins late (payments before the first row may be missing), and for a year with several missing payments.
     pub complete: bool,
 }
@@ -76,7 +76,8 @@ impl Metrics {
 }
 
 table_row! {
-    /// Dividend metrics as of a market date. Amounts are per share in `currency`, percents are percent points.
+    /// Dividend metrics as of a market date. Amounts are per share in `currency`. A percentage of 4.5 % is the number
+    /// 4.5.
     pub struct Metrics {
         /// Canonical ticker.
         "symbol" symbol: String,
@@ -125,7 +126,7 @@ table_row! {
         "ttm_complete" ttm_complete: bool,
         /// Payment frequency (R5).
         "frequency" frequency: Frequency,
-        /// Payments a year; null when irregular, none or unknown.
+        /// Payments a year; null if irregular, none or unknown.
         "payments_per_year" payments_per_year: Option<i32>,
         /// Regular dividends over diluted earnings per share, both TTM, percent (R17). For real estate, funds from
         /// operations replace earnings.
@@ -136,11 +137,11 @@ table_row! {
         "dividend_cover" dividend_cover: Option<ExactDecimal>,
         /// Growth of the last complete year over the year before, percent (R13).
         "growth_1y" growth_1y: Option<ExactDecimal>,
-        /// Compound growth a year over 3 years, percent.
+        /// Compound growth over 3 years, percent a year.
         "growth_3y" growth_3y: Option<ExactDecimal>,
-        /// Compound growth a year over 5 years, percent.
+        /// Compound growth over 5 years, percent a year.
         "growth_5y" growth_5y: Option<ExactDecimal>,
-        /// Compound growth a year over 10 years, percent.
+        /// Compound growth over 10 years, percent a year.
         "growth_10y" growth_10y: Option<ExactDecimal>,
         /// Consecutive years of increases (R14).
         "increase_streak_years" increase_streak_years: i32,

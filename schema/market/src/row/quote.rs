@@ -69,7 +69,7 @@ table_row! {
         "dividend_currency" dividend_currency: Option<String>,
         /// Session of the latest close.
         "price_date" price_date: Option<NaiveDate>,
-        /// Kind of the quote, always `eod` (end of day). It is not the feed, which `source` of a dividend is.
+        /// Kind of the quote, always `eod` (end of day). Unlike the `source` of a dividend, it is not the feed.
         "source" source: QuoteSource,
         /// Observation time of the newest fact from which the row is computed.
         "updated_at" updated_at: DateTime<Utc>,

@@ -25,7 +25,7 @@ text_enum! {
         Retraction = "retraction",
         /// Another source is served for the record.
         NewSource = "new_source",
-        /// A record was reported that the figure did not know.
+        /// The figure includes a record that was reported later.
         NewRecord = "new_record",
         /// The source policy changed.
         Policy = "policy",

@@ -38,7 +38,7 @@ table_row! {
         "avg_yield" avg_yield: Option<ExactDecimal>,
         /// Median headline yield of the payers.
         "median_yield" median_yield: Option<ExactDecimal>,
-        /// Yield weighted by market capitalisation over all members. Non-payers count with a yield of 0.
+        /// Yield weighted by market capitalisation over all members. The yield of a non-payer is 0.
         "weighted_yield" weighted_yield: Option<ExactDecimal>,
         /// Highest headline yield.
         "max_yield" max_yield: Option<ExactDecimal>,

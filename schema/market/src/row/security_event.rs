@@ -1,4 +1,4 @@
-//! Security events: one dated list of ticker changes, corporate actions and special dividends of a security.
+//! List of the dated events of a security: ticker changes, corporate actions and special dividends.
 
 use chrono::NaiveDate;
 
@@ -31,7 +31,7 @@ text_enum! {
 }
 
 table_row! {
-    /// An event of a security.
+    /// Dated event of a security: ticker change, corporate action or special dividend.
     pub struct SecurityEvent {
         /// Canonical ticker.
         "symbol" symbol: String,

@@ -74,11 +74,11 @@ table_row! {
         "payout_ratio" payout_ratio: Option<ExactDecimal>,
         /// Growth of the last complete year, percent.
         "growth_1y" growth_1y: Option<ExactDecimal>,
-        /// Compound growth a year over 3 years, percent.
+        /// Compound growth over 3 years, percent a year.
         "growth_3y" growth_3y: Option<ExactDecimal>,
-        /// Compound growth a year over 5 years, percent.
+        /// Compound growth over 5 years, percent a year.
         "growth_5y" growth_5y: Option<ExactDecimal>,
-        /// Compound growth a year over 10 years, percent.
+        /// Compound growth over 10 years, percent a year.
         "growth_10y" growth_10y: Option<ExactDecimal>,
         /// Consecutive years with a regular payment.
         "payment_streak_years" payment_streak_years: Option<i32>,

@@ -32,7 +32,7 @@ pub fn describe_properties<T: utoipa::PartialSchema>(
     let describe = |name: &str| {
         // In the schema of a row with parts, the row's own properties are in one of several objects.
         let property = alternatives(&schema).find_map(|object| object["properties"].get(name))?;
-        // The description of an optional type is with the alternative to null.
+        // The non-null alternative of an optional type has the description.
         let text = alternatives(property).find_map(|schema| schema["description"].as_str())?;
         Some(text.replace('\n', " "))
     };

@@ -19,7 +19,7 @@ pub struct ReadingCounts {
     pub payments: u64,
     /// Rows merged into another row of the same payment (R29, R34).
     pub duplicate: u64,
-    /// Extra rows: the second payment in one period of the payment schedule (R34).
+    /// Extra rows: one of two rows in a slot of the payment schedule (R34).
     pub extra: u64,
     /// Rows whose amount contains a special part (R34).
     pub combined: u64,

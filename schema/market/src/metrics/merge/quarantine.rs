@@ -28,10 +28,10 @@ use crate::row::{Flag, Flags, QuarantineReason};
 /// Ratio of the price to the smallest large distribution (R2): a quarter of the price or more is large.
 const CAPITAL_DIVISOR: Decimal = Decimal::from_parts(4, 0, 0, false, 0);
 
-/// Regular payments with amounts that contradict their neighbours.
+/// Regular payments with amounts that contradict neighbouring amounts.
 #[derive(Debug, Default)]
 pub(crate) struct Outliers<'a> {
-    /// Quarantined payments. Their ex-dates still count.
+    /// Quarantined payments. Their ex-dates still prove a payment.
     pub unproven: Vec<Payment<'a>>,
     /// Ex-dates of large amounts that no later payment confirms.
     pub doubted: Vec<(NaiveDate, AmountDoubt)>,

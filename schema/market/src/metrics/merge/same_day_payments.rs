@@ -2,7 +2,7 @@
 //!
 //! An income and a capital gain may have the same ex-date and type. A vendor's correction of an amount looks the same.
 //! Two such rows in one file are two payments, and the later row lists the earlier row as a sibling. One row with this
-//! list is enough. Loading the file again, alone or in other parts, therefore changes nothing.
+//! list is enough. Loading the file again, whole or in parts, therefore changes nothing.
 
 use std::collections::BTreeSet;
 

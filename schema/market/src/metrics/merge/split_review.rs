@@ -4,9 +4,9 @@
 //! Only ratios from 3 for 2 are visible in a price, and only between bars at most `level.adjacent_days` apart.
 //!
 //! The unexplained factor is the part of the move that the ratio does not explain. The price denies a ratio if the
-//! logarithm of this factor is more than `level.denied_share` of the ratio's logarithm. A logarithm of the ratio above
-//! 1 counts as 1. A large payment between the bars moves the price too, such as the special dividend of a
-//! consolidation. If the ratio fits after the payments, the price does not deny it. Any denied ratio sets the flag
+//! logarithm of this factor is more than `level.denied_share` of the ratio's logarithm. The logarithm of the ratio is
+//! limited to 1. A large payment between the bars moves the price too, such as the special dividend of a consolidation.
+//! If the ratio fits after the payments, the price does not deny it. Any denied ratio sets the flag
 //! `split_not_in_price`. A denied split stays unchanged unless one of these cases applies:
 //!
 //! - Repetition: the price shows an equal split within five sessions. The repetition is excluded.
@@ -164,8 +164,8 @@ fn verdict(
     })
 }
 
-/// Ex-date of an equal split within five sessions that the price shows, so that one of both splits is a repetition. If
-/// both ex-dates lie between the same bars, the later split counts.
+/// Ex-date at which the price shows an equal split, within five sessions. One of the two splits is then a repetition.
+/// If both ex-dates lie between the same bars, it is the later ex-date. `None` if the price shows no equal split.
 fn repeated_ex_date(
     split: &MergedSplit,
     splits: &[MergedSplit],
@@ -190,8 +190,8 @@ fn repeated_ex_date(
     shown.next()
 }
 
-/// Only session soon after an early split at which the price moves by the ratio of the split. `None` if no session or
-/// several sessions match.
+/// The only session soon after an early split at which the price moves by the ratio of the split. `None` if no session
+/// or several sessions match.
 fn early_session(split: &MergedSplit, series: &PriceSeries<'_>, rules: &Rules) -> Option<NaiveDate> {
     let first = series.at_or_after(split.ex_date)?;
     let sessions = usize::try_from(rules.level.early_sessions).unwrap_or_default();
@@ -225,8 +225,8 @@ fn is_denied_by(
     all_rests(series, (before, after), removed, evidence, is_denied)
 }
 
-/// True if a condition applies to the unexplained factor of a move, both with and without the payments between the
-/// bars.
+/// True if `condition` accepts the unexplained factor of a price move. If payments lie between the bars, it must also
+/// accept the factor after their deduction. `None` if the factor cannot be computed.
 fn all_rests(
     series: &PriceSeries<'_>,
     (before, after): (usize, usize),
@@ -250,8 +250,8 @@ fn bars_around(series: &PriceSeries<'_>, ex_date: NaiveDate, rules: &Rules) -> O
     (apart <= rules.level.adjacent_days).then_some((before, after))
 }
 
-/// Part of the close's move between two bars that the splits between them do not explain, as a factor. It is 1 if they
-/// explain the whole move. The ratio `removed` is left out of the splits.
+/// Part of the close's move between two bars that the splits between them do not explain, as a factor. It is 1 if the
+/// splits explain the whole move. The ratio `removed` is left out of the splits.
 fn unexplained_factor(
     series: &PriceSeries<'_>,
     before: usize,

@@ -1,8 +1,9 @@
-//! Merge of all observations of splits to the splits that count (R29, R32).
+//! Merge of all observations of splits to the valid splits (R29, R32).
 //!
 //! Two ids on one ex-date are one split. If their ratios are equal, the record with more complete dates is used. If
 //! their ratios differ, the later record is used, with the flag `conflicting_duplicate`. A stock dividend is a split of
-//! 1 to 1 + amount, unless a split has its date. A price-only action (R35) is in the table, but changes prices only.
+//! 1 to 1 + amount, unless a split has the same date. A price-only action (R35) is in the table, but changes prices
+//! only.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
@@ -30,7 +31,7 @@ pub(crate) struct MergedSplit {
     /// Session at which the price moves: the ex-date, or a later session for an early split (R36).
     pub effective: NaiveDate,
     pub ratio: Ratio,
-    /// Type by the direction of the ratio at first. [`classify`](super::split_type::classify) replaces it for
+    /// Type by the direction of the ratio. [`classify`](super::split_type::classify) later replaces the type of
     /// price-only actions.
     pub r#type: SplitType,
     pub cancelled: bool,
@@ -146,8 +147,8 @@ fn one_per_date(
     chosen
 }
 
-/// Split table of all splits and stock dividends that are not withdrawn, including those announced later. Vendors
-/// adjust their figures by these splits.
+/// Split table of all splits and stock dividends that are not withdrawn, including splits announced after the as-of
+/// date. Vendors adjust their figures by these splits.
 pub(crate) fn table_of_all(splits: &[MergedSplit], stock_dividends: &[(NaiveDate, Decimal)]) -> Splits {
     table(splits.iter().filter(|split| !split.cancelled).map(MergedSplit::event), stock_dividends)
 }

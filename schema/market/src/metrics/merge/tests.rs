@@ -1,4 +1,4 @@
-//! Merging, judged by what is served.
+//! Tests of the merge by means of the served rows.
 
 mod held;
 
@@ -16,7 +16,7 @@ fn date(text: &str) -> NaiveDate {
     text.parse().unwrap()
 }
 
-/// A record as a source says it once.
+/// Observation of a record by the source `a`.
 pub(crate) fn observed<T: serde::de::DeserializeOwned>(record: serde_json::Value) -> Observation<T> {
     Observation {
         source: "a".into(),
@@ -31,7 +31,7 @@ pub(crate) fn observed<T: serde::de::DeserializeOwned>(record: serde_json::Value
     }
 }
 
-/// `source id revision +/- second ex-date amount [type [record date]] [&amount beside]`; `-` stands for no id.
+/// `source id revision +/- second ex-date amount [type [record date]] [&sibling amount]`; `-` is an absent id.
 fn row(line: u64, text: &str) -> Observation<Dividend> {
     let (same_day_payments, words): (Vec<&str>, Vec<&str>) =
         text.split_whitespace().partition(|word| word.starts_with('&'));
@@ -86,7 +86,7 @@ fn history(rows: &[&str], closes: &[(&str, i64)]) -> History {
     }
 }
 
-/// What follows from a history at the close of a day.
+/// Rows derived from a history at the close of a day.
 fn at(day: &str, history: &History, policy: &SourcePolicy) -> DerivedRows {
     let day = date(day);
     let context =
@@ -94,7 +94,7 @@ fn at(day: &str, history: &History, policy: &SourcePolicy) -> DerivedRows {
     derive(history, &context)
 }
 
-/// The same at the end of 2024, of dividends alone.
+/// Rows derived from dividends alone, at the end of 2024.
 fn derived(rows: &[&str], policy: &SourcePolicy) -> DerivedRows {
     at("2024-12-31", &history(rows, &[]), policy)
 }
@@ -123,7 +123,7 @@ fn check(rows: &[&str], expected: &[&str], flags: &[&str]) {
 #[test]
 fn revisions_and_corrections() {
     check(&["a x 1 +1 2024-06-03 0.52", "a x 0 +2 2024-06-04 0.50"], &["2024-06-03 0.52"], &[]);
-    // The same id and revision: the ex-date that the record date implies stays, whichever came last.
+    // The same id and revision: the ex-date that follows from the record date wins, in any order.
     check(
         &["a x 0 +1 2017-08-30 0.8 regular 2017-09-01", "a x 0 +2 2017-08-31 0.8 regular 2017-09-01"],
         &["2017-08-30 0.8"],
@@ -137,7 +137,7 @@ fn cancellations() {
     check(&["a x 1 -1 2024-06-03 0", "a x 0 +2 2024-06-03 0.5"], &[], &["cancelled:x"]);
     check(&["a x 0 -1 2024-06-03 0", "a x 0 +2 2024-06-03 0.5"], &[], &["cancelled:x"]);
     check(&["a x 0 -1 2024-06-03 0", "a x 1 +2 2024-06-03 0.5"], &["2024-06-03 0.5"], &[]);
-    // Without an id the later of one revision holds, and a retraction reaches rows with an id that are no newer.
+    // Without an id, the later row of one revision wins. A retraction withdraws rows with an id that are not newer.
     check(&["a - 0 -1 2024-06-03 0", "a - 0 +2 2024-06-03 0.5"], &["2024-06-03 0.5"], &[]);
     check(&["a - 0 -2 2024-06-03 0", "a x 0 +1 2024-06-03 0.5"], &[], &["cancelled:x"]);
     check(&["a - 0 -1 2024-06-03 0", "a x 0 +2 2024-06-03 0.5"], &["2024-06-03 0.5"], &[]);
@@ -175,17 +175,18 @@ fn an_income_and_a_gain_of_one_day_are_two_payments() {
     let (income, gain) = ("a - 0 +1 2004-12-27 0.259", "a - 0 +1 2004-12-27 0.526 &0.259");
     check(&[income, gain], &both, &[]);
     check(&[gain, income], &both, &[]);
-    // The same with ids, and the pair named once by a row that no longer counts.
+    // The same with ids. In the last case, a superseded row lists the sibling.
     check(&["a x 0 +1 2004-12-27 0.259", "a y 0 +1 2004-12-27 0.526 &0.259"], &both, &[]);
     check(
         &["a x 0 +1 2004-12-27 0.259", "a y 0 +1 2004-12-27 0.526 &0.259", "a y 1 +2 2004-12-27 0.526"],
         &both,
         &[],
     );
-    // One of them sent again alone changes nothing, whichever came last.
+    // One of the two rows, sent again alone, changes nothing.
     check(&[income, gain, "a - 0 +2 2004-12-27 0.259"], &both, &[]);
     check(&[income, gain, "a - 0 +2 2004-12-27 0.526"], &both, &[]);
-    // A correction of the income replaces it, and without being named beside the gain the gain as well.
+    // A correction of the income replaces it. Unless the correction lists the gain as a sibling, it also replaces the
+    // gain.
     let corrected = ["a - 0 +2 2004-12-27 0.26", "a - 0 +2 2004-12-27 0.526 &0.26"];
     check(
         &[income, gain, corrected[0], corrected[1]],
@@ -198,7 +199,7 @@ fn an_income_and_a_gain_of_one_day_are_two_payments() {
         &["conflicting_duplicate", "duplicate_collapsed"],
     );
     check(&[income, gain, "a - 1 +2 2004-12-27 0.26 &0.526"], &["2004-12-27 0.26", "2004-12-27 0.526"], &[]);
-    // Naming holds for its own day, type and currency only.
+    // A sibling amount is valid for its own day, type and currency only.
     check(
         &[gain, "a - 0 +1 2004-12-28 0.259", "a - 0 +2 2004-12-28 0.526"],
         &["2004-12-27 0.526", "2004-12-28 0.526"],
@@ -221,7 +222,7 @@ fn a_retraction_takes_one_payment_or_the_day() {
     check(&[income, gain, "a - 0 -2 2004-12-27 0"], &[], &["cancelled:x"]);
     check(&[income, gain, "a - 0 -2 2004-12-27 0.259"], &["2004-12-27 0.526"], &["cancelled:x"]);
     check(&[income, gain, "a - 0 -2 2004-12-27 0.526"], &["2004-12-27 0.259"], &[]);
-    // Manual records override the payment that they are not beside.
+    // A manual record overrides the payment that it does not list as a sibling.
     check(
         &[income, gain, "manual - 0 +3 2004-12-27 0.26 &0.526"],
         &["2004-12-27 0.526", "2004-12-27 0.26"],
@@ -259,7 +260,7 @@ fn the_order_of_a_days_rows_never_matters() {
 
 #[test]
 fn an_ex_date_is_unexpected_where_no_rule_gives_it() {
-    // On a share worth 40.
+    // The share price is 40.
     let check = |amount: &str, record_date: &str, ex_date: &str, expected| {
         let row = format!("a x 0 +1 {ex_date} {amount} regular {record_date}");
         let mut history = history(&[&row], &[("1995-05-01", 40)]);
@@ -269,11 +270,11 @@ fn an_ex_date_is_unexpected_where_no_rule_gives_it() {
     };
     check("1", "2024-12-10", "2024-12-10", false);
     check("1", "2024-12-10", "2024-12-23", true);
-    // A quarter of the price goes ex after it is paid; a vendor may take it for an ordinary one.
+    // A quarter of the price goes ex after the payment date. A vendor may give the ordinary ex-date instead.
     check("10", "2024-12-10", "2024-12-23", false);
     check("10", "2024-12-10", "2024-12-10", false);
     check("10", "2024-12-10", "2024-12-20", true);
-    // When trades settled in five days, no rule here tells.
+    // Under five-day settlement, no ex-date is unexpected.
     check("1", "1995-06-08", "1995-06-02", false);
     check("1", "1995-06-09", "1995-06-05", true);
     check("1", "1995-06-09", "1995-06-07", false);
@@ -307,7 +308,8 @@ fn sources_never_interleave_and_manual_records_override() {
     check(&[vendor, "manual x 0 +1 2024-06-05 0.6"], &["2024-06-05 0.6"], &[]);
     check(&[vendor, "manual - 0 +1 2024-09-03 0.6"], &["2024-06-03 0.5", "2024-09-03 0.6"], &[]);
     check(&[vendor, "manual x 0 -1 2024-06-03 0"], &[], &["cancelled:x"]);
-    // Also over a row whose ex-date only its record date tells, however late it was said.
+    // A manual record also overrides a row whose ex-date follows from its record date, even if the row was observed
+    // later.
     let mut undated =
         history(&["a x 0 +5 2024-03-07 0.5 regular 2024-03-08", "manual - 0 +1 2024-03-07 0.6"], &[]);
     undated.dividends[0].record.ex_date = None;

@@ -1,7 +1,7 @@
 //! Translations: rows that repeat a payment in another currency (R39).
 //!
 //! Two rows of one ex-date and type in two currencies are one payment, unless their payment dates differ. The row in
-//! the currency of the prices counts. Rows in one currency are never translations of each other.
+//! the currency of the prices is used. Rows in one currency are never translations of each other.
 
 use super::payment::Payment;
 use super::winner::ObservationStatus;

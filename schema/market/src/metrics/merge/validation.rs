@@ -150,7 +150,7 @@ mod tests {
         check(PriceValues { high: Some(dec!(0.5)), ..good }, Some("high_below_low"));
         check(PriceValues { volume: Some(-1), ..good }, Some("negative_volume"));
         check(PriceValues { vwap: Some(dec!(-0.01)), ..good }, Some("negative_price"));
-        // A vendor's 0 is an unknown price, and a day of one trade has one price.
+        // A vendor's 0 is an unknown price. A day with one trade has one price.
         let unknown = Some(dec!(0));
         check(PriceValues { open: unknown, high: unknown, low: unknown, vwap: unknown, ..good }, None);
         check(PriceValues { high: Some(dec!(1.5)), low: Some(dec!(1.5)), ..good }, None);

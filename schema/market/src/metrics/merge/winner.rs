@@ -137,8 +137,8 @@ pub enum ObservationStatus {
     /// Duplicate of a row with another id and the same ex-date, type and currency. The value is that row's index in the
     /// history.
     Duplicate(usize),
-    /// Translation of a row with the payment in the currency of the prices. The value is that row's index in the
-    /// history.
+    /// The row repeats a payment in another currency. The value is the index, in the history, of the row in the
+    /// currency of the prices.
     Translation(usize),
     /// Another source is preferred in the date range of the row.
     OtherSource,
@@ -166,7 +166,7 @@ pub struct QuarantinedRow {
 /// Winner of one source and key.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WinningVersion {
-    /// Index of the observation that shows the record: the greatest put, even if the record was withdrawn.
+    /// Index of the greatest put, even if the record was withdrawn.
     pub index: usize,
     /// True if the record was withdrawn.
     pub cancelled: bool,
@@ -266,9 +266,9 @@ type PaymentVersions = SmallVec<[usize; 2]>;
 
 /// Groups the versions of one key by payment of the day, smallest amount first.
 ///
-/// Versions are read from the greatest down. An amount is another payment if it is a sibling of all payments so far.
-/// Any other put is an earlier version of the first payment of which it is not a sibling. A retraction withdraws every
-/// payment of which it is not a sibling.
+/// Versions are read from the greatest down. An amount that is a sibling of all earlier payments is a new payment. Any
+/// other put is an older version of the first payment that is not its sibling. A retraction withdraws every payment
+/// that is not its sibling.
 fn group_by_payment<T: MergeRecord + SameContent>(
     observations: &[Observation<T>],
     versions: &[usize],
@@ -414,8 +414,8 @@ pub(crate) fn version_time<T>(observation: &Observation<T>) -> (DateTime<Utc>, u
     (observation.observed_at, observation.line, &observation.frame)
 }
 
-/// Rank of a dividend by completeness of dates. Of two rows with one id and revision, the row with the higher rank is
-/// used (R29).
+/// Rank of a dividend by completeness of dates. If two rows have the same id and revision, the row with the higher rank
+/// is used (R29).
 pub fn dividend_preference(dividend: &Dividend) -> u32 {
     dividend.preference()
 }

@@ -201,8 +201,8 @@ pub struct AdjustmentFactor {
     /// distribution was paid in another currency than the currency of the prices.
     #[serde(default)]
     pub value: Option<Decimal>,
-    /// Product of the price-only actions of the day; absent in JSON for a day without them. Earlier prices are
-    /// multiplied by from/to. Volumes stay unchanged (R35).
+    /// Product of the price-only actions of the day; absent in JSON if there are none. Earlier prices are multiplied by
+    /// from/to. Volumes stay unchanged (R35).
     #[serde(default, skip_serializing_if = "Ratio::is_one")]
     pub price_only: Ratio,
 }
@@ -225,7 +225,7 @@ impl Fingerprint for AdjustmentFactor {
     }
 }
 
-/// Cumulative adjustment of consecutive days: those before `before`, from the `before` of the previous entry on.
+/// Cumulative adjustment of the days before `before` and on or after the `before` of the previous entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct AdjustmentStep {
     /// First day to which the adjustment no longer applies.
@@ -343,7 +343,7 @@ mod tests {
         assert_eq!(back.apply(dec!(40.15)), dec!(40.15));
         let back_but_one = (0..4).fold(there, |all, _| all.then(ratio(991, 997)));
         assert_eq!(back_but_one.apply(dec!(991)), dec!(997));
-        // Ratios of fractions, as spin-offs have them, are left as they are.
+        // Ratios with fractions, such as those of spin-offs, are not reduced.
         let fraction = Ratio { from: dec!(1500000.5), to: dec!(2) }.then(ratio(1, 1_500_000));
         assert_eq!(fraction.apply(dec!(3000000)), dec!(1500000.5));
         let fraction = Ratio { from: dec!(2), to: dec!(1500000.5) }.then(ratio(1_500_000, 1));

@@ -14,8 +14,8 @@ use crate::bars::MISSING;
 use crate::metrics::arithmetic::{clamp_to_limit, quotient, round_to_integer};
 use crate::metrics::calendar::months_before;
 
-/// Number of newest sessions in the average volume. Sessions older than these and older than 12 months need only a
-/// close.
+/// Number of newest sessions in the average volume. Older sessions need only a close if they are also older than 12
+/// months.
 pub(crate) const VOLUME_SESSIONS: usize = 30;
 
 /// Highest or lowest price with its session.
@@ -34,7 +34,7 @@ pub(crate) fn year_range(series: &PriceSeries<'_>, as_of: NaiveDate) -> Option<(
     for BasisRun { start, end, prices, .. } in same_basis(series, from, as_of) {
         let high_of = |index: usize| present(series.bars.high[index], series.bars.close[index]);
         let low_of = |index: usize| present(series.bars.low[index], series.bars.close[index]);
-        // Of equal extremes the newest is used, so that its date is the last day at this price.
+        // If several bars have the extreme price, the newest bar is used.
         let (Some(highest), Some(lowest)) =
             ((start..end).max_by_key(|i| high_of(*i)), (start..end).rev().min_by_key(|i| low_of(*i)))
         else {
@@ -163,7 +163,7 @@ mod tests {
             let extreme = |(price, day): (Decimal, &str)| PriceExtreme { price, date: date(day) };
             assert_eq!((highest, lowest), (extreme(high), extreme(low)), "{as_of}");
         };
-        // Equal highs: the newest; a high or low that is not known is the close.
+        // If two highs are equal, the newest is used. The close replaces an unknown high or low.
         check("2025-01-31", (dec!(120), "2025-01-31"), (dec!(95), "2024-02-01"));
         check("2025-01-30", (dec!(450), "2024-01-31"), (dec!(0.5), "2024-01-31"));
         assert_eq!(year_range(&PriceSeries::new(&bars, &splits), date("2030-01-31")), None);

@@ -2,9 +2,9 @@
 //!
 //! Volatility: sample standard deviation (n - 1) of the newest 252 daily returns x sqrt(252) x 100. It is null under 60
 //! returns. Beta: covariance with the benchmark's month-end returns over their variance, over 60 months. It is null
-//! under 24 pairs. A month counts after its last session. A return needs both month ends.
+//! under 24 pairs. A month is included after its last session. A return needs both month ends.
 //!
-//! Returns are integers in units of 10^-15, eleven digits more than answers show. Source: `empyrical`'s annual
+//! Returns are integers in units of 10^-15, eleven digits more than responses show. Source: `empyrical`'s annual
 //! volatility and beta; the minimum of 24 pairs is this service's own, the parameter `risk.beta_least_pairs`.
 
 use chrono::NaiveDate;
@@ -261,7 +261,7 @@ mod tests {
         assert_eq!(found(&halved, &[ex_day("2024-02-01", 1, Some(dec!(0.5)))]), Some(dec!(15.9292)));
         assert_eq!(found(&plain, &[ex_day("2024-03-10", 2, None)]), Some(dec!(15.9292)));
         assert!(found(&halved, &[]) > Some(dec!(100)));
-        // The newest 252 returns, whatever was before them.
+        // Only the newest 252 returns are used.
         let long: Vec<i64> =
             (0..300).map(|i| if i < 47 { 10 + i * i } else { 1000 + 10 * (i % 2) }).collect();
         assert_eq!(found(&long, &[]), found(&long[47..], &[]));
@@ -320,7 +320,7 @@ mod tests {
 
     #[test]
     fn a_steady_climb_goes_with_nothing() {
-        // The benchmark's mean does not come out even.
+        // The benchmark's mean is not a finite decimal.
         let other = |month: i32| i128::from(month % 7 * month) * ONE / 10_000;
         let other = MonthlyReturns { returns: (0..27).map(|month| (month, other(month))).collect() };
         let steady = MonthlyReturns { returns: (0..27).map(|month| (month, ONE / 100)).collect() };
@@ -329,7 +329,7 @@ mod tests {
 
     #[test]
     fn a_beta_is_told_of_the_calmest_and_of_the_wildest() {
-        // Up and down by so many hundredths of a percent.
+        // Moves up and down by `by` hundredths of a percent.
         let swings = |by: i128| {
             let side = |month: i32| if month % 2 == 0 { ONE } else { -ONE };
             MonthlyReturns { returns: (0..60).map(|month| (month, by * side(month) / 10_000)).collect() }
@@ -351,7 +351,7 @@ mod tests {
         let ten_to_27 = 10i128.pow(27);
         assert_eq!(ratio(ten_to_27, 1 << 32), Some(dec!(232830643653869628.90625)));
         assert_eq!(ratio(1 << 30, ten_to_27), Some(dec!(0.000000000000000001073741824)));
-        // A price that doubled, and one that moved by 10^-14 besides.
+        // A price that doubled, and then moved by 10^-14.
         assert_eq!(squared_decimal(ONE * ONE + 100), Some(dec!(1.0000000000000000000000000001)));
         assert_eq!(squared_decimal(ONE * ONE * 9 + 999), Some(dec!(9)));
     }

@@ -53,8 +53,8 @@ impl<'a> PriceSeries<'a> {
         self.splits.price_ratio_to_basis(self.date(index), basis).apply(self.close(index))
     }
 
-    /// Close of a bar on the share basis of a day, without price-only actions. Amounts per share around the bar's
-    /// session can be compared with it.
+    /// Close of a bar on the share basis of a day, without price-only actions. It can be compared with amounts per
+    /// share.
     pub(crate) fn close_on_share_basis(&self, index: usize, basis: NaiveDate) -> Decimal {
         self.splits.ratio_to_basis(self.date(index), basis).apply(self.close(index))
     }

@@ -43,7 +43,7 @@ pub(crate) fn is_denied(rest: Decimal, ratio: Ratio, share: i64, limit: Logarith
 pub(crate) enum LogarithmLimit {
     /// No limit: the logarithm of the ratio itself is used.
     None,
-    /// At most 1, the logarithm of 2.718. Larger ratios count as 2.718.
+    /// At most 1, the logarithm of 2.718. Larger ratios are treated as 2.718.
     One,
 }
 
@@ -81,7 +81,7 @@ mod tests {
             assert_eq!(denied(rest, of(1, 2), one), expected, "{rest}");
             assert_eq!(denied(rest, of(2, 1), one), expected, "{rest}");
         }
-        // From 2.718 on, e^0.4: 1.4918.
+        // From a ratio of 2.718 on, the bound is e^0.4: 1.4918.
         assert_eq!([dec!(1.491), dec!(1.492)].map(|rest| denied(rest, of(12, 1), one)), [false, true]);
         assert_eq!([dec!(2.7), dec!(2.71)].map(|rest| denied(rest, of(12, 1), none)), [false, true]);
         // Shares without a common divisor, and numbers beyond 28 digits.

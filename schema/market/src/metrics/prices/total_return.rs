@@ -57,7 +57,7 @@ impl CloseSeries<'_> {
     }
 }
 
-/// Product of the splits and price-only actions of some ex-dates. Price-only actions stand for reinvested spin-off
+/// Product of the splits and price-only actions of some ex-dates. Price-only actions represent reinvested spin-off
 /// values.
 fn price_ratio_of(days: &[AdjustmentFactor]) -> Ratio {
     days.iter().fold(Ratio::ONE, |ratio, day| ratio.then(day.price_ratio()))
@@ -120,7 +120,8 @@ mod tests {
         check(&closes, &[("2024-01-02", 1, 1, paid), ("2024-01-08", 1, 1, paid)], Some(dec!(1)));
         check(&closes, &[("2024-01-04", 1, 1, paid)], Some(dec!(3)));
         check(&closes, &[("2024-01-03", 1, 1, None)], None);
-        // Per new share on the split's own day; before it, half as much a new share.
+        // On the day of the split, the amount is per new share. Before it, the amount is per old share: half as much
+        // per new share.
         check(&closes, &[("2024-01-03", 1, 2, paid)], Some(dec!(106.0808)));
         check(&closes, &[("2024-01-04", 1, 1, paid), ("2024-01-05", 1, 2, Some(dec!(0)))], Some(dec!(104)));
     }

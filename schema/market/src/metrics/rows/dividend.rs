@@ -107,7 +107,7 @@ impl DividendRecord<'_> {
 
 impl Fingerprint for DividendRecord<'_> {
     fn hash_into(&self, state: &mut impl Hasher) {
-        // All fields are named, so that the compiler reports a field that the hash forgets.
+        // All fields are named, so that the compiler reports a field that the hash omits.
         let Self {
             named,
             ex_date,
@@ -150,7 +150,7 @@ impl Fingerprint for DividendRecord<'_> {
     }
 }
 
-/// All records: payments that count by ex-date, then cancelled payments, then projections.
+/// All records: payments used in the figures, by ex-date, then cancelled payments, then projections.
 fn records<'m>(computed: &'m ComputedMetrics<'_>) -> impl Iterator<Item = DividendRecord<'m>> {
     let merged = &computed.inputs.merged.dividends;
     let mut previous: Option<&Payment<'_>> = None;
@@ -164,7 +164,7 @@ fn records<'m>(computed: &'m ComputedMetrics<'_>) -> impl Iterator<Item = Divide
     live.chain(cancelled).chain(expected)
 }
 
-/// Record of a payment that counts, with the close before it and the previous regular payment.
+/// Record of a payment used in the figures, with the close before it and the previous regular payment.
 fn live<'m>(
     computed: &'m ComputedMetrics<'_>,
     payment: &'m Payment<'_>,

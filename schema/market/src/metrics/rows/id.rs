@@ -2,7 +2,7 @@
 //!
 //! An id is `symbol/source/kind/vendor's id`, or `symbol/source/kind@date.type.currency` without a vendor's id. Without
 //! a vendor's id, a corrected date gives another record, and the record at the old date is cancelled. The symbol is
-//! that of the feed's row, so that a change of the ticker does not change ids. If versions of a record have several
+//! taken from the feed's row, so that a change of the ticker does not change ids. If versions of a record have several
 //! symbols, the security's earliest symbol is used.
 //!
 //! Several payments of a day without vendor's id are numbered by amount: the second ends in `.2`, the third in `.3`. If

@@ -1,4 +1,4 @@
-//! Quarantined rows of all kinds, with the keys that decisions use.
+//! Builder of the quarantine rows of a security, each with the key that decisions use.
 
 use crate::day::date_of;
 use crate::event::{DecidedRow, Kind, line_column};

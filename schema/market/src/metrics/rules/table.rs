@@ -97,8 +97,8 @@ macro_rules! rules {
 rules! {
     /// Payment frequency from the gaps between ex-dates.
     frequency: FrequencyRules, "R5" {
-        /// Gap between ex-dates above which payments have restarted. Ex-dates before the gap are ignored. Also for R8
-        /// and R28.
+        /// Gap between ex-dates above which payments have restarted. Ex-dates before the gap are ignored. Also used by
+        /// R8 and R28.
         restart_days: i64 = 550, 366..=3650, "days";
         /// Number of newest ex-dates in the inference.
         newest_ex_dates: i64 = 7, 4..=25, "ex-dates";
@@ -141,18 +141,19 @@ rules! {
     status: StatusRules, "R6" {
         /// Periods of 365/n days without an ex-date after which a payer has lapsed.
         lapse_periods: Decimal = 1.5, 1..=5, "periods";
-        /// Days without an ex-date that a payer of 12 or 13 payments a year may always have.
+        /// Minimum number of days without an ex-date before a payer of 12 or 13 payments a year lapses.
         monthly_least_days: i64 = 75, 31..=366, "days";
-        /// Days without an ex-date that a payer of 24 or more payments a year may always have.
+        /// Minimum number of days without an ex-date before a payer of 24 or more payments a year lapses.
         weekly_least_days: i64 = 21, 7..=366, "days";
         /// Days without an ex-date after which an irregular payer has lapsed.
         irregular_days: i64 = 450, 31..=3650, "days";
     }
     /// Forward dividend.
     forward: ForwardRules, "R8" {
-        /// Minimum factor over the median of the four amounts before it at which an amount needs a confirmation.
+        /// Minimum ratio of an amount to the median of the four amounts before it, from which the amount needs a
+        /// confirmation.
         unusual_factor: Decimal = 3, 1.01..=100, "times";
-        /// Maximum factor between an unusual amount and the next amount that confirms it.
+        /// Maximum ratio between an unusual amount and the next amount, up to which the next amount confirms it.
         confirming_factor: Decimal = 1.5, 1..=100, "times";
         /// Difference between half-yearly amounts above which they are an interim and a final dividend.
         unequal_halves: Decimal = 10, 0..=100, "percent";
@@ -163,26 +164,27 @@ rules! {
         duplicate_days: i64 = 20, 0..=60, "days";
         /// Maximum difference of the amounts of two rows of one payment.
         equal_tolerance: Decimal = 2, 0..=20, "percent";
-        /// Minimum distance of two slots, as a share of a period. A closer row is extra. 0: no row is extra.
+        /// Minimum gap between two regular payments, as a share of the period. If two payments are closer, and the
+        /// schedule is regular without one of them, this one is special. 0: no payment is special.
         slot_share: i64 = 60, 0..=90, "percent";
-        /// Minimum factor over both neighbours of a row that contains a special.
+        /// Minimum ratio of an amount with a special part to both neighbouring amounts.
         combined_factor: Decimal = 1.3, 1.01..=1000, "times";
-        /// Minimum rate after a row that contains a special, as a factor of the rate before the row.
+        /// Minimum ratio of the rate after a row with a special part to the rate before it.
         return_least: Decimal = 0.8, 0..=1, "times";
-        /// Maximum rate after a row that contains a special, as a factor of the rate before the row.
+        /// Maximum ratio of the rate after a row with a special part to the rate before it.
         return_most: Decimal = 1.5, 1..=10, "times";
-        /// Factor of both neighbours below which an amount is a dip. 0: no amount is a dip.
+        /// Ratio to both neighbouring amounts below which an amount is a dip. 0: no amount is a dip.
         dip_share: Decimal = 0.98, 0..=1, "times";
-        /// Minimum share of steps around a row that are not downward. Below it, the declared amount is regular.
+        /// Minimum share of changes around a row that are not falls. Below it, the declared amount is regular.
         steady_share: Decimal = 80, 0..=100, "percent";
-        /// Maximum number of consecutive missing slots for which growth and streak assume an amount.
+        /// Maximum number of consecutive missing payments for which growth and streak assume an amount.
         assumed_slots: i64 = 1, 0..=2, "slots";
     }
     /// Increase streaks.
     streak: StreakRules, "R14" {
-        /// Maximum difference at which totals or rates are equal. Also for changes of the rate (R13).
+        /// Maximum difference at which totals or rates are equal. Also used for changes of the rate (R13).
         tolerance: Decimal = 0.05, 0..=10, "percent";
-        /// Maximum number of consecutive years with an equal total that neither count nor end a streak.
+        /// Maximum number of consecutive years with an equal total that neither extend nor end a streak.
         tolerated_flat_years: i64 = 0, 0..=10, "years";
     }
     /// Lists of dividend growers.
@@ -247,9 +249,10 @@ rules! {
         unit_tolerance: Decimal = 15, 0..=50, "percent";
         /// Maximum length of a run of newest bars in a wrong unit. A longer run is a lasting move.
         unit_run_sessions: i64 = 60, 1..=1000, "sessions";
-        /// Share of a split's logarithm above which the price denies the split. A logarithm above 1 counts as 1.
+        /// Unexplained price move above which the price denies a split, as a share of the split's logarithm (at most
+        /// 1).
         denied_share: i64 = 40, 5..=60, "percent";
-        /// Share of a split's logarithm above which a denied split is excluded.
+        /// Unexplained price move above which a denied split is excluded, as a share of the split's logarithm.
         excluded_share: i64 = 80, 50..=100, "percent";
         /// Number of sessions after the ex-date in which the price move of an early split is searched.
         early_sessions: i64 = 3, 0..=10, "sessions";
@@ -265,7 +268,7 @@ rules! {
     outlier: OutlierRules, "R28" {
         /// Number of earlier rates with which a new rate is compared.
         compared_sums: i64 = 4, 2..=20, "sums";
-        /// Minimum factor over the median of the earlier rates at which a new rate needs a confirmation.
+        /// Minimum ratio of a new rate to the median of the earlier rates, from which the rate needs a confirmation.
         factor: Decimal = 10, 2..=1000, "times";
         /// Maximum deviation from 10, 100 or 1,000 times the surrounding rate at which a unit is probably wrong.
         unit_tolerance: Decimal = 15, 0..=50, "percent";
@@ -284,12 +287,12 @@ rules! {
     }
     /// Conditions under which a missing dividend means that none was paid.
     absence: AbsenceRules, "R38" {
-        /// Maximum number of calendar years between a source's price and its nearest dividend of any security. A source
-        /// within this number carries dividends.
+        /// Maximum number of calendar years between a source's price and its nearest dividend of any security. Within
+        /// this limit, the source carries dividends.
         feed_years: i64 = 1, 0..=100, "years";
         /// Smallest step of a feed's adjusted closes that shows a payment. R40 uses the same step.
         least_step: Decimal = 0.05, 0.0001..=10, "percent";
-        /// Maximum difference at which a feed's dividend factor agrees with the computed factor. Also for R28.
+        /// Maximum difference at which a feed's dividend factor agrees with the computed factor. Also used by R28.
         agreement: Decimal = 0.05, 0.0001..=10, "percent";
         /// Maximum number of days between a step and a payment that explains it.
         step_days: i64 = 7, 0..=90, "days";

@@ -1,5 +1,4 @@
-//! Extra rows (R34.2): the second row in one slot of the schedule, and distributions of capital. Extra rows are
-//! special.
+//! Extra rows (R34.2): one of two rows in a slot of the schedule, and distributions of capital. Extra rows are special.
 //!
 //! A distribution of capital is not extra if an amount a year earlier was doubtful too. Such a payer adds a yearly
 //! special to a regular row.

@@ -8,12 +8,11 @@
 //! Rows have a local frequency n and a period P of 365.25/n days (`frequency`). Amounts are compared as annual rates,
 //! so that a change of n is not a jump. For irregular payers and for 13 and more payments a year, declared amounts are
 //! regular, and years are calendar years.
-//! 1. The second row in one slot is special (`extras`). So is a distribution of capital.
+//! 1. If two rows have one slot, one of them is special (`extras`). So is a distribution of capital.
 //! 2. A row far above both neighbours is combined: the larger neighbour's amount is regular, the rest special.
 //! 3. A row below both neighbours is a dip: growth and streak use the smaller neighbour's amount.
 //! 4. A year is n consecutive slots (`slots`). For one missing slot, growth and streak use the smaller neighbour's
-//! amount.
-//!    With two or more missing slots, up to half a year, the year is unknown.
+//!    amount. With two or more missing slots, up to half a year, the year is unknown.
 //!
 //! Source: this service chose the thresholds by comparison with public dividend histories. They are the parameters
 //! `schedule.…`.

@@ -103,7 +103,8 @@ pub(crate) fn review_levels(
     has_break
 }
 
-/// Returns the newest bar as quarantined if nothing confirms its leap. The flag is true if any other leap remains.
+/// Returns the newest bar as quarantined if nothing confirms its leap. The second value is true if any other leap
+/// remains.
 fn review_newest(
     prices: &MergedPrices,
     history: &History,
@@ -192,7 +193,7 @@ fn quarantined_bar(
     fault: RowFault,
     decided: &DecisionIndex<'_>,
 ) -> QuarantinedBar {
-    // A decision is found by source, day and close. A bar without a decision has its own fault.
+    // The close identifies a decision, with source and day. Without a decision, the bar keeps its own fault.
     let (reason, message) = confirmed_bar(decided, source, day, close).unwrap_or(fault);
     QuarantinedBar { day, source: source.to_owned(), line, close, reason, message }
 }

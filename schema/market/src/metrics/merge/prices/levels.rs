@@ -41,8 +41,7 @@ pub(crate) struct Closes<'a> {
 pub(crate) enum LevelFault {
     /// Far from both neighbouring bars.
     Isolated,
-    /// Wrong by this factor, 100 or 1,000: the price is about this multiple of the prices around it, or this fraction
-    /// of them.
+    /// Wrong unit. The value is the factor, 100 or 1,000, between the price and the prices around it, up or down.
     WrongUnit(i64),
 }
 
@@ -122,8 +121,8 @@ impl LevelCheck<'_> {
         self.carried(bars, before, after).is_some_and(|carried| self.is_near(carried, close(bars, after)))
     }
 
-    /// Unit factor, 100 or 1,000, of the leap to a bar. `None` if the leap has another size, or if a known split next
-    /// to it explains it.
+    /// Unit factor, 100 or 1,000, of the leap to a bar. `None` if the leap has another size, or if a known split
+    /// explains it.
     fn unit_between(&self, bars: Closes<'_>, after: usize) -> Option<i64> {
         let (old, new) = (self.carried(bars, after - 1, after)?, close(bars, after));
         let times = quotient(old.max(new), old.min(new))?;
@@ -195,7 +194,7 @@ mod tests {
         // The neighbours agree within 50 %.
         assert_eq!(faulty(&[100, 500, 150]), [(1, Isolated)]);
         assert_eq!(faulty(&[100, 500, 151]), vec![]);
-        // A move that lasts, and one that returns after two sessions.
+        // A lasting move, and a move that ends after two sessions.
         assert_eq!(faulty(&[100, 100, 400, 400, 400]), vec![]);
         assert_eq!(faulty(&[100, 100, 400, 400, 100, 100]), vec![]);
         assert_eq!(faulty(&[100, 1_000, 100, 1_000, 100]), [(1, Isolated), (3, Isolated)]);
@@ -208,7 +207,7 @@ mod tests {
         };
         assert_eq!(faulty(&[100, 101, 10_000, 10_100, 10_050, 102]), unit(2..5));
         assert_eq!(faulty(&[60_000, 60_100, 61_000, 61_200, 60_960, 585, 587, 573]), unit(5..8));
-        // One newest bar is not yet a run, and as many bars as before are a lasting move.
+        // A single newest bar is not a run. A run as long as the data before it is a lasting move.
         assert_eq!(faulty(&[100, 101, 102, 10_000]), []);
         assert_eq!(faulty(&[100, 101, 10_000, 10_100]), []);
         let long: Vec<i64> = [vec![100; 100], vec![10_000; 61]].concat();
@@ -229,9 +228,9 @@ mod tests {
         assert!(leaps(&split, 0, &[100, 100, 10, 10]).is_empty());
         assert!(leaps(&none, 80, &[100, 100, 15, 15]).is_empty());
         assert!(leaps(&none, 100, &[100, 100, 15, 15]).is_empty());
-        // A split that the price denies is no leap of the price.
+        // A split that the price denies is not a leap of the price.
         assert!(leaps(&split, 0, &[100, 100, 100, 100]).is_empty());
-        // Nor is a hundredfold move next to a split a wrong unit.
+        // A hundredfold move next to a split is not a wrong unit.
         let closes = [vec![10; 5], vec![1_000; 3]].concat();
         let days = days(&closes);
         let merged = Ratio { from: Decimal::ONE_HUNDRED, to: Decimal::ONE };

@@ -33,8 +33,8 @@ use merged_prices::QuarantinedBar;
 pub(crate) use merged_prices::{ExcludedBars, MergedPrices};
 use unadjust::raw_bars;
 
-/// Merges the prices of a security up to `as_of`, without the `excluded` bars. `levels` contains all splits that are not
-/// withdrawn, including those announced later.
+/// Merges the prices of a security up to `as_of`, without the `excluded` bars. `levels` contains all splits that are
+/// not withdrawn, including splits announced after `as_of`.
 pub(crate) fn merge_prices(
     history: &History,
     policy: &SourcePolicy,
@@ -79,8 +79,8 @@ pub(crate) fn merge_prices(
     MergedPrices { is_calm: is_calm(&bars.close), is_plain: false, bars, quarantined, observed_at, origin }
 }
 
-/// True if years with closes only are sufficient for the merge and for all metrics. All bars must come from one source
-/// unchanged. The bars whose other columns a metric reads must be in later years.
+/// True if the years that have only closes are sufficient for the merge and for all metrics. All bars must come from
+/// one source unchanged. Every bar whose other columns a metric reads must be in a later year.
 pub(crate) fn closes_suffice(history: &History, merged: &MergedPrices, as_of: NaiveDate) -> bool {
     let Some(newest) = history.prices.iter().flat_map(|prices| &prices.closes_only).max() else {
         return true;
@@ -112,7 +112,7 @@ fn observed_by(bars: &Bars, last_day: i32) -> Option<DateTime<Utc>> {
 }
 
 /// Fast path without decimals: uses the bars of a single source unchanged. `None` if a bar is not raw, is retracted or
-/// is faulty. The flag is true if the bars are calm.
+/// is faulty. The second value is true if the bars are calm.
 fn copy_if_plain(
     bars: &Bars,
     last_day: i32,

@@ -1,4 +1,4 @@
-//! Merged prices, judged by what is served.
+//! Tests of merged prices by means of the served rows.
 
 mod alone;
 
@@ -60,7 +60,7 @@ fn closes(derived: &DerivedRows) -> Vec<String> {
         .collect()
 }
 
-/// The held rows as `date reason source line`.
+/// Quarantined rows as `date reason source line`.
 fn held(derived: &DerivedRows) -> Vec<String> {
     let told = |row: &crate::row::Quarantined| {
         format!("{} {} {} {}", row.date.unwrap(), row.reason, row.source, row.line)
@@ -71,7 +71,7 @@ fn held(derived: &DerivedRows) -> Vec<String> {
 #[test]
 fn a_bar_that_cannot_be_is_held_by_itself() {
     let whole = |day: &str| Bar { open: 4_000, high: 4_100, low: 3_900, ..bar(day, 4_000) };
-    // Also where two bars have the same fault.
+    // Two bars may have the same fault.
     let found = |change: &dyn Fn(Bar) -> Bar| {
         let days = ["2024-06-21", "2024-06-24", "2024-06-25", "2024-06-26"].map(whole);
         let bars = [days[0], change(days[1]), change(days[2]), days[3]];
@@ -128,13 +128,13 @@ fn a_close_far_from_its_neighbours_is_held_where_both_say_so() {
     for (around, reason) in [(869_565, isolated), (869_566, unit), (1_150_000, unit), (1_150_001, isolated)] {
         check(&[around, 10_000, around], &[(1, reason)]);
     }
-    // One neighbour alone says nothing: the first bar, and a price that stays. The newest one waits.
+    // One neighbour is not enough: the first bar, and a lasting move. The newest bar waits for a confirmation.
     check(&[1_000_000, 10_000, 10_000], &[]);
     check(&[10_000, 1_000_000, 1_000_000, 1_000_000], &[]);
     check(&[10_000, 10_000, 1_000_000], &[(2, "unconfirmed_price")]);
     check(&[10_000, 1_000_000, 11_000], &[(1, unit)]);
     check(&[10_000, 1_000_000, 15_001], &[(2, "unconfirmed_price")]);
-    // A bar between two errors is none.
+    // A bar between two errors is not an error.
     check(&[10_000, 1_000_000, 10_000, 1_000_000, 10_000], &[(1, unit), (3, unit)]);
     check(&[1_000_000, 1_000_000, 10_000, 1_000_000, 1_000_000], &[(2, unit)]);
     check(&[10_000, 1_000_000, 10_000, 1_000_000, 1_000_000], &[(1, unit)]);
@@ -149,7 +149,7 @@ fn withdrawn_bars_and_those_of_tomorrow_are_none() {
     some.bars.version[0] = 1;
     let mut faulty = some.clone();
     assert_eq!(closes(&derived(&history(vec![some]), &[])), ["2024-06-28 41"]);
-    // Nor are they held for being impossible.
+    // Impossible values in ignored bars are not quarantined.
     (faulty.bars.close[0], faulty.bars.close[2]) = (0, 0);
     let found = derived(&history(vec![faulty]), &[]);
     assert_eq!((closes(&found), held(&found)), (vec!["2024-06-28 41".to_owned()], vec![]));
@@ -181,7 +181,7 @@ fn each_day_has_the_bar_of_the_believed_source_that_has_one() {
             assert_eq!(closes(&found), expected, "{rules:?}");
         }
     };
-    // The newest heard of, the others where it has nothing.
+    // The newest source is used. The other source fills the days that the newest source lacks.
     check(
         [&a, &b],
         &[],
@@ -196,7 +196,7 @@ fn each_day_has_the_bar_of_the_believed_source_that_has_one() {
         &[rule("a", Some("2024-06-26"), None), rule("a", None, Some("2024-06-24"))],
         &["2024-06-21 39.1", "2024-06-24 40.01", "2024-06-25 39.2", "2024-06-27 39.3", "2024-06-28 40.04"],
     );
-    // Manual bars override whatever the policy says.
+    // Manual bars override the policy.
     check([&a, &manual], &[rule("a", None, None)], &["2024-06-24 39", "2024-06-25 40.02", "2024-06-28 38"]);
     let held_of = derived(
         &history(vec![
@@ -241,7 +241,7 @@ fn a_price_too_large_for_a_finer_scale_rounds_the_others() {
         ["2024-06-21 9000000000000000000", "2024-06-24 1", "2024-06-25 2", "2024-06-27 1", "2024-06-28 3"]
     );
     assert_eq!((found.bars.high[4], found.bars.low[4], found.bars.open[4]), (3, 1, MISSING));
-    // As fine as they can be: one place, where two would not fit.
+    // The largest common scale is one decimal place, because two places do not fit.
     let large = source("a", 0, &[bar("2024-06-21", 900_000_000_000_000_000)]);
     let found = derived(&history(vec![large, source("b", 2, &rows)]), &[]);
     assert_eq!(closes(&found)[1..3], ["2024-06-24 1.5", "2024-06-25 1.5"]);
@@ -271,7 +271,7 @@ fn adjusted_closes_return_to_the_shares_of_their_day() {
     let found = derived(&halved, &[]);
     assert_eq!(closes(&found), ["2024-06-21 20", "2024-06-24 10.1", "2024-06-28 10.3"]);
     assert_eq!((found.bars.volume[0], found.bars.volume[1]), (50, 100));
-    // On the shares of the last day that the source has: a split after it is not in its prices.
+    // The share basis is the last day of the source's data. A later split is not in these prices.
     halved.prices[0].bars = halved.prices[0].bars.slice(0..1);
     assert_eq!(closes(&derived(&halved, &[])), ["2024-06-21 10"]);
 }
@@ -280,7 +280,7 @@ fn adjusted_closes_return_to_the_shares_of_their_day() {
 fn each_bar_is_on_the_shares_that_it_says_itself() {
     let rows = [bar("2024-06-20", 1_000), bar("2024-06-21", 2_000), bar("2024-06-28", 1_030)];
     let mut mixed = source("a", 2, &rows);
-    // The second is said as traded, the others on the shares of the newest day.
+    // The second bar is raw. All other bars are on the share basis of the newest day.
     mixed.bars.versions = vec![BarVersion { basis_day: Some(0), ..BarVersion::UNKNOWN }, BarVersion::UNKNOWN];
     mixed.bars.version[1] = 1;
     let mut halved = history(vec![mixed]);

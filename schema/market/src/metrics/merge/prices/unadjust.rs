@@ -63,8 +63,8 @@ impl BasisRun {
     }
 }
 
-/// Divides bars at splits and version changes. The multiplier of prices is the product of to/from over the splits after
-/// their day, up to their basis day.
+/// Divides bars at splits and version changes. The price multiplier of a bar is the product of to/from over the splits
+/// after its day, up to its basis day.
 fn runs(bars: &Bars, splits: &Splits, newest: NaiveDate) -> Vec<BasisRun> {
     let mut runs: Vec<BasisRun> = Vec::new();
     for index in 0..bars.len() {
@@ -182,7 +182,7 @@ mod tests {
         }
     }
 
-    /// Raw close of an adjusted close in ten-billionths, given the splits after it (old to new shares).
+    /// Raw close of an adjusted close, both in ten-billionths. `splits` are the later splits, as old and new shares.
     fn smallest(close: i64, splits: &[(Decimal, Decimal)]) -> Option<i64> {
         let day = |month: u32| NaiveDate::from_ymd_opt(2024, month, 1).unwrap();
         let version = BarVersion { basis_day: Some(0), ..BarVersion::UNKNOWN };
@@ -201,7 +201,7 @@ mod tests {
         let reverse = (dec!(3), dec!(1));
         assert_eq!(smallest(1, &[reverse]), None);
         assert_eq!(smallest(2, &[reverse]), Some(1));
-        // Nor is there one where three splits make of a share more than can be counted.
+        // If three splits overflow the raw close, the bar is left out.
         let absurd = (dec!(0.0000000001), dec!(1));
         assert_eq!(smallest(1, &[absurd; 3]), None);
         assert_eq!(smallest(1, &[absurd]), Some(10_000_000_000));

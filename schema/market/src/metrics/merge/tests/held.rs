@@ -1,8 +1,8 @@
-//! Rows that are held back, judged by what is served of the rest.
+//! Tests of quarantined rows by means of the remaining served rows.
 
 use super::*;
 
-/// Quarterly rows `amount`, the last on 2024-12-02, closes of 20 and then of `after` from that day on.
+/// Rows derived from quarterly amounts, the last on 2024-12-02, and from closes.
 fn quarterly(amounts: &[&str], closes: &[(&str, i64)]) -> DerivedRows {
     let last = date("2024-12-02");
     let count = i64::try_from(amounts.len()).unwrap();
@@ -47,7 +47,7 @@ fn a_special_without_its_type_is_known_by_the_price() {
     check("5", &[before, ("2024-12-02", 93)], true);
     check("5", &[before, ("2024-12-02", 92)], false);
     check("4.99", &[before, ("2024-12-02", 95)], false);
-    // The first close within five sessions tells; a later one and none tell nothing.
+    // The first close within five sessions decides. A later close has no effect.
     check("5", &[before, ("2024-12-09", 95)], true);
     check("5", &[before, ("2024-12-10", 95)], false);
     check("5", &[("2024-12-02", 95)], false);
@@ -81,7 +81,7 @@ fn two_rows_of_one_day_are_judged_together() {
     ];
     let found = derived(&rows, &SourcePolicy::default());
     assert_eq!(found.quarantined.len(), 2);
-    // Amounts of another currency are nobody's neighbours.
+    // Amounts in different currencies are not compared.
     let mut foreign = history(&rows[..5], &[]);
     foreign.dividends[4].record.currency = "GBP".into();
     assert!(at("2024-12-31", &foreign, &SourcePolicy::default()).quarantined.is_empty());
@@ -133,6 +133,6 @@ fn a_person_confirms_that_a_row_is_wrong_by_itself() {
         assert_eq!(reasons(&history), expected, "{verdict}");
     };
     check("confirm", ["dividend confirmed", "split confirmed"]);
-    // What cannot be is no payment and no split, whoever says so.
+    // A release does not make an impossible row valid.
     check("release", ["dividend non_positive_amount", "split no_share_change"]);
 }

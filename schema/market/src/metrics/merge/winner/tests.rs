@@ -1,4 +1,4 @@
-//! What became of each observation, as an explanation tells it.
+//! Status of each observation, as shown by an explanation.
 
 use chrono::DateTime;
 
@@ -71,7 +71,7 @@ fn history(dividends: &[&str], splits: &[&str]) -> History {
     }
 }
 
-/// Those that do not count, as `line outcome` by line.
+/// Unused observations as `line outcome`, by line.
 fn unused(history: &History, rules: &[PolicyRule]) -> Vec<String> {
     let policy = SourcePolicy { rules: rules.to_vec() };
     let as_of = "2024-06-28".parse().unwrap();
@@ -103,27 +103,27 @@ fn of_one_id_and_revision_the_better_dated_row_counts() {
         &["a x 0 +1 2024-03-07 0.5 - 2024-04-01 2024-02-01", "a x 0 +5 2024-03-07 0.5 - 2024-04-01"],
         &["2 superseded"],
     );
-    // An ex-date that the record date implies is worth more than any number of dates.
+    // An ex-date that follows from the record date outweighs any number of dates.
     check(
         &["a x 0 +1 2024-03-07 0.5 2024-03-08", "a x 0 +5 2024-03-06 0.5 2024-03-08 2024-04-01 2024-02-01"],
         &["2 superseded"],
     );
-    // A greater revision is worth more than either, and of equal rows the later counts.
+    // A greater revision outweighs both. If two rows are equal, the later row wins.
     check(&["a x 0 +1 2024-03-07 0.5 2024-03-08", "a x 1 +5 2024-03-06 0.5"], &["1 superseded"]);
     check(&["a x 0 +1 2024-03-07 0.5", "a x 0 +2 2024-03-07 0.6"], &["1 superseded"]);
     check(&["a x 0 +1 2024-03-07 0.5", "a x 0 +1 2024-03-07 0.6"], &["1 superseded"]);
-    // Without an id rows of a day are told apart by nothing but their time.
+    // Without an id, only the time distinguishes rows of a day.
     check(&["a - 0 +1 2024-03-07 0.5 - 2024-04-01 2024-02-01", "a - 0 +2 2024-03-07 0.5"], &["1 superseded"]);
 }
 
 #[test]
 fn retractions_reach_what_they_name() {
-    // With an id also without dates; without one they have to name the day.
+    // A retraction with an id needs no dates. A retraction without an id needs the day.
     check(&["a x 0 +1 2024-03-07 0.5", "a x 0 -2 - 0"], &["1 cancelled", "2 cancelled"]);
     check(&["a x 0 -2 2024-03-07 0"], &["1 cancelled"]);
     check(&["a - 0 -2 - 0"], &["1 no_ex_date"]);
     check(&["a x 0 +1 - 0.5", "a y 0 +1 2024-03-07 0"], &["1 no_ex_date", "2 non_positive_amount"]);
-    // Rows of other sources, of other days and newer ones stay.
+    // Rows of other sources, of other days, and newer rows are not withdrawn.
     let put = "a x 0 +5 2024-03-07 0.5";
     check(&[put, "a - 0 -5 2024-03-07 0"], &["1 cancelled", "2 cancelled"]);
     check(&[put, "a - 0 -4 2024-03-07 0"], &["2 cancelled"]);
@@ -138,7 +138,7 @@ fn a_record_moves_with_its_last_symbol() {
     let here = "a x 0 +1 2024-03-07 0.5";
     check(&[here, "a x 1 +2 2024-03-07 0.5 - - - ELSE"], &["1 superseded", "2 moved"]);
     check(&["a x 0 +1 2024-03-07 0.5 - - - ELSE", "a x 1 +2 2024-03-07 0.5"], &["1 superseded"]);
-    // A former symbol of the same security, and a row that never had another, move nowhere.
+    // A former symbol of the same security is not a move, nor is a row that never had another symbol.
     check(&[here, "a x 1 +2 2024-03-07 0.5 - - - OLD"], &["1 superseded"]);
     check(&["a x 1 +2 2024-03-07 0.5 - - - ELSE"], &[]);
     check(&["a - 0 +1 2024-03-07 0.5", "a - 1 +2 2024-03-07 0.5 - - - ELSE"], &["1 superseded"]);
@@ -208,7 +208,7 @@ fn a_row_with_more_dates_is_better_dated() {
         "a x 0 +1 2024-03-07 0.5",
         "a x 0 +1 2024-03-07 0.5 - 2024-04-01",
         "a x 0 +1 2024-03-07 0.5 2024-03-12 2024-04-01 2024-02-01",
-        // Of fewer dates, but the ex-date is the one that follows from the record date.
+        // Fewer dates, but the ex-date follows from the record date.
         "a x 0 +1 2024-03-07 0.5 2024-03-08",
     ];
     better(&dividends.map(|text| dividend_preference(&dividend(1, text).record)));

@@ -1,4 +1,5 @@
-//! One source of plain bars, taken as it is: the same as it would count beside another, and enough of it is read.
+//! Tests of the fast path for one source of plain bars: same results as the merge of two sources, and sufficient
+//! columns.
 
 use chrono::Days;
 
@@ -6,7 +7,7 @@ use super::*;
 use crate::event::Decision;
 use crate::metrics::Derivation;
 
-/// The same history with a second source that has no bar.
+/// History with a second source that has no bars.
 fn accompanied(history: &History) -> History {
     let mut both = history.clone();
     both.prices.push(source("b", 0, &[]));
@@ -18,7 +19,7 @@ fn a_source_counts_alike_alone_and_beside_another() {
     let whole =
         |day: &str, close: i64| Bar { open: 4_000, high: 4_100, low: 3_900, vwap: 3_999, ..bar(day, close) };
     let days = ["2024-06-20", "2024-06-21", "2024-06-24", "2024-06-25", "2024-06-26", "2024-06-27"];
-    // Calm, rising and falling by half and more, doubling each day, wrong units, no price, a low first and last.
+    // Calm closes, rises and falls by half and more, doubling, wrong units, missing prices, a low first and last close.
     for closes in [
         [4_000, 4_010, 4_020, 4_000, 3_990, 4_000],
         [4_000, 6_000, 4_000, 2_000, 4_000, 4_000],
@@ -33,7 +34,7 @@ fn a_source_counts_alike_alone_and_beside_another() {
         let alone = history(vec![source("a", 2, &rows)]);
         let found = derived(&alone, &[]);
         assert_eq!(derived(&accompanied(&alone), &[]), found, "{closes:?}");
-        // What is served can be stored.
+        // Served bars can be stored.
         assert!(found.bars.has_equal_lengths());
     }
 }
@@ -41,7 +42,7 @@ fn a_source_counts_alike_alone_and_beside_another() {
 #[test]
 fn what_is_traded_later_does_not_say_when_figures_were_observed() {
     let days = ["2024-06-26", "2024-06-27", "2024-07-01", "2024-07-02"];
-    // Each bar is observed a second after the one before; figures are of 28 June.
+    // Each bar is observed one second after the bar before it. The figures are of 28 June.
     for (bars, seconds) in [(0..2, Some(2)), (0..4, Some(2)), (1..4, Some(2)), (0..1, Some(1)), (2..4, None)]
     {
         let mut alone = history(vec![source("a", 2, &[])]);
@@ -69,7 +70,7 @@ fn a_mean_price_says_nothing_of_a_bar() {
         Bar { open: 0, high: 0, low: 0, volume: 0, ..bar(day, 4_000) },
         Bar { volume: MISSING, ..bar(day, 4_000) },
     ];
-    // Ingest lets no such mean price in; here it does not keep the close from counting.
+    // Ingest rejects a negative mean price. The merge uses the close of such a bar.
     for bar in fine.map(|bar| Bar { vwap: -1, ..bar }) {
         let alone = history(vec![source("a", 2, &[bar])]);
         for history in [accompanied(&alone), alone] {
@@ -124,7 +125,7 @@ fn a_row_is_as_new_as_the_prices_that_count() {
     assert_eq!(newest(&[a, b, without]), 7);
 }
 
-/// Whether the closes of 2022 are enough, of sessions of three years.
+/// True if the closes of 2022 are sufficient, with sessions of three years.
 fn suffice(change: &dyn Fn(&mut History)) -> bool {
     let days =
         (0..).map(|n| date("2022-01-03") + Days::new(7 * n)).take_while(|day| *day <= date("2024-06-28"));
@@ -145,7 +146,7 @@ fn closes_are_enough_where_bars_are_taken_as_they_are() {
         &|bars| bars.volume[110] = 0,
         &|bars| (bars.open[110], bars.high[110], bars.low[110]) = (0, 0, 0),
         &|bars| (bars.high[110], bars.low[110]) = (4_000, 4_000),
-        // A price that stays a hundredth of what it was for longer than before is no wrong unit.
+        // A price that stays at a hundredth for longer than the data before it is not a wrong unit.
         &|bars| bars.close[..50].fill(400_000),
         &|bars| bars.close[100..].fill(6_000),
     ];
@@ -163,7 +164,7 @@ fn closes_are_enough_where_bars_are_taken_as_they_are() {
     for (number, change) in other.into_iter().enumerate() {
         assert!(!suffice(&|history| change(&mut history.prices[0].bars)), "{number}");
     }
-    // A bar that somebody decided about may be any; a payment is none.
+    // A price decision may concern any bar. A dividend decision concerns no bar.
     assert!(suffice(&|history| history.decisions = vec![confirmed("dividend", "2022-03-07", "40")]));
     assert!(!suffice(&|history| history.decisions = vec![confirmed("price", "2022-03-07", "40")]));
 }
