@@ -126,7 +126,7 @@ fn hash<const N: usize>(parts: [&[u8]; N]) -> HalfHash {
 mod tests {
     use super::*;
 
-    /// `id revision amount [frequency [payment date [type text]]]`; `-` stands for what is not given.
+    /// `id revision amount [frequency [payment date [type text]]]`; `-` is an absent value.
     fn row(text: &str) -> (EventRow<Dividend>, String) {
         let words: Vec<Option<&str>> =
             text.split_whitespace().map(|word| Some(word).filter(|word| *word != "-")).collect();

@@ -24,7 +24,7 @@ impl BarColumn {
         self.absent + self.values.len()
     }
 
-    /// True if the column has neither present nor absent values.
+    /// True if the column has no values, present or absent.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -93,7 +93,7 @@ impl BarColumn {
         self.values
     }
 
-    /// Replaces the count of absent values at the start by as many [`MISSING`] values.
+    /// Stores the absent values at the start as [`MISSING`] values instead of a count.
     fn fill_absent(&mut self) {
         self.values.splice(..0, repeat_n(MISSING, self.absent));
         self.absent = 0;

@@ -122,7 +122,7 @@ record! {
             r#type: DividendType,
             /// Share basis of the amount.
             amount_basis: ShareBasis,
-            /// Amounts of other payments in the same file with the same ex-date, type and currency (sibling payments).
+            /// Amounts of sibling payments: payments of the same file with the same ex-date, type and currency.
             #[serde(rename = "beside", default, skip_serializing_if = "Vec::is_empty")]
             sibling_amounts: Vec<Decimal>,
         }
@@ -168,8 +168,8 @@ record! {
 }
 
 record! {
-    /// Evidence of a price file about the dividends of a security (R38, R40). It is either the range of years with a
-    /// dividend column, or one adjustment factor implied by the adjusted closes.
+    /// Evidence of a price file about the dividends of a security (R38, R40). A record contains one of two facts: the
+    /// years with a dividend column, or an adjustment factor implied by the adjusted closes.
     pub struct Evidence {
         required {
             /// Ticker of the prices.
@@ -313,7 +313,7 @@ record! {
             is_inverse: bool,
             /// Multiple of the index's daily return that the fund aims at.
             leverage_factor: Decimal,
-            /// Unleveraged fund of the same index.
+            /// Underlying security of a single-stock fund, or unleveraged fund of the same index.
             related_symbol: Symbol,
             /// Turnover a year, percent.
             turnover: Decimal,

@@ -95,8 +95,8 @@ impl SecurityDirectory {
         }
     }
 
-    /// Adds an unclaimed symbol. If it is a spelling of a known preferred share, it belongs to that share.
-    /// Otherwise it becomes a provisional security.
+    /// Adds an unclaimed symbol. A spelling of a known preferred share belongs to that share. Any other symbol becomes
+    /// a provisional security.
     fn add_provisional(&mut self, symbol: &Symbol) {
         if self.symbols.contains_key(symbol) {
             return;

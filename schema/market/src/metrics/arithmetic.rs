@@ -35,7 +35,7 @@ pub(crate) fn factor(value: Decimal) -> ExactDecimal {
     ExactDecimal::factor(remove_division_error(value))
 }
 
-/// The value if it is positive, so that it can be a denominator; otherwise `None`.
+/// The value as a denominator; `None` if it is not positive.
 pub(crate) fn keep_positive(value: Option<Decimal>) -> Option<Decimal> {
     value.filter(|value| *value > Decimal::ZERO)
 }

@@ -17,8 +17,8 @@ pub type Micros = i128;
 
 const PLACES: u32 = 6;
 const HALF: u64 = 1 << 63;
-/// Distance from a rounding boundary up to which exact arithmetic is used, in units of 2^-64 millionths. The error of
-/// the price is added to it.
+/// Minimum distance from a rounding boundary for fixed-point arithmetic, in units of 2^-64 millionths. The error of the
+/// price is added to it.
 const DOUBT: u128 = 1 << 27;
 
 /// Basis of prices in a response: the adjustments that are applied to earlier prices.

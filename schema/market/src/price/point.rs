@@ -112,8 +112,7 @@ impl AdjustedBars<'_> {
         value.checked_div(shares).map(|mean| round(mean, 18))
     }
 
-    /// Sum of the cash per share, and product of the split ratios as new shares per old share, of a period. `None`
-    /// without such an event.
+    /// Cash per share and split ratio (new shares per old share) of a period. `None` without cash, or without a split.
     pub fn events(&self, period: &SessionRange) -> (Option<Decimal>, Option<Decimal>) {
         // An ex-date without a session appears on the next session.
         let after = period.start.checked_sub(1).map_or(self.bars.day[0] - 1, |before| self.bars.day[before]);

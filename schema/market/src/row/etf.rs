@@ -64,7 +64,7 @@ table_row! {
         "is_inverse" is_inverse: Option<bool>,
         /// Leverage factor.
         "leverage_factor" leverage_factor: Option<ExactDecimal>,
-        /// Underlying security of a single-stock fund.
+        /// Underlying security of a single-stock fund, or unleveraged fund of the same index.
         "related_symbol" related_symbol: Option<String>,
         /// Number of holdings in the newest snapshot.
         "holdings_count" holdings_count: Option<i32>,

@@ -204,7 +204,7 @@ pub struct Pricing {
     pub price_date: Option<NaiveDate>,
 }
 
-/// The newest regular or special distribution with an ex-date that is not in the future.
+/// The newest regular or special distribution with an ex-date up to the as-of date.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct LastDividend {
     /// First day on which a buyer of the share did not receive the distribution.
@@ -237,7 +237,7 @@ pub struct StockDividends {
     pub growth_5y: Option<ExactDecimal>,
     /// The next ex-dividend date (R19).
     pub next: Option<NextDividend>,
-    /// The newest distribution with an ex-date that is not in the future.
+    /// The newest distribution with an ex-date up to the as-of date.
     pub last: Option<LastDividend>,
 }
 

@@ -99,8 +99,7 @@ fn last_declared(inputs: &MetricInputs<'_>) -> Option<NaiveDate> {
     regular.map(|payment| payment.declared_by()).max()
 }
 
-/// True if the regular payments of an ex-date in the last 12 months are all in other currencies than the dividend
-/// currency.
+/// True if an ex-date of the last 12 months has regular payments only in other currencies than the dividend currency.
 fn mixes_currencies(inputs: &MetricInputs<'_>) -> bool {
     let window = months_before(inputs.as_of, 12);
     let recent = inputs.payments().iter().rev().take_while(|payment| payment.ex_date > window);

@@ -70,7 +70,7 @@ fn projection(
 
 /// Projected amount per share. The amounts of a year add up to the forward dividend.
 ///
-/// A fund has no forward dividend. Its projection has the amount of the repeated payment.
+/// Funds have no forward dividend. For funds and for unequal halves, the amount of the repeated payment is used.
 fn amount(
     inputs: &MetricInputs<'_>,
     forward: &ForwardDividend,

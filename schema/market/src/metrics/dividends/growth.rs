@@ -41,7 +41,7 @@ pub enum NoGrowthReason {
     /// A year of the span has no payment.
     #[error("no regular dividend was paid in {0}")]
     NoPayment(i32),
-    /// Payments of a year of the span are missing, and no amount is assumed for them.
+    /// Payments in a year of the span are missing, and no amount is assumed for them.
     #[error("several payments of {0} are missing")]
     MissingPayments(i32),
     /// The base year is a first year with fewer payments than the next year.
@@ -150,8 +150,8 @@ impl AnnualTotals {
     }
 
     /// True if the year is over and none of its payments is missing. Payments before the first known payment may be
-    /// missing. The first year is therefore complete only if its payments cover twelve months, or if the second year is
-    /// over and the first is a base for it ([`Self::is_base`]).
+    /// missing. The payments of the first year must therefore cover twelve months. Alternatively, the second year must
+    /// be over and the first year must be a base for it ([`Self::is_base`]).
     pub fn is_complete(&self, year: i32, running: i32) -> bool {
         let covers_year = || {
             let coverage = self.total(year).and_then(|total| total.coverage);

@@ -90,7 +90,7 @@ fn project_slots(slots: &[NaiveDate], last: NaiveDate, until: NaiveDate) -> Vec<
     let later = |slot: NaiveDate, years: u32| {
         slot.checked_add_months(Months::new(12 * years)).map(session_on_or_after)
     };
-    // Skip an ex-date if its date a year later is not after the last ex-date. The payer has already repeated it.
+    // Skip ex-dates that the payer has repeated: the date a year later is not after the last ex-date.
     let open = slots.iter().copied().filter(|slot| later(*slot, 1).is_some_and(|date| date > last));
     open.flat_map(|repeats| {
         let dates = (1..).map_while(move |years| later(repeats, years));

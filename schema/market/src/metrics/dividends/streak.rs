@@ -36,8 +36,7 @@ pub struct StreakSeed {
 pub struct Streak {
     /// Consecutive years of increases.
     pub years: i32,
-    /// True if the real streak may be longer, because the data begin too late or payments of unknown amount are
-    /// missing.
+    /// True if the real streak may be longer, because earlier data or the amounts of payments are missing.
     pub lower_bound: bool,
     /// First year with an increase, including the years of an operator's seed; `None` without an increase.
     pub started: Option<i32>,

@@ -71,8 +71,7 @@ pub struct ForwardDividend {
     pub amount: Option<Decimal>,
     /// Method behind the amount.
     pub basis: ForwardBasis,
-    /// True if the latest payment is unusually large and not confirmed. `amount` is then computed from the payment
-    /// before it.
+    /// True if the latest payment is unusually large and not confirmed. `amount` then uses the previous payment.
     pub latest_unusual: bool,
 }
 

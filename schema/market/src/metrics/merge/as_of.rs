@@ -8,8 +8,7 @@ use chrono::{Days, NaiveDate};
 
 use crate::metrics::context::DerivationContext;
 
-/// Number of days before its effective day at which a row without a declaration date becomes visible on an earlier
-/// as-of date.
+/// Visibility of a row without a declaration date on an earlier as-of date: number of days before its effective day.
 const DECLARED_AHEAD: u64 = 30;
 
 /// Visibility of facts on a market date.

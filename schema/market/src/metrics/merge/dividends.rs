@@ -91,8 +91,8 @@ pub(crate) fn dividend_winners(
     result
 }
 
-/// Stock dividends that are not withdrawn, as (ex-date, new shares per old share). With `known`, only the dividends
-/// visible in that view.
+/// Stock dividends that are not withdrawn, as (ex-date, new shares per old share). `known` limits them to visible
+/// dividends.
 pub(crate) fn stock_dividends(
     history: &History,
     winners: &DividendWinners,

@@ -37,7 +37,7 @@ impl Payment<'_> {
         (self.ex_date, self.observation.record.r#type)
     }
 
-    /// Declaration date, or the ex-date if it is earlier or no declaration date is known.
+    /// Declaration date, at most the ex-date. Without a declaration date, the ex-date.
     pub(crate) fn declared_by(&self) -> NaiveDate {
         let declared = self.observation.record.declaration_date;
         declared.map_or(self.ex_date, |declared| declared.min(self.ex_date))
@@ -94,8 +94,8 @@ impl PriceContext<'_> {
         if record.currency == self.currency { (self.close_before)(day) } else { None }
     }
 
-    /// True if the close fell on the ex-date by about the amount, and the amount is a large enough share of the close
-    /// before. The bounds are the parameters `outlier.special_…`.
+    /// True if the close fell on the ex-date by about the amount, and the amount is a large enough share of the
+    /// previous close. The bounds are the parameters `outlier.special_…`.
     pub(crate) fn has_visible_fall(&self, amount: Decimal, ex_date: NaiveDate, rules: &OutlierRules) -> bool {
         let Some((before, after)) = (self.close_before)(ex_date).zip((self.close_after)(ex_date)) else {
             return false;

@@ -25,7 +25,7 @@ use crate::metrics::dividends::class::DividendClass;
 use crate::metrics::dividends::schedule::{AmountDoubt, ScheduleRow, local_frequencies};
 use crate::row::{Flag, Flags, QuarantineReason};
 
-/// Ratio of the price to the smallest large distribution (R2): a quarter of the price or more is large.
+/// Inverse of the share of the price from which a distribution is large (R2): a quarter.
 const CAPITAL_DIVISOR: Decimal = Decimal::from_parts(4, 0, 0, false, 0);
 
 /// Regular payments with amounts that contradict neighbouring amounts.

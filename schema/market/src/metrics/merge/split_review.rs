@@ -37,7 +37,7 @@ use crate::metrics::rules::Rules;
 use crate::metrics::source_preference::MANUAL;
 use crate::row::{Flag, Flags, QuarantineReason};
 
-/// Maximum distance of two equal splits that are the same split, in days: five sessions.
+/// Maximum distance of two equal splits at which one is a repetition, in days: five sessions.
 const REPEATED_WITHIN: i64 = 7;
 
 /// Facts other than prices that may confirm a split.

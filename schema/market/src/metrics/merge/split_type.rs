@@ -130,7 +130,7 @@ fn is_repeated(splits: &[MergedSplit], readable: &[usize], place: usize, rules: 
     })
 }
 
-/// True if the reported share count changed by about the ratio: by more than half of it, on a logarithmic scale.
+/// True if the reported share count changed by about the ratio, as defined by [`has_moved_with`].
 pub(crate) fn has_share_count_moved(history: &History, split: &MergedSplit, known: &AsOfView) -> bool {
     let counts = history.fundamentals.iter().filter(|row| row.action == Action::Put).filter_map(|row| {
         let date = row.record.shares_as_of.unwrap_or(row.record.as_of);

@@ -185,8 +185,8 @@ pub(crate) fn stock_dividend_ratio(shares: Decimal) -> Ratio {
     Ratio { from: Decimal::ONE, to: Decimal::ONE + shares }
 }
 
-/// Type of a change of the share count. With fewer shares, it is a reverse split. With more shares, it is a forward
-/// split. It is a stock dividend instead below 1.25 new shares per old share, or if the vendor says so.
+/// Type of a change of the share count. With fewer shares, it is a reverse split. Below 1.25 new shares per old share,
+/// or if the vendor says so, it is a stock dividend. Otherwise it is a forward split.
 pub(crate) fn share_type(ratio: Ratio, word: Option<&str>) -> SplitType {
     let quarter_more = ratio.from.saturating_mul(Decimal::new(125, 2));
     let is_declared = || word.and_then(|word| word.parse().ok()) == Some(SplitType::StockDividend);

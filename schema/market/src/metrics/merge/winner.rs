@@ -155,7 +155,7 @@ pub enum ObservationStatus {
 /// Row that is unusable or quarantined.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QuarantinedRow {
-    /// Index among the history's observations of the kind.
+    /// Index of the observation in the history's list for its kind.
     pub index: usize,
     /// Reason code.
     pub reason: QuarantineReason,
@@ -203,7 +203,7 @@ pub(crate) fn pick_winners<T: MergeRecord + SameContent>(
         }
     }
     let at = |index: usize| &observations[index];
-    // Usually there is one source; its name is then not compared.
+    // Most histories have one source. Its name is then not compared.
     let one_source = observations.windows(2).all(|pair| pair[0].source == pair[1].source);
     let compare_keys = |a: usize, b: usize| {
         let sources = if one_source { Ordering::Equal } else { at(a).source.cmp(&at(b).source) };

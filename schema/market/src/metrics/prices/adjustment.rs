@@ -238,7 +238,7 @@ pub(crate) struct AdjustmentStep {
     pub dividend: Decimal,
 }
 
-/// Cumulative products of factors, oldest first. A price is adjusted by the first entry whose `before` is after its
+/// Cumulative products of factors, oldest first. The first entry with a `before` after a day adjusts the prices of this
 /// day.
 ///
 /// Days on or after the last `before` are not adjusted. Factors must be sorted by ex-date.

@@ -20,8 +20,8 @@ use crate::metrics::rules::RiskRules;
 /// Month-end returns of a security's adjusted close.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct MonthlyReturns {
-    /// Pairs of month and return since the month before, ascending by month. The month is year x 12 + month - 1. The
-    /// return is in units of 10^-15.
+    /// Pairs of a month and the return since the month before, ascending by month. The month is year x 12 + month - 1.
+    /// The return is in units of 10^-15.
     returns: Vec<(i32, i128)>,
 }
 
@@ -141,7 +141,7 @@ impl<'a> Events<'a> {
         Self { ahead: &factors[factors.partition_point(|event| event.ex_date <= day)..] }
     }
 
-    /// Return of the adjusted close between two bars, in 10^-15; `None` on overflow.
+    /// Return of the adjusted close between two bars, in units of 10^-15; `None` on overflow.
     fn growth(&mut self, series: &PriceSeries<'_>, from: usize, to: usize) -> Option<i128> {
         let raw = i128::from(series.bars.close[to])
             .checked_mul(ONE)?

@@ -30,8 +30,7 @@ pub struct DerivedRows {
 }
 
 impl DerivedRows {
-    /// True if the security has a row that is not withdrawn, including quarantined rows. A security with only withdrawn
-    /// rows is not listed.
+    /// True if the security has a live or a quarantined row. A security with only withdrawn rows is not listed.
     pub fn has_live_rows(&self) -> bool {
         !self.bars.is_empty()
             || self.fundamentals.is_some()

@@ -1,8 +1,8 @@
 //! Local payment frequency of each row: the cheapest sequence of frequencies that explains the gaps (R34).
 //!
 //! A gap of 0.6 to 1.4 periods of a frequency has no cost. A shorter gap (an extra row) costs less than a longer gap (a
-//! missing row). A change of the frequency costs more than two extra rows and one missing row. Uneven halves (an
-//! interim and a final dividend) are semi-annual if two gaps sum to a year, as in R5.
+//! missing row). A change of the frequency costs more than two shorter gaps, and more than one longer gap. Uneven
+//! halves (an interim and a final dividend) are semi-annual if two gaps sum to a year, as in R5.
 //!
 //! A vendor's tag of another frequency costs less than an irregular gap. From four gaps on, gaps therefore overrule
 //! tags, as in R5. With fewer gaps, a payer whose gaps contradict its tags is irregular.
@@ -27,9 +27,9 @@ const STATES: [State; 8] = [
 ];
 /// Longest gap of weekly and biweekly payers, days.
 const FREQUENT_DAYS: i64 = 17;
-/// Maximum mean gap of a four-weekly payer in hundredths of a day, and minimum number of its gaps. Gaps around extra
-/// and missing rows are left out.
+/// Maximum mean gap of a four-weekly payer in hundredths of a day. Gaps around extra and missing rows are left out.
 const FOUR_WEEKLY_HUNDREDTHS: i64 = 2870;
+/// Minimum number of gaps of a four-weekly payer.
 const FOUR_WEEKLY_GAPS: i64 = 6;
 
 const SHORT_GAP: u32 = 4;

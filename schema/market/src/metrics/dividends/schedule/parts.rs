@@ -15,8 +15,8 @@ use crate::row::AmountReading;
 const NEAREST: usize = 4;
 /// Minimum number of changes between adjacent nearest rows for a payer to be steady.
 const FEWEST_STEPS: u64 = 3;
-/// Minimum ratio of a rate to the rate before it; a smaller ratio is a fall. Ratios between it and 1 come from rounding
-/// after a split adjustment.
+/// A rate below this share of the rate before it is a fall. Smaller differences come from rounding after a split
+/// adjustment.
 const ROUNDING: Decimal = Decimal::from_parts(995, 0, 0, false, 3);
 
 /// Reads combined rows and dips. `extras` are the ex-dates of extra rows.

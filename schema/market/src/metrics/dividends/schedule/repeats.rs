@@ -77,8 +77,8 @@ pub(crate) fn find_repeats(payments: &[RepeatedPayment<'_>], rules: &Rules) -> V
     repeats
 }
 
-/// True if two rows may be one payment: their dates are near, their ids do not differ, and their amounts are equal or
-/// one is twice the other.
+/// True if two rows may be one payment: near dates, no different ids, and amounts that are equal or differ by a factor
+/// of two.
 fn is_repeat(a: &RepeatedPayment<'_>, b: &RepeatedPayment<'_>, rules: &Rules) -> bool {
     let ids_differ = a.id.zip(b.id).is_some_and(|(a, b)| a.0 == b.0 && a.1 != b.1);
     let days = (b.row.ex_date - a.row.ex_date).num_days();

@@ -64,9 +64,9 @@ pub(super) fn without(bars: &Bars, place: usize, excluded: &ExcludedBars) -> Bar
     kept
 }
 
-/// Quarantines a newest bar that leaps from the bar before it, unless another source or a decision confirms it.
-/// `merge_without` then merges the prices again without the excluded bars, so that the bar of another source can
-/// replace it. `levels` has the effective splits, after their review. Returns true if any other leap remains (R36).
+/// Quarantines the newest bar if it leaps, unless another source or a decision confirms it. `merge_without` then merges
+/// the prices again without the excluded bars, so that another source can replace the bar. `levels` has the effective
+/// splits, after their review. Returns true if any other leap remains (R36).
 ///
 /// A newest bar that is older than `level.adjacent_days` is accepted, because the security may have ended trading.
 pub(crate) fn review_levels(
@@ -193,7 +193,7 @@ fn quarantined_bar(
     fault: RowFault,
     decided: &DecisionIndex<'_>,
 ) -> QuarantinedBar {
-    // The close identifies a decision, with source and day. Without a decision, the bar keeps its own fault.
+    // If no decision confirmed the bar as wrong, the detected fault applies.
     let (reason, message) = confirmed_bar(decided, source, day, close).unwrap_or(fault);
     QuarantinedBar { day, source: source.to_owned(), line, close, reason, message }
 }

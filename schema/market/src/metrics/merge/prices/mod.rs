@@ -80,7 +80,7 @@ pub(crate) fn merge_prices(
 }
 
 /// True if the years that have only closes are sufficient for the merge and for all metrics. All bars must come from
-/// one source unchanged. Every bar whose other columns a metric reads must be in a later year.
+/// one source unchanged. The metrics must read other columns only in later years.
 pub(crate) fn closes_suffice(history: &History, merged: &MergedPrices, as_of: NaiveDate) -> bool {
     let Some(newest) = history.prices.iter().flat_map(|prices| &prices.closes_only).max() else {
         return true;
@@ -158,7 +158,7 @@ fn is_faulty(bars: &Bars, index: usize) -> bool {
         || negative(bars.volume[index])
 }
 
-/// Bars of a source up to the last day that are neither retracted nor faulty. Faulty bars are quarantined.
+/// Bars of a source up to the last day, without retracted and faulty bars. Faulty bars are quarantined.
 fn usable_bars(
     prices: &SourceBars,
     last_day: i32,

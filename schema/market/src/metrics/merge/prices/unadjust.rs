@@ -7,7 +7,7 @@ use crate::bars::{Bars, MISSING};
 use crate::day::date_of;
 use crate::metrics::prices::adjustment::{Ratio, Splits};
 
-/// Maximum number of decimal places of an un-adjusted price.
+/// Maximum number of decimal places of a price converted to raw.
 const PLACES: u32 = 10;
 
 /// Converts bars to the share basis of their own days. `newest` replaces basis day 0.
