@@ -70,7 +70,7 @@ impl<'a> MetricInputs<'a> {
         let payments = &merged.dividends.payments;
         let series = PriceSeries::new(&merged.prices.bars, &merged.split_table);
         let ex_days = ex_days(payments, &series, as_of, &currency, flags);
-        flag_jumps(&series, &ex_days, merged.prices.is_calm, flags);
+        flag_jumps(&series, &ex_days, &merged.prices.large_moves, flags);
         let tagged_dates = tagged_dates(payments, &merged.dividends.unproven, &dividend_currency);
         let rhythm = estimate_frequency(&tagged_dates, context.rules);
         let mut ex_dates: Vec<NaiveDate> = tagged_dates.iter().map(|date| date.ex_date).collect();

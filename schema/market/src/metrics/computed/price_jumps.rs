@@ -20,30 +20,27 @@ const SCALE: Decimal = Decimal::from_parts(1_000_000, 0, 0, false, 0);
 /// Smallest known ratio less 3 %, in hundredths. Smaller moves need no division.
 const LEAST_JUMP: i128 = 145;
 
-/// Sets the flag if the prices contain a jump. In a calm series, no close moves by three eighths, so no search is
-/// needed.
+/// Sets the flag if the prices contain a jump. `large_moves` are the indexes of all closes that differ from the close
+/// before them by more than three eighths. Smaller moves are not jumps.
 pub(crate) fn flag_jumps(
     series: &PriceSeries<'_>,
     ex_days: &[ExDateEvents],
-    is_calm: bool,
+    large_moves: &[usize],
     flags: &mut Flags,
 ) {
-    if !is_calm && has_jump(series, ex_days) {
-        flags.set(Flag::PriceJumpWithoutSplit);
-    }
-}
-
-fn has_jump(series: &PriceSeries<'_>, ex_days: &[ExDateEvents]) -> bool {
     let own: Vec<Decimal> =
         series.splits.events().iter().filter_map(|split| detectable_factor(split.ratio)).collect();
     let (days, closes) = (&series.bars.day, &series.bars.close);
-    (1..closes.len()).any(|index| {
+    let has_jump = large_moves.iter().copied().any(|index| {
         let (before, after) = (closes[index - 1], closes[index]);
         days[index] - days[index - 1] <= DAYS_APART
             && is_known_ratio(before.max(after), before.min(after), &own)
             && series.splits.price_ratio_between(series.date(index - 1), series.date(index)).is_one()
             && !is_explained(series, ex_days, index, &own)
-    })
+    });
+    if has_jump {
+        flags.set(Flag::PriceJumpWithoutSplit);
+    }
 }
 
 /// True if the distributions since the previous bar explain a jump: after adjustment by their factors, no jump remains.
@@ -86,8 +83,13 @@ mod tests {
     use crate::day::day_number;
     use crate::metrics::prices::adjustment::{Ratio, SplitEvent, Splits};
 
+    /// Indexes of all moves: also smaller ones than the merge finds, which are no jumps.
+    fn all_moves(bars: &Bars) -> Vec<usize> {
+        (1..bars.len()).collect()
+    }
+
     /// Flags for closes and splits. Days are counted from 2024-01-02.
-    fn found(closes: &[(i32, i64)], splits: &[(i32, Ratio)], is_calm: bool) -> Vec<String> {
+    fn found(closes: &[(i32, i64)], splits: &[(i32, Ratio)]) -> Vec<String> {
         let first = day_number("2024-01-02".parse().unwrap());
         let mut bars = Bars { versions: vec![BarVersion::UNKNOWN], ..Bars::default() };
         for (day, close) in closes {
@@ -102,13 +104,13 @@ mod tests {
             |(day, ratio): &(i32, Ratio)| SplitEvent::of_shares(crate::day::date_of(first + day), *ratio);
         let splits = Splits::new(splits.iter().map(event).collect());
         let mut flags = Flags::default();
-        flag_jumps(&PriceSeries::new(&bars, &splits), &[], is_calm, &mut flags);
+        flag_jumps(&PriceSeries::new(&bars, &splits), &[], &all_moves(&bars), &mut flags);
         flags.codes()
     }
 
     fn check(closes: &[i64], split: Option<(i32, Ratio)>, expected: &[&str]) {
         let closes: Vec<(i32, i64)> = (0..).zip(closes.iter().copied()).collect();
-        assert_eq!(found(&closes, split.as_slice(), false), expected, "{closes:?}");
+        assert_eq!(found(&closes, split.as_slice()), expected, "{closes:?}");
     }
 
     fn of(from: i64, to: i64) -> Ratio {
@@ -118,7 +120,7 @@ mod tests {
     #[test]
     fn a_jump_is_within_three_percent_of_a_ratio() {
         let jumped = |before, after, splits: &[(i32, Ratio)]| {
-            found(&[(0, before), (1, after)], splits, false) == ["price_jump_without_split"]
+            found(&[(0, before), (1, after)], splits) == ["price_jump_without_split"]
         };
         for (closes, expected) in [
             ((1000, 1940), true),
@@ -148,9 +150,8 @@ mod tests {
         // A split between the closes, or more than a week, excludes a jump.
         assert!(!jumped(2000, 1000, &[(1, of(1, 2))]));
         assert!(jumped(2000, 1000, &[(0, of(1, 2))]) && jumped(2000, 1000, &[(2, of(1, 2))]));
-        assert_eq!(found(&[(0, 2000), (7, 1000)], &[], false).len(), 1);
-        assert!(found(&[(0, 2000), (8, 1000)], &[], false).is_empty());
-        assert!(found(&[(0, 2000), (1, 1000)], &[], true).is_empty());
+        assert_eq!(found(&[(0, 2000), (7, 1000)], &[]).len(), 1);
+        assert!(found(&[(0, 2000), (8, 1000)], &[]).is_empty());
     }
 
     #[test]
@@ -187,7 +188,7 @@ mod tests {
                 foreign: false,
             };
             let mut flags = Flags::default();
-            flag_jumps(&PriceSeries::new(&bars, &splits), &[day], false, &mut flags);
+            flag_jumps(&PriceSeries::new(&bars, &splits), &[day], &all_moves(&bars), &mut flags);
             flags.has(Flag::PriceJumpWithoutSplit)
         };
         assert!(!jumps(2, dec!(0.5)) && jumps(1, dec!(0.5)) && jumps(3, dec!(0.5)));

@@ -15,6 +15,13 @@ pub(crate) fn merge_repeats(
 ) {
     let mut dropped = Vec::new();
     for positions in by_currency(payments) {
+        let is_near = |pair: &[usize]| {
+            let [first, second] = [payments[pair[0]].ex_date, payments[pair[1]].ex_date];
+            (second - first).num_days() <= validation.rules.schedule.duplicate_days
+        };
+        if !positions.windows(2).any(is_near) {
+            continue;
+        }
         let candidates: Vec<RepeatedPayment<'_>> =
             positions.iter().map(|position| candidate(&payments[*position], validation)).collect();
         for pair in find_repeats(&candidates, validation.rules) {

@@ -3,24 +3,39 @@
 //! Instead of comparing values, the scans combine their sign bits. Several values are then processed at a time on any
 //! processor.
 
-use rust_decimal::Decimal;
-use rust_decimal::prelude::ToPrimitive;
-
 use crate::bars::{BarColumn, Bars};
 
 const SIGN: u64 = 1 << 63;
 /// Upper bound of closes. Below it, no sum in a scan reaches the sign bit.
 const ROOM: u64 = 1 << 61;
 
-/// True if no close is more than three eighths above a neighbouring close. Such a calm series contains no unit error.
-/// It contains no split of 3 for 2 either, even with a deviation of 3 %.
-pub(crate) fn is_calm(closes: &[i64]) -> bool {
+/// Number of closes in a block. Most blocks contain no large move.
+const BLOCK: usize = 256;
+
+/// Indexes of closes with a large move: of two neighbouring closes, one is more than three eighths above the other. All
+/// closes must be positive. Without large moves, a series contains no unit error. It contains no split of 3 for 2
+/// either, even with a deviation of 3 %.
+pub(crate) fn find_large_moves(closes: &[i64]) -> Vec<usize> {
+    let mut moves = Vec::new();
+    for start in (1..closes.len()).step_by(BLOCK) {
+        let end = closes.len().min(start + BLOCK);
+        if !is_calm(&closes[start - 1..end]) {
+            moves.extend((start..end).filter(|index| is_large_move(closes[index - 1], closes[*index])));
+        }
+    }
+    moves
+}
+
+fn is_large_move(before: i64, after: i64) -> bool {
+    let most = |close: i64| close.saturating_add(close >> 2).saturating_add(close >> 3);
+    after > most(before) || before > most(after)
+}
+
+/// True if a block contains no large move.
+fn is_calm(closes: &[i64]) -> bool {
     let pairs = closes.iter().zip(closes.get(1..).unwrap_or_default());
     if closes.iter().fold(0, |all, close| all | close.cast_unsigned()) >= ROOM {
-        let most = |close: i64| close.saturating_add(close >> 2).saturating_add(close >> 3);
-        return pairs.fold(true, |calm, (before, after)| {
-            calm & (*after <= most(*before)) & (*before <= most(*after))
-        });
+        return pairs.fold(true, |calm, (before, after)| calm & !is_large_move(*before, *after));
     }
     let most = |close: u64| close + (close >> 2) + (close >> 3);
     let above = pairs.fold(0, |above, (before, after)| {
@@ -28,24 +43,6 @@ pub(crate) fn is_calm(closes: &[i64]) -> bool {
         above | most(before).wrapping_sub(after) | most(after).wrapping_sub(before)
     });
     above & SIGN == 0
-}
-
-/// True if a close may be more than `factor` times a neighbouring close. Closes must be positive. The fraction of the
-/// factor is ignored, so the scan may also report slightly smaller moves.
-pub(crate) fn has_leap(closes: &[i64], factor: Decimal) -> bool {
-    let times = factor.trunc().to_u64().unwrap_or(1).max(1);
-    let pairs = closes.iter().zip(closes.get(1..).unwrap_or_default());
-    if closes.iter().fold(0, |all, close| all | close.cast_unsigned()) >= SIGN / (2 * times) {
-        return pairs.fold(false, |leap, (before, after)| {
-            let (before, after) = (before.cast_unsigned(), after.cast_unsigned());
-            leap | (after > before.saturating_mul(times)) | (before > after.saturating_mul(times))
-        });
-    }
-    let above = pairs.fold(0, |above, (before, after)| {
-        let (before, after) = (before.cast_unsigned(), after.cast_unsigned());
-        above | (before * times).wrapping_sub(after) | (after * times).wrapping_sub(before)
-    });
-    above & SIGN != 0
 }
 
 /// True if any bar has a close of 0 or less, another negative value, or a high below its low.
@@ -100,19 +97,14 @@ mod tests {
                 let crossed = *high != MISSING && *low != MISSING && high < low;
                 *close <= 0 || crossed || [open, high, low, volume].into_iter().any(|value| negative(*value))
             });
-            let leaps = close.windows(2).any(|pair| {
-                let (small, large) = (pair[0].min(pair[1]), pair[0].max(pair[1]));
-                i128::from(large) > i128::from(small) + i128::from(small >> 2) + i128::from(small >> 3)
-            });
             if close.iter().all(|close| *close > 0) {
-                prop_assert_eq!(is_calm(&close), !leaps);
-                for factor in [3u32, 7] {
-                    let leaps = close.windows(2).any(|pair| {
-                        let (small, large) = (pair[0].min(pair[1]), pair[0].max(pair[1]));
-                        i128::from(large) > i128::from(small) * i128::from(factor)
-                    });
-                    prop_assert_eq!(has_leap(&close, Decimal::from(factor)), leaps);
-                }
+                let is_large = |index: &usize| {
+                    let (before, after) = (close[index - 1], close[*index]);
+                    let (small, large) = (before.min(after), before.max(after));
+                    i128::from(large) > i128::from(small) + i128::from(small >> 2) + i128::from(small >> 3)
+                };
+                let moves: Vec<usize> = (1..close.len()).filter(is_large).collect();
+                prop_assert_eq!(find_large_moves(&close), moves);
             }
             prop_assert_eq!(has_fault(&Bars { open, high, low, close, volume, ..Bars::default() }), faulty);
         }

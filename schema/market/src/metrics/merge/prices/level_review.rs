@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
 
+use super::column_scan::find_large_moves;
 use super::day_merge::{Source, minor_places, pick_by_day};
 use super::levels::{Closes, LevelCheck, LevelFault};
 use super::merged_prices::{ExcludedBars, MergedPrices, QuarantinedBar};
@@ -32,8 +33,13 @@ pub(super) fn pick_sound_bars(
     let mut faulty_days: Option<BTreeSet<i32>> = None;
     loop {
         let (mut bars, origin) = pick_by_day(sources, policy);
-        let mut faults: BTreeMap<usize, LevelFault> =
-            levels.find_faults(Closes { closes: &bars.close, days: &bars.day, scale: bars.scale });
+        let closes = Closes {
+            closes: &bars.close,
+            days: &bars.day,
+            scale: bars.scale,
+            large_moves: &find_large_moves(&bars.close),
+        };
+        let mut faults: BTreeMap<usize, LevelFault> = levels.find_faults(closes);
         faults.retain(|index, _| {
             faulty_days.as_ref().is_none_or(|days| days.contains(&bars.day[*index]))
                 && !is_released(decided, sources[origin[*index]].candidate.source, &bars, *index)
@@ -92,6 +98,7 @@ pub(crate) fn review_levels(
         if history.prices.len() == 1 {
             prices.bars = prices.bars.slice(0..newest);
             prices.bars.canonicalize();
+            prices.large_moves.retain(|index| *index < newest);
             prices.origin.truncate(newest);
             prices.is_plain = false;
             break has_other_leap;
@@ -112,11 +119,9 @@ fn review_newest(
     levels: &LevelCheck<'_>,
     decided: &DecisionIndex<'_>,
 ) -> (Option<QuarantinedBar>, bool) {
-    if prices.is_calm {
-        return (None, false);
-    }
     let bars = &prices.bars;
-    let closes = Closes { closes: &bars.close, days: &bars.day, scale: bars.scale };
+    let closes =
+        Closes { closes: &bars.close, days: &bars.day, scale: bars.scale, large_moves: &prices.large_moves };
     let leaps = levels.find_leaps(closes);
     let Some((newest, earlier)) = leaps.split_last() else { return (None, false) };
     let (index, day) = (*newest, bars.day[*newest]);

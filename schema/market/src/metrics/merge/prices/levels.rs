@@ -16,7 +16,6 @@ use std::collections::BTreeMap;
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
 
-use super::column_scan::has_leap;
 use crate::day::{date_of, day_number};
 use crate::metrics::arithmetic::{quotient, within_factor};
 use crate::metrics::prices::adjustment::Splits;
@@ -34,6 +33,8 @@ pub(crate) struct Closes<'a> {
     pub days: &'a [i32],
     /// Decimal places.
     pub scale: u32,
+    /// Indexes of the closes with a large move (`find_large_moves`).
+    pub large_moves: &'a [usize],
 }
 
 /// Kind of contradiction between a bar and its neighbours.
@@ -88,10 +89,8 @@ impl LevelCheck<'_> {
 
     /// Indexes of the bars that leap from the bar before them.
     pub(crate) fn find_leaps(&self, bars: Closes<'_>) -> Vec<usize> {
-        if !has_leap(bars.closes, self.rules.factor) {
-            return Vec::new();
-        }
-        (1..bars.closes.len()).filter(|index| self.is_leap(bars, index - 1, *index)).collect()
+        let moves = bars.large_moves.iter().copied();
+        moves.filter(|index| self.is_leap(bars, index - 1, *index)).collect()
     }
 
     /// True if two closes of one day agree within `level.agreement`.
@@ -147,6 +146,7 @@ fn close(bars: Closes<'_>, index: usize) -> Decimal {
 
 #[cfg(test)]
 mod tests {
+    use super::super::column_scan::find_large_moves;
     use super::*;
     use crate::metrics::prices::adjustment::{Ratio, SplitEvent};
     use crate::metrics::rules::Rules;
@@ -160,6 +160,10 @@ mod tests {
         check(&LevelCheck { rules: &Rules::DEFAULT.level, splits, paid: &paid })
     }
 
+    fn with_moves<T>(closes: &[i64], days: &[i32], check: impl FnOnce(Closes<'_>) -> T) -> T {
+        check(Closes { closes, days, scale: 0, large_moves: &find_large_moves(closes) })
+    }
+
     fn days(closes: &[i64]) -> Vec<i32> {
         (FIRST..).take(closes.len()).collect()
     }
@@ -167,7 +171,7 @@ mod tests {
     fn faulty(closes: &[i64]) -> Vec<(usize, LevelFault)> {
         let days = days(closes);
         check_with(&Splits::default(), 0, |check| {
-            check.find_faults(Closes { closes, days: &days, scale: 0 }).into_iter().collect()
+            with_moves(closes, &days, |closes| check.find_faults(closes)).into_iter().collect()
         })
     }
 
@@ -221,7 +225,7 @@ mod tests {
         let split = Splits::new(vec![SplitEvent::of_shares(date_of(FIRST + 2), ratio)]);
         let leaps = |splits: &Splits, paid: i64, closes: &[i64]| {
             let days = days(closes);
-            check_with(splits, paid, |check| check.find_leaps(Closes { closes, days: &days, scale: 0 }))
+            check_with(splits, paid, |check| with_moves(closes, &days, |closes| check.find_leaps(closes)))
         };
         let none = Splits::default();
         assert_eq!(leaps(&none, 0, &[100, 100, 10, 10]), [2]);
@@ -235,9 +239,8 @@ mod tests {
         let days = days(&closes);
         let merged = Ratio { from: Decimal::ONE_HUNDRED, to: Decimal::ONE };
         let early = Splits::new(vec![SplitEvent::of_shares(date_of(FIRST + 3), merged)]);
-        let found = check_with(&early, 0, |check| {
-            check.find_faults(Closes { closes: &closes, days: &days, scale: 0 })
-        });
+        let found =
+            check_with(&early, 0, |check| with_moves(&closes, &days, |closes| check.find_faults(closes)));
         assert!(found.is_empty(), "{found:?}");
     }
 
@@ -246,7 +249,7 @@ mod tests {
         let leaps = |apart: i32| {
             let days = [FIRST, FIRST + apart, FIRST + apart + 1];
             check_with(&Splits::default(), 0, |check| {
-                check.find_leaps(Closes { closes: &[100, 400, 400], days: &days, scale: 0 })
+                with_moves(&[100, 400, 400], &days, |closes| check.find_leaps(closes))
             })
         };
         assert_eq!((leaps(7), leaps(8)), (vec![1], vec![]));

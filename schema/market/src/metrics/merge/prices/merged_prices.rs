@@ -27,9 +27,9 @@ pub(crate) struct MergedPrices {
     /// Raw bars in the canonical form, without versions.
     pub bars: Bars,
     pub quarantined: Vec<QuarantinedBar>,
-    /// True if no close is more than three eighths above a neighbouring close. Neither a wrong unit nor a split is then
-    /// visible.
-    pub is_calm: bool,
+    /// Indexes of the bars with a large move: of this close and the close before it, one is more than three eighths above
+    /// the other.
+    pub large_moves: Vec<usize>,
     /// True if there is only one source and its bars are used unchanged.
     pub is_plain: bool,
     /// Observation time of the newest bar.

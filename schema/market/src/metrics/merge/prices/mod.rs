@@ -23,7 +23,7 @@ use crate::history::{History, SourceBars, SourcePolicy};
 use crate::metrics::calendar::months_before;
 use crate::metrics::prices::range::VOLUME_SESSIONS;
 use crate::metrics::source_preference::SourceCandidate;
-use column_scan::{has_fault, is_calm};
+use column_scan::{find_large_moves, has_fault};
 use day_merge::{Source, minor_places};
 pub(crate) use level_review::review_levels;
 use level_review::{confirmed_bar, pick_sound_bars, without};
@@ -48,13 +48,13 @@ pub(crate) fn merge_prices(
     let minor_places = minor_places(history);
     if let [only] = history.prices.as_slice()
         && !decided.has_prices()
-        && let Some((mut bars, is_calm)) = copy_if_plain(&only.bars, last_day, minor_places, levels)
+        && let Some((mut bars, large_moves)) = copy_if_plain(&only.bars, last_day, minor_places, levels)
     {
         bars.scale += minor_places;
         let observed_at = observed_by(&only.bars, last_day);
         return MergedPrices {
             bars,
-            is_calm,
+            large_moves,
             is_plain: true,
             quarantined: Vec::new(),
             observed_at,
@@ -76,7 +76,8 @@ pub(crate) fn merge_prices(
     let observed_at = used.filter_map(|(prices, _)| observed_by(&prices.bars, last_day)).max();
     let (bars, origin) = pick_sound_bars(&mut sources, policy, levels, decided, &mut quarantined);
     quarantined.sort_by(|a, b| (a.day, &a.source, a.line).cmp(&(b.day, &b.source, b.line)));
-    MergedPrices { is_calm: is_calm(&bars.close), is_plain: false, bars, quarantined, observed_at, origin }
+    let large_moves = find_large_moves(&bars.close);
+    MergedPrices { large_moves, is_plain: false, bars, quarantined, observed_at, origin }
 }
 
 /// True if the years that have only closes are sufficient for the merge and for all metrics. All bars must come from
@@ -112,22 +113,26 @@ fn observed_by(bars: &Bars, last_day: i32) -> Option<DateTime<Utc>> {
 }
 
 /// Fast path without decimals: uses the bars of a single source unchanged. `None` if a bar is not raw, is retracted or
-/// is faulty. The second value is true if the bars are calm.
+/// is faulty. The second value is the indexes of the large moves.
 fn copy_if_plain(
     bars: &Bars,
     last_day: i32,
     minor_places: u32,
     levels: &LevelCheck<'_>,
-) -> Option<(Bars, bool)> {
+) -> Option<(Bars, Vec<usize>)> {
     let plain = bars.versions.iter().all(|version| !version.retracted && version.basis_day.is_none());
     if !plain || has_fault(bars) {
         return None;
     }
-    let calm = is_calm(&bars.close);
     let end = bars.day.partition_point(|day| *day <= last_day);
-    let closes =
-        Closes { closes: &bars.close[..end], days: &bars.day[..end], scale: bars.scale + minor_places };
-    if !calm && !levels.find_faults(closes).is_empty() {
+    let large_moves = find_large_moves(&bars.close[..end]);
+    let closes = Closes {
+        closes: &bars.close[..end],
+        days: &bars.day[..end],
+        scale: bars.scale + minor_places,
+        large_moves: &large_moves,
+    };
+    if !levels.find_faults(closes).is_empty() {
         return None;
     }
     let mut kept = Bars {
@@ -144,7 +149,7 @@ fn copy_if_plain(
         versions: vec![BarVersion::UNKNOWN],
     };
     kept.canonicalize();
-    Some((kept, calm))
+    Some((kept, large_moves))
 }
 
 fn is_faulty(bars: &Bars, index: usize) -> bool {
