@@ -21,8 +21,9 @@ impl Bench {
             return Ok(());
         }
         self.single_pages().await?;
-        self.flood_of_pages("uncached pages", "0").await?;
-        self.flood_of_pages("cached pages", "512").await
+        self.flood_of_pages("uncached pages", "0", None).await?;
+        self.flood_of_pages("2,000 cached pages/s", "512", Some(2_000)).await?;
+        self.flood_of_pages("cached pages", "512", None).await
     }
 
     /// Pages one after another, and as many as possible from the cache.
@@ -51,8 +52,9 @@ impl Bench {
         Ok(())
     }
 
-    /// Quotes at a fixed pace, alone and during a flood of page views.
-    async fn flood_of_pages(&self, name: &str, cache_mib: &str) -> Result<()> {
+    /// Quotes at a fixed pace, alone and during a flood of page views. `pace` is the number of page views a second;
+    /// `None`: as many as possible.
+    async fn flood_of_pages(&self, name: &str, cache_mib: &str, pace: Option<u32>) -> Result<()> {
         let settings = [("PAGES_TIER", "professional"), ("API_CACHE_MIB", cache_mib)];
         let api = self.app.api_serve_with(&[&UNLIMITED[..], &PUBLIC, &settings].concat()).await?;
         let quotes = Load::new(&[&api.base_url], 16, self.seeded.requests("quote")).paced(PACE);
@@ -61,6 +63,10 @@ impl Bench {
             requests.truncate(500);
         }
         let flood = Load::uncounted(&api.base_url, FLOOD, std::sync::Arc::new(requests));
+        let flood = match pace {
+            Some(pace) => flood.paced(pace),
+            None => flood,
+        };
         if cache_mib != "0" {
             flood.once().await?;
         }
