@@ -240,7 +240,10 @@ pub(crate) fn quota_percentage(current: i64, limit: i64) -> Value {
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         match &self {
-            Self::Internal(cause) => tracing::error!(request_id = current_request_id().as_str(), "{cause:#}"),
+            Self::Internal(cause) => {
+                let (request_id, error) = (current_request_id(), format!("{cause:#}"));
+                tracing::error!(request_id = request_id.as_str(), error, "cannot answer a request");
+            }
             Self::Unavailable(cause) => log_unavailable(cause),
             _ => {}
         }

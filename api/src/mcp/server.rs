@@ -132,6 +132,6 @@ impl ServerHandler for McpServer {
 }
 
 fn internal(error: &dyn std::error::Error) -> ErrorData {
-    tracing::error!("cannot run a tool call: {error:#}");
+    tracing::error!(error = format!("{error:#}"), "cannot run a tool call");
     ErrorData::internal_error("the call failed; repeat it in a few seconds", None)
 }

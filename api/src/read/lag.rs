@@ -59,7 +59,7 @@ impl LagMonitor {
         };
         loop {
             if let Err(reason) = self.poll_until_disconnected(&settings, &projection).await {
-                tracing::debug!("cannot read the log's state: {reason}");
+                tracing::debug!(%reason, "cannot read the state of the log");
             }
             *self.0.write().unwrap_or_else(PoisonError::into_inner) = None;
             tokio::time::sleep(POLL).await;

@@ -58,14 +58,16 @@ impl LoadProgress {
         {
             *last_log_at = Instant::now();
             let all = self.bar.length().unwrap_or_default().max(1);
-            tracing::info!("{}: {} % of all files", self.bar.message(), self.bar.position() * 100 / all);
+            let percent = self.bar.position() * 100 / all;
+            tracing::info!(file = self.bar.message(), percent, "loading");
         }
     }
 
     /// Logs that a file was read to its end. Refused files are only in the summary.
     pub(crate) fn log_file_read(&self, label: &str, stats: &LoadStats) {
         if !self.terminal {
-            tracing::info!("{label}: {} rows, {} rejected", stats.accepted_count(), stats.rejected_count());
+            let (accepted, rejected) = (stats.accepted_count(), stats.rejected_count());
+            tracing::info!(file = label, accepted, rejected, "file read");
         }
     }
 

@@ -18,7 +18,7 @@ pub fn tls_connector(config: &Config) -> Result<MakeRustlsConnect, rustls::Error
     if config.get_ssl_mode() != SslMode::Disable {
         let found = rustls_native_certs::load_native_certs();
         for error in &found.errors {
-            tracing::warn!("cannot use a root certificate: {error}");
+            tracing::warn!(%error, "cannot use a root certificate");
         }
         roots.add_parsable_certificates(found.certs);
     }
