@@ -23,7 +23,7 @@ pub(crate) use find::pinned;
 const OLDEST: Release = Release(2, 10);
 const READY_WITHIN: Duration = Duration::from_secs(30);
 const ATTEMPTS: usize = 3;
-/// An acknowledgement has to mean that the frame is on disk.
+/// An acknowledgement has to mean that the batch is on disk.
 const SYNC_ALWAYS: &str = "  sync_interval: always\n";
 
 /// The log's server.

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use telemetry::counted;
 
 use crate::batch::load_stats::LoadStats;
 
@@ -65,7 +66,8 @@ impl LoadProgress {
     /// Logs that a file was read to its end. Refused files are only in the summary.
     pub(crate) fn log_file_read(&self, label: &str, stats: &LoadStats) {
         if !self.terminal {
-            tracing::info!("{label}: {} rows, {} rejected", stats.accepted_count(), stats.rejected_count());
+            let rows = counted(stats.accepted_count(), "row");
+            tracing::info!("{label}: {rows}, {} rejected", stats.rejected_count());
         }
     }
 

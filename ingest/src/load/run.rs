@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use chrono::{DateTime, Utc};
-use event_log::frame::{Body, TARGET_BYTES};
+use event_log::batch::{Body, TARGET_BYTES};
 use event_log::stream::StreamSettings;
 use market::event::{RunManifest as Manifest, RunState};
 use telemetry::Shutdown;
@@ -103,7 +103,7 @@ impl LoadRun {
         let mut total = LoadStats::default();
         while let Some(event) = self.next_event(&mut events).await? {
             match event {
-                ProducerEvent::Frame { .. } => summary.frames += 1,
+                ProducerEvent::Batch { .. } => summary.frames += 1,
                 ProducerEvent::Loaded { input, stats, holdings } => {
                     summary.frames += holdings.into_record_batches(TARGET_BYTES).len() as u64;
                     summary.files.push(self.file_report(input, &stats, None));
@@ -337,9 +337,9 @@ impl<'a> RunningLoad<'a> {
             ended +=
                 usize::from(matches!(event, ProducerEvent::Loaded { .. } | ProducerEvent::Refused { .. }));
             match event {
-                ProducerEvent::Frame { input, frame } => {
+                ProducerEvent::Batch { input, batch } => {
                     let input = &self.run.inputs[input];
-                    self.publication.publish_frame(&input.digest, &input.file.label, frame).await?;
+                    self.publication.publish_batch(&input.digest, &input.file.label, batch).await?;
                 }
                 ProducerEvent::Loaded { input, stats, holdings } => {
                     summary.files.push(self.run.file_report(input, &stats, None));
@@ -372,14 +372,14 @@ impl<'a> RunningLoad<'a> {
             hasher.update(self.run.inputs[*input].digest.as_bytes());
         }
         let digest = hasher.finalize().to_hex().to_string();
-        let mut frames = Vec::new();
+        let mut batches = Vec::new();
         let mut encoder = ChunkEncoder::default();
         for rows in std::mem::take(&mut self.holdings).into_record_batches(TARGET_BYTES) {
             let line = rows.first().map_or(0, |row| row.line);
-            encoder.encode(RowChunk::Rows(Body::Holdings(rows), line), &mut |frame| frames.push(frame))?;
+            encoder.encode(RowChunk::Rows(Body::Holdings(rows), line), &mut |batch| batches.push(batch))?;
         }
-        for frame in frames {
-            self.publication.publish_frame(&digest, label, frame).await?;
+        for batch in batches {
+            self.publication.publish_batch(&digest, label, batch).await?;
         }
         Ok(())
     }

@@ -170,7 +170,7 @@ record! {
 record! {
     /// Evidence of a price file about the dividends of a security (R38, R40). It is either the range of years with a
     /// dividend column, or one adjustment factor implied by the adjusted closes.
-    pub struct Evidence {
+    pub struct DividendEvidence {
         required {
             /// Ticker of the prices.
             symbol: Symbol,

@@ -46,7 +46,7 @@ pub struct RunManifest {
     /// Numbers of record batches by input and kind. The ids of the batches are derived from them. Complete only for a
     /// completed run.
     #[serde(default)]
-    pub frames: Vec<InputFrames>,
+    pub frames: Vec<InputBatches>,
     /// Number of log messages of the run. Small record batches share a message. Absent if each batch has its own
     /// message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -138,7 +138,7 @@ fn is_zero(number: &u64) -> bool {
 
 /// Number of record batches of one kind from one input.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct InputFrames {
+pub struct InputBatches {
     /// Digest of the input.
     pub input: String,
     /// Kind of the rows.

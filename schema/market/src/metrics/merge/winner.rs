@@ -177,7 +177,7 @@ pub(crate) struct WinningVersion {
     /// Index of the version under the security's earliest symbol. The id is built from this version.
     pub named: usize,
     /// Ordinal of the payment among payments of the same day that differ only in amount.
-    pub part: usize,
+    pub ordinal: usize,
 }
 
 /// Function that returns the index of a symbol among the security's symbols, earliest first. `None` for symbols of
@@ -213,7 +213,7 @@ pub(crate) fn pick_winners<T: MergeRecord + SameContent>(
     let withdrawals = withdrawals(observations, &order);
     let mut winners = Vec::new();
     let keys = order.chunk_by(|a, b| compare_keys(*a, *b).is_eq());
-    for (part, versions) in
+    for (ordinal, versions) in
         keys.flat_map(|versions| (0..).zip(group_by_payment(observations, versions, same_day_payments)))
     {
         let Some((last, earlier)) = versions.split_last() else { continue };
@@ -240,7 +240,7 @@ pub(crate) fn pick_winners<T: MergeRecord + SameContent>(
             conflict: !cancelled && conflicts(observations, &versions, *last),
             collapsed: !cancelled && has_contradiction(observations, &versions, *last),
             named: put_under_earliest_symbol(observations, &versions, symbols).unwrap_or(shown),
-            part,
+            ordinal,
         });
     }
     winners
