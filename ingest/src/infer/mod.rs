@@ -29,6 +29,7 @@ mod column_names;
 mod column_vocabulary;
 mod date_notation;
 mod json_profile;
+mod map_constants;
 mod map_writer;
 mod proposal;
 mod table_evidence;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use chrono::{DateTime, Utc};
-use event_log::batch::{Body, TARGET_BYTES};
+use event_log::record_batch::{Body, TARGET_BYTES};
 use event_log::stream::StreamSettings;
 use market::event::{RunManifest as Manifest, RunState};
 use telemetry::Shutdown;
@@ -22,8 +22,6 @@ use crate::batch::coverage::EarlierCoverage;
 use crate::batch::holdings::LoadHoldings;
 use crate::batch::load_stats::LoadStats;
 use crate::batch::row_accumulator::RowChunk;
-use crate::batch::row_review::RowReview;
-use crate::batch::security_currencies::SecurityCurrencies;
 use crate::clock::now;
 use crate::format::ReaderOptions;
 use crate::load::args::LoadArgs;
@@ -34,6 +32,7 @@ use crate::load::producer::{Producer, ProducerEvent};
 use crate::load::progress::LoadProgress;
 use crate::load::publication::Publication;
 use crate::load::report::LoadSummary;
+use crate::load::row_checks::{report_assumed_currencies, report_unmatched_retractions, review_rows};
 use crate::log::reader::{EarlierRuns, Log, LogError, StoredBatches, find_earlier_runs};
 use crate::log::run_status::RunStatus;
 use crate::rejects::OpenRejects;
@@ -123,38 +122,11 @@ impl LoadRun {
             None => None,
         };
         if let Some((log, before)) = &log {
-            self.report_unmatched_retractions(log, &total, before, summary).await;
+            report_unmatched_retractions(log, &total, before, summary).await;
         }
         report_assumed_currencies(log.as_ref().map(|(log, _)| log), &total, summary).await;
-        summary.review = self.review(&mut total).await?;
+        summary.review = review_rows(&mut total, self.source.clone(), self.options.today).await?;
         Ok(())
-    }
-
-    /// Adds the retractions without a matching row to the summary.
-    async fn report_unmatched_retractions(
-        &self,
-        log: &Log,
-        total: &LoadStats,
-        before: &EarlierCoverage,
-        summary: &mut LoadSummary,
-    ) {
-        if total.retractions.is_empty() {
-            return;
-        }
-        match total.retractions.find_unmatched(log, &self.source, before, &total.coverage).await {
-            Ok(untouching) => {
-                summary.untouching_retractions = Some(untouching).filter(|untouching| untouching.count > 0);
-            }
-            Err(error) => tracing::warn!(%error, "cannot check retractions for a matching row"),
-        }
-    }
-
-    /// Reviews the accepted rows on a blocking thread.
-    async fn review(&self, total: &mut LoadStats) -> Result<RowReview, LoadError> {
-        let (rows, source) = (std::mem::take(&mut total.reviewed), self.source.clone());
-        let today = self.options.today;
-        let reviewed = tokio::task::spawn_blocking(move || rows.review(&source, today));
-        reviewed.await.map_err(LoadError::Task)
     }
 
     /// Publishes the batches that are missing in the log.
@@ -216,9 +188,9 @@ impl LoadRun {
         failpoint!("ingest.completed");
         summary.set_totals(&loading.total);
         summary.compare_with_earlier(&loading.total, Some(&loading.before));
-        self.report_unmatched_retractions(&log, &loading.total, &loading.before, summary).await;
+        report_unmatched_retractions(&log, &loading.total, &loading.before, summary).await;
         report_assumed_currencies(Some(&log), &loading.total, summary).await;
-        summary.review = self.review(&mut loading.total).await?;
+        summary.review = review_rows(&mut loading.total, self.source.clone(), self.options.today).await?;
         summary.mended = loading.publication.manifest.mends.len() as u64;
         summary.open_rejects = Some(open_rejects.count_open(&self.source));
         Ok(())
@@ -276,23 +248,6 @@ impl LoadRun {
         let time_zone = input.zone.map(|zone| zone.to_string());
         FileReport { doubles: input.doubles.clone(), time_zone, ..report }
     }
-}
-
-/// Adds the assumed currencies of dividends to the summary. The newest reference record of a security decides, whether
-/// it is in the log or in the load.
-async fn report_assumed_currencies(log: Option<&Log>, total: &LoadStats, summary: &mut LoadSummary) {
-    if total.missing_currencies.is_empty() {
-        return;
-    }
-    let mut known = match log {
-        Some(log) => SecurityCurrencies::read(log, u64::MAX).await.unwrap_or_else(|error| {
-            tracing::warn!(%error, "cannot read the currencies of securities from the log");
-            SecurityCurrencies::default()
-        }),
-        None => SecurityCurrencies::default(),
-    };
-    known.merge(&total.currencies);
-    summary.assumed_units = total.missing_currencies.count_by_unit(&known);
 }
 
 /// All manifests of the log; empty if the log does not exist.
