@@ -7,6 +7,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use chrono::NaiveDate;
 use serde_json::{Map, Value, json};
+use store::db::error_chain;
 use telemetry::LogLimit;
 
 use crate::admission::AdmissionError;
@@ -289,7 +290,7 @@ impl From<ParameterErrors> for ApiError {
 
 impl From<AdmissionError> for ApiError {
     fn from(error: AdmissionError) -> Self {
-        Self::Unavailable(format!("admission: {error}"))
+        Self::Unavailable(format!("admission: {}", error_chain(&error)))
     }
 }
 
@@ -301,7 +302,7 @@ impl From<QueryError> for ApiError {
                 Self::VersionGone { version, method, program }
             }
             QueryError::VersionNotServed => Self::VersionNotServed,
-            _ if error.is_transient() => Self::Unavailable(error.to_string()),
+            _ if error.is_transient() => Self::Unavailable(error_chain(&error)),
             _ => Self::Internal(error.into()),
         }
     }

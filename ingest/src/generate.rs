@@ -31,7 +31,7 @@ use std::time::{Duration, Instant};
 use chrono::{NaiveDate, Utc};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use market::metrics::calendar::new_york_date;
-use telemetry::outln;
+use telemetry::{counted, outln};
 
 use market_writer::RowCounts;
 use synthetic_market::SyntheticMarket;
@@ -115,17 +115,20 @@ fn summary(args: &GenerateArgs, market: &SyntheticMarket, counts: RowCounts, ela
     }
     let planted = match counts.planted {
         0 => String::new(),
-        planted => format!("\n{planted} planted faults: planted.list"),
+        planted => format!("\n{}: planted.list", counted(planted, "planted fault")),
     };
     format!(
-        "synthetic market {first} to {last} in {}: {} files, {} kB\n\
-         {} securities, {} bars, {dividends} dividends, {splits} splits, {fundamentals} fundamentals, {etfs} ETFs, \
-         {holdings} holdings{planted}\nwritten in {}.{:03} s",
+        "synthetic market {first} to {last} in {}: {}, {} kB\n\
+         {}, {}, {}, {}, {fundamentals} fundamentals, {}, {}{planted}\nwritten in {}.{:03} s",
         args.out.display(),
-        counts.files,
+        counted(counts.files, "file"),
         counts.bytes / 1_000,
-        args.symbols,
-        counts.bars,
+        counted(args.symbols, "security"),
+        counted(counts.bars, "bar"),
+        counted(dividends, "dividend"),
+        counted(splits, "split"),
+        counted(etfs, "ETF"),
+        counted(holdings, "holding"),
         milliseconds / 1_000,
         milliseconds % 1_000,
     )

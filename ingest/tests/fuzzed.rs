@@ -14,7 +14,7 @@ const TARGETS: [(&str, Target); 5] = [
     ("formats", fuzz::formats),
     ("maps", fuzz::maps),
     ("records", fuzz::records),
-    ("frames", fuzz::frames),
+    ("batches", fuzz::batches),
     ("columns", fuzz::columns),
 ];
 

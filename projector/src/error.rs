@@ -2,7 +2,7 @@
 
 use codec::bars::PackedBarsError;
 use codec::records::PackedRecordsError;
-use event_log::frame::{FrameError, RecordError};
+use event_log::record_batch::{BatchError, RecordError};
 use event_log::sequence::{Sequence, SequenceError};
 use event_log::stream::StreamError;
 use market::metrics::rules::RuleError;
@@ -73,7 +73,7 @@ pub enum ConsumeError {
 #[derive(Debug, thiserror::Error)]
 pub enum ApplyError {
     #[error("cannot apply message {sequence}: {source}; upgrade this program")]
-    NewerVersion { sequence: Sequence, source: FrameError },
+    NewerVersion { sequence: Sequence, source: BatchError },
     #[error("cannot store a row of {symbol}: {reason}")]
     Unstorable { symbol: String, code: &'static str, reason: &'static str },
     #[error(transparent)]
@@ -101,7 +101,7 @@ pub enum DeriveError {
     #[error("cannot derive {symbol}: {message}")]
     Measure { symbol: Symbol, message: String },
     #[error("cannot write {symbol}: its prices of {year} changed during the derivation")]
-    Moved { symbol: Symbol, year: i32 },
+    ConcurrentChange { symbol: Symbol, year: i32 },
     #[error("cannot derive: {0}")]
     Ended(#[source] JoinError),
     #[error("cannot use the benchmark {0:?}: it is not a ticker symbol")]
@@ -136,7 +136,7 @@ impl RunError {
             self,
             Self::Halt(_)
                 | Self::Sequence(_)
-                | Self::Db(DbError::Newer { .. })
+                | Self::Db(DbError::NewerSchema { .. })
                 | Self::Consume(
                     ConsumeError::Gap { .. } | ConsumeError::Unreadable(_) | ConsumeError::Sequence(_)
                 )
@@ -188,7 +188,7 @@ impl ApplyError {
 }
 
 /// SQLSTATE classes of errors that a row can cause, for example through a trigger. Server faults rarely have them.
-const ROW_ERROR_CLASSES: [&str; 6] = ["0A", "2F", "38", "39", "P0", "XX"];
+const ROW_ERROR_CLASSES: [&str; 6] = ["0A", "2F", "38", "39", "P0", "YY"];
 
 /// Error code, if Postgres refused the data; `None` for any other error.
 fn data_error_code(error: &tokio_postgres::Error) -> Option<String> {

@@ -62,7 +62,7 @@ async fn a_stand_by_takes_over_from_a_stopped_projector_which_can_write_no_more(
     Ok(())
 }
 
-/// Headers of a well-formed frame of one dividend.
+/// Headers of a well-formed batch of one dividend.
 pub(crate) fn headers(id: u8, schema: &str, codec: &str) -> HeaderMap {
     let id = format!("{id:032x}");
     let mut headers = HeaderMap::new();

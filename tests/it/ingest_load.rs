@@ -23,17 +23,17 @@ async fn lines(app: &TestApp, arguments: &[&str]) -> Result<Vec<Value>> {
     output.stdout.lines().map(|line| Ok(serde_json::from_str(line)?)).collect()
 }
 
-/// All frames of the log but the manifests.
-async fn frames(app: &TestApp) -> Result<Vec<Value>> {
+/// All batches of the log but the manifests.
+async fn batches(app: &TestApp) -> Result<Vec<Value>> {
     let runs = lines(app, &["runs", "--json"]).await?;
     let last = runs.iter().filter_map(|run| run["sequence"].as_u64()).max().unwrap_or_default();
-    let mut frames = Vec::new();
+    let mut batches = Vec::new();
     for sequence in 1..=last {
         let shown = app.ingest(&["show", &sequence.to_string()]).await?.success()?.json()?;
         let shown = shown.as_array().cloned().unwrap_or_else(|| vec![shown]);
-        frames.extend(shown.into_iter().filter(|frame| frame["kind"] != "run"));
+        batches.extend(shown.into_iter().filter(|batch| batch["kind"] != "run"));
     }
-    Ok(frames)
+    Ok(batches)
 }
 
 async fn market(app: &TestApp, symbols: &str, years: &str) -> Result<String> {
@@ -53,8 +53,8 @@ async fn every_kind_of_both_encodings_reaches_the_log_normalised() -> Result<()>
         "security": 3, "price": 4, "dividend": 3, "split": 1, "fundamentals": 1, "etf": 1, "holding": 2, "session": 1,
     });
     assert_eq!(summary["rows"], expected);
-    let frames = frames(&app).await?;
-    let of = |kind: &str| frames.iter().filter(|frame| frame["kind"] == kind).collect::<Vec<_>>();
+    let batches = batches(&app).await?;
+    let of = |kind: &str| batches.iter().filter(|batch| batch["kind"] == kind).collect::<Vec<_>>();
     let dividend = &of("dividend")[0]["rows"][1];
     assert_eq!(dividend["record"]["symbol"], "VOD.L");
     assert_eq!(
@@ -102,13 +102,13 @@ async fn rejected_rows_are_kept_in_the_log_with_their_reasons() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_file_with_too_many_rejects_is_refused_before_its_first_frame() -> Result<()> {
+async fn a_file_with_too_many_rejects_is_refused_before_its_first_batch() -> Result<()> {
     let app = TestApp::start().await?;
     let feed = fixture("feeds/rejects/prices.csv");
     let (code, summary) = load(&app, &[&feed], &["--max-reject-percent", "4"]).await?;
     assert_eq!(code, 2, "{summary}");
     assert_eq!((&summary["files"][0]["status"], &summary["frames"]), (&json!("refused"), &json!(0)));
-    assert_eq!(frames(&app).await?.len(), 0);
+    assert_eq!(batches(&app).await?.len(), 0);
     // Beside a good file it is the load's only loss; and a higher limit loads it later.
     let good = fixture("feeds/kinds/splits.csv");
     let (code, summary) = load(&app, &[&feed, &good], &["--max-reject-percent", "4"]).await?;
@@ -121,7 +121,7 @@ async fn a_file_with_too_many_rejects_is_refused_before_its_first_frame() -> Res
 }
 
 #[tokio::test]
-async fn a_frame_in_the_log_is_not_published_again_by_any_load() -> Result<()> {
+async fn a_batch_in_the_log_is_not_published_again_by_any_load() -> Result<()> {
     let app = TestApp::start().await?;
     let [prices, splits, etfs] =
         ["prices", "splits", "etfs"].map(|name| fixture(&format!("feeds/kinds/{name}.csv")));
@@ -135,7 +135,7 @@ async fn a_frame_in_the_log_is_not_published_again_by_any_load() -> Result<()> {
     std::fs::write(&copy, packed(Path::new(&prices))?)?;
     let (_, copied) = load(&app, &[&copy.display().to_string()], &[]).await?;
     assert_eq!(copied["already_loaded"], true, "{copied}");
-    assert_eq!(frames(&app).await?.len(), 3);
+    assert_eq!(batches(&app).await?.len(), 3);
     Ok(())
 }
 
@@ -176,9 +176,9 @@ async fn a_killed_load_is_resumed_by_the_same_command() -> Result<()> {
         .into_iter()
         .filter(|run| run["state"] == "started")
         .count();
-    // Started once, completed once, and every frame once.
+    // Started once, completed once, and every batch once.
     assert_eq!(started, 1);
-    assert_eq!(Some(frames(&killed).await?.len() as u64), expected["chunks"].as_u64());
+    assert_eq!(Some(batches(&killed).await?.len() as u64), expected["chunks"].as_u64());
     Ok(())
 }
 
@@ -251,7 +251,7 @@ async fn exit_codes_tell_what_happened() -> Result<()> {
     let (code, text) = exit(&["--nats-url", "nats://127.0.0.1:1", &good]).await?;
     assert!(code == 3 && text.contains("cannot reach NATS"), "{code} {text}");
     let (code, text) = exit(&["--nats-url", "nats://127.0.0.1:1", "--dry-run", &good]).await?;
-    assert!(code == 0 && text.contains("would load 1 rows"), "{code} {text}");
+    assert!(code == 0 && text.contains("would load 1 row"), "{code} {text}");
     assert_eq!(exit(&[&good]).await?.0, 0);
     Ok(())
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use async_nats::jetstream;
-use event_log::frame::Envelope;
+use event_log::record_batch::Envelope;
 use harness::{Program, TestApp, eventually};
 use serde_json::{Value, json};
 
@@ -49,7 +49,7 @@ pub(crate) async fn verify(app: &TestApp, more: &[&str]) -> Result<(i32, Value)>
 }
 
 #[tokio::test]
-async fn verify_finds_lost_frames_and_publishes_them_again() -> Result<()> {
+async fn verify_finds_lost_batches_and_publishes_them_again() -> Result<()> {
     let (whole, damaged) = (TestApp::start().await?, TestApp::start().await?);
     let feed = market(&whole, "30", "3").await?;
     whole.ingest(&["load", &feed, "--source", "test"]).await?.success()?;
@@ -61,15 +61,15 @@ async fn verify_finds_lost_frames_and_publishes_them_again() -> Result<()> {
         .iter()
         .filter_map(|wanted| kinds.iter().position(|kind| kind == wanted))
         .collect();
-    let mut frames = 0;
+    let mut batches = 0;
     for index in &lost {
-        frames += Envelope::read_all(Some(&all[*index].1))?.len();
+        batches += Envelope::read_all(Some(&all[*index].1))?.len();
     }
     copy_without(&whole, &damaged, &lost).await?;
     let (code, found) = verify(&damaged, &["--check-only"]).await?;
-    assert_eq!((code, &found["incomplete"][0]["missing"]), (1, &json!(frames)), "{found}");
+    assert_eq!((code, &found["incomplete"][0]["missing"]), (1, &json!(batches)), "{found}");
     let (code, found) = verify(&damaged, &[]).await?;
-    assert_eq!((code, &found["incomplete"][0]["published_again"]), (0, &json!(frames)), "{found}");
+    assert_eq!((code, &found["incomplete"][0]["published_again"]), (0, &json!(batches)), "{found}");
     assert_eq!(verify(&damaged, &["--check-only"]).await?.0, 0);
     Ok(())
 }
@@ -82,7 +82,7 @@ async fn verify_says_which_file_it_needs_when_it_is_gone() -> Result<()> {
     let shown = path.display().to_string();
     whole.ingest(&["load", &shown, "--source", "test", "--today", "2024-06-30"]).await?.success()?;
     let kinds: Vec<String> = messages(&whole).await?.into_iter().map(|(kind, ..)| kind).collect();
-    let lost = kinds.iter().position(|kind| kind == "price").context("a price frame")?;
+    let lost = kinds.iter().position(|kind| kind == "price").context("a price batch")?;
     copy_without(&whole, &damaged, &[lost]).await?;
     std::fs::remove_file(&path)?;
     let (code, found) = verify(&damaged, &[]).await?;

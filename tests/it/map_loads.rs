@@ -28,7 +28,7 @@ async fn a_folder_of_headerless_files_reaches_the_log_exactly() -> Result<()> {
     ensure!(loaded["files"][0]["format"] == "map", "{loaded}");
     app.catch_up().await?;
     let closes = app.ingest(&["show", "2"]).await?.success()?.json()?;
-    // Small files share a message, and keep a frame each.
+    // Small files share a message, and keep a batch each.
     ensure!(closes[0]["rows"][0]["close"] == "60.01005", "{closes}");
     ensure!(closes[0]["file"] == "table_ko.csv" && closes[1]["file"] == "table_meta.csv", "{closes}");
     let (_, again) = load(&app, &map, &[]).await?;

@@ -180,7 +180,7 @@ async fn a_change_says_what_it_would_change_and_waits() -> Result<()> {
     assert_eq!(answer(&app, &["policy", "list"]).await?, json!([]));
 
     let held = app.projector(&set).await?.success()?;
-    assert!(held.stdout.contains("1 securities would change: TWIN"), "{}", held.stdout);
+    assert!(held.stdout.contains("would change 1 security: TWIN"), "{}", held.stdout);
     assert!(held.stdout.contains("projector rebuild, diff, promote"), "{}", held.stdout);
     assert_eq!(answer(&app, &["policy", "list"]).await?[0]["standing"], "waits");
     // An event that has nothing to do with it derives the security again, and everything else with it.

@@ -90,7 +90,7 @@ async fn converges(app: &TestApp, market: &Market) -> Result<()> {
     ensure!(healed.elapsed() < PATIENCE, "it took {:?}", healed.elapsed());
     let log = messages(app).await?;
     ensure!(checkpoint == i64::try_from(log.len())?, "applied to {checkpoint} of {}", log.len());
-    // Verification says that the poison cannot be read; no frame of a load is missing.
+    // Verification says that the poison cannot be read; no batch of a load is missing.
     let verified = app.ingest(&["verify", "--check-only", "--json"]).await?.json()?;
     let none = |what: &str| verified[what].as_array().is_some_and(Vec::is_empty);
     ensure!(none("incomplete") && none("interrupted"), "{verified}");
@@ -100,8 +100,8 @@ async fn converges(app: &TestApp, market: &Market) -> Result<()> {
     undisturbed.catch_up().await?;
     let expected = messages(&undisturbed).await?;
     ensure!(
-        ReferenceProjection::of(&log)?.frame_ids() == ReferenceProjection::of(&expected)?.frame_ids(),
-        "the log holds other frames"
+        ReferenceProjection::of(&log)?.batch_ids() == ReferenceProjection::of(&expected)?.batch_ids(),
+        "the log holds other batches"
     );
     ensure!(log.len() == expected.len(), "{} messages instead of {}", log.len(), expected.len());
     let (found, wanted) = (digest(app).await?, digest(&undisturbed).await?);

@@ -5,7 +5,8 @@ use codec::records::{self, RecordLayout};
 use harness::TestApp;
 use market::event::EventRecord;
 use market::event::{
-    Decision, Dividend, Etf, Evidence, Fundamentals, HoldingSnapshot, Kind, MarketSession, Security, Split,
+    Decision, Dividend, DividendEvidence, Etf, Fundamentals, HoldingSnapshot, Kind, MarketSession, Security,
+    Split,
 };
 use market::history::Observation;
 use serde_json::Value;
@@ -30,7 +31,7 @@ pub(crate) fn observed(kind: Kind, source: &str, packed: &[u8]) -> Result<Vec<Ob
         Kind::Holding => of::<HoldingSnapshot>(source, packed),
         Kind::Session => of::<MarketSession>(source, packed),
         Kind::Decision => of::<Decision>(source, packed),
-        Kind::Evidence => of::<Evidence>(source, packed),
+        Kind::Evidence => of::<DividendEvidence>(source, packed),
         Kind::Price | Kind::Reject | Kind::Run => anyhow::bail!("{kind} is no record"),
     }
 }

@@ -11,7 +11,7 @@ use std::mem::take;
 use anyhow::{Context, Result, ensure};
 use async_nats::HeaderMap;
 use chrono::{DateTime, NaiveDate, Utc};
-use event_log::frame::Frame;
+use event_log::record_batch::RecordBatch;
 use harness::TestApp;
 use market::event::Kind;
 use rust_decimal::Decimal;
@@ -55,7 +55,7 @@ pub(crate) struct ReferenceProjection {
     symbols: BTreeMap<(String, String, String), BTreeSet<String>>,
     sources: BTreeMap<String, BTreeSet<String>>,
     dead: BTreeSet<(i64, i32)>,
-    frames: BTreeMap<String, i64>,
+    batches: BTreeMap<String, i64>,
 }
 
 impl ReferenceProjection {
@@ -63,9 +63,9 @@ impl ReferenceProjection {
     pub(crate) fn of(messages: &[(String, HeaderMap, Vec<u8>)]) -> Result<Self> {
         let mut projection = Self::default();
         for ((_, headers, payload), sequence) in messages.iter().zip(1..) {
-            match Frame::decode(Some(headers), payload) {
-                Ok(frames) => {
-                    projection.message(sequence, &frames).with_context(|| format!("message {sequence}"))?
+            match RecordBatch::decode(Some(headers), payload) {
+                Ok(batches) => {
+                    projection.message(sequence, &batches).with_context(|| format!("message {sequence}"))?
                 }
                 Err(_) => {
                     projection.dead.insert((sequence, 0));
@@ -75,61 +75,61 @@ impl ReferenceProjection {
         Ok(projection)
     }
 
-    /// The ids of the frames, each of which is in the log once.
-    pub(crate) fn frame_ids(&self) -> BTreeSet<&str> {
-        self.frames.keys().map(String::as_str).collect()
+    /// The ids of the batches, each of which is in the log once.
+    pub(crate) fn batch_ids(&self) -> BTreeSet<&str> {
+        self.batches.keys().map(String::as_str).collect()
     }
 
-    fn message(&mut self, sequence: i64, frames: &[Frame]) -> Result<()> {
+    fn message(&mut self, sequence: i64, batches: &[RecordBatch]) -> Result<()> {
         let mut before = 0;
-        for frame in frames {
-            self.frame(sequence, before, frame)?;
-            before += i32::try_from(frame.body.item_count())?;
+        for batch in batches {
+            self.batch(sequence, before, batch)?;
+            before += i32::try_from(batch.body.item_count())?;
         }
         Ok(())
     }
 
-    /// Folds a frame that stands behind some items of its message.
-    fn frame(&mut self, sequence: i64, before: i32, frame: &Frame) -> Result<()> {
-        if self.frames.contains_key(&frame.id.to_string()) {
+    /// Folds a batch that stands behind some items of its message.
+    fn batch(&mut self, sequence: i64, before: i32, batch: &RecordBatch) -> Result<()> {
+        if self.batches.contains_key(&batch.id.to_string()) {
             return Ok(());
         }
-        self.frames.insert(frame.id.to_string(), sequence);
-        let kind = frame.body.kind();
+        self.batches.insert(batch.id.to_string(), sequence);
+        let kind = batch.body.kind();
         if matches!(kind, Kind::Run | Kind::Reject) {
             return Ok(());
         }
-        for (row, place) in frame.body.rows_json()?.as_array().context("rows")?.iter().zip(0..) {
+        for (row, place) in batch.body.rows_json()?.as_array().context("rows")?.iter().zip(0..) {
             if row.to_string().contains("\\u0000") {
                 self.dead.insert((sequence, before + i32::try_from(place)? + 1));
             } else if kind == Kind::Price {
-                self.bar(frame, row, place)?;
+                self.bar(batch, row, place)?;
             } else {
-                self.observation(frame, row, place)?;
+                self.observation(batch, row, place)?;
             }
         }
         Ok(())
     }
 
-    fn bar(&mut self, frame: &Frame, row: &Value, place: usize) -> Result<()> {
+    fn bar(&mut self, batch: &RecordBatch, row: &Value, place: usize) -> Result<()> {
         let symbol = text(row, "symbol")?;
-        self.sources.entry(symbol.clone()).or_default().insert(frame.source.clone());
+        self.sources.entry(symbol.clone()).or_default().insert(batch.source.clone());
         let close = row["close"].as_str().map(str::parse).transpose()?;
-        let version = version(frame, row, frame.line, place)?;
+        let version = version(batch, row, batch.line, place)?;
         keep_greater(
             &mut self.bars,
-            (frame.source.clone(), symbol, text(row, "date")?.parse()?),
+            (batch.source.clone(), symbol, text(row, "date")?.parse()?),
             version,
             close,
         );
         Ok(())
     }
 
-    fn observation(&mut self, frame: &Frame, row: &Value, place: usize) -> Result<()> {
-        let (kind, record, id) = (frame.body.kind(), &row["record"], row["id"].as_str());
+    fn observation(&mut self, batch: &RecordBatch, row: &Value, place: usize) -> Result<()> {
+        let (kind, record, id) = (batch.body.kind(), &row["record"], row["id"].as_str());
         let symbol = record["symbol"].as_str().unwrap_or_default().to_owned();
-        let version = version(frame, row, row["line"].as_u64().context("line")?, place)?;
-        let source = frame.source.clone();
+        let version = version(batch, row, row["line"].as_u64().context("line")?, place)?;
+        let source = batch.source.clone();
         if let Some(id) = id {
             let named = (source.clone(), kind.to_string(), id.to_owned());
             self.symbols.entry(named).or_default().insert(symbol.clone());
@@ -167,7 +167,7 @@ impl ReferenceProjection {
     }
 
     fn check_facts(&self, tables: Tables) -> Result<()> {
-        same("applied frames", self.frames.values().copied(), tables.frames)?;
+        same("applied batches", self.batches.values().copied(), tables.frames)?;
         same("dead letters", self.dead.iter().copied(), tables.dead)?;
         let bars = self.bars.iter();
         let bars = bars
@@ -208,7 +208,7 @@ fn keep_greater<K: Ord, T>(map: &mut BTreeMap<K, (Version, T)>, key: K, version:
     }
 }
 
-fn version(frame: &Frame, row: &Value, line: u64, place: usize) -> Result<Version> {
+fn version(batch: &RecordBatch, row: &Value, line: u64, place: usize) -> Result<Version> {
     let retracted = row["action"] == "retract";
     Ok(Version {
         revision: row["revision"].as_i64().context("revision")?,
@@ -216,7 +216,7 @@ fn version(frame: &Frame, row: &Value, line: u64, place: usize) -> Result<Versio
         observed_at: text(row, "observed_at")?.parse()?,
         retracted,
         line,
-        frame: frame.id.to_string(),
+        frame: batch.id.to_string(),
         place,
     })
 }

@@ -92,7 +92,7 @@ async fn files_in_any_order_give_the_same_tables() -> Result<()> {
     Ok(())
 }
 
-/// Writes every CSV again as pieces of 97 rows, rows interleaved, so that each frame holds other rows.
+/// Writes every CSV again as pieces of 97 rows, rows interleaved, so that each batch holds other rows.
 fn recut(market: &Path, out: &Path) -> Result<()> {
     std::fs::create_dir_all(out)?;
     for entry in std::fs::read_dir(market)? {
@@ -115,7 +115,7 @@ fn recut(market: &Path, out: &Path) -> Result<()> {
 }
 
 #[tokio::test]
-async fn rows_cut_into_other_frames_give_the_same_tables() -> Result<()> {
+async fn rows_cut_into_other_batches_give_the_same_tables() -> Result<()> {
     let app = TestApp::start().await?;
     let pieces = app.folder().join("pieces");
     let market = market(&app).await?;

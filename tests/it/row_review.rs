@@ -41,10 +41,10 @@ async fn a_load_shows_what_its_own_files_show() -> Result<()> {
     let shown = [
         "quarantined by these files alone, price: 3 price_unit_error",
         "EZX 2020-12-29 price_unit_error: the close 5.854",
-        "flagged amount_basis_suspect: 1 symbols (APX)",
+        "flagged amount_basis_suspect: 1 symbol (APX)",
         "APX as declared: growth_1y 5.4795 %",
         "APX with amount_basis = \"split_adjusted\"",
-        "currency assumed: 12 dividends without one are in that of their security: 12 USD",
+        "currency assumed for 12 dividends, from the prices of the security: 12 USD",
     ];
     let dry = app.ingest(&[&load[..], &["--dry-run"]].concat()).await?.success()?.stdout;
     check(&dry, &shown);

@@ -87,7 +87,7 @@ async fn a_load_waits_for_a_slow_server_without_reading_the_whole_log() -> Resul
     let arguments = ["load", "--source", "feed", &file.display().to_string()];
     let loaded = app.run(Program::Ingest, &arguments, &[("NATS_URL", &through)]).await?.success()?;
     relaying.abort();
-    assert!(loaded.stdout.contains("1 frames"), "{}", loaded.stdout);
+    assert!(loaded.stdout.contains("1 record batch published"), "{}", loaded.stdout);
     assert!(asked.batches.load(Ordering::SeqCst) > 0, "the server was never slow");
     let by_hand = asked.single_messages.load(Ordering::SeqCst);
     assert!(by_hand <= 2, "{by_hand} messages were looked for by hand");

@@ -103,7 +103,7 @@ async fn a_dry_run_names_assumed_currencies() -> Result<()> {
     let path = path.display().to_string();
     let load = ["load", path.as_str(), "--source", "desk", "--today", TODAY, "--dry-run"];
     let shown = app.ingest(&load).await?.success()?.stdout;
-    let assumed = "currency assumed: 4 dividends without one are in that of their security: ";
+    let assumed = "currency assumed for 4 dividends, from the prices of the security: ";
     assert!(shown.contains(&format!("{assumed}4 USD")), "{shown}");
     // Of the securities in the log.
     app.feed("securities.csv", SECURITIES).source("other").today(TODAY).load().await?;

@@ -30,6 +30,7 @@ pub(crate) struct AccountCache {
 type EntryCache<K, V> = Cache<K, V, UnitWeighter, RandomState, DefaultLifecycle<K, V>>;
 
 fn map<K: Eq + std::hash::Hash, V>(capacity: usize) -> EntryCache<K, V> {
+    // A `usize` has at most 64 bits on every target.
     let weight = u64::try_from(capacity).unwrap_or(u64::MAX);
     Cache::with(capacity, weight, UnitWeighter, RandomState::default(), DefaultLifecycle::default())
 }

@@ -9,6 +9,7 @@ use axum::extract::MatchedPath;
 use axum::http::StatusCode;
 use chrono::NaiveDate;
 use futures::FutureExt;
+use store::db::error_chain;
 use store::tls::MakeRustlsConnect;
 use telemetry::LogLimit;
 use telemetry::spans::SPAN_TARGET;
@@ -272,7 +273,7 @@ async fn decide_batch(
 fn log_undecided(error: &AdmissionError) {
     static LIMIT: LogLimit = LogLimit::new();
     if let Some(suppressed) = LIMIT.admit() {
-        tracing::warn!(%error, suppressed, "cannot decide a batch of calls");
+        tracing::warn!(error = %error_chain(error), suppressed, "cannot decide a batch of calls");
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use chrono::Utc;
-use store::db::{DbError, error_chain};
+use store::db::DbError;
 
 use crate::admission::token_bucket::{Bucket, RemainingLimits};
 use crate::auth::credential::PresentedKey;
@@ -68,7 +68,7 @@ pub(crate) enum AdmissionOutcome {
 }
 
 /// Reason for a missing decision. One failure may concern all waiting calls, so the type is `Clone`.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, thiserror::Error)]
 pub(crate) enum AdmissionError {
     #[error("the admission queue is full")]
     QueueFull,
@@ -80,24 +80,25 @@ pub(crate) enum AdmissionError {
     Contended,
     #[error("the database returned a key that was not requested")]
     UnrequestedKey,
-    #[error("{0}")]
-    ConnectionLost(Arc<str>),
-    #[error("{0}")]
-    Store(Arc<str>),
+    #[error("the connection to the database was lost")]
+    ConnectionLost(#[source] Arc<tokio_postgres::Error>),
+    #[error("the database refused a statement")]
+    Statement(#[source] Arc<tokio_postgres::Error>),
+    #[error("cannot connect to the database")]
+    NoConnection(#[source] Arc<DbError>),
 }
 
 impl From<DbError> for AdmissionError {
     fn from(error: DbError) -> Self {
         match error {
             DbError::Unanswered { .. } => Self::Timeout,
-            error => Self::Store(error_chain(&error).into()),
+            error => Self::NoConnection(error.into()),
         }
     }
 }
 
 impl From<tokio_postgres::Error> for AdmissionError {
     fn from(error: tokio_postgres::Error) -> Self {
-        let chain = error_chain(&error).into();
-        if error.is_closed() { Self::ConnectionLost(chain) } else { Self::Store(chain) }
+        if error.is_closed() { Self::ConnectionLost(error.into()) } else { Self::Statement(error.into()) }
     }
 }

@@ -13,6 +13,7 @@ use std::time::Duration;
 use axum::extract::MatchedPath;
 use axum::http::StatusCode;
 use chrono::{DateTime, NaiveDate, Utc};
+use store::db::error_chain;
 use store::tls::MakeRustlsConnect;
 use telemetry::LogLimit;
 use tokio::sync::mpsc;
@@ -180,7 +181,7 @@ impl UsageWriter {
                 self.connection.close();
                 static LIMIT: LogLimit = LogLimit::new();
                 if let Some(suppressed) = LIMIT.admit() {
-                    tracing::warn!(%error, suppressed, "cannot write the usage statistics");
+                    tracing::warn!(error = %error_chain(&error), suppressed, "cannot write the usage statistics");
                 }
                 return;
             }

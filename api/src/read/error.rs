@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use deadpool_postgres::{BuildError, PoolError};
-use store::db::{DbError, error_chain};
+use store::db::DbError;
 use store::ids::GenerationId;
 use tokio_postgres::Error;
 
 /// Error of a read query. The type is `Clone`, because one failure is reported to all look-ups of a batch.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, thiserror::Error)]
 pub(crate) enum QueryError {
     #[error("No stock with symbol {0}")]
     UnknownSymbol(String),
@@ -27,8 +27,10 @@ pub(crate) enum QueryError {
     QueueFull,
     #[error("cannot look up a row: its task ended")]
     TaskEnded,
-    #[error("cannot connect to Postgres: {0}")]
-    NoConnection(Arc<str>),
+    #[error("cannot connect to Postgres")]
+    NoConnection(#[source] Arc<DbError>),
+    #[error("cannot take a connection from the pool")]
+    NoPooledConnection(#[source] Arc<PoolError>),
     #[error("cannot read: Postgres timed out")]
     Timeout,
     #[error("cannot read: the connection to Postgres ended")]
@@ -42,15 +44,15 @@ pub(crate) enum QueryError {
     #[error("Nothing was known at {0}")]
     NothingKnown(DateTime<Utc>),
     /// Postgres reports a transient condition: it starts, stops, or lacks a resource.
-    #[error("{0}")]
-    Transient(Arc<str>),
+    #[error("postgres cannot run a statement now")]
+    Transient(#[source] Arc<Error>),
     /// Permanent error of a statement. A retry would fail too.
-    #[error("postgres: {0}")]
-    Statement(Arc<str>),
-    #[error("{0}")]
-    Pool(Arc<str>),
-    #[error("cannot render a change: {0}")]
-    Render(Arc<str>),
+    #[error("postgres refused a statement")]
+    Statement(#[source] Arc<Error>),
+    #[error("cannot build the connection pool")]
+    Pool(#[source] Arc<BuildError>),
+    #[error("cannot render a change")]
+    Render(#[source] Arc<serde_json::Error>),
 }
 
 impl QueryError {
@@ -71,14 +73,13 @@ impl QueryError {
 
 impl From<Error> for QueryError {
     fn from(error: Error) -> Self {
-        let chain = error_chain(&error).into();
-        if is_transient(&error) { Self::Transient(chain) } else { Self::Statement(chain) }
+        if is_transient(&error) { Self::Transient(error.into()) } else { Self::Statement(error.into()) }
     }
 }
 
 impl From<serde_json::Error> for QueryError {
     fn from(error: serde_json::Error) -> Self {
-        Self::Render(error.to_string().into())
+        Self::Render(error.into())
     }
 }
 
@@ -86,7 +87,7 @@ impl From<DbError> for QueryError {
     fn from(error: DbError) -> Self {
         match error {
             DbError::Unanswered { .. } => Self::Timeout,
-            error => Self::NoConnection(error_chain(&error).into()),
+            error => Self::NoConnection(error.into()),
         }
     }
 }
@@ -95,14 +96,14 @@ impl From<PoolError> for QueryError {
     fn from(error: PoolError) -> Self {
         match error {
             PoolError::Backend(error) => error.into(),
-            other => Self::NoConnection(other.to_string().into()),
+            other => Self::NoPooledConnection(other.into()),
         }
     }
 }
 
 impl From<BuildError> for QueryError {
     fn from(error: BuildError) -> Self {
-        Self::Pool(error.to_string().into())
+        Self::Pool(error.into())
     }
 }
 

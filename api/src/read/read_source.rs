@@ -11,6 +11,7 @@ use backon::{BackoffBuilder, ExponentialBuilder};
 use deadpool_postgres::RecyclingMethod;
 use futures::StreamExt;
 use store::connect;
+use store::db::error_chain;
 use store::ids::GenerationId;
 use store::tls::MakeRustlsConnect;
 use telemetry::LogLimit;
@@ -162,13 +163,13 @@ impl ReadSource {
             if self.reachable.swap(false, Ordering::Relaxed) {
                 pauses = None;
             }
-            if error == QueryError::Timeout
+            if matches!(error, QueryError::Timeout)
                 && let Some(generation) = self.generation()
             {
                 generation.abandon();
             }
             if let Some(suppressed) = LIMIT.admit() {
-                tracing::warn!(%error, suppressed, "cannot follow the projection");
+                tracing::warn!(error = %error_chain(&error), suppressed, "cannot follow the projection");
             }
             let pause = pauses.get_or_insert_with(reconnect_pauses).next();
             tokio::time::sleep(pause.unwrap_or(POLL)).await;

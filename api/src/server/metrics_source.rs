@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use prometheus::proto::MetricFamily;
+use store::db::error_chain;
 use telemetry::listener::MetricsSource;
 
 use crate::app::state::App;
@@ -29,6 +30,6 @@ impl MetricsSource for ApiMetricsSource {
         if !self.app.projection.is_database_reachable() {
             return Err("Postgres does not answer, so reads are not served".to_owned());
         }
-        self.app.projection.pin().map(drop).map_err(|error| error.to_string())
+        self.app.projection.pin().map(drop).map_err(|error| error_chain(&error))
     }
 }

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
 use std::os::unix::fs::OpenOptionsExt;
 
-use event_log::frame::Codec;
+use event_log::record_batch::Codec;
 use market::event::Kind;
 
 use crate::batch::chunk_encoder::EncodedBatch;
@@ -25,17 +25,17 @@ pub(crate) struct BatchSpool {
 }
 
 impl BatchSpool {
-    pub(crate) fn push(&mut self, frame: EncodedBatch) -> io::Result<()> {
-        if self.disk.is_none() && self.bytes + frame.body.len() <= IN_MEMORY {
-            self.bytes += frame.body.len();
-            self.memory.push_back(frame);
+    pub(crate) fn push(&mut self, batch: EncodedBatch) -> io::Result<()> {
+        if self.disk.is_none() && self.bytes + batch.body.len() <= IN_MEMORY {
+            self.bytes += batch.body.len();
+            self.memory.push_back(batch);
             return Ok(());
         }
         let disk = match &mut self.disk {
             Some(disk) => disk,
             none => none.insert(BufWriter::with_capacity(1 << 20, unnamed_file().map_err(no_space)?)),
         };
-        write_frame(disk, &frame).map_err(no_space)?;
+        write_batch(disk, &batch).map_err(no_space)?;
         self.on_disk += 1;
         Ok(())
     }
@@ -51,7 +51,7 @@ impl BatchSpool {
             None => None,
         };
         let on_disk =
-            disk.into_iter().flat_map(move |mut disk| (0..self.on_disk).map(move |_| read_frame(&mut disk)));
+            disk.into_iter().flat_map(move |mut disk| (0..self.on_disk).map(move |_| read_batch(&mut disk)));
         Ok(self.memory.into_iter().map(Ok).chain(on_disk))
     }
 }
@@ -71,21 +71,21 @@ fn unnamed_file() -> io::Result<File> {
     let nanos = std::time::SystemTime::now()
         .duration_since(std::time::UNIX_EPOCH)
         .map_or(0, |since| since.as_nanos());
-    let path = std::env::temp_dir().join(format!("ingest-{}-{nanos}.frames", std::process::id()));
+    let path = std::env::temp_dir().join(format!("ingest-{}-{nanos}.batches", std::process::id()));
     let file = File::options().read(true).write(true).create_new(true).mode(0o600).open(&path)?;
     std::fs::remove_file(&path)?;
     Ok(file)
 }
 
-fn write_frame(disk: &mut impl Write, frame: &EncodedBatch) -> io::Result<()> {
-    disk.write_all(&[frame.kind as u8, frame.codec as u8])?;
-    for number in [frame.chunk, frame.rows, frame.line, frame.body.len() as u64] {
+fn write_batch(disk: &mut impl Write, batch: &EncodedBatch) -> io::Result<()> {
+    disk.write_all(&[batch.kind as u8, batch.codec as u8])?;
+    for number in [batch.chunk, batch.rows, batch.line, batch.body.len() as u64] {
         disk.write_all(&number.to_le_bytes())?;
     }
-    disk.write_all(&frame.body)
+    disk.write_all(&batch.body)
 }
 
-fn read_frame(disk: &mut impl Read) -> io::Result<EncodedBatch> {
+fn read_batch(disk: &mut impl Read) -> io::Result<EncodedBatch> {
     let mut words = [0; 2];
     disk.read_exact(&mut words)?;
     let mut number = || -> io::Result<u64> {
@@ -106,9 +106,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn frames_come_back_in_order_from_memory_and_disk() {
+    fn batches_come_back_in_order_from_memory_and_disk() {
         let mut spool = BatchSpool::default();
-        let frame = |chunk: u64| EncodedBatch {
+        let batch = |chunk: u64| EncodedBatch {
             kind: Kind::Dividend,
             codec: Codec::JsonZstd,
             chunk,
@@ -116,7 +116,7 @@ mod tests {
             line: chunk * 2,
             body: vec![chunk as u8; IN_MEMORY / 3].into(),
         };
-        (0..5).for_each(|chunk| spool.push(frame(chunk)).unwrap());
+        (0..5).for_each(|chunk| spool.push(batch(chunk)).unwrap());
         assert_eq!(spool.on_disk, 2);
         for (expected, found) in (0..).zip(spool.into_record_batches().unwrap()) {
             let found = found.unwrap();
@@ -124,7 +124,7 @@ mod tests {
                 (found.chunk, found.line, found.kind, found.codec),
                 (expected, expected * 2, Kind::Dividend, Codec::JsonZstd)
             );
-            assert_eq!(found.body, frame(expected).body);
+            assert_eq!(found.body, batch(expected).body);
         }
     }
 }

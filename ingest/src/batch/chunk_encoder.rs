@@ -1,7 +1,7 @@
 //! Encoder of the rows of one file as record batches. Each kind has its own chunk numbers.
 
 use bytes::Bytes;
-use event_log::frame::{Body, Codec, FrameError};
+use event_log::record_batch::{BatchError, Body, Codec};
 use market::event::Kind;
 
 use crate::batch::row_accumulator::RowChunk;
@@ -37,7 +37,7 @@ impl ChunkEncoder {
         &mut self,
         chunk: RowChunk,
         emit: &mut dyn FnMut(EncodedBatch),
-    ) -> Result<Option<PriceBatch>, FrameError> {
+    ) -> Result<Option<PriceBatch>, BatchError> {
         match chunk {
             RowChunk::Rows(body, line) => {
                 emit(self.encode_body(body, line)?);
@@ -46,8 +46,8 @@ impl ChunkEncoder {
             RowChunk::Prices(mut batch, symbols) => {
                 let cut = batch.cut_into_record_batches(&symbols);
                 self.rounded += cut.rounded;
-                for frame in cut.frames {
-                    emit(self.encode_body(Body::Prices(frame.series), frame.line)?);
+                for series in cut.batches {
+                    emit(self.encode_body(Body::Prices(series.series), series.line)?);
                 }
                 batch.clear();
                 Ok(Some(batch))
@@ -55,7 +55,7 @@ impl ChunkEncoder {
         }
     }
 
-    fn encode_body(&mut self, body: Body, line: u64) -> Result<EncodedBatch, FrameError> {
+    fn encode_body(&mut self, body: Body, line: u64) -> Result<EncodedBatch, BatchError> {
         if let Some(reviewed) = &mut self.reviewed {
             reviewed.add_body(&body);
         }

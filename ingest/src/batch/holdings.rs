@@ -70,20 +70,20 @@ impl LoadHoldings {
 
     /// Splits the snapshots into groups of about `target` bytes. Each group is one record batch.
     pub(crate) fn into_record_batches(self, target: usize) -> Vec<Vec<EventRow<HoldingSnapshot>>> {
-        let mut frames: Vec<Vec<EventRow<HoldingSnapshot>>> = Vec::new();
+        let mut batches: Vec<Vec<EventRow<HoldingSnapshot>>> = Vec::new();
         let mut bytes = usize::MAX;
         for row in self.into_rows() {
             let size = 200 * (1 + row.record.holdings.len());
             if bytes.saturating_add(size) > target {
-                frames.push(Vec::new());
+                batches.push(Vec::new());
                 bytes = 0;
             }
             bytes += size;
-            if let Some(frame) = frames.last_mut() {
-                frame.push(row);
+            if let Some(batch) = batches.last_mut() {
+                batch.push(row);
             }
         }
-        frames
+        batches
     }
 
     /// Snapshots as rows of the log, by fund and date.

@@ -1,6 +1,6 @@
 //! Buffer for rows of one kind until they fill a record batch.
 
-use event_log::frame::TARGET_BYTES;
+use event_log::record_batch::TARGET_BYTES;
 
 /// Estimated size of an encoded row beyond its source text, in bytes.
 const ROW_BYTES: usize = 160;

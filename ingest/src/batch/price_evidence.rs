@@ -13,7 +13,7 @@
 use std::collections::BTreeMap;
 
 use chrono::{Datelike, NaiveDate};
-use market::event::{Evidence, ShareBasis};
+use market::event::{DividendEvidence, ShareBasis};
 use market::symbol::Symbol;
 use rust_decimal::Decimal;
 
@@ -99,7 +99,7 @@ impl PriceEvidence {
     }
 
     /// Evidence records of the whole file, in symbol order, each with its line.
-    pub(crate) fn into_records(self) -> Vec<(u64, Evidence)> {
+    pub(crate) fn into_records(self) -> Vec<(u64, DividendEvidence)> {
         let mut records = Vec::new();
         for (symbol, evidence) in self.symbols {
             let line = evidence.line;
@@ -136,8 +136,8 @@ impl SymbolEvidence {
         (first != last).then_some(last < first)
     }
 
-    fn into_records(mut self, symbol: &Symbol) -> impl Iterator<Item = Evidence> {
-        let record = Evidence {
+    fn into_records(mut self, symbol: &Symbol) -> impl Iterator<Item = DividendEvidence> {
+        let record = DividendEvidence {
             symbol: symbol.clone(),
             dividends_from: None,
             dividends_to: None,
@@ -146,7 +146,7 @@ impl SymbolEvidence {
             factor: None,
             basis: None,
         };
-        let column = self.dividend_years.map(|(first, last)| Evidence {
+        let column = self.dividend_years.map(|(first, last)| DividendEvidence {
             dividends_from: NaiveDate::from_ymd_opt(first, 1, 1),
             dividends_to: NaiveDate::from_ymd_opt(last, 12, 31),
             ..record.clone()
@@ -156,7 +156,7 @@ impl SymbolEvidence {
             self.runs.iter_mut().for_each(|run| std::mem::swap(&mut run.first, &mut run.last));
         }
         let basis = self.basis;
-        let steps = self.steps().into_iter().map(move |step| Evidence {
+        let steps = self.steps().into_iter().map(move |step| DividendEvidence {
             ex_date: Some(step.ex_date),
             previous: Some(step.previous),
             factor: Some(step.factor),
@@ -169,6 +169,7 @@ impl SymbolEvidence {
     /// Steps between the runs, oldest first.
     fn steps(&self) -> Vec<RatioStep> {
         let runs = without_outliers(&self.runs);
+        // More runs than `u32::MAX` are too many for any number of rows.
         let too_many_runs =
             u32::try_from(runs.len()).unwrap_or(u32::MAX).saturating_mul(MIN_ROWS_PER_RUN) > self.rows;
         if self.unordered || (too_many_runs && self.rows >= MIN_ROWS_FOR_RUN_CHECK) {
@@ -260,7 +261,7 @@ mod tests {
             let date = words[0].parse().unwrap();
             evidence.add_adjusted_close(&symbol(), date, cells, ShareBasis::SplitAdjusted, line);
         }
-        let text = |record: &Evidence| {
+        let text = |record: &DividendEvidence| {
             let (previous, ex_date) = (record.previous.unwrap(), record.ex_date.unwrap());
             format!("{previous} {ex_date} {}", record.factor.unwrap())
         };

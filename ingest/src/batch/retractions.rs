@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use chrono::NaiveDate;
-use event_log::frame::Body;
+use event_log::record_batch::Body;
 use market::event::EventRecord;
 use market::event::{Action, EventRow, Kind};
 use market::symbol::Symbol;
 use serde::Serialize;
+use telemetry::counted;
 
 use crate::batch::coverage::{EarlierCoverage, LoadCoverage};
 use crate::log::reader::{Log, LogError};
@@ -92,11 +93,11 @@ impl Retractions {
         let kinds: BTreeSet<Kind> = self.0.iter().map(|retraction| retraction.kind).collect();
         for kind in kinds.iter().copied().filter(|kind| *kind != Kind::Price) {
             let of_kind = known_keys.entry(kind).or_default();
-            log.each_frame(
+            log.each_batch(
                 kind,
                 u64::MAX,
-                |frame| frame.source == source,
-                |frame| of_kind.add_body(&frame.body),
+                |batch| batch.source == source,
+                |batch| of_kind.add_body(&batch.body),
             )
             .await?;
         }
@@ -209,7 +210,7 @@ impl UnmatchedRetractions {
         if self.count == 0 {
             return Ok(());
         }
-        writeln!(text, "warning: {} retractions match no row of source {source}:", self.count)?;
+        writeln!(text, "warning: {} without a row of source {source}:", counted(self.count, "retraction"))?;
         self.first.iter().try_for_each(|one| writeln!(text, "  {one}"))
     }
 }

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::mpsc::{Receiver, SyncSender};
 
 use chrono::{DateTime, NaiveDate, Utc};
-use event_log::frame::Body;
+use event_log::record_batch::Body;
 use market::bars::{BarVersion, MISSING};
 use market::day::{date_of, day_number};
 use market::event::{

@@ -8,16 +8,17 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use chrono::NaiveDate;
-use event_log::frame::Body;
+use event_log::record_batch::Body;
 use market::bars::Bars;
 use market::day::date_of;
-use market::event::{Dividend, EventRow, Evidence, Security, ShareBasis, Split};
+use market::event::{Dividend, DividendEvidence, EventRow, Security, ShareBasis, Split};
 use market::history::{DividendFeeds, History, Observation, SourceBars, SourcePolicy};
 use market::metrics::currency::assign_currency;
 use market::metrics::{DerivationContext, DerivedRows, Rules, derive};
 use market::row::{AmountReading, Flag, Metrics};
 use market::symbol::Symbol;
 use serde::Serialize;
+use telemetry::counted;
 
 /// Maximum number of rows in a review. The rows stay in memory until the end of the load.
 const MAX_ROWS: usize = 500_000;
@@ -49,7 +50,7 @@ struct SymbolRows {
     security: Option<EventRow<Security>>,
     dividends: Vec<EventRow<Dividend>>,
     splits: Vec<EventRow<Split>>,
-    evidence: Vec<EventRow<Evidence>>,
+    evidence: Vec<EventRow<DividendEvidence>>,
     bars: Vec<Bars>,
 }
 
@@ -289,7 +290,12 @@ impl RowReview {
         for (flag, symbols) in &self.flags {
             let names: Vec<&str> = symbols.iter().take(MAX_EXAMPLES).map(Symbol::as_str).collect();
             let more = if symbols.len() > MAX_EXAMPLES { ", …" } else { "" };
-            writeln!(text, "flagged {flag}: {} symbols ({}{more})", symbols.len(), names.join(", "))?;
+            writeln!(
+                text,
+                "flagged {flag}: {} ({}{more})",
+                counted(symbols.len(), "symbol"),
+                names.join(", ")
+            )?;
         }
         for ShareBasisReadings { symbol, raw, split_adjusted } in &self.share_bases {
             writeln!(text, "  {symbol} as declared: {}", raw.text())?;

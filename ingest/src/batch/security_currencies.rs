@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
-use event_log::frame::Body;
+use event_log::record_batch::Body;
 use market::event::{Action, EventRow, Kind, Security};
 use market::metrics::currency::Currency;
 use market::symbol::Symbol;
@@ -18,12 +18,12 @@ impl SecurityCurrencies {
     /// Reads the reference records of all sources in log messages before `before_sequence`.
     pub(crate) async fn read(log: &Log, before_sequence: u64) -> Result<Self, LogError> {
         let mut known = Self::default();
-        let each = |frame: event_log::frame::Frame| {
-            if let Body::Securities(rows) = &frame.body {
+        let each = |batch: event_log::record_batch::RecordBatch| {
+            if let Body::Securities(rows) = &batch.body {
                 rows.iter().for_each(|row| known.add_row(row));
             }
         };
-        log.each_frame(Kind::Security, before_sequence, |_| true, each).await?;
+        log.each_batch(Kind::Security, before_sequence, |_| true, each).await?;
         Ok(known)
     }
 

@@ -7,6 +7,7 @@ use market::decimal::parse_decimal;
 use market::event::{Action, Dividend, DividendType, ShareBasis, Split};
 use market::symbol::Symbol;
 use rust_decimal::Decimal;
+use telemetry::counted;
 
 use super::file_format::{FeedReadError, ReaderOptions};
 use super::split_ratio;
@@ -135,8 +136,9 @@ impl SeriesDates {
         self.0.dedup();
         if (rows - self.0.len()) * 2 > rows {
             return Err(FeedReadError::Refused(format!(
-                "has {rows} rows of {} days, and one symbol has a row a day: read it under a map that says where the symbols are (ingest map FILE)",
-                self.0.len()
+                "has {} of {}, and one symbol has a row a day: read it under a map that says where the symbols are (ingest map FILE)",
+                counted(rows, "row"),
+                counted(self.0.len(), "day")
             )));
         }
         match coarser_than_daily(&self.0) {

@@ -8,6 +8,7 @@ use market::event::Kind;
 use super::cell_formats::{NumberNotation, currency_of};
 use super::cell_words::{dividend_type, split_direction};
 use super::date_notation::{DateNotation, infer_date_notation};
+use super::map_constants::MapConstants;
 use super::proposal::{Proposal, columns_of, maybe_symbol};
 use super::table_evidence::TableEvidence;
 use super::table_profile::{TableLayout, TableProfile};
@@ -56,7 +57,7 @@ impl MapWriter<'_> {
         self.write_numbers(&units)?;
         self.write_aliases()?;
         self.write_rows()?;
-        self.write_constants(&units)
+        MapConstants { evidence: &self.evidence, units: &units }.write(&mut self.out)
     }
 
     fn is_price(&self) -> bool {
@@ -351,72 +352,6 @@ impl MapWriter<'_> {
             writeln!(self.out, "skip_without = {required:?} # rows without it, such as totals, are no rows")?;
         }
         Ok(())
-    }
-
-    fn write_constants(&mut self, units: &[&'static str]) -> std::fmt::Result {
-        match self.proposal.kind {
-            Some(Kind::Price) => self.write_price_constants(units),
-            Some(Kind::Dividend) => self.write_dividend_constants(units),
-            _ => Ok(()),
-        }
-    }
-
-    fn write_price_constants(&mut self, units: &[&'static str]) -> std::fmt::Result {
-        writeln!(self.out, "\n# Prices as traded are raw. Are they adjusted for splits, say so:")?;
-        if self.evidence.is_adjusted() {
-            writeln!(
-                self.out,
-                "[constants]\nbasis = \"split_adjusted\" # check: what is beside them says so"
-            )?;
-        } else {
-            writeln!(self.out, "# [constants]\n# basis = \"split_adjusted\"")?;
-        }
-        if units.is_empty() {
-            writeln!(self.out, "# currency = \"GBX\" # if prices are in pence: they become pounds")?;
-        }
-        writeln!(
-            self.out,
-            "\n# Are prices in other units, a factor in quotes brings them to dollars, exactly:"
-        )?;
-        writeln!(self.out, "# [scale]\n# close = \"0.0001\"")
-    }
-
-    fn write_dividend_constants(&mut self, units: &[&'static str]) -> std::fmt::Result {
-        let has_currency = self.proposal.column("currency").is_some();
-        let in_cells = !units.is_empty() && TableEvidence::sign_to_strip(units).is_none();
-        let yahoo = self.profile.columns.iter().any(|column| column.name == "Dividends");
-        let adjusted = yahoo || self.evidence.file_name_says_adjusted();
-        let named = TableEvidence::sign_to_strip(units)
-            .and_then(currency_of)
-            .or_else(|| self.evidence.currency_in_name());
-        let missing = !has_currency && !in_cells;
-        match named.filter(|_| missing) {
-            Some(currency) => {
-                writeln!(
-                    self.out,
-                    "\n[constants]\ncurrency = \"{currency}\" # check: what the amounts are in"
-                )?;
-            }
-            None => {
-                let sign = if adjusted { "" } else { "# " };
-                writeln!(self.out, "\n{sign}[constants]")?;
-                if missing {
-                    writeln!(
-                        self.out,
-                        "# currency = \"EUR\" # the file names none: amounts are in the currency of their security"
-                    )?;
-                }
-            }
-        }
-        writeln!(self.out, "# Amounts as paid are as_declared. Are they adjusted for later splits, say so:")?;
-        if adjusted {
-            writeln!(
-                self.out,
-                "amount_basis = \"split_adjusted\" # check: Yahoo's are; as_declared are as paid"
-            )
-        } else {
-            writeln!(self.out, "# amount_basis = \"split_adjusted\"")
-        }
     }
 }
 

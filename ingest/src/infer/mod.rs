@@ -10,11 +10,11 @@ use std::sync::mpsc::sync_channel;
 
 use chrono::{DateTime, Utc};
 use clap::Args;
-use event_log::frame::Body;
+use event_log::record_batch::Body;
 use market::symbol::Symbol;
 use serde_json::Value;
-use telemetry::out;
 use telemetry::table::{Column, Table};
+use telemetry::{counted, out};
 
 use crate::batch::row_accumulator::{RowAccumulator, RowChunk};
 use crate::batch::row_review::ReviewedRows;
@@ -29,6 +29,7 @@ mod column_names;
 mod column_vocabulary;
 mod date_notation;
 mod json_profile;
+mod map_constants;
 mod map_writer;
 mod proposal;
 mod table_evidence;
@@ -205,9 +206,9 @@ fn first_rows(file: &FeedFile, bytes: &[u8], map: &str, symbol: Option<Symbol>) 
             RowChunk::Rows(body, _) => vec![body],
             RowChunk::Prices(batch, symbols) => batch
                 .cut_into_record_batches(&symbols)
-                .frames
+                .batches
                 .into_iter()
-                .map(|frame| Body::Prices(frame.series))
+                .map(|batch| Body::Prices(batch.series))
                 .collect(),
         };
         for body in bodies.iter().filter(|body| !matches!(body, Body::Rejects(_))) {
@@ -220,9 +221,9 @@ fn first_rows(file: &FeedFile, bytes: &[u8], map: &str, symbol: Option<Symbol>) 
     }
     if stats.rejected_count() > 0 {
         lines.push_str(&format!(
-            "# {} of {} rows would be rejected:\n",
+            "# {} of {} would be rejected:\n",
             stats.rejected_count(),
-            stats.records
+            counted(stats.records, "row")
         ));
         for reject in stats.examples.iter().take(SHOWN_ROWS) {
             lines.push_str(&format!("# line {}: {}\n", reject.line, shown_line(&reject.message)));

@@ -1,6 +1,6 @@
 //! Errors that end a load or another run.
 
-use event_log::frame::FrameError;
+use event_log::record_batch::BatchError;
 use market::bars::BarsError;
 
 use crate::log::publisher::PublishFailure;
@@ -33,7 +33,7 @@ pub enum LoadError {
     #[error("a task of the load ended unexpectedly: {0}")]
     Task(#[source] tokio::task::JoinError),
     #[error("cannot encode a record batch: {0}")]
-    Encode(#[from] FrameError),
+    Encode(#[from] BatchError),
 }
 
 impl LoadError {

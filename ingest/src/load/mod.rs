@@ -28,6 +28,7 @@ pub(crate) mod producer;
 pub(crate) mod progress;
 pub(crate) mod publication;
 pub mod report;
+mod row_checks;
 pub(crate) mod run;
 
 pub use args::LoadArgs;

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use chrono::{DateTime, Utc};
+use telemetry::counted;
 use tokio::sync::mpsc::Sender;
 
 use crate::batch::batch_spool::BatchSpool;
@@ -25,9 +26,9 @@ use crate::source::unpack;
 
 /// Events about the inputs, in the order of the inputs.
 pub(crate) enum ProducerEvent {
-    Frame {
+    Batch {
         input: usize,
-        frame: EncodedBatch,
+        batch: EncodedBatch,
     },
     /// All record batches of the input were sent.
     Loaded {
@@ -111,7 +112,7 @@ impl Producer {
 
     fn spool_file(&self, index: usize, input: &LoadInput, limit: f64) -> FileOutcome {
         let mut spool = BatchSpool::default();
-        let read = self.parse_file(input, &mut |frame| spool.push(frame));
+        let read = self.parse_file(input, &mut |batch| spool.push(batch));
         let (stats, holdings) = match read {
             Ok(read) => read,
             Err(error) => return FileOutcome::Event(Box::new(failure_event(index, error))),
@@ -124,9 +125,9 @@ impl Producer {
     }
 
     fn stream_file(&self, index: usize, input: &LoadInput, events: &Sender<ProducerEvent>) -> FileOutcome {
-        let read = self.parse_file(input, &mut |frame| {
+        let read = self.parse_file(input, &mut |batch| {
             let stopped = |_| io::Error::other("stopped");
-            events.blocking_send(ProducerEvent::Frame { input: index, frame }).map_err(stopped)
+            events.blocking_send(ProducerEvent::Batch { input: index, batch }).map_err(stopped)
         });
         FileOutcome::Event(Box::new(match read {
             Ok((stats, holdings)) => ProducerEvent::Loaded { input: index, stats, holdings },
@@ -197,9 +198,9 @@ fn encode_pieces(
     encoder.reviewed = Some(ReviewedRows::default());
     for piece in pieces {
         let mut emitted = Ok(());
-        let encoded = encoder.encode(piece, &mut |frame| {
+        let encoded = encoder.encode(piece, &mut |batch| {
             if emitted.is_ok() {
-                emitted = emit(frame);
+                emitted = emit(batch);
             }
         });
         let encoded = encoded
@@ -226,27 +227,28 @@ fn describe_excess_rejects(stats: &LoadStats, limit: f64, mapped: bool) -> Optio
     let percent = stats.rejected_count() as f64 * 100.0 / stats.records.max(1) as f64;
     (percent > limit).then(|| {
         let (rejected, records) = (stats.rejected_count(), stats.records);
+        let rows = counted(records, "row");
         let of = |reason| stats.rejects.get(reason).copied().unwrap_or_default();
         let written_otherwise = !mapped && (of("bad_date") + of("bad_number")) * 2 > records;
         let map = match written_otherwise {
             true => ", or read it under a map that says how its dates and numbers are written (ingest map FILE)",
             false => "",
         };
-        format!("{rejected} of {records} rows cannot be used ({percent:.1} %, at most {limit} % are let pass): nothing of it was loaded; correct the file{map}, or raise --max-reject-percent")
+        format!("{rejected} of {rows} cannot be used ({percent:.1} %, at most {limit} % are let pass): nothing of it was loaded; correct the file{map}, or raise --max-reject-percent")
     })
 }
 
 /// Sends the batches of an accepted file; false if the receiver is closed.
 fn send_spooled(file: SpooledFile, events: &Sender<ProducerEvent>) -> bool {
     let SpooledFile { input, spool, stats, holdings } = file;
-    let frames = match spool.into_record_batches() {
-        Ok(frames) => frames,
+    let batches = match spool.into_record_batches() {
+        Ok(batches) => batches,
         Err(error) => return events.blocking_send(ProducerEvent::Failed(error.to_string())).is_ok(),
     };
-    for frame in frames {
-        let event = match frame {
-            Ok(frame) => ProducerEvent::Frame { input, frame },
-            Err(error) => ProducerEvent::Failed(format!("cannot read the frames kept aside: {error}")),
+    for batch in batches {
+        let event = match batch {
+            Ok(batch) => ProducerEvent::Batch { input, batch },
+            Err(error) => ProducerEvent::Failed(format!("cannot read the spooled record batches: {error}")),
         };
         if events.blocking_send(event).is_err() {
             return false;

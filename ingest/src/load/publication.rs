@@ -4,9 +4,9 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use event_log::frame::{BODY_VERSION, Body, Envelope, Frame, FrameId, schema_name};
+use event_log::record_batch::{BODY_VERSION, BatchId, Body, Envelope, RecordBatch, schema_name};
 use event_log::shared::SharedMessageBuilder;
-use market::event::{InputFrames, Kind, RunManifest, RunState};
+use market::event::{InputBatches, Kind, RunManifest, RunState};
 
 use crate::batch::chunk_encoder::EncodedBatch;
 use crate::load::error::LoadError;
@@ -22,10 +22,10 @@ pub(crate) struct Publication<'a> {
     /// messages.
     pub manifest: RunManifest,
     /// Ids of the batches that the log already has.
-    in_log: HashSet<FrameId>,
+    in_log: HashSet<BatchId>,
     digest: blake3::Hasher,
     /// Number of batches by input and kind.
-    frames: BTreeMap<(String, Kind), u64>,
+    batches: BTreeMap<(String, Kind), u64>,
     /// Number of batches published.
     pub published: u64,
     /// Number of batches that were already in the log.
@@ -37,7 +37,7 @@ pub(crate) struct Publication<'a> {
 impl<'a> Publication<'a> {
     /// Creates a publication. `stored` has the batches of the run that are already in the log.
     pub(crate) fn new(log: &'a Log, manifest: RunManifest, stored: StoredBatches) -> Self {
-        let StoredBatches { frames: in_log, messages } = stored;
+        let StoredBatches { ids: in_log, messages } = stored;
         Self {
             log,
             publisher: log.publisher(),
@@ -46,26 +46,26 @@ impl<'a> Publication<'a> {
             manifest,
             in_log,
             digest: blake3::Hasher::new(),
-            frames: BTreeMap::new(),
+            batches: BTreeMap::new(),
             published: 0,
             found: 0,
         }
     }
 
     /// Publishes a batch unless the log has it. Small batches of one kind are collected in a shared message.
-    pub(crate) async fn publish_frame(
+    pub(crate) async fn publish_batch(
         &mut self,
         input_digest: &str,
         label: &str,
-        frame: EncodedBatch,
+        batch: EncodedBatch,
     ) -> Result<(), LoadError> {
-        let EncodedBatch { kind, codec, chunk, rows, line, body } = frame;
+        let EncodedBatch { kind, codec, chunk, rows, line, body } = batch;
         let (source, run) = (self.manifest.source.clone(), self.manifest.run.clone());
-        let id = FrameId::from_provenance(&source, input_digest, chunk, &schema_name(kind));
+        let id = BatchId::from_provenance(&source, input_digest, chunk, &schema_name(kind));
         let number = self.manifest.chunks;
         self.digest.update(&id.0);
         self.manifest.chunks += 1;
-        *self.frames.entry((input_digest.to_owned(), kind)).or_default() += 1;
+        *self.batches.entry((input_digest.to_owned(), kind)).or_default() += 1;
         if !self.in_log.insert(id) {
             self.found += 1;
             return Ok(());
@@ -115,26 +115,26 @@ impl<'a> Publication<'a> {
         let mut manifest = self.manifest.clone();
         manifest.state = state;
         manifest.digest = self.digest.finalize().to_hex().to_string();
-        manifest.frames = self.input_frames();
+        manifest.frames = self.input_batches();
         manifest.messages = Some(self.messages);
         let (source, run, chunk) = (manifest.source.clone(), manifest.run.clone(), manifest.chunks);
         // A run may complete a second time, with a file that was refused the first time. The digest gives the second
         // completion manifest another id.
         let identity = format!("{run}/{}", manifest.digest);
-        let id = FrameId::from_provenance(&source, &identity, state as u64, &schema_name(Kind::Run));
+        let id = BatchId::from_provenance(&source, &identity, state as u64, &schema_name(Kind::Run));
         let body = Body::Run(Box::new(manifest));
-        let frame = Frame { id, source, run, chunk, file: String::new(), line: 0, body };
-        let (headers, body) = frame.encode()?;
+        let batch = RecordBatch { id, source, run, chunk, file: String::new(), line: 0, body };
+        let (headers, body) = batch.encode()?;
         self.publisher.send(OutgoingMessage { subject: self.log.subject(Kind::Run), headers, body }).await?;
         self.wait_until_stored().await
     }
 
-    fn input_frames(&self) -> Vec<InputFrames> {
-        let one = |((input, kind), frames): (&(String, Kind), &u64)| InputFrames {
+    fn input_batches(&self) -> Vec<InputBatches> {
+        let one = |((input, kind), batches): (&(String, Kind), &u64)| InputBatches {
             input: input.clone(),
             kind: *kind,
-            frames: *frames,
+            frames: *batches,
         };
-        self.frames.iter().map(one).collect()
+        self.batches.iter().map(one).collect()
     }
 }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use market::event::{Kind, Reject, RunManifest};
 use serde::Serialize;
-use telemetry::{out, outln};
+use telemetry::{counted, out, outln};
 
 use crate::batch::coverage::{DateSpan, EarlierCoverage, SymbolSummary};
 use crate::batch::load_stats::LoadStats;
@@ -174,8 +174,10 @@ impl LoadSummary {
         if self.already_loaded {
             return writeln!(
                 text,
-                "nothing was published: run {} loaded the same rows before ({} rows of {loaded} files)",
-                self.run, self.rows_total
+                "nothing was published: run {} loaded the same rows before ({} of {})",
+                self.run,
+                counted(self.rows_total, "row"),
+                counted(loaded, "file")
             );
         }
         if loaded == 0 {
@@ -196,13 +198,9 @@ impl LoadSummary {
         let formats = if formats.is_empty() { formats } else { format!(" ({formats})") };
         writeln!(
             text,
-            "{verb} {} rows of {}{formats} in {:.1} s{}",
-            self.rows_total,
-            match (loaded, files) {
-                (1, 1) => "1 file".to_owned(),
-                _ if loaded == files => format!("{files} files"),
-                _ => format!("{loaded} of {files} files"),
-            },
+            "{verb} {} of {}{formats} in {:.1} s{}",
+            counted(self.rows_total, "row"),
+            if loaded == files { counted(files, "file") } else { format!("{loaded} of {files} files") },
             self.seconds,
             self.speed()
         )?;
@@ -223,15 +221,15 @@ impl LoadSummary {
             writeln!(text, "source {} is new; known: {}", self.source, self.known_sources.join(", "))?;
         }
         if self.rounded > 0 {
-            writeln!(text, "rounded to 10 fraction digits: {} numbers", self.rounded)?;
+            writeln!(text, "rounded to 10 fraction digits: {}", counted(self.rounded, "number"))?;
         }
         if self.assumed_currencies > 0 {
             let units: Vec<String> =
                 self.assumed_units.iter().map(|(unit, rows)| format!("{rows} {unit}")).collect();
             writeln!(
                 text,
-                "currency assumed: {} dividends without one are in that of their security: {} (--currency names another)",
-                self.assumed_currencies,
+                "currency assumed for {}, from the prices of the security: {} (--currency names another)",
+                counted(self.assumed_currencies, "dividend"),
                 units.join(", ")
             )?;
         }
@@ -239,7 +237,7 @@ impl LoadSummary {
         match (loaded < files, self.rejects_total) {
             (false, rejects) => writeln!(text, "rejected: {rejects}")?,
             (true, 0) => {}
-            (true, rejects) => writeln!(text, "rejected: {rejects} rows of the loaded files")?,
+            (true, rejects) => writeln!(text, "rejected: {} of the loaded files", counted(rejects, "row"))?,
         }
         for (reason, count) in &self.rejects {
             writeln!(text, "  {reason}: {count}")?;
@@ -249,7 +247,7 @@ impl LoadSummary {
             untouching.write_text(&self.source, text)?;
         }
         if self.mended > 0 {
-            writeln!(text, "mended: {} rows refused before are closed", self.mended)?;
+            writeln!(text, "mended: {}", counted(self.mended, "earlier reject"))?;
         }
         if let Some(open) = self.open_rejects.filter(|open| *open > 0) {
             let source = &self.source;
@@ -262,21 +260,20 @@ impl LoadSummary {
             return Ok(());
         }
         let Self { run, frames, frames_in_log, .. } = self;
+        let batches = counted(frames, "record batch");
         let resumed = if self.resumed { ", resumed" } else { "" };
         match (self.dry_run, frames_in_log) {
-            (true, _) => writeln!(text, "run {run}: {frames} frames would be published"),
-            (false, 0) => writeln!(text, "run {run}{resumed}: {frames} frames published"),
+            (true, _) => writeln!(text, "run {run}: {batches} would be published"),
+            (false, 0) => writeln!(text, "run {run}{resumed}: {batches} published"),
             (false, _) if in_log => {
                 writeln!(
                     text,
-                    "run {run}{resumed}: nothing published, all {frames_in_log} frames were in the log"
+                    "run {run}{resumed}: nothing published, {} found in the log",
+                    counted(frames_in_log, "record batch")
                 )
             }
             (false, _) => {
-                writeln!(
-                    text,
-                    "run {run}{resumed}: {frames} frames published, {frames_in_log} were in the log"
-                )
+                writeln!(text, "run {run}{resumed}: {batches} published, {frames_in_log} found in the log")
             }
         }?;
         text.write_str(&self.effect.as_ref().map(LoadEffect::text).unwrap_or_default())
@@ -309,7 +306,7 @@ impl LoadSummary {
             match file.status {
                 FileStatus::Refused => writeln!(text, "  {}: refused", file.file)?,
                 FileStatus::Loaded => {
-                    writeln!(text, "  {}: {} rows, {rejects} rejected", file.file, file.rows)?
+                    writeln!(text, "  {}: {}, {rejects} rejected", file.file, counted(file.rows, "row"))?
                 }
             }
         }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use chrono::{DateTime, Utc};
-use event_log::frame::{Body, TARGET_BYTES};
+use event_log::record_batch::{Body, TARGET_BYTES};
 use event_log::stream::StreamSettings;
 use market::event::{RunManifest as Manifest, RunState};
 use telemetry::Shutdown;
@@ -22,8 +22,6 @@ use crate::batch::coverage::EarlierCoverage;
 use crate::batch::holdings::LoadHoldings;
 use crate::batch::load_stats::LoadStats;
 use crate::batch::row_accumulator::RowChunk;
-use crate::batch::row_review::RowReview;
-use crate::batch::security_currencies::SecurityCurrencies;
 use crate::clock::now;
 use crate::format::ReaderOptions;
 use crate::load::args::LoadArgs;
@@ -34,6 +32,7 @@ use crate::load::producer::{Producer, ProducerEvent};
 use crate::load::progress::LoadProgress;
 use crate::load::publication::Publication;
 use crate::load::report::LoadSummary;
+use crate::load::row_checks::{report_assumed_currencies, report_unmatched_retractions, review_rows};
 use crate::log::reader::{EarlierRuns, Log, LogError, StoredBatches, find_earlier_runs};
 use crate::log::run_status::RunStatus;
 use crate::rejects::OpenRejects;
@@ -103,7 +102,7 @@ impl LoadRun {
         let mut total = LoadStats::default();
         while let Some(event) = self.next_event(&mut events).await? {
             match event {
-                ProducerEvent::Frame { .. } => summary.frames += 1,
+                ProducerEvent::Batch { .. } => summary.frames += 1,
                 ProducerEvent::Loaded { input, stats, holdings } => {
                     summary.frames += holdings.into_record_batches(TARGET_BYTES).len() as u64;
                     summary.files.push(self.file_report(input, &stats, None));
@@ -123,38 +122,11 @@ impl LoadRun {
             None => None,
         };
         if let Some((log, before)) = &log {
-            self.report_unmatched_retractions(log, &total, before, summary).await;
+            report_unmatched_retractions(log, &total, before, summary).await;
         }
         report_assumed_currencies(log.as_ref().map(|(log, _)| log), &total, summary).await;
-        summary.review = self.review(&mut total).await?;
+        summary.review = review_rows(&mut total, self.source.clone(), self.options.today).await?;
         Ok(())
-    }
-
-    /// Adds the retractions without a matching row to the summary.
-    async fn report_unmatched_retractions(
-        &self,
-        log: &Log,
-        total: &LoadStats,
-        before: &EarlierCoverage,
-        summary: &mut LoadSummary,
-    ) {
-        if total.retractions.is_empty() {
-            return;
-        }
-        match total.retractions.find_unmatched(log, &self.source, before, &total.coverage).await {
-            Ok(untouching) => {
-                summary.untouching_retractions = Some(untouching).filter(|untouching| untouching.count > 0);
-            }
-            Err(error) => tracing::warn!(%error, "cannot check retractions for a matching row"),
-        }
-    }
-
-    /// Reviews the accepted rows on a blocking thread.
-    async fn review(&self, total: &mut LoadStats) -> Result<RowReview, LoadError> {
-        let (rows, source) = (std::mem::take(&mut total.reviewed), self.source.clone());
-        let today = self.options.today;
-        let reviewed = tokio::task::spawn_blocking(move || rows.review(&source, today));
-        reviewed.await.map_err(LoadError::Task)
     }
 
     /// Publishes the batches that are missing in the log.
@@ -216,9 +188,9 @@ impl LoadRun {
         failpoint!("ingest.completed");
         summary.set_totals(&loading.total);
         summary.compare_with_earlier(&loading.total, Some(&loading.before));
-        self.report_unmatched_retractions(&log, &loading.total, &loading.before, summary).await;
+        report_unmatched_retractions(&log, &loading.total, &loading.before, summary).await;
         report_assumed_currencies(Some(&log), &loading.total, summary).await;
-        summary.review = self.review(&mut loading.total).await?;
+        summary.review = review_rows(&mut loading.total, self.source.clone(), self.options.today).await?;
         summary.mended = loading.publication.manifest.mends.len() as u64;
         summary.open_rejects = Some(open_rejects.count_open(&self.source));
         Ok(())
@@ -278,23 +250,6 @@ impl LoadRun {
     }
 }
 
-/// Adds the assumed currencies of dividends to the summary. The newest reference record of a security decides; it may
-/// be in the log or in the load.
-async fn report_assumed_currencies(log: Option<&Log>, total: &LoadStats, summary: &mut LoadSummary) {
-    if total.missing_currencies.is_empty() {
-        return;
-    }
-    let mut known = match log {
-        Some(log) => SecurityCurrencies::read(log, u64::MAX).await.unwrap_or_else(|error| {
-            tracing::warn!(%error, "cannot read the currencies of securities from the log");
-            SecurityCurrencies::default()
-        }),
-        None => SecurityCurrencies::default(),
-    };
-    known.merge(&total.currencies);
-    summary.assumed_units = total.missing_currencies.count_by_unit(&known);
-}
-
 /// All manifests of the log; empty if the log does not exist.
 async fn read_manifests(settings: &StreamSettings) -> Result<Vec<(u64, Manifest)>, LogError> {
     match Log::open_existing(settings).await {
@@ -337,9 +292,9 @@ impl<'a> RunningLoad<'a> {
             ended +=
                 usize::from(matches!(event, ProducerEvent::Loaded { .. } | ProducerEvent::Refused { .. }));
             match event {
-                ProducerEvent::Frame { input, frame } => {
+                ProducerEvent::Batch { input, batch } => {
                     let input = &self.run.inputs[input];
-                    self.publication.publish_frame(&input.digest, &input.file.label, frame).await?;
+                    self.publication.publish_batch(&input.digest, &input.file.label, batch).await?;
                 }
                 ProducerEvent::Loaded { input, stats, holdings } => {
                     summary.files.push(self.run.file_report(input, &stats, None));
@@ -372,14 +327,14 @@ impl<'a> RunningLoad<'a> {
             hasher.update(self.run.inputs[*input].digest.as_bytes());
         }
         let digest = hasher.finalize().to_hex().to_string();
-        let mut frames = Vec::new();
+        let mut batches = Vec::new();
         let mut encoder = ChunkEncoder::default();
         for rows in std::mem::take(&mut self.holdings).into_record_batches(TARGET_BYTES) {
             let line = rows.first().map_or(0, |row| row.line);
-            encoder.encode(RowChunk::Rows(Body::Holdings(rows), line), &mut |frame| frames.push(frame))?;
+            encoder.encode(RowChunk::Rows(Body::Holdings(rows), line), &mut |batch| batches.push(batch))?;
         }
-        for frame in frames {
-            self.publication.publish_frame(&digest, label, frame).await?;
+        for batch in batches {
+            self.publication.publish_batch(&digest, label, batch).await?;
         }
         Ok(())
     }

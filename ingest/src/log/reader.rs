@@ -11,8 +11,8 @@ use async_nats::jetstream::context::{PublishError, PublishErrorKind};
 use async_nats::jetstream::stream::Stream;
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
-use event_log::frame::{Body, Envelope, Frame, FrameError, FrameId};
 use event_log::message::LogMessage;
+use event_log::record_batch::{BatchError, BatchId, Body, Envelope, RecordBatch};
 use event_log::replica::{LaggingReplica, find_lagging_replicas};
 use event_log::stream::{StreamSettings, is_compressed, stream_identity};
 use market::event::{Kind, Reject, RunManifest, RunState};
@@ -112,8 +112,8 @@ impl Log {
         let mut last = 0;
         self.scan(&[self.subject(Kind::Run)], from_sequence, false, |message| {
             last = message.sequence.to_u64();
-            for frame in self.read_frames(message)? {
-                let Body::Run(run) = frame.body else { continue };
+            for batch in self.read_batches(message)? {
+                let Body::Run(run) = batch.body else { continue };
                 each(last, message.stored_at, *run);
             }
             Ok(())
@@ -136,7 +136,7 @@ impl Log {
             let envelopes = message.read_envelopes().unwrap_or_default();
             if let Some(first) = envelopes.first().filter(|first| runs.contains(&first.run)) {
                 *found.messages.entry(first.run.clone()).or_default() += 1;
-                found.frames.extend(envelopes.iter().map(|envelope| envelope.id));
+                found.ids.extend(envelopes.iter().map(|envelope| envelope.id));
             }
             Ok(())
         })
@@ -163,17 +163,17 @@ impl Log {
 
     /// Calls `each` for every batch of a kind in messages before `before_sequence`, if `wanted` accepts its envelope.
     /// `wanted` may use only run and source: all batches of a shared message have both in common.
-    pub(crate) async fn each_frame(
+    pub(crate) async fn each_batch(
         &self,
         kind: Kind,
         before_sequence: u64,
         wanted: impl Fn(&Envelope) -> bool,
-        mut each: impl FnMut(Frame),
+        mut each: impl FnMut(RecordBatch),
     ) -> Result<(), LogError> {
         self.scan(&[self.subject(kind)], 1, false, |message| {
             let before = message.sequence.to_u64() < before_sequence;
             if before && self.read_envelopes(message)?.iter().any(&wanted) {
-                self.read_frames(message)?.into_iter().for_each(&mut each);
+                self.read_batches(message)?.into_iter().for_each(&mut each);
             }
             Ok(())
         })
@@ -181,11 +181,11 @@ impl Log {
     }
 
     /// Calls `each` for every reject and its record batch. The batch has the run and the source of the reject.
-    pub async fn each_reject(&self, mut each: impl FnMut(&Frame, &Reject)) -> Result<(), LogError> {
+    pub async fn each_reject(&self, mut each: impl FnMut(&RecordBatch, &Reject)) -> Result<(), LogError> {
         self.scan(&[self.subject(Kind::Reject)], 1, false, |message| {
-            for frame in self.read_frames(message)? {
-                if let Body::Rejects(rejects) = &frame.body {
-                    rejects.iter().for_each(|reject| each(&frame, reject));
+            for batch in self.read_batches(message)? {
+                if let Body::Rejects(rejects) = &batch.body {
+                    rejects.iter().for_each(|reject| each(&batch, reject));
                 }
             }
             Ok(())
@@ -237,10 +237,10 @@ impl Log {
     }
 
     /// Decodes the batches of the message at a sequence.
-    pub async fn decode_frames_at(&self, sequence: u64) -> Result<Vec<Frame>, LogError> {
+    pub async fn decode_batches_at(&self, sequence: u64) -> Result<Vec<RecordBatch>, LogError> {
         let message = LogMessage::fetch(&self.context, &self.settings.nats_stream, sequence).await?;
         let message = message.ok_or(LogError::NoMessage(sequence))?;
-        message.decode_frames().map_err(|source| LogError::Frame { sequence, source })
+        message.decode_batches().map_err(|source| LogError::Batch { sequence, source })
     }
 
     /// Sequences of the damaged messages that were skipped so far.
@@ -252,8 +252,8 @@ impl Log {
         self.skip_damaged(message, message.read_envelopes())
     }
 
-    fn read_frames(&self, message: &LogMessage) -> Result<Vec<Frame>, LogError> {
-        self.skip_damaged(message, message.decode_frames())
+    fn read_batches(&self, message: &LogMessage) -> Result<Vec<RecordBatch>, LogError> {
+        self.skip_damaged(message, message.decode_batches())
     }
 
     /// Skips a damaged message with a warning. The projector stores such a message as a dead letter, so its rows affect
@@ -261,11 +261,11 @@ impl Log {
     fn skip_damaged<T>(
         &self,
         message: &LogMessage,
-        read: Result<Vec<T>, FrameError>,
+        read: Result<Vec<T>, BatchError>,
     ) -> Result<Vec<T>, LogError> {
         let sequence = message.sequence.to_u64();
         match read {
-            Err(source) if source.stops_reader() => Err(LogError::Frame { sequence, source }),
+            Err(source) if source.stops_reader() => Err(LogError::Batch { sequence, source }),
             Err(error) => {
                 if self.skipped.lock().unwrap_or_else(PoisonError::into_inner).insert(sequence) {
                     tracing::warn!(sequence, %error, "cannot read a message of the log: skipped");
@@ -280,7 +280,7 @@ impl Log {
 /// Record batches of the requested runs that are already in the log.
 #[derive(Debug, Default)]
 pub(crate) struct StoredBatches {
-    pub frames: HashSet<FrameId>,
+    pub ids: HashSet<BatchId>,
     /// Number of messages of each run.
     pub messages: HashMap<String, u64>,
 }

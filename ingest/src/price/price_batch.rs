@@ -5,7 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use event_log::frame::{SymbolSeries, TARGET_BYTES};
+use event_log::record_batch::{SymbolSeries, TARGET_BYTES};
 use market::bars::{Bar, BarVersion, Bars, MISSING};
 use market::symbol::Symbol;
 
@@ -168,7 +168,7 @@ impl PriceBatch {
 /// Price batch cut into record batches.
 #[derive(Debug, Default)]
 pub(crate) struct SeriesBatches {
-    pub frames: Vec<SeriesBatch>,
+    pub batches: Vec<SeriesBatch>,
     /// Number of prices that were rounded, because a much larger price of the same symbol needs a coarser scale.
     pub rounded: u64,
 }
@@ -189,13 +189,13 @@ impl SeriesBatches {
         let (bars, rounded) = series(batch, order);
         self.rounded += rounded;
         let line = order.first().map_or(0, |index| batch.rows[*index as usize].line);
-        if self.frames.last().is_none_or(|frame| frame.bytes + bytes > TARGET_BYTES) {
-            self.frames.push(SeriesBatch { line, ..SeriesBatch::default() });
+        if self.batches.last().is_none_or(|last| last.bytes + bytes > TARGET_BYTES) {
+            self.batches.push(SeriesBatch { line, ..SeriesBatch::default() });
         }
-        if let Some(frame) = self.frames.last_mut() {
-            frame.line = frame.line.min(line);
-            frame.bytes += bytes;
-            frame.series.push(SymbolSeries { symbol: symbol.clone(), bars });
+        if let Some(last) = self.batches.last_mut() {
+            last.line = last.line.min(line);
+            last.bytes += bytes;
+            last.series.push(SymbolSeries { symbol: symbol.clone(), bars });
         }
     }
 }
@@ -316,21 +316,21 @@ mod tests {
         batch.push(row(1, 1, 7, 0, 3), None, version(0));
         batch.push(row(0, 2, 200, 2, 4), None, version(1));
         let cut = batch.cut_into_record_batches(&symbols(&["KO", "AAPL"]));
-        assert_eq!(cut.frames.len(), 1);
-        let [first, second] = cut.frames[0].series.as_slice() else { panic!("two series") };
+        assert_eq!(cut.batches.len(), 1);
+        let [first, second] = cut.batches[0].series.as_slice() else { panic!("two series") };
         assert_eq!((first.symbol.as_str(), second.symbol.as_str()), ("AAPL", "KO"));
         assert_eq!((second.bars.scale, &second.bars.close), (2, &vec![150, 200]));
         assert_eq!((&second.bars.version, second.bars.versions.len()), (&vec![0, 1], 2));
-        assert_eq!(cut.frames[0].line, 2);
+        assert_eq!(cut.batches[0].line, 2);
     }
 
     #[test]
-    fn a_symbol_alone_too_large_for_a_frame_is_spread_in_order() {
+    fn a_symbol_alone_too_large_for_a_batch_is_spread_in_order() {
         let mut batch = PriceBatch::default();
         (0..50_000).for_each(|n| batch.push(row(0, n, 1, 0, 2 + n.unsigned_abs() as u64), None, version(0)));
-        let frames = batch.cut_into_record_batches(&symbols(&["A"])).frames;
-        assert!(frames.len() > 1);
-        assert!(frames.windows(2).all(|pair| pair[0].line < pair[1].line));
+        let batches = batch.cut_into_record_batches(&symbols(&["A"])).batches;
+        assert!(batches.len() > 1);
+        assert!(batches.windows(2).all(|pair| pair[0].line < pair[1].line));
     }
 
     #[test]
@@ -339,7 +339,7 @@ mod tests {
         batch.push(row(0, 1, 5_000_000_000, 0, 2), None, version(0));
         batch.push(row(0, 2, 12_345_678_915, 10, 3), None, version(0));
         let cut = batch.cut_into_record_batches(&symbols(&["DRYS"]));
-        let bars = &cut.frames[0].series[0].bars;
+        let bars = &cut.batches[0].series[0].bars;
         assert_eq!(
             (bars.scale, &bars.close, cut.rounded),
             (8, &vec![500_000_000_000_000_000, 123_456_789], 1)
@@ -351,8 +351,8 @@ mod tests {
         let mut batch = PriceBatch::default();
         batch.push(row(0, 1, 1, 0, 2), None, version(0));
         batch.push(row(0, 2, 1, 0, 3), Some(RareFields { vwap: 1, trade_count: 9 }), version(0));
-        let frames = batch.cut_into_record_batches(&symbols(&["A"])).frames;
-        assert_eq!(frames[0].series[0].bars.trade_count, vec![MISSING, 9]);
-        assert!(frames[0].series[0].bars.has_equal_lengths());
+        let batches = batch.cut_into_record_batches(&symbols(&["A"])).batches;
+        assert_eq!(batches[0].series[0].bars.trade_count, vec![MISSING, 9]);
+        assert!(batches[0].series[0].bars.has_equal_lengths());
     }
 }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer};
 
 use super::budget::CallBudget;
 use super::credential::CredentialSpec;
-use super::error::PullError;
+use super::error::{ManifestError, PullError};
 use super::schedule::PullSchedule;
 use crate::load::{LoadArgs, parse_source_name};
 use crate::source::regular_file::{Links, read_small_text};
@@ -125,22 +125,21 @@ fn default_look_back() -> u64 {
 impl Connector {
     /// Reads a shipped manifest by name, or else a file.
     pub(super) fn open(name: &str) -> Result<Self, PullError> {
-        let invalid = |reason: String| PullError::Manifest { name: name.to_owned(), reason };
         let shipped = SHIPPED.iter().find(|(shipped, _)| *shipped == name);
         let text = match shipped {
             Some((_, text)) => (*text).to_owned(),
-            None => read_small_text(Path::new(name), Links::Followed).map_err(|error| {
-                let names = SHIPPED.map(|(name, _)| name).join(", ");
-                invalid(format!("{error}; shipped are {names}, any other is a file"))
+            None => read_small_text(Path::new(name), Links::Followed).map_err(|source| {
+                let shipped = SHIPPED.map(|(name, _)| name).join(", ");
+                PullError::ManifestFile { name: name.to_owned(), shipped, source }
             })?,
         };
-        Self::parse(&text).map_err(invalid)
+        Self::parse(&text).map_err(|source| PullError::Manifest { name: name.to_owned(), source })
     }
 
     /// Parses and validates a manifest.
-    pub(super) fn parse(text: &str) -> Result<Self, String> {
-        let connector: Self = toml::from_str(text).map_err(|error| error.to_string())?;
-        connector.validate()?;
+    pub(super) fn parse(text: &str) -> Result<Self, ManifestError> {
+        let connector: Self = toml::from_str(text)?;
+        connector.validate().map_err(ManifestError::Invalid)?;
         Ok(connector)
     }
 
@@ -288,7 +287,7 @@ mod tests {
 
     #[test]
     fn mistakes_are_told() {
-        let error_of = |text: &str| Connector::parse(text).map(drop).unwrap_err();
+        let error_of = |text: &str| Connector::parse(text).map(drop).unwrap_err().to_string();
         let with = |from: &str, to: &str| error_of(&SMALL.replace(from, to));
         assert!(Connector::parse(SMALL).is_ok());
         assert!(with("{symbol}", "{sybmol}").contains("{sybmol} is not a placeholder"));

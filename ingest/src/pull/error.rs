@@ -10,8 +10,12 @@ use crate::log::reader::LogError;
 #[expect(missing_docs, reason = "the message of each says it")]
 #[derive(Debug, thiserror::Error)]
 pub enum PullError {
-    #[error("cannot use the manifest {name}: {reason}")]
-    Manifest { name: String, reason: String },
+    #[error("cannot use the manifest {name}: {source}; shipped are {shipped}, any other is a file")]
+    ManifestFile { name: String, shipped: String, source: io::Error },
+    #[error("cannot use the manifest {name}: {source}")]
+    Manifest { name: String, source: ManifestError },
+    #[error("{connector}: options of the manifest: {source}")]
+    Options { connector: String, source: clap::Error },
     /// A credential is missing, or a symbol, a request or an option is invalid.
     #[error("{connector}: {reason}")]
     Unusable { connector: String, reason: String },
@@ -27,6 +31,17 @@ pub enum PullError {
     Interrupted,
 }
 
+/// Errors of the text of a manifest.
+#[derive(Debug, thiserror::Error)]
+pub enum ManifestError {
+    /// The text is not TOML, or a field is missing, unknown or of another type.
+    #[error(transparent)]
+    Toml(#[from] toml::de::Error),
+    /// A value breaks a rule of manifests. The text names the field and the rule.
+    #[error("{0}")]
+    Invalid(String),
+}
+
 impl PullError {
     /// Exit code for this error.
     pub fn exit_code(&self) -> u8 {
@@ -34,7 +49,12 @@ impl PullError {
             Self::Log(_) => 3,
             Self::Load(error) => error.exit_code(),
             Self::Interrupted => 130,
-            Self::Manifest { .. } | Self::Unusable { .. } | Self::Locked { .. } | Self::Folder { .. } => 2,
+            Self::ManifestFile { .. }
+            | Self::Manifest { .. }
+            | Self::Options { .. }
+            | Self::Unusable { .. }
+            | Self::Locked { .. }
+            | Self::Folder { .. } => 2,
         }
     }
 }

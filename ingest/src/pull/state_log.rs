@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use event_log::frame::{Body, Frame, FrameId, schema_name};
+use event_log::record_batch::{BatchId, Body, RecordBatch, schema_name};
 use market::event::{Bookmark, Kind, Pull, RunManifest, RunState};
 
 use super::budget::{
@@ -139,10 +139,10 @@ impl StateLog {
     /// read; otherwise returns false.
     async fn publish_entry(&self, entry: RunManifest, only_if_unchanged: bool) -> Result<bool, PullError> {
         let (run, source) = (entry.run.clone(), entry.source.clone());
-        let id = FrameId::from_provenance(&source, &run, 0, &schema_name(Kind::Run));
+        let id = BatchId::from_provenance(&source, &run, 0, &schema_name(Kind::Run));
         let body = Body::Run(Box::new(entry));
-        let frame = Frame { id, source, run, chunk: 0, file: String::new(), line: 0, body };
-        let (headers, body) = frame.encode().map_err(LoadError::from)?;
+        let batch = RecordBatch { id, source, run, chunk: 0, file: String::new(), line: 0, body };
+        let (headers, body) = batch.encode().map_err(LoadError::from)?;
         let after = only_if_unchanged.then_some(self.read_to);
         Ok(self.log.publish_manifest(headers, body, after).await.map_err(LoadError::from)?)
     }

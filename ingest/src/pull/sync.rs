@@ -300,10 +300,7 @@ impl SyncRun<'_> {
         part: BatchPart,
     ) -> Result<BTreeMap<String, String>, PullError> {
         let folder = batch.files_folder(part);
-        let unusable = |error: clap::Error| PullError::Unusable {
-            connector: self.client.connector.name.clone(),
-            reason: format!("options of the manifest: {error}"),
-        };
+        let unusable = |source| PullError::Options { connector: self.client.connector.name.clone(), source };
         let mut args = self
             .client
             .connector

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 use event_log::stream::StreamSettings;
-use telemetry::outln;
 use telemetry::table::{Column, ListArgs, Table};
+use telemetry::{counted, outln};
 
 use crate::log::reader::{Log, LogError};
 
@@ -87,10 +87,10 @@ pub async fn list_rejects(args: &RejectsArgs, settings: &StreamSettings) -> Resu
             let log = log?;
             let manifests = log.manifests().await?;
             let open = OpenRejects::from_manifests(manifests.iter().map(|(_, run)| run));
-            log.each_reject(|frame, reject| {
+            log.each_reject(|batch, reject| {
                 rejected += 1;
-                let id = reject_id(&frame.run, reject);
-                let (run, source) = (frame.run.clone(), frame.source.clone());
+                let id = reject_id(&batch.run, reject);
+                let (run, source) = (batch.run.clone(), batch.source.clone());
                 let row =
                     ListedReject { open: open.is_open(&run, &id), id, run, source, reject: reject.clone() };
                 if args.matches(&row) {
@@ -109,8 +109,8 @@ pub async fn list_rejects(args: &RejectsArgs, settings: &StreamSettings) -> Resu
     if let Some(path) = &args.export {
         export_rejects(path, &rows)?;
         outln!(
-            "{} rows are in {}: correct them, keep their reject_id, and load the file",
-            rows.len(),
+            "wrote {} to {}: correct the values, keep each reject_id, and load the file",
+            counted(rows.len(), "row"),
             path.display()
         );
         return Ok(());

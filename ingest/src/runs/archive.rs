@@ -8,6 +8,7 @@ use event_log::restore;
 use event_log::stream::StreamSettings;
 use indicatif::ProgressBar;
 use serde::Serialize;
+use telemetry::counted;
 
 use crate::log::reader::{Log, LogError};
 
@@ -60,7 +61,7 @@ pub struct LogCopyReport {
 impl LogCopyReport {
     /// Result of an export as text.
     pub fn export_text(&self) -> String {
-        format!("exported {} messages to {}\n{}", self.messages, self.file, self.gaps_text())
+        format!("exported {} to {}\n{}", counted(self.messages, "message"), self.file, self.gaps_text())
     }
 
     /// Result of an import as text.
@@ -68,17 +69,17 @@ impl LogCopyReport {
         let new = self.messages.saturating_sub(self.already_present);
         let before = match self.already_present {
             0 => String::new(),
-            before => format!("; the stream had {before} messages of it before"),
+            before => format!("; the stream had {} of it before", counted(before, "message")),
         };
-        format!("imported {new} messages from {}{before}\n{}", self.file, self.gaps_text())
+        format!("imported {} from {}{before}\n{}", counted(new, "message"), self.file, self.gaps_text())
     }
 
     fn gaps_text(&self) -> String {
         let mut text = String::new();
         if self.gaps > 0 {
             text.push_str(&format!(
-                "{} sequences are missing in the original: later messages get smaller sequences in a copy, so facts must be rebuilt from it\n",
-                self.gaps
+                "{} missing in the original: later messages get smaller sequences in a copy, so facts must be rebuilt from it\n",
+                counted(self.gaps, "sequence")
             ));
         }
         text

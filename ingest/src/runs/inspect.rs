@@ -4,12 +4,12 @@ use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
 use clap::Args;
-use event_log::frame::{Frame, FrameError};
+use event_log::record_batch::{BatchError, RecordBatch};
 use event_log::stream::StreamSettings;
 use market::event::{RunManifest, RunState};
 use serde_json::{Value, json};
-use telemetry::outln;
 use telemetry::table::{Column, ListArgs, Table};
+use telemetry::{counted, outln};
 
 use crate::log::reader::{Log, LogError};
 use crate::log::run_status::{RunStatus, is_undo};
@@ -107,13 +107,12 @@ fn describe_state(run: &RunManifest, status: &RunStatus) -> String {
         (None, Some(undone)) if is_undo(run) => format!("undo of {}", short(undone)),
         (None, _) => "completed".to_owned(),
     };
-    match run.rejects {
-        0 => {}
-        1 => state += ", 1 reject",
-        rejects => state += &format!(", {rejects} rejects"),
+    if run.rejects > 0 {
+        state += &format!(", {}", counted(run.rejects, "reject"));
     }
     if !run.refused.is_empty() {
-        state += &format!(", {} of {} files refused", run.refused.len(), run.refused.len() + run.files.len());
+        let files = counted(run.refused.len() + run.files.len(), "file");
+        state += &format!(", {} of {files} refused", run.refused.len());
     }
     state
 }
@@ -126,10 +125,10 @@ fn run_to_json(sequence: u64, run: &RunManifest) -> Value {
 
 /// Prints the record batches of one message.
 pub async fn show_message(args: &ShowArgs, settings: &StreamSettings) -> Result<(), LogError> {
-    let frames = Log::open_existing(settings).await?.decode_frames_at(args.sequence).await?;
-    let shown: Result<Vec<Value>, FrameError> =
-        frames.iter().map(|frame| frame_to_json(args.sequence, frame)).collect();
-    let mut shown = shown.map_err(|source| LogError::Frame { sequence: args.sequence, source })?;
+    let batches = Log::open_existing(settings).await?.decode_batches_at(args.sequence).await?;
+    let shown: Result<Vec<Value>, BatchError> =
+        batches.iter().map(|batch| batch_to_json(args.sequence, batch)).collect();
+    let mut shown = shown.map_err(|source| LogError::Batch { sequence: args.sequence, source })?;
     // A single record batch is printed as an object, for compatibility: older messages contain only one batch.
     let shown = if shown.len() == 1 { shown.remove(0) } else { Value::Array(shown) };
     outln!("{shown:#}");
@@ -137,16 +136,16 @@ pub async fn show_message(args: &ShowArgs, settings: &StreamSettings) -> Result<
 }
 
 /// Record batch with its envelope as JSON. Columns are shown as rows.
-pub fn frame_to_json(sequence: u64, frame: &Frame) -> Result<Value, FrameError> {
+pub fn batch_to_json(sequence: u64, batch: &RecordBatch) -> Result<Value, BatchError> {
     Ok(json!({
         "sequence": sequence,
-        "id": frame.id.to_string(),
-        "kind": frame.body.kind(),
-        "source": frame.source,
-        "run": frame.run,
-        "chunk": frame.chunk,
-        "file": frame.file,
-        "line": frame.line,
-        "rows": frame.body.rows_json()?,
+        "id": batch.id.to_string(),
+        "kind": batch.body.kind(),
+        "source": batch.source,
+        "run": batch.run,
+        "chunk": batch.chunk,
+        "file": batch.file,
+        "line": batch.line,
+        "rows": batch.body.rows_json()?,
     }))
 }

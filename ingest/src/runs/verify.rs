@@ -7,12 +7,12 @@
 use std::collections::{HashMap, HashSet};
 
 use clap::Args;
-use event_log::frame::{FrameId, schema_name};
+use event_log::record_batch::{BatchId, schema_name};
 use event_log::replica::LaggingReplica;
 use event_log::stream::{COPY_HINT, StreamSettings};
 use market::event::{Kind, RunManifest, RunState};
 use serde::Serialize;
-use telemetry::Shutdown;
+use telemetry::{Shutdown, counted};
 
 use crate::load::error::LoadError;
 use crate::load::report::LoadSummary;
@@ -131,7 +131,7 @@ impl ResumedRun {
         }
     }
 
-    fn frames(&self) -> u64 {
+    fn batches(&self) -> u64 {
         match self {
             Self::Loaded(summary) => summary.frames,
             Self::Undone(undone) => undone.frames,
@@ -140,10 +140,10 @@ impl ResumedRun {
 }
 
 /// Ids of the record batches that a completed run must have published.
-fn expected_frame_ids(run: &RunManifest) -> impl Iterator<Item = FrameId> {
+fn expected_batch_ids(run: &RunManifest) -> impl Iterator<Item = BatchId> {
     run.frames.iter().flat_map(move |cut| {
         let schema = schema_name(cut.kind);
-        (0..cut.frames).map(move |chunk| FrameId::from_provenance(&run.source, &cut.input, chunk, &schema))
+        (0..cut.frames).map(move |chunk| BatchId::from_provenance(&run.source, &cut.input, chunk, &schema))
     })
 }
 
@@ -159,16 +159,16 @@ async fn compare_with_manifests(log: &Log) -> Result<VerifyReport, LogError> {
         let sequence = message.sequence.to_u64();
         findings.gaps.extend(next..sequence);
         (next, findings.messages) = (sequence + 1, findings.messages + 1);
-        match message.decode_frames() {
-            Ok(frames) => {
-                let run = frames.first().filter(|frame| frame.body.kind() != Kind::Run);
+        match message.decode_batches() {
+            Ok(batches) => {
+                let run = batches.first().filter(|batch| batch.body.kind() != Kind::Run);
                 if let Some((run, (end, _))) =
-                    run.and_then(|frame| completed.get_key_value(frame.run.as_str()))
+                    run.and_then(|batch| completed.get_key_value(batch.run.as_str()))
                 {
                     // Messages after the completion manifest are repairs, which the manifest does not count.
                     *stored_messages.entry(*run).or_default() += u64::from(sequence < *end);
                 }
-                ids.extend(frames.iter().map(|frame| frame.id));
+                ids.extend(batches.iter().map(|batch| batch.id));
             }
             Err(error) => findings.damaged.push(DamagedMessage { sequence, reason: error.to_string() }),
         }
@@ -179,7 +179,7 @@ async fn compare_with_manifests(log: &Log) -> Result<VerifyReport, LogError> {
         findings.gaps.extend(next..=*range.end());
     }
     for (_, run) in &manifests {
-        let missing = expected_frame_ids(run).filter(|id| !ids.contains(id)).count();
+        let missing = expected_batch_ids(run).filter(|id| !ids.contains(id)).count();
         if run.state == RunState::Completed && missing > 0 {
             findings.incomplete.push(IncompleteRun {
                 run: run.run.clone(),
@@ -232,8 +232,8 @@ pub async fn verify_log(
         for incomplete in &mut findings.incomplete {
             match repeat_command(&incomplete.command, settings, shutdown, true).await {
                 Ok(repaired) => {
-                    incomplete.published_again = repaired.frames();
-                    let lacking = repaired.frames() < incomplete.missing as u64;
+                    incomplete.published_again = repaired.batches();
+                    let lacking = repaired.batches() < incomplete.missing as u64;
                     incomplete.reason = lacking.then(|| repaired.text());
                 }
                 Err(error) => incomplete.reason = Some(error.to_string()),
@@ -279,11 +279,11 @@ impl VerifyReport {
 
     /// Report as text.
     pub fn text(&self) -> String {
-        let mut lines = vec![format!("{} messages read", self.messages)];
+        let mut lines = vec![format!("{} read", counted(self.messages, "message"))];
         if let (Some(first), Some(last)) = (self.gaps.first(), self.gaps.last()) {
             lines.push(format!(
-                "{} sequences are missing, from {first} to {last}: the numbering keeps the gap; `ingest export` and `ingest import` make a log without it",
-                self.gaps.len()
+                "{} missing, from {first} to {last}: the numbering keeps the gap; `ingest export` and `ingest import` make a log without it",
+                counted(self.gaps.len(), "sequence")
             ));
         }
         lines
@@ -293,8 +293,10 @@ impl VerifyReport {
             let reason =
                 run.reason.as_deref().map(|reason| format!(": {}", reason.trim_end())).unwrap_or_default();
             format!(
-                "run {} ({files}): {} frames were missing, {} published again{reason}",
-                run.run, run.missing, run.published_again
+                "run {} ({files}): {} missing, {} published again{reason}",
+                run.run,
+                counted(run.missing, "record batch"),
+                run.published_again
             )
         }));
         lines.extend(
@@ -302,8 +304,8 @@ impl VerifyReport {
         );
         if self.unaccounted > 0 {
             lines.push(format!(
-                "{} lost messages belong to none of these runs: load the feeds of that time again, or import the second copy of the log",
-                self.unaccounted
+                "{} of no known run: load the feeds of that time again, or import the second copy of the log",
+                counted(self.unaccounted, "lost message")
             ));
         }
         lines.extend(
@@ -350,7 +352,7 @@ pub async fn resume_runs(
 #[cfg(test)]
 mod tests {
     use chrono::DateTime;
-    use market::event::InputFrames;
+    use market::event::InputBatches;
 
     use super::*;
 
@@ -358,14 +360,14 @@ mod tests {
     fn a_manifest_promises_the_ids_of_its_frames() {
         let begun =
             RunManifest::started("r".to_owned(), "eod".to_owned(), "auto".to_owned(), DateTime::UNIX_EPOCH);
-        let cut = |kind, frames| InputFrames { input: "a".to_owned(), kind, frames };
+        let cut = |kind, batches| InputBatches { input: "a".to_owned(), kind, frames: batches };
         let run = RunManifest {
             state: RunState::Completed,
             frames: vec![cut(Kind::Price, 2), cut(Kind::Dividend, 1)],
             ..begun
         };
-        let ids: Vec<FrameId> = expected_frame_ids(&run).collect();
-        let of = |chunk, schema: &str| FrameId::from_provenance("eod", "a", chunk, schema);
+        let ids: Vec<BatchId> = expected_batch_ids(&run).collect();
+        let of = |chunk, schema: &str| BatchId::from_provenance("eod", "a", chunk, schema);
         assert_eq!(ids, [of(0, "price.v1"), of(1, "price.v1"), of(0, "dividend.v1")]);
     }
 }

@@ -48,6 +48,7 @@ impl ArchiveBudget {
                     .to_owned(),
             );
         }
+        // `u64::MAX` nanoseconds are 584 years, which exceeds every limit.
         let spent = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let spent =
             Duration::from_nanos(self.nanos.fetch_add(spent, Ordering::Relaxed).saturating_add(spent));

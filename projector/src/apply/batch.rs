@@ -6,15 +6,15 @@
 
 use std::collections::HashSet;
 
-use event_log::frame::{Body, Frame, FrameError};
 use event_log::message::LogMessage;
+use event_log::record_batch::{BatchError, Body, RecordBatch};
 use event_log::sequence::Sequence;
 use store::db::error_chain;
 use telemetry::failpoint;
 use tokio_postgres::Transaction;
 
 use crate::apply::dead_letters::{DeadLetter, insert_dead_letters, to_printable};
-use crate::apply::run_records::{insert_frames, insert_run_records, load_applied_frames};
+use crate::apply::run_records::{insert_batches, insert_run_records, load_applied_batches};
 use crate::error::ApplyError;
 use crate::facts::applied_facts::{AppliedBars, AppliedRecords};
 use crate::facts::dividend_feeds::apply_dividend_feeds;
@@ -29,7 +29,7 @@ struct SequencedBatch {
     /// Position of the first item in the message, counted from 1. An item is one row, or all bars of one symbol. Halves
     /// of a bisected record batch continue the numbering of the message.
     first_item: usize,
-    frame: Frame,
+    batch: RecordBatch,
 }
 
 /// Applies messages to the facts, and updates the cache.
@@ -44,12 +44,12 @@ pub async fn apply_messages(
     cache: &mut FactCache,
     repeated: bool,
 ) -> Result<(), ApplyError> {
-    let (frames, mut letters) = decode_messages(messages)?;
-    let fresh = drop_applied(transaction, frames).await?;
-    let pairs: Vec<(Sequence, &Frame)> =
-        fresh.iter().map(|placed| (placed.sequence, &placed.frame)).collect();
-    insert_frames(transaction, &pairs).await?;
-    letters.extend(apply_frames(transaction, fact_set, fresh, cache, repeated).await?);
+    let (batches, mut letters) = decode_messages(messages)?;
+    let fresh = drop_applied(transaction, batches).await?;
+    let pairs: Vec<(Sequence, &RecordBatch)> =
+        fresh.iter().map(|placed| (placed.sequence, &placed.batch)).collect();
+    insert_batches(transaction, &pairs).await?;
+    letters.extend(apply_batches(transaction, fact_set, fresh, cache, repeated).await?);
     insert_dead_letters(transaction, fact_set, &letters).await?;
     Ok(())
 }
@@ -60,25 +60,25 @@ pub async fn reapply_message(
     fact_set: &str,
     message: &LogMessage,
 ) -> Result<Vec<DeadLetter>, ApplyError> {
-    let (frames, mut letters) = decode_messages(std::slice::from_ref(message))?;
-    let missing = drop_applied(transaction, frames.clone()).await?;
-    let pairs: Vec<(Sequence, &Frame)> =
-        missing.iter().map(|placed| (placed.sequence, &placed.frame)).collect();
-    insert_frames(transaction, &pairs).await?;
-    letters.extend(apply_frames(transaction, fact_set, frames, &mut FactCache::disabled(), true).await?);
+    let (batches, mut letters) = decode_messages(std::slice::from_ref(message))?;
+    let missing = drop_applied(transaction, batches.clone()).await?;
+    let pairs: Vec<(Sequence, &RecordBatch)> =
+        missing.iter().map(|placed| (placed.sequence, &placed.batch)).collect();
+    insert_batches(transaction, &pairs).await?;
+    letters.extend(apply_batches(transaction, fact_set, batches, &mut FactCache::disabled(), true).await?);
     Ok(letters)
 }
 
 /// Applies record batches. Refused record batches are bisected. Returns the rows that cannot be applied as dead
 /// letters.
-async fn apply_frames(
+async fn apply_batches(
     transaction: &mut Transaction<'_>,
     fact_set: &str,
-    frames: Vec<SequencedBatch>,
+    batches: Vec<SequencedBatch>,
     cache: &mut FactCache,
     repeated: bool,
 ) -> Result<Vec<DeadLetter>, ApplyError> {
-    let (mut open, mut letters) = (vec![frames], Vec::new());
+    let (mut open, mut letters) = (vec![batches], Vec::new());
     while let Some(group) = open.pop().filter(|group| !group.is_empty()) {
         let Some((error, code)) = apply_or_undo(transaction, fact_set, &group, cache, repeated).await? else {
             continue;
@@ -126,11 +126,11 @@ async fn apply_group(
     group: &[SequencedBatch],
     cache: &FactCache,
 ) -> Result<(Vec<AppliedRecords>, Vec<AppliedBars>), ApplyError> {
-    let frames: Vec<&Frame> = group.iter().map(|placed| &placed.frame).collect();
-    let pairs: Vec<(Sequence, &Frame)> =
-        group.iter().map(|placed| (placed.sequence, &placed.frame)).collect();
-    let records = apply_records(savepoint, fact_set, &frames).await?;
-    let years = apply_prices(savepoint, fact_set, &frames, cache).await?;
+    let batches: Vec<&RecordBatch> = group.iter().map(|placed| &placed.batch).collect();
+    let pairs: Vec<(Sequence, &RecordBatch)> =
+        group.iter().map(|placed| (placed.sequence, &placed.batch)).collect();
+    let records = apply_records(savepoint, fact_set, &batches).await?;
+    let years = apply_prices(savepoint, fact_set, &batches, cache).await?;
     apply_dividend_feeds(savepoint, fact_set, &pairs).await?;
     insert_run_records(savepoint, &pairs).await?;
     // Empty the staging table for the next group of this transaction.
@@ -141,18 +141,19 @@ async fn apply_group(
 /// Decodes messages in parallel. A damaged message becomes a dead letter. A message from a newer version is an error.
 fn decode_messages(messages: &[LogMessage]) -> Result<(Vec<SequencedBatch>, Vec<DeadLetter>), ApplyError> {
     use rayon::prelude::*;
-    let decoded: Vec<(&LogMessage, Result<Vec<Frame>, FrameError>)> = tokio::task::block_in_place(|| {
-        messages.par_iter().map(|message| (message, message.decode_frames())).collect()
-    });
-    let (mut frames, mut letters) = (Vec::new(), Vec::new());
+    let decoded: Vec<(&LogMessage, Result<Vec<RecordBatch>, BatchError>)> =
+        tokio::task::block_in_place(|| {
+            messages.par_iter().map(|message| (message, message.decode_batches())).collect()
+        });
+    let (mut batches, mut letters) = (Vec::new(), Vec::new());
     for (message, outcome) in decoded {
         match outcome {
             Ok(decoded) => {
                 let mut first_item = 1;
-                for frame in decoded {
-                    let items = frame.body.item_count();
+                for batch in decoded {
+                    let items = batch.body.item_count();
                     let (sequence, subject) = (message.sequence, message.subject.clone());
-                    frames.push(SequencedBatch { sequence, subject, first_item, frame });
+                    batches.push(SequencedBatch { sequence, subject, first_item, batch });
                     first_item += items;
                 }
             }
@@ -162,16 +163,16 @@ fn decode_messages(messages: &[LogMessage]) -> Result<(Vec<SequencedBatch>, Vec<
             Err(error) => letters.push(undecodable_letter(message, &error)),
         }
     }
-    Ok((frames, letters))
+    Ok((batches, letters))
 }
 
-fn undecodable_letter(message: &LogMessage, error: &FrameError) -> DeadLetter {
+fn undecodable_letter(message: &LogMessage, error: &BatchError) -> DeadLetter {
     let code = match error {
-        FrameError::Header(_) | FrameError::HeaderBlock(_) => "bad_headers",
-        FrameError::Json(_) => "bad_json",
-        FrameError::Columns(_) | FrameError::Postcard(_) => "bad_columns",
-        FrameError::Compression(_) => "bad_compression",
-        FrameError::NewerVersion { .. } | FrameError::UnknownCodec(_) => "newer_version",
+        BatchError::Header(_) | BatchError::HeaderBlock(_) => "bad_headers",
+        BatchError::Json(_) => "bad_json",
+        BatchError::Columns(_) | BatchError::Postcard(_) => "bad_columns",
+        BatchError::Compression(_) => "bad_compression",
+        BatchError::NewerVersion { .. } | BatchError::UnknownCodec(_) => "newer_version",
     };
     let header = |name: &str| {
         message.headers.as_ref().and_then(|h| h.get(name)).map(|v| to_printable(v.as_str().as_bytes()))
@@ -190,17 +191,17 @@ fn undecodable_letter(message: &LogMessage, error: &FrameError) -> DeadLetter {
     }
 }
 
-/// Drops record batches that were applied before, and repetitions within `frames`.
+/// Drops record batches that were applied before, and repetitions within `batches`.
 async fn drop_applied(
     transaction: &Transaction<'_>,
-    frames: Vec<SequencedBatch>,
+    batches: Vec<SequencedBatch>,
 ) -> Result<Vec<SequencedBatch>, ApplyError> {
-    let ids: Vec<&[u8]> = frames.iter().map(|placed| placed.frame.id.0.as_slice()).collect();
-    let known = load_applied_frames(transaction, &ids).await?;
+    let ids: Vec<&[u8]> = batches.iter().map(|placed| placed.batch.id.0.as_slice()).collect();
+    let known = load_applied_batches(transaction, &ids).await?;
     let mut seen = HashSet::new();
-    Ok(frames
+    Ok(batches
         .into_iter()
-        .filter(|p| !known.contains(p.frame.id.0.as_slice()) && seen.insert(p.frame.id))
+        .filter(|p| !known.contains(p.batch.id.0.as_slice()) && seen.insert(p.batch.id))
         .collect())
 }
 
@@ -215,12 +216,12 @@ fn bisect(mut group: Vec<SequencedBatch>) -> BisectStep {
         return BisectStep::Halves(group, right);
     }
     let placed = group.remove(0);
-    match placed.frame.body.split_in_halves() {
+    match placed.batch.body.split_in_halves() {
         Some((left, right)) => {
             let middle = placed.first_item + left.item_count();
             let part = |body: Body, first_item: usize| SequencedBatch {
                 first_item,
-                frame: Frame { body, ..placed.frame.clone() },
+                batch: RecordBatch { body, ..placed.batch.clone() },
                 ..placed.clone()
             };
             BisectStep::Halves(vec![part(left, placed.first_item)], vec![part(right, middle)])
@@ -230,25 +231,25 @@ fn bisect(mut group: Vec<SequencedBatch>) -> BisectStep {
 }
 
 fn to_dead_letter(placed: &SequencedBatch, code: String, reason: String) -> Result<DeadLetter, ApplyError> {
-    let frame = &placed.frame;
-    let shown = frame.body.rows_json().map_or_else(|error| error_chain(&error), |rows| rows.to_string());
+    let batch = &placed.batch;
+    let shown = batch.body.rows_json().map_or_else(|error| error_chain(&error), |rows| rows.to_string());
     Ok(DeadLetter {
         sequence: placed.sequence,
         item: item_number(placed.first_item)?,
         code,
         reason: to_printable(reason.as_bytes()),
         subject: placed.subject.clone(),
-        frame: Some(frame.id.to_string()),
-        source: Some(to_printable(frame.source.as_bytes())),
-        file: Some(to_printable(frame.file.as_bytes())),
-        line: frame.body.first_line().and_then(|line| i64::try_from(line).ok()),
+        frame: Some(batch.id.to_string()),
+        source: Some(to_printable(batch.source.as_bytes())),
+        file: Some(to_printable(batch.file.as_bytes())),
+        line: batch.body.first_line().and_then(|line| i64::try_from(line).ok()),
         payload: to_printable(shown.as_bytes()),
     })
 }
 
 fn item_number(item: usize) -> Result<i32, ApplyError> {
     i32::try_from(item).map_err(|_| ApplyError::Unstorable {
-        symbol: "a frame".to_owned(),
+        symbol: "a record batch".to_owned(),
         code: "too_large",
         reason: "it has more than 2147483647 rows",
     })
@@ -258,7 +259,7 @@ fn item_number(item: usize) -> Result<i32, ApplyError> {
 mod tests {
     use std::collections::BTreeSet;
 
-    use event_log::frame::FrameId;
+    use event_log::record_batch::BatchId;
     use market::event::Reject;
 
     use super::*;
@@ -272,8 +273,8 @@ mod tests {
             row: String::new(),
             columns: None,
         };
-        let frame = Frame {
-            id: FrameId::default(),
+        let batch = RecordBatch {
+            id: BatchId::default(),
             source: "test".to_owned(),
             run: "run".to_owned(),
             chunk: 0,
@@ -281,7 +282,7 @@ mod tests {
             line: 1,
             body: Body::Rejects((1..=rows).map(reject).collect()),
         };
-        SequencedBatch { sequence: Sequence::default(), subject: "s".to_owned(), first_item: 1, frame }
+        SequencedBatch { sequence: Sequence::default(), subject: "s".to_owned(), first_item: 1, batch }
     }
 
     #[test]
@@ -291,7 +292,7 @@ mod tests {
             match bisect(group) {
                 BisectStep::Halves(left, right) => open.extend([left, right]),
                 BisectStep::Single(placed) => {
-                    assert_eq!(placed.frame.body.first_line(), Some(placed.first_item as u64));
+                    assert_eq!(placed.batch.body.first_line(), Some(placed.first_item as u64));
                     assert!(items.insert(placed.first_item));
                 }
             }
@@ -300,12 +301,12 @@ mod tests {
     }
 
     #[test]
-    fn frames_are_bisected_before_rows() {
+    fn batches_are_bisected_before_rows() {
         let BisectStep::Halves(left, right) = bisect(vec![placed(2), placed(3), placed(4)]) else {
-            panic!("three frames are not one row")
+            panic!("three batches are not one row")
         };
         let rows = |group: &[SequencedBatch]| {
-            group.iter().map(|placed| placed.frame.body.row_count()).collect::<Vec<_>>()
+            group.iter().map(|placed| placed.batch.body.row_count()).collect::<Vec<_>>()
         };
         assert_eq!((rows(&left), rows(&right)), (vec![2], vec![3, 4]));
     }

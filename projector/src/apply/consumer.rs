@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use async_nats::jetstream::Context;
 use async_nats::jetstream::consumer::{DeliverPolicy, pull};
 use async_nats::jetstream::stream::Stream;
-use event_log::frame::unpacked_length;
 use event_log::message::LogMessage;
+use event_log::record_batch::unpacked_length;
 use event_log::sequence::Sequence;
 use futures::StreamExt;
 

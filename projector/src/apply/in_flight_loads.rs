@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use event_log::frame::{Body, Envelope};
 use event_log::message::LogMessage;
+use event_log::record_batch::{Body, Envelope};
 use market::event::{Kind, RunState};
 
 /// Time without messages after which a load is assumed to have ended. Its process may have been killed.
@@ -20,8 +20,8 @@ impl InFlightLoads {
         let Ok(envelope) = Envelope::from_headers(message.headers.as_ref()) else { return };
         if envelope.kind == Kind::Run {
             self.0.retain(|_, latest| now.saturating_duration_since(*latest) < IDLE_TIMEOUT);
-            let frames = message.decode_frames().unwrap_or_default();
-            let Some(Body::Run(run)) = frames.into_iter().next().map(|frame| frame.body) else { return };
+            let batches = message.decode_batches().unwrap_or_default();
+            let Some(Body::Run(run)) = batches.into_iter().next().map(|batch| batch.body) else { return };
             match run.state {
                 RunState::Started => drop(self.0.insert(run.run, now)),
                 RunState::Completed => drop(self.0.remove(&run.run)),
@@ -40,15 +40,15 @@ impl InFlightLoads {
 #[cfg(test)]
 mod tests {
     use chrono::DateTime;
-    use event_log::frame::{Frame, FrameId};
+    use event_log::record_batch::{BatchId, RecordBatch};
     use event_log::sequence::Sequence;
     use market::event::RunManifest;
 
     use super::*;
 
     fn message(body: Body) -> LogMessage {
-        let frame = Frame {
-            id: FrameId::default(),
+        let batch = RecordBatch {
+            id: BatchId::default(),
             source: "test".to_owned(),
             run: "run-1".to_owned(),
             chunk: 0,
@@ -56,7 +56,7 @@ mod tests {
             line: 1,
             body,
         };
-        let (headers, payload) = frame.encode().unwrap();
+        let (headers, payload) = batch.encode().unwrap();
         LogMessage {
             sequence: Sequence::default(),
             subject: "s".to_owned(),

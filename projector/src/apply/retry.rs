@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use anyhow::Context;
 use async_nats::jetstream::Context as LogContext;
-use event_log::frame::{Body, Frame, FrameError};
 use event_log::message::LogMessage;
+use event_log::record_batch::{BatchError, Body, RecordBatch};
 use event_log::sequence::Sequence;
 use event_log::stream::StreamSettings;
 use serde_json::{Map, Value};
@@ -62,9 +62,9 @@ pub async fn export_rows<'a>(
     let (mut records, mut unreadable) = (Vec::new(), Vec::new());
     for letter in letters {
         let message = fetch_message(&context, log, letter.sequence).await?;
-        let frames = message.decode_frames().unwrap_or_default();
+        let batches = message.decode_batches().unwrap_or_default();
         let item = usize::try_from(letter.item).ok().and_then(|item| item.checked_sub(1));
-        match item.and_then(|item| locate_item(&frames, item)) {
+        match item.and_then(|item| locate_item(&batches, item)) {
             Some((body, item)) => records.extend(item_rows(body, item)?),
             None => unreadable.push(letter),
         }
@@ -74,17 +74,17 @@ pub async fn export_rows<'a>(
 
 /// Finds the record batch that contains an item of a message, and the item's index in that record batch. Both indexes
 /// start at 0.
-fn locate_item(frames: &[Frame], item: usize) -> Option<(&Body, usize)> {
+fn locate_item(batches: &[RecordBatch], item: usize) -> Option<(&Body, usize)> {
     let mut before = 0;
-    frames.iter().find_map(|frame| {
-        let here = item.checked_sub(before).filter(|here| *here < frame.body.item_count());
-        before += frame.body.item_count();
-        here.map(|here| (&frame.body, here))
+    batches.iter().find_map(|batch| {
+        let here = item.checked_sub(before).filter(|here| *here < batch.body.item_count());
+        before += batch.body.item_count();
+        here.map(|here| (&batch.body, here))
     })
 }
 
 /// Records of an item: one row, or all bars of one symbol.
-fn item_rows(body: &Body, item: usize) -> Result<Vec<Value>, FrameError> {
+fn item_rows(body: &Body, item: usize) -> Result<Vec<Value>, BatchError> {
     let kind = body.kind();
     let rows = match body {
         Body::Prices(series) => Body::Prices(series.get(item).cloned().into_iter().collect()).rows_json()?,

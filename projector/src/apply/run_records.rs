@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use event_log::frame::{Body, Frame};
+use event_log::record_batch::{Body, RecordBatch};
 use event_log::sequence::Sequence;
 use market::event::Kind;
 use market::row::JsonColumn;
@@ -13,13 +13,13 @@ use tokio_postgres::Transaction;
 
 use crate::error::ApplyError;
 
-const KNOWN_FRAMES: &str = include_str!("../../queries/frames_known.sql");
-const INSERT_FRAMES: &str = include_str!("../../queries/frames_insert.sql");
+const KNOWN_BATCHES: &str = include_str!("../../queries/frames_known.sql");
+const INSERT_BATCHES: &str = include_str!("../../queries/frames_insert.sql");
 const INSERT_REJECTS: &str = include_str!("../../queries/rejects_insert.sql");
 const INSERT_RUN: &str = include_str!("../../queries/runs_insert.sql");
 
 copy_row! {
-    struct FrameRow<'a> in "staged_frames" {
+    struct BatchRow<'a> in "staged_frames" {
         frame: &'a [u8],
         sequence: i64,
         kind: Kind,
@@ -46,35 +46,35 @@ copy_row! {
 }
 
 /// Loads the ids of record batches that were applied before.
-pub async fn load_applied_frames(
+pub async fn load_applied_batches(
     transaction: &Transaction<'_>,
     ids: &[&[u8]],
 ) -> Result<HashSet<Vec<u8>>, DbError> {
-    let rows = transaction.query(KNOWN_FRAMES, &[&ids]).await?;
+    let rows = transaction.query(KNOWN_BATCHES, &[&ids]).await?;
     rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
 }
 
 /// Inserts applied record batches with their provenance.
-pub async fn insert_frames(
+pub async fn insert_batches(
     transaction: &Transaction<'_>,
-    frames: &[(Sequence, &Frame)],
+    batches: &[(Sequence, &RecordBatch)],
 ) -> Result<(), ApplyError> {
-    let rows: Vec<FrameRow<'_>> = frames.iter().map(frame_row).collect::<Result<_, _>>()?;
+    let rows: Vec<BatchRow<'_>> = batches.iter().map(batch_row).collect::<Result<_, _>>()?;
     copy_into(transaction, &rows).await?;
-    transaction.execute(INSERT_FRAMES, &[]).await?;
+    transaction.execute(INSERT_BATCHES, &[]).await?;
     Ok(())
 }
 
-fn frame_row<'a>((sequence, frame): &(Sequence, &'a Frame)) -> Result<FrameRow<'a>, ApplyError> {
-    Ok(FrameRow {
-        frame: &frame.id.0,
+fn batch_row<'a>((sequence, batch): &(Sequence, &'a RecordBatch)) -> Result<BatchRow<'a>, ApplyError> {
+    Ok(BatchRow {
+        frame: &batch.id.0,
         sequence: sequence.to_i64(),
-        kind: frame.body.kind(),
-        source: &frame.source,
-        run: &frame.run,
-        file: &frame.file,
-        line: line_number(frame.line)?,
-        rows: i32::try_from(frame.body.row_count())
+        kind: batch.body.kind(),
+        source: &batch.source,
+        run: &batch.run,
+        file: &batch.file,
+        line: line_number(batch.line)?,
+        rows: i32::try_from(batch.body.row_count())
             .map_err(|_| too_large_error("it has more than 2147483647 rows"))?,
     })
 }
@@ -82,12 +82,12 @@ fn frame_row<'a>((sequence, frame): &(Sequence, &'a Frame)) -> Result<FrameRow<'
 /// Inserts rejects and run manifests.
 pub async fn insert_run_records(
     transaction: &Transaction<'_>,
-    frames: &[(Sequence, &Frame)],
+    batches: &[(Sequence, &RecordBatch)],
 ) -> Result<(), ApplyError> {
     let mut rejects = Vec::new();
-    for (sequence, frame) in frames {
-        match &frame.body {
-            Body::Rejects(_) => rejects.extend(reject_rows(frame)?),
+    for (sequence, batch) in batches {
+        match &batch.body {
+            Body::Rejects(_) => rejects.extend(reject_rows(batch)?),
             Body::Run(run) => {
                 let (state, sequence) = (run.state.as_str(), sequence.to_i64());
                 transaction.execute(INSERT_RUN, &[&run.run, &state, &sequence, &JsonColumn(run)]).await?;
@@ -102,14 +102,14 @@ pub async fn insert_run_records(
     Ok(())
 }
 
-fn reject_rows(frame: &Frame) -> Result<Vec<RejectRow<'_>>, ApplyError> {
-    let Body::Rejects(rejects) = &frame.body else { return Ok(Vec::new()) };
+fn reject_rows(batch: &RecordBatch) -> Result<Vec<RejectRow<'_>>, ApplyError> {
+    let Body::Rejects(rejects) = &batch.body else { return Ok(Vec::new()) };
     let rows = rejects.iter().zip(1i32..).map(|(reject, item)| {
         Ok(RejectRow {
-            frame: &frame.id.0,
+            frame: &batch.id.0,
             item,
-            run: &frame.run,
-            source: &frame.source,
+            run: &batch.run,
+            source: &batch.source,
             file: &reject.file,
             line: line_number(reject.line)?,
             reason: &reject.reason,
@@ -125,5 +125,5 @@ fn line_number(line: u64) -> Result<i64, ApplyError> {
 }
 
 fn too_large_error(reason: &'static str) -> ApplyError {
-    ApplyError::Unstorable { symbol: "a frame".to_owned(), code: "too_large", reason }
+    ApplyError::Unstorable { symbol: "a record batch".to_owned(), code: "too_large", reason }
 }

@@ -16,6 +16,10 @@ pub enum BackupError {
     File { path: PathBuf, source: std::io::Error },
     #[error("cannot restore {}: the backup is incomplete: {reason}", path.display())]
     Incomplete { path: PathBuf, reason: String },
+    #[error("cannot restore {}: the backup is incomplete: backup.json: {source}", path.display())]
+    ManifestFile { path: PathBuf, source: std::io::Error },
+    #[error("cannot restore {}: cannot decode backup.json: {source}", path.display())]
+    Manifest { path: PathBuf, source: serde_json::Error },
     #[error("{0}")]
     Refused(String),
     #[error(

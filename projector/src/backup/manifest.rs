@@ -77,9 +77,10 @@ impl BackupManifest {
     pub(super) fn read(folder: &Path) -> Result<Self, BackupError> {
         let path = folder.join(NAME);
         let incomplete = |reason: String| BackupError::Incomplete { path: folder.to_owned(), reason };
-        let text = std::fs::read_to_string(&path).map_err(|error| incomplete(format!("{NAME}: {error}")))?;
-        let manifest: Self =
-            serde_json::from_str(&text).map_err(|error| incomplete(format!("{NAME}: {error}")))?;
+        let text = std::fs::read_to_string(&path)
+            .map_err(|source| BackupError::ManifestFile { path: folder.to_owned(), source })?;
+        let manifest: Self = serde_json::from_str(&text)
+            .map_err(|source| BackupError::Manifest { path: folder.to_owned(), source })?;
         if manifest.layout != LAYOUT {
             return Err(incomplete(format!(
                 "its layout is {}, this program reads {LAYOUT}",

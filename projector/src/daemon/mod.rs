@@ -3,4 +3,5 @@
 
 pub(crate) mod batch_writer;
 pub mod lease;
+mod log_identity;
 pub mod run;

@@ -5,15 +5,10 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use async_nats::jetstream::Context;
-use async_nats::jetstream::stream::Stream;
 use backon::{BackoffBuilder, ExponentialBuilder};
-use event_log::message::LogMessage;
 use event_log::sequence::Sequence;
-use event_log::stream;
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use market::metrics::METHOD_VERSION;
@@ -29,7 +24,8 @@ use tracing::{Instrument, Span};
 use crate::apply::consumer::{LogReader, MessageBatch};
 use crate::daemon::batch_writer::BatchWriter;
 use crate::daemon::lease::{self, Lease};
-use crate::error::{ConsumeError, LeaseLost, RunError};
+use crate::daemon::log_identity::{check_log, check_position, connect_count};
+use crate::error::{LeaseLost, RunError};
 use crate::monitoring::metrics::ProjectorMetrics;
 use crate::settings::{LIVE_FACTS, ProjectorSettings};
 
@@ -379,60 +375,6 @@ async fn write_and_read_ahead(
 /// Sequence at which a fact set ends; `None` if it follows the log.
 async fn load_end_sequence(client: &Client, fact_set: &str) -> Result<Option<Sequence>, RunError> {
     Ok(client.query_one(UNTIL, &[&fact_set]).await?.try_get(0)?)
-}
-
-/// Checks that the log is complete, and that the facts were built from this log.
-fn check_log(stream: &Stream, lease: &Lease) -> Result<String, RunError> {
-    let state = &stream.cached_info().state;
-    let genesis = stream::stream_identity(stream)?;
-    let halt = |what: String| {
-        Err(RunError::Halt(format!(
-            "cannot continue: {what}; restore the log (ingest import), or start with an empty database"
-        )))
-    };
-    if lease.genesis_id.as_ref().is_some_and(|known| *known != genesis) {
-        return halt(
-            "the stream was deleted and created again: its genesis_id is not the one of the facts".to_owned(),
-        );
-    }
-    let checkpoint = lease.checkpoint.to_u64();
-    if state.last_sequence < checkpoint {
-        return halt(format!(
-            "the log ends at {}, but message {} was already applied",
-            state.last_sequence, checkpoint
-        ));
-    }
-    if state.messages > 0 && state.first_sequence > checkpoint + 1 {
-        return halt(format!(
-            "the log begins at {}, but message {} is next",
-            state.first_sequence,
-            checkpoint + 1
-        ));
-    }
-    Ok(genesis)
-}
-
-/// Number of connections made to the NATS server.
-fn connect_count(context: &Context) -> u64 {
-    context.client().statistics().connects.load(Ordering::Relaxed)
-}
-
-/// Fails if the log has another message at the checkpoint than the applied one. A missing message is accepted.
-async fn check_position(
-    context: &Context,
-    settings: &ProjectorSettings,
-    sequence: Sequence,
-    message: Option<&str>,
-) -> Result<(), RunError> {
-    let Some(applied) = message else { return Ok(()) };
-    let found = LogMessage::fetch(context, &settings.stream.nats_stream, sequence.to_u64()).await;
-    match found.map_err(|error| ConsumeError::Consumer(error.into()))? {
-        Some(found) if found.id() != applied => Err(RunError::Halt(format!(
-            "cannot continue: message {sequence} of the log is not the one that was applied; the log lost its end and reused \
-             its sequences; restore the log from its second copy (ingest import), or start with an empty database"
-        ))),
-        Some(_) | None => Ok(()),
-    }
 }
 
 /// Stores the reason of a halt in the fact set, for `projector status`.

@@ -219,7 +219,7 @@ impl Deriver {
         let resolve = first
             || reference
             || policy != self.policy
-            || symbols.iter().any(|symbol| before.holders(symbol).is_empty());
+            || symbols.iter().any(|symbol| before.owners(symbol).is_empty());
         (self.policy, self.as_of, self.rules) = (policy, as_of, generation.rules);
         let (directory, mut touched) = if resolve {
             let directory = self.resolve_directory();
@@ -228,7 +228,7 @@ impl Deriver {
         } else {
             (before, BTreeSet::new())
         };
-        touched.extend(symbols.iter().flat_map(|symbol| directory.holders(symbol)).cloned());
+        touched.extend(symbols.iter().flat_map(|symbol| directory.owners(symbol)).cloned());
         let moved = touched.contains(benchmark);
         if first || everything || moved {
             let month_ends = self.load_month_ends(transaction, &directory, benchmark).await?;

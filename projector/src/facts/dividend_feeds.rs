@@ -8,7 +8,7 @@ use std::pin::pin;
 
 use chrono::Datelike;
 use codec::records;
-use event_log::frame::{Body, Frame};
+use event_log::record_batch::{Body, RecordBatch};
 use event_log::sequence::Sequence;
 use futures::TryStreamExt;
 use market::event::{Action, Dividend, EventRecord};
@@ -30,13 +30,13 @@ type FeedYears = BTreeMap<(String, i32), i64>;
 pub(crate) async fn apply_dividend_feeds(
     transaction: &Transaction<'_>,
     fact_set: &str,
-    frames: &[(Sequence, &Frame)],
+    batches: &[(Sequence, &RecordBatch)],
 ) -> Result<(), ApplyError> {
     let mut years = FeedYears::new();
-    for (sequence, frame) in frames {
-        let Body::Dividends(rows) = &frame.body else { continue };
+    for (sequence, batch) in batches {
+        let Body::Dividends(rows) = &batch.body else { continue };
         let put = rows.iter().filter(|row| row.action == Action::Put).map(|row| &row.record);
-        for key in put.filter_map(|dividend| feed_year(&frame.source, dividend)) {
+        for key in put.filter_map(|dividend| feed_year(&batch.source, dividend)) {
             let first = years.entry(key).or_insert(sequence.to_i64());
             *first = sequence.to_i64().min(*first);
         }

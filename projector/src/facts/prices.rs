@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 use codec::bars::{PackedBars, PackedBarsError};
-use event_log::frame::{Body, Frame};
+use event_log::record_batch::{Body, RecordBatch};
 use market::bars::Bars;
 use market::symbol::Symbol;
 use rayon::prelude::*;
@@ -33,10 +33,10 @@ const YEARS_PER_BATCH: usize = 1_000;
 pub async fn apply_prices(
     transaction: &Transaction<'_>,
     fact_set: &str,
-    frames: &[&Frame],
+    batches: &[&RecordBatch],
     cache: &FactCache,
 ) -> Result<Vec<AppliedBars>, ApplyError> {
-    let years = bars_by_year(frames);
+    let years = bars_by_year(batches);
     if years.is_empty() {
         return Ok(Vec::new());
     }
@@ -167,12 +167,12 @@ fn encode_year(written: AppliedBars) -> Result<(AppliedBars, Bytes), ApplyError>
     Ok((written, out.freeze()))
 }
 
-fn bars_by_year(frames: &[&Frame]) -> HashMap<BarsKey, Vec<Bars>> {
+fn bars_by_year(batches: &[&RecordBatch]) -> HashMap<BarsKey, Vec<Bars>> {
     let pieces: Vec<(BarsKey, Bars)> = tokio::task::block_in_place(|| {
-        frames
+        batches
             .par_iter()
-            .flat_map_iter(|frame| match &frame.body {
-                Body::Prices(series) => series.iter().map(|s| (frame.source.clone(), s)).collect(),
+            .flat_map_iter(|batch| match &batch.body {
+                Body::Prices(series) => series.iter().map(|s| (batch.source.clone(), s)).collect(),
                 _ => Vec::new(),
             })
             .flat_map_iter(|(source, series)| {

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use codec::records::{RawObservation, RecordSet, read};
-use event_log::frame::Frame;
+use event_log::record_batch::RecordBatch;
 use market::event::Kind;
 use market::symbol::Symbol;
 use rayon::prelude::*;
@@ -36,9 +36,9 @@ type ObservationsByRow = BTreeMap<RecordsKey, Vec<RawObservation>>;
 pub async fn apply_records(
     transaction: &Transaction<'_>,
     fact_set: &str,
-    frames: &[&Frame],
+    batches: &[&RecordBatch],
 ) -> Result<Vec<AppliedRecords>, ApplyError> {
-    let mut by_row = tokio::task::block_in_place(|| collect_observations(frames))?;
+    let mut by_row = tokio::task::block_in_place(|| collect_observations(batches))?;
     if by_row.is_empty() {
         return Ok(Vec::new());
     }
@@ -65,16 +65,16 @@ pub async fn apply_records(
 }
 
 /// Collects the observations of record batches, and checks that each observation can be stored.
-fn collect_observations(frames: &[&Frame]) -> Result<ObservationsByRow, ApplyError> {
-    let observed = |frame: &&Frame| {
-        let observed = frame.body.observations(frame.id)?;
+fn collect_observations(batches: &[&RecordBatch]) -> Result<ObservationsByRow, ApplyError> {
+    let observed = |batch: &&RecordBatch| {
+        let observed = batch.body.observations(batch.id)?;
         observed.iter().try_for_each(|(symbol, raw)| check_storable(symbol, raw))?;
         Ok(observed)
     };
-    let observed: Vec<Vec<_>> = frames.par_iter().map(observed).collect::<Result<_, ApplyError>>()?;
+    let observed: Vec<Vec<_>> = batches.par_iter().map(observed).collect::<Result<_, ApplyError>>()?;
     let mut by_row = ObservationsByRow::new();
-    for (frame, observations) in frames.iter().zip(observed) {
-        let (kind, source) = (frame.body.kind(), &frame.source);
+    for (batch, observations) in batches.iter().zip(observed) {
+        let (kind, source) = (batch.body.kind(), &batch.source);
         for (symbol, raw) in observations {
             by_row.entry(RecordsKey { symbol, kind, source: source.clone() }).or_default().push(raw);
         }

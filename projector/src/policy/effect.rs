@@ -134,8 +134,8 @@ impl PolicyComparison<'_> {
             let mut sources: BTreeMap<&Symbol, BTreeSet<&str>> = BTreeMap::new();
             for row in &rows {
                 let Ok(symbol) = row.try_get::<_, &str>("symbol")?.parse::<Symbol>() else { continue };
-                for holder in directory.holders(&symbol) {
-                    sources.entry(holder).or_default().insert(row.try_get("source")?);
+                for owner in directory.owners(&symbol) {
+                    sources.entry(owner).or_default().insert(row.try_get("source")?);
                 }
             }
             contested

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use chrono::{DateTime, Utc};
-use event_log::frame::{Body, Frame, FrameId, schema_name};
+use event_log::record_batch::{BatchId, Body, RecordBatch, schema_name};
 use event_log::stream::StreamSettings;
 use market::event::{Action, Decision, EventRow, Kind};
 use market::metrics::source_preference::MANUAL;
@@ -30,7 +30,7 @@ pub(super) async fn publish_decisions(
     Ok(())
 }
 
-fn encode_decisions(decisions: Vec<(Action, Decision)>, now: DateTime<Utc>) -> anyhow::Result<Frame> {
+fn encode_decisions(decisions: Vec<(Action, Decision)>, now: DateTime<Utc>) -> anyhow::Result<RecordBatch> {
     // The log has microsecond precision.
     let observed_at = DateTime::from_timestamp_micros(now.timestamp_micros())
         .context("cannot use the system time: it is out of range")?;
@@ -48,10 +48,10 @@ fn encode_decisions(decisions: Vec<(Action, Decision)>, now: DateTime<Utc>) -> a
         })
         .collect();
     let encoded = serde_json::to_string(&rows)?;
-    let id = FrameId::from_provenance(MANUAL, &encoded, 0, &schema_name(Kind::Decision));
+    let id = BatchId::from_provenance(MANUAL, &encoded, 0, &schema_name(Kind::Decision));
     let run = format!("quarantine-{id}");
     let body = Body::Decisions(rows);
-    Ok(Frame {
+    Ok(RecordBatch {
         id,
         source: MANUAL.to_owned(),
         run,

@@ -7,7 +7,7 @@ use market::metrics::{ExplainedDecision, ExplainedObservation, Explanation};
 use market::row::{QuarantineReason, Quarantined};
 use market::symbol::Symbol;
 use serde::Serialize;
-use telemetry::outln;
+use telemetry::{counted, outln};
 
 use crate::generations::promote::Switchover;
 use crate::policy::PolicyChange;
@@ -33,12 +33,12 @@ pub fn print_line(text: &str) {
 /// Prints `projector audit`.
 pub fn print_audit(audit: &AuditReport) {
     outln!(
-        "generation {} as of {} at sequence {}, rules {}, {} securities",
+        "generation {} as of {} at sequence {}, rules {}, {}",
         audit.generation,
         audit.as_of,
         audit.sequence,
         audit.method_version,
-        audit.securities
+        counted(audit.securities, "security")
     );
     let (found, nothing): (Vec<&AuditFinding>, Vec<&AuditFinding>) =
         audit.findings.iter().partition(|finding| finding.count > 0);
@@ -89,8 +89,8 @@ pub fn print_policy_change(change: &PolicyChange) {
         (0, _) => {
             tracing::warn!("no published row changes: no security has differing rows from several sources")
         }
-        (count, true) => outln!("{count} securities change: {}{more}", first.join(", ")),
-        (count, false) => outln!("{count} securities would change: {}{more}", first.join(", ")),
+        (count, true) => outln!("changes {}: {}{more}", counted(count, "security"), first.join(", ")),
+        (count, false) => outln!("would change {}: {}{more}", counted(count, "security"), first.join(", ")),
     }
     match (change.applied, change.dry_run) {
         (true, _) => outln!("the projector changes them with its next transaction"),

@@ -197,7 +197,7 @@ impl EncodedSecurity {
     ) -> Result<BTreeMap<i32, i64>, DeriveError> {
         let unchanged_years = |year: &i32| match before.years.get(year) {
             Some(digest) => Ok((*year, *digest)),
-            None => Err(DeriveError::Moved { symbol: self.symbol.clone(), year: *year }),
+            None => Err(DeriveError::ConcurrentChange { symbol: self.symbol.clone(), year: *year }),
         };
         let mut years: BTreeMap<i32, i64> =
             self.unchanged_years.iter().map(unchanged_years).collect::<Result<_, _>>()?;

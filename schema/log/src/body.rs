@@ -8,31 +8,31 @@ use serde_json::Value;
 use codec::records::{EncodedRecord, RawObservation, RecordLayout};
 use market::event::EventRecord;
 use market::event::{
-    Action, Decision, Dividend, Etf, EventRow, Evidence, Fundamentals, HoldingSnapshot, Kind, MarketSession,
-    Reject, RunManifest, Security, Split,
+    Action, Decision, Dividend, DividendEvidence, Etf, EventRow, Fundamentals, HoldingSnapshot, Kind,
+    MarketSession, Reject, RunManifest, Security, Split,
 };
 
 use crate::codec::{CODEC, Codec, decode_json, encode_json};
 use crate::columns::{SymbolSeries, bars_json, decode_columns, encode_columns};
-use crate::error::{FrameError, RecordError};
-use crate::id::FrameId;
+use crate::error::{BatchError, RecordError};
+use crate::id::BatchId;
 
 /// Operations on the rows of one kind.
 trait BatchRows: Sized {
     /// Number of rows.
     fn count(&self) -> usize;
     /// Encodes the rows. Returns the codec and the bytes.
-    fn encode(&self) -> Result<(Codec, Bytes), FrameError>;
+    fn encode(&self) -> Result<(Codec, Bytes), BatchError>;
     /// Decodes a body.
-    fn decode(codec: Codec, bytes: &[u8]) -> Result<Self, FrameError>;
+    fn decode(codec: Codec, bytes: &[u8]) -> Result<Self, BatchError>;
     /// Rows as a JSON array, for display. A manifest is one JSON object.
-    fn json(&self) -> Result<Value, FrameError>;
+    fn json(&self) -> Result<Value, BatchError>;
     /// Number of rows; for prices, number of symbols.
     fn item_count(&self) -> usize;
     /// Line of the first row in its file; `None` for a kind without lines.
     fn first_line(&self) -> Option<u64>;
     /// Observations of the rows, each with its symbol. The symbol is empty for records of the whole market.
-    fn observations(&self, frame: FrameId) -> Result<Vec<(String, RawObservation)>, RecordError>;
+    fn observations(&self, batch: BatchId) -> Result<Vec<(String, RawObservation)>, RecordError>;
     /// Splits the rows into two halves; `None` if they cannot be split.
     fn split_in_halves(&self) -> Option<(Self, Self)>;
 }
@@ -58,16 +58,16 @@ macro_rules! bodies {
             }
 
             /// Encodes the body. Returns the codec and the bytes.
-            pub fn encode(&self) -> Result<(Codec, Bytes), FrameError> {
+            pub fn encode(&self) -> Result<(Codec, Bytes), BatchError> {
                 match self { $(Self::$body(rows) => rows.encode()),* }
             }
 
-            pub(crate) fn decode(kind: Kind, codec: Codec, bytes: &[u8]) -> Result<Self, FrameError> {
+            pub(crate) fn decode(kind: Kind, codec: Codec, bytes: &[u8]) -> Result<Self, BatchError> {
                 Ok(match kind { $(Kind::$kind => Self::$body(<$rows>::decode(codec, bytes)?)),* })
             }
 
             /// Rows as JSON in order, for display. Prices have one object per bar.
-            pub fn rows_json(&self) -> Result<Value, FrameError> {
+            pub fn rows_json(&self) -> Result<Value, BatchError> {
                 match self { $(Self::$body(rows) => rows.json()),* }
             }
 
@@ -78,8 +78,8 @@ macro_rules! bodies {
 
             /// Observations of the rows, each with its symbol. The symbol is empty for records of the whole market.
             /// Prices, rejects and manifests give no observations.
-            pub fn observations(&self, frame: FrameId) -> Result<Vec<(String, RawObservation)>, RecordError> {
-                match self { $(Self::$body(rows) => rows.observations(frame)),* }
+            pub fn observations(&self, batch: BatchId) -> Result<Vec<(String, RawObservation)>, RecordError> {
+                match self { $(Self::$body(rows) => rows.observations(batch)),* }
             }
 
             /// Line of the first row in its file; `None` for a kind without lines.
@@ -110,7 +110,7 @@ bodies! {
     Holding => Holdings(Vec<EventRow<HoldingSnapshot>>),
     Session => Sessions(Vec<EventRow<MarketSession>>),
     Decision => Decisions(Vec<EventRow<Decision>>),
-    Evidence => Evidence(Vec<EventRow<Evidence>>),
+    Evidence => Evidence(Vec<EventRow<DividendEvidence>>),
     Reject => Rejects(Vec<Reject>),
     Run => Run(Box<RunManifest>),
 }
@@ -119,16 +119,16 @@ impl BatchRows for Vec<SymbolSeries> {
     fn count(&self) -> usize {
         self.iter().map(|series| series.bars.len()).sum()
     }
-    fn encode(&self) -> Result<(Codec, Bytes), FrameError> {
+    fn encode(&self) -> Result<(Codec, Bytes), BatchError> {
         Ok((Codec::Blocks, encode_columns(self)?))
     }
-    fn decode(codec: Codec, bytes: &[u8]) -> Result<Self, FrameError> {
+    fn decode(codec: Codec, bytes: &[u8]) -> Result<Self, BatchError> {
         match codec {
             Codec::Blocks => decode_columns(bytes),
-            _ => Err(FrameError::Header(CODEC)),
+            _ => Err(BatchError::Header(CODEC)),
         }
     }
-    fn json(&self) -> Result<Value, FrameError> {
+    fn json(&self) -> Result<Value, BatchError> {
         Ok(self.iter().flat_map(bars_json).collect())
     }
     fn item_count(&self) -> usize {
@@ -137,7 +137,7 @@ impl BatchRows for Vec<SymbolSeries> {
     fn first_line(&self) -> Option<u64> {
         None
     }
-    fn observations(&self, _: FrameId) -> Result<Vec<(String, RawObservation)>, RecordError> {
+    fn observations(&self, _: BatchId) -> Result<Vec<(String, RawObservation)>, RecordError> {
         Ok(Vec::new())
     }
     fn split_in_halves(&self) -> Option<(Self, Self)> {
@@ -149,14 +149,14 @@ impl BatchRows for Vec<SymbolSeries> {
 trait JsonRow: Serialize + DeserializeOwned + Clone {
     fn line(&self) -> u64;
     /// Observation of the row, with its symbol; `None` for a kind without observations.
-    fn observation(&self, frame: FrameId) -> Result<Option<(String, RawObservation)>, RecordError>;
+    fn observation(&self, batch: BatchId) -> Result<Option<(String, RawObservation)>, RecordError>;
 }
 
 impl<T: EventRecord + RecordLayout + Clone> JsonRow for EventRow<T> {
     fn line(&self) -> u64 {
         self.line
     }
-    fn observation(&self, frame: FrameId) -> Result<Option<(String, RawObservation)>, RecordError> {
+    fn observation(&self, batch: BatchId) -> Result<Option<(String, RawObservation)>, RecordError> {
         let symbol = self.record.symbol().map(ToString::to_string).unwrap_or_default();
         let record = EncodedRecord::encode(&self.record)
             .map_err(|source| RecordError { symbol: symbol.clone(), source })?;
@@ -167,7 +167,7 @@ impl<T: EventRecord + RecordLayout + Clone> JsonRow for EventRow<T> {
             retracted: self.action == Action::Retract,
             observed_at: self.observed_at.timestamp_micros(),
             line: self.line,
-            frame: frame.0,
+            frame: batch.0,
             record,
         };
         Ok(Some((symbol, raw)))
@@ -178,7 +178,7 @@ impl JsonRow for Reject {
     fn line(&self) -> u64 {
         self.line
     }
-    fn observation(&self, _: FrameId) -> Result<Option<(String, RawObservation)>, RecordError> {
+    fn observation(&self, _: BatchId) -> Result<Option<(String, RawObservation)>, RecordError> {
         Ok(None)
     }
 }
@@ -187,13 +187,13 @@ impl<T: JsonRow> BatchRows for Vec<T> {
     fn count(&self) -> usize {
         self.len()
     }
-    fn encode(&self) -> Result<(Codec, Bytes), FrameError> {
+    fn encode(&self) -> Result<(Codec, Bytes), BatchError> {
         encode_json(self)
     }
-    fn decode(codec: Codec, bytes: &[u8]) -> Result<Self, FrameError> {
+    fn decode(codec: Codec, bytes: &[u8]) -> Result<Self, BatchError> {
         decode_json(codec, bytes)
     }
-    fn json(&self) -> Result<Value, FrameError> {
+    fn json(&self) -> Result<Value, BatchError> {
         Ok(serde_json::to_value(self)?)
     }
     fn item_count(&self) -> usize {
@@ -202,8 +202,8 @@ impl<T: JsonRow> BatchRows for Vec<T> {
     fn first_line(&self) -> Option<u64> {
         self.first().map(JsonRow::line)
     }
-    fn observations(&self, frame: FrameId) -> Result<Vec<(String, RawObservation)>, RecordError> {
-        self.iter().filter_map(|row| row.observation(frame).transpose()).collect()
+    fn observations(&self, batch: BatchId) -> Result<Vec<(String, RawObservation)>, RecordError> {
+        self.iter().filter_map(|row| row.observation(batch).transpose()).collect()
     }
     fn split_in_halves(&self) -> Option<(Self, Self)> {
         split_rows(self)
@@ -214,13 +214,13 @@ impl BatchRows for Box<RunManifest> {
     fn count(&self) -> usize {
         1
     }
-    fn encode(&self) -> Result<(Codec, Bytes), FrameError> {
+    fn encode(&self) -> Result<(Codec, Bytes), BatchError> {
         encode_json(self)
     }
-    fn decode(codec: Codec, bytes: &[u8]) -> Result<Self, FrameError> {
+    fn decode(codec: Codec, bytes: &[u8]) -> Result<Self, BatchError> {
         decode_json(codec, bytes)
     }
-    fn json(&self) -> Result<Value, FrameError> {
+    fn json(&self) -> Result<Value, BatchError> {
         Ok(serde_json::to_value(self)?)
     }
     fn item_count(&self) -> usize {
@@ -229,7 +229,7 @@ impl BatchRows for Box<RunManifest> {
     fn first_line(&self) -> Option<u64> {
         None
     }
-    fn observations(&self, _: FrameId) -> Result<Vec<(String, RawObservation)>, RecordError> {
+    fn observations(&self, _: BatchId) -> Result<Vec<(String, RawObservation)>, RecordError> {
         Ok(Vec::new())
     }
     fn split_in_halves(&self) -> Option<(Self, Self)> {

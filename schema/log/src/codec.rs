@@ -4,7 +4,7 @@ use bytes::Bytes;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::error::FrameError;
+use crate::error::BatchError;
 use crate::limits::MAX_BYTES;
 
 /// Name of the codec header.
@@ -39,29 +39,29 @@ impl Codec {
         }
     }
 
-    pub(crate) fn parse(word: &str) -> Result<Self, FrameError> {
+    pub(crate) fn parse(word: &str) -> Result<Self, BatchError> {
         Self::ALL
             .into_iter()
             .find(|codec| codec.as_str() == word)
-            .ok_or_else(|| FrameError::UnknownCodec(word.to_owned()))
+            .ok_or_else(|| BatchError::UnknownCodec(word.to_owned()))
     }
 }
 
 /// Encodes rows as JSON. JSON of 4,096 bytes or more is compressed.
-pub(crate) fn encode_json(rows: &impl Serialize) -> Result<(Codec, Bytes), FrameError> {
+pub(crate) fn encode_json(rows: &impl Serialize) -> Result<(Codec, Bytes), BatchError> {
     let json = serde_json::to_vec(rows)?;
     if json.len() < COMPRESSED_FROM {
         return Ok((Codec::Json, json.into()));
     }
-    Ok((Codec::JsonZstd, zstd::bulk::compress(&json, 3).map_err(FrameError::Compression)?.into()))
+    Ok((Codec::JsonZstd, zstd::bulk::compress(&json, 3).map_err(BatchError::Compression)?.into()))
 }
 
 /// Decodes rows from JSON.
-pub(crate) fn decode_json<T: DeserializeOwned>(codec: Codec, bytes: &[u8]) -> Result<T, FrameError> {
+pub(crate) fn decode_json<T: DeserializeOwned>(codec: Codec, bytes: &[u8]) -> Result<T, BatchError> {
     match codec {
         Codec::Json => Ok(serde_json::from_slice(bytes)?),
         Codec::JsonZstd => Ok(serde_json::from_slice(&decompress(bytes)?)?),
-        Codec::Blocks | Codec::Shared => Err(FrameError::Header(CODEC)),
+        Codec::Blocks | Codec::Shared => Err(BatchError::Header(CODEC)),
     }
 }
 
@@ -73,13 +73,13 @@ pub fn unpacked_length(payload: &[u8]) -> usize {
 }
 
 /// Decompresses a body. Fails above [`MAX_BYTES`], because the size in the frame header may be false.
-fn decompress(bytes: &[u8]) -> Result<Vec<u8>, FrameError> {
+fn decompress(bytes: &[u8]) -> Result<Vec<u8>, BatchError> {
     use std::io::Read;
     let mut json = Vec::new();
-    let decoder = zstd::Decoder::new(bytes).map_err(FrameError::Compression)?;
-    decoder.take(MAX_BYTES as u64 + 1).read_to_end(&mut json).map_err(FrameError::Compression)?;
+    let decoder = zstd::Decoder::new(bytes).map_err(BatchError::Compression)?;
+    decoder.take(MAX_BYTES as u64 + 1).read_to_end(&mut json).map_err(BatchError::Compression)?;
     if json.len() > MAX_BYTES {
-        return Err(FrameError::Compression(std::io::Error::other("it inflates beyond the limit")));
+        return Err(BatchError::Compression(std::io::Error::other("it inflates beyond the limit")));
     }
     Ok(json)
 }

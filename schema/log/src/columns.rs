@@ -10,7 +10,7 @@ use market::day::date_of;
 use market::decimal::ExactDecimal;
 use market::symbol::Symbol;
 
-use crate::error::FrameError;
+use crate::error::BatchError;
 
 /// Bars of one symbol in a price batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,7 +27,7 @@ struct PackedSeries {
     columns: PackedBars,
 }
 
-pub(crate) fn encode_columns(series: &[SymbolSeries]) -> Result<Bytes, FrameError> {
+pub(crate) fn encode_columns(series: &[SymbolSeries]) -> Result<Bytes, BatchError> {
     let packed: Vec<PackedSeries> = series
         .iter()
         .map(|s| Ok(PackedSeries { symbol: s.symbol.clone(), columns: PackedBars::pack(&s.bars)? }))
@@ -35,7 +35,7 @@ pub(crate) fn encode_columns(series: &[SymbolSeries]) -> Result<Bytes, FrameErro
     Ok(postcard::to_stdvec(&packed)?.into())
 }
 
-pub(crate) fn decode_columns(bytes: &[u8]) -> Result<Vec<SymbolSeries>, FrameError> {
+pub(crate) fn decode_columns(bytes: &[u8]) -> Result<Vec<SymbolSeries>, BatchError> {
     let packed: Vec<PackedSeries> = postcard::from_bytes(bytes)?;
     packed.into_iter().map(|s| Ok(SymbolSeries { symbol: s.symbol, bars: s.columns.unpack()? })).collect()
 }

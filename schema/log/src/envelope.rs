@@ -7,8 +7,8 @@ use async_nats::HeaderMap;
 use market::event::Kind;
 
 use crate::codec::{CODEC, Codec};
-use crate::error::FrameError;
-use crate::id::{FrameId, MESSAGE_ID};
+use crate::error::BatchError;
+use crate::id::{BatchId, MESSAGE_ID};
 
 const SCHEMA: &str = "Dds-Schema";
 const SOURCE: &str = "Dds-Source";
@@ -34,7 +34,7 @@ fn schema_of(kind: Kind, version: u32) -> String {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Envelope {
     /// Id of the batch.
-    pub id: FrameId,
+    pub id: BatchId,
     /// Kind of the batch's rows.
     pub kind: Kind,
     /// Version of the body format.
@@ -72,21 +72,21 @@ impl Envelope {
     }
 
     /// Parses the headers.
-    pub fn from_headers(headers: Option<&HeaderMap>) -> Result<Self, FrameError> {
+    pub fn from_headers(headers: Option<&HeaderMap>) -> Result<Self, BatchError> {
         let fields: HashMap<&'static str, &str> =
             [MESSAGE_ID, SCHEMA, SOURCE, RUN, CHUNK, ROWS, CODEC, FILE, LINE]
                 .into_iter()
                 .filter_map(|name| Some((name, headers?.get(name)?.as_str())))
                 .collect();
-        let text = |name: &'static str| fields.get(name).copied().ok_or(FrameError::Header(name));
+        let text = |name: &'static str| fields.get(name).copied().ok_or(BatchError::Header(name));
         // Larger numbers do not fit Postgres' bigint.
         let number = |name: &'static str| {
             let number = text(name)?.parse::<i64>().ok().and_then(|number| u64::try_from(number).ok());
-            number.ok_or(FrameError::Header(name))
+            number.ok_or(BatchError::Header(name))
         };
-        let (kind, version) = text(SCHEMA)?.rsplit_once(".v").ok_or(FrameError::Header(SCHEMA))?;
-        let found = version.parse::<u32>().map_err(|_| FrameError::Header(SCHEMA))?;
-        let kind: Kind = kind.parse().map_err(|_| FrameError::Header(SCHEMA))?;
+        let (kind, version) = text(SCHEMA)?.rsplit_once(".v").ok_or(BatchError::Header(SCHEMA))?;
+        let found = version.parse::<u32>().map_err(|_| BatchError::Header(SCHEMA))?;
+        let kind: Kind = kind.parse().map_err(|_| BatchError::Header(SCHEMA))?;
         check_version(kind, found)?;
         let codec = Codec::parse(text(CODEC)?)?;
         Ok(Self {
@@ -105,10 +105,10 @@ impl Envelope {
 }
 
 /// Rejects a version above [`BODY_VERSION`].
-pub(crate) fn check_version(kind: Kind, found: u32) -> Result<(), FrameError> {
+pub(crate) fn check_version(kind: Kind, found: u32) -> Result<(), BatchError> {
     match found {
         ..=BODY_VERSION => Ok(()),
-        _ => Err(FrameError::NewerVersion { kind, found, newest: BODY_VERSION }),
+        _ => Err(BatchError::NewerVersion { kind, found, newest: BODY_VERSION }),
     }
 }
 

@@ -9,7 +9,7 @@ use crate::limits::MAX_BYTES;
 /// Errors of decoding a message.
 #[expect(missing_docs, reason = "the message of each says it")]
 #[derive(Debug, thiserror::Error)]
-pub enum FrameError {
+pub enum BatchError {
     #[error("header {0} is missing or malformed")]
     Header(&'static str),
     #[error("header block is not that of a message: its first line is \"{0}\"")]
@@ -40,7 +40,7 @@ pub struct RecordError {
     pub source: PackedRecordsError,
 }
 
-impl FrameError {
+impl BatchError {
     /// True if the reader must stop, because a newer version wrote the data. A damaged message does not stop the
     /// reader.
     pub fn stops_reader(&self) -> bool {

@@ -2,16 +2,16 @@
 
 use std::fmt;
 
-use crate::error::FrameError;
+use crate::error::BatchError;
 
 /// Name of the header with the message id. JetStream stores messages with the same id only once.
 pub(crate) const MESSAGE_ID: &str = "Nats-Msg-Id";
 
 /// Id of a record batch: hash of source, input digest, chunk number and schema.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct FrameId(pub [u8; 16]);
+pub struct BatchId(pub [u8; 16]);
 
-impl FrameId {
+impl BatchId {
     /// Id of the batch with the number `chunk` of an input. `schema` is the schema name of the rows' kind.
     pub fn from_provenance(source: &str, input_digest: &str, chunk: u64, schema: &str) -> Self {
         let mut hasher = blake3::Hasher::new();
@@ -24,27 +24,27 @@ impl FrameId {
     }
 }
 
-impl fmt::Display for FrameId {
+impl fmt::Display for BatchId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }
 
-impl fmt::Debug for FrameId {
+impl fmt::Debug for BatchId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
 }
 
-impl std::str::FromStr for FrameId {
-    type Err = FrameError;
-    fn from_str(text: &str) -> Result<Self, FrameError> {
+impl std::str::FromStr for BatchId {
+    type Err = BatchError;
+    fn from_str(text: &str) -> Result<Self, BatchError> {
         let mut id = [0; 16];
         let valid = text.len() == 32 && text.is_ascii();
         for (index, byte) in id.iter_mut().enumerate() {
             let pair =
-                valid.then(|| &text[index * 2..index * 2 + 2]).ok_or(FrameError::Header(MESSAGE_ID))?;
-            *byte = u8::from_str_radix(pair, 16).map_err(|_| FrameError::Header(MESSAGE_ID))?;
+                valid.then(|| &text[index * 2..index * 2 + 2]).ok_or(BatchError::Header(MESSAGE_ID))?;
+            *byte = u8::from_str_radix(pair, 16).map_err(|_| BatchError::Header(MESSAGE_ID))?;
         }
         Ok(Self(id))
     }

@@ -20,8 +20,8 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::envelope::Envelope;
-use crate::error::FrameError;
-use crate::frame::Frame;
+use crate::error::BatchError;
+use crate::record_batch::RecordBatch;
 use crate::sequence::{Sequence, SequenceError};
 
 /// First line of a header block without a status.
@@ -143,25 +143,25 @@ impl LogMessage {
     /// Decodes all batches of the message.
     ///
     /// # Errors
-    /// The message is damaged, or of a newer version ([`FrameError::NewerVersion`]).
-    pub fn decode_frames(&self) -> Result<Vec<Frame>, FrameError> {
+    /// The message is damaged, or of a newer version ([`BatchError::NewerVersion`]).
+    pub fn decode_batches(&self) -> Result<Vec<RecordBatch>, BatchError> {
         self.check_headers()?;
-        Frame::decode(self.headers.as_ref(), &self.payload)
+        RecordBatch::decode(self.headers.as_ref(), &self.payload)
     }
 
     /// Reads the envelopes of all batches of the message.
     ///
     /// # Errors
     /// Headers are missing, malformed or of a newer version.
-    pub fn read_envelopes(&self) -> Result<Vec<Envelope>, FrameError> {
+    pub fn read_envelopes(&self) -> Result<Vec<Envelope>, BatchError> {
         self.check_headers()?;
         Envelope::read_all(self.headers.as_ref())
     }
 
-    fn check_headers(&self) -> Result<(), FrameError> {
+    fn check_headers(&self) -> Result<(), BatchError> {
         let Some(block) = &self.malformed_headers else { return Ok(()) };
         let line = block.split(|byte| *byte == b'\n').next().unwrap_or_default();
-        Err(FrameError::HeaderBlock(line[..line.len().min(80)].trim_ascii_end().escape_ascii().to_string()))
+        Err(BatchError::HeaderBlock(line[..line.len().min(80)].trim_ascii_end().escape_ascii().to_string()))
     }
 }
 

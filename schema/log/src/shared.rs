@@ -10,10 +10,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::codec::{Codec, unpacked_length};
 use crate::envelope::{Envelope, check_version, printable};
-use crate::error::FrameError;
-use crate::frame::Frame;
-use crate::id::FrameId;
+use crate::error::BatchError;
+use crate::id::BatchId;
 use crate::limits::TARGET_BYTES;
+use crate::record_batch::RecordBatch;
 
 /// Name of the header with the envelopes of all batches, as a JSON array.
 const FRAMES: &str = "Dds-Frames";
@@ -39,7 +39,7 @@ struct SharedMember {
 /// Collects small batches of one kind and run for one shared message.
 #[derive(Debug, Default)]
 pub struct SharedMessageBuilder {
-    frames: Vec<(Envelope, Bytes)>,
+    batches: Vec<(Envelope, Bytes)>,
     /// Envelopes as JSON.
     members: Vec<String>,
     /// Size of the bodies before compression, and size of the envelopes, in bytes.
@@ -52,12 +52,12 @@ impl SharedMessageBuilder {
     ///
     /// # Errors
     /// The envelope cannot be encoded as JSON.
-    pub fn add_batch(&mut self, envelope: Envelope, body: Bytes) -> Result<(), FrameError> {
+    pub fn add_batch(&mut self, envelope: Envelope, body: Bytes) -> Result<(), BatchError> {
         let member = serde_json::to_string(&member(&envelope, &body))?;
         self.unpacked += unpacked_length(&body);
         self.headers += member.len() + 1;
         self.members.push(member);
-        self.frames.push((envelope, body));
+        self.batches.push((envelope, body));
         Ok(())
     }
 
@@ -69,19 +69,19 @@ impl SharedMessageBuilder {
     /// Returns headers and body of the message, and empties the builder. A single batch becomes an ordinary message.
     /// `None` if no batch was added.
     pub fn take_message(&mut self) -> Option<(HeaderMap, Bytes)> {
-        let Self { mut frames, members, .. } = std::mem::take(self);
-        if frames.len() < 2 {
-            return frames.pop().map(|(envelope, body)| (envelope.to_headers(), body));
+        let Self { mut batches, members, .. } = std::mem::take(self);
+        if batches.len() < 2 {
+            return batches.pop().map(|(envelope, body)| (envelope.to_headers(), body));
         }
         let (mut ids, mut whole, mut rows) = (blake3::Hasher::new(), BytesMut::new(), 0);
-        for (envelope, body) in &frames {
+        for (envelope, body) in &batches {
             ids.update(&envelope.id.0);
             whole.extend_from_slice(body);
             rows += envelope.rows;
         }
-        let mut id = FrameId::default();
+        let mut id = BatchId::default();
         id.0.copy_from_slice(&ids.finalize().as_bytes()[..16]);
-        let (first, _) = frames.swap_remove(0);
+        let (first, _) = batches.swap_remove(0);
         let mut headers = Envelope { id, rows, codec: Codec::Shared, ..first }.to_headers();
         headers.insert(FRAMES, format!("[{}]", members.join(",")).as_str());
         Some((headers, whole.freeze()))
@@ -102,20 +102,20 @@ fn member(envelope: &Envelope, body: &Bytes) -> SharedMember {
 }
 
 /// Envelopes of all batches in a shared message, with the lengths of their bodies.
-fn members(whole: &Envelope, headers: Option<&HeaderMap>) -> Result<Vec<(Envelope, usize)>, FrameError> {
-    let text = headers.and_then(|headers| headers.get(FRAMES)).ok_or(FrameError::Header(FRAMES))?;
+fn members(whole: &Envelope, headers: Option<&HeaderMap>) -> Result<Vec<(Envelope, usize)>, BatchError> {
+    let text = headers.and_then(|headers| headers.get(FRAMES)).ok_or(BatchError::Header(FRAMES))?;
     let members: Vec<SharedMember> =
-        serde_json::from_str(text.as_str()).map_err(|_| FrameError::Header(FRAMES))?;
-    let envelope = |member: SharedMember| -> Result<(Envelope, usize), FrameError> {
+        serde_json::from_str(text.as_str()).map_err(|_| BatchError::Header(FRAMES))?;
+    let envelope = |member: SharedMember| -> Result<(Envelope, usize), BatchError> {
         let SharedMember { id, version, codec, chunk, rows, file, line, bytes } = member;
         check_version(whole.kind, version)?;
         let codec = Codec::parse(&codec)?;
         if codec == Codec::Shared {
-            return Err(FrameError::Header(FRAMES));
+            return Err(BatchError::Header(FRAMES));
         }
         // Larger numbers do not fit Postgres' bigint.
         if [chunk, rows, line].iter().any(|number| i64::try_from(*number).is_err()) {
-            return Err(FrameError::Header(FRAMES));
+            return Err(BatchError::Header(FRAMES));
         }
         Ok((Envelope { id: id.parse()?, version, codec, chunk, rows, file, line, ..whole.clone() }, bytes))
     };
@@ -127,7 +127,7 @@ impl Envelope {
     ///
     /// # Errors
     /// Headers are missing, malformed or of a newer version.
-    pub fn read_all(headers: Option<&HeaderMap>) -> Result<Vec<Self>, FrameError> {
+    pub fn read_all(headers: Option<&HeaderMap>) -> Result<Vec<Self>, BatchError> {
         let whole = Self::from_headers(headers)?;
         if whole.codec != Codec::Shared {
             return Ok(vec![whole]);
@@ -136,24 +136,24 @@ impl Envelope {
     }
 }
 
-impl Frame {
+impl RecordBatch {
     /// Decodes all batches of a message.
     ///
     /// # Errors
-    /// The message is damaged, or of a newer version ([`FrameError::NewerVersion`]).
-    pub fn decode(headers: Option<&HeaderMap>, payload: &[u8]) -> Result<Vec<Self>, FrameError> {
+    /// The message is damaged, or of a newer version ([`BatchError::NewerVersion`]).
+    pub fn decode(headers: Option<&HeaderMap>, payload: &[u8]) -> Result<Vec<Self>, BatchError> {
         let whole = Envelope::from_headers(headers)?;
         if whole.codec != Codec::Shared {
             return Ok(vec![Self::from_parts(whole, payload)?]);
         }
         let mut rest = payload;
-        let mut frames = Vec::new();
+        let mut batches = Vec::new();
         for (envelope, bytes) in members(&whole, headers)? {
-            let (body, after) = rest.split_at_checked(bytes).ok_or(FrameError::Header(FRAMES))?;
-            frames.push(Self::from_parts(envelope, body)?);
+            let (body, after) = rest.split_at_checked(bytes).ok_or(BatchError::Header(FRAMES))?;
+            batches.push(Self::from_parts(envelope, body)?);
             rest = after;
         }
-        if rest.is_empty() { Ok(frames) } else { Err(FrameError::Header(FRAMES)) }
+        if rest.is_empty() { Ok(batches) } else { Err(BatchError::Header(FRAMES)) }
     }
 }
 
@@ -162,11 +162,11 @@ mod tests {
     use super::*;
     use crate::body::Body;
 
-    fn frame(number: u8) -> Frame {
+    fn batch(number: u8) -> RecordBatch {
         let row = serde_json::json!({ "line": 2, "action": "put", "observed_at": "1970-01-01T00:00:00Z",
             "record": { "date": format!("2024-01-{:02}", number + 1) } });
-        Frame {
-            id: FrameId([number; 16]),
+        RecordBatch {
+            id: BatchId([number; 16]),
             source: "eod".to_owned(),
             run: "r".to_owned(),
             chunk: u64::from(number),
@@ -176,36 +176,36 @@ mod tests {
         }
     }
 
-    fn shared(frames: &[Frame]) -> (HeaderMap, Bytes) {
+    fn shared(batches: &[RecordBatch]) -> (HeaderMap, Bytes) {
         let mut shared = SharedMessageBuilder::default();
-        for frame in frames {
-            let (codec, body) = frame.body.encode().unwrap();
-            shared.add_batch(frame.envelope(codec), body).unwrap();
+        for batch in batches {
+            let (codec, body) = batch.body.encode().unwrap();
+            shared.add_batch(batch.envelope(codec), body).unwrap();
         }
         shared.take_message().unwrap()
     }
 
     #[test]
-    fn frames_come_out_of_a_shared_message_as_they_would_alone() {
-        let frames: Vec<Frame> = (0..3).map(frame).collect();
-        let (headers, body) = shared(&frames);
-        assert_eq!(Frame::decode(Some(&headers), &body).unwrap(), frames);
-        let ids: Vec<FrameId> =
+    fn batches_come_out_of_a_shared_message_as_they_would_alone() {
+        let batches: Vec<RecordBatch> = (0..3).map(batch).collect();
+        let (headers, body) = shared(&batches);
+        assert_eq!(RecordBatch::decode(Some(&headers), &body).unwrap(), batches);
+        let ids: Vec<BatchId> =
             Envelope::read_all(Some(&headers)).unwrap().iter().map(|envelope| envelope.id).collect();
-        assert_eq!(ids, frames.iter().map(|frame| frame.id).collect::<Vec<_>>());
-        let (alone, body) = shared(&frames[..1]);
+        assert_eq!(ids, batches.iter().map(|batch| batch.id).collect::<Vec<_>>());
+        let (alone, body) = shared(&batches[..1]);
         assert!(alone.get(FRAMES).is_none());
-        assert_eq!(Frame::decode(Some(&alone), &body).unwrap(), frames[..1]);
+        assert_eq!(RecordBatch::decode(Some(&alone), &body).unwrap(), batches[..1]);
         assert!(SharedMessageBuilder::default().take_message().is_none());
     }
 
     #[test]
     fn a_message_is_full_before_its_headers_or_its_body_are_too_large_for_the_server() {
-        let of = |frame: &Frame, body: Bytes| {
+        let of = |batch: &RecordBatch, body: Bytes| {
             let mut shared = SharedMessageBuilder::default();
             let mut count = 0;
             while !shared.is_full() {
-                shared.add_batch(frame.envelope(Codec::Json), body.clone()).unwrap();
+                shared.add_batch(batch.envelope(Codec::Json), body.clone()).unwrap();
                 count += 1;
             }
             let (headers, body) = shared.take_message().unwrap();
@@ -214,34 +214,34 @@ mod tests {
             (count, named, body.len())
         };
         let (count, headers, _) =
-            of(&Frame { file: "\"".repeat(4000), ..frame(1) }, Bytes::from_static(b"[]"));
-        assert!(count > 2 && headers < 60_000, "{count} frames have {headers} bytes of headers");
-        let (count, _, bytes) = of(&frame(1), vec![b' '; TARGET_BYTES / 3].into());
+            of(&RecordBatch { file: "\"".repeat(4000), ..batch(1) }, Bytes::from_static(b"[]"));
+        assert!(count > 2 && headers < 60_000, "{count} batches have {headers} bytes of headers");
+        let (count, _, bytes) = of(&batch(1), vec![b' '; TARGET_BYTES / 3].into());
         assert_eq!((count, bytes), (2, TARGET_BYTES / 3 * 2));
     }
 
     #[test]
     fn a_shared_message_of_a_newer_version_stops_the_reader() {
-        let (mut headers, body) = shared(&[frame(1), frame(2)]);
+        let (mut headers, body) = shared(&[batch(1), batch(2)]);
         assert_eq!(headers.get("Dds-Schema").unwrap().as_str(), "session.v1");
         let members = headers.get(FRAMES).unwrap().as_str().replace("\"version\":1", "\"version\":2");
         headers.insert(FRAMES, members.as_str());
-        assert!(Frame::decode(Some(&headers), &body).unwrap_err().stops_reader());
+        assert!(RecordBatch::decode(Some(&headers), &body).unwrap_err().stops_reader());
         for (name, value) in [("Dds-Codec", "unheard-of"), ("Dds-Schema", "session.v2")] {
-            let (mut newer, body) = shared(&[frame(1), frame(2)]);
+            let (mut newer, body) = shared(&[batch(1), batch(2)]);
             newer.insert(name, value);
-            assert!(Frame::decode(Some(&newer), &body).unwrap_err().stops_reader(), "{name}");
+            assert!(RecordBatch::decode(Some(&newer), &body).unwrap_err().stops_reader(), "{name}");
             assert!(Envelope::read_all(Some(&newer)).unwrap_err().stops_reader(), "{name}");
         }
     }
 
     #[test]
-    fn a_shared_message_that_is_cut_or_grown_is_no_frame() {
-        let (headers, body) = shared(&[frame(1), frame(2)]);
-        assert!(Frame::decode(Some(&headers), &body[..body.len() - 1]).is_err());
-        assert!(Frame::decode(Some(&headers), &[&body[..], b" "].concat()).is_err());
+    fn a_shared_message_that_is_cut_or_grown_is_no_record_batch() {
+        let (headers, body) = shared(&[batch(1), batch(2)]);
+        assert!(RecordBatch::decode(Some(&headers), &body[..body.len() - 1]).is_err());
+        assert!(RecordBatch::decode(Some(&headers), &[&body[..], b" "].concat()).is_err());
         let mut without = headers.clone();
         without.insert(FRAMES, "[{\"id\":\"x\"}]");
-        assert!(Frame::decode(Some(&without), &body).is_err());
+        assert!(RecordBatch::decode(Some(&without), &body).is_err());
     }
 }

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::bars::Bars;
 use crate::event::{
-    Decision, Dividend, Etf, Evidence, FormerSymbol, Fundamentals, HoldingSnapshot, Kind, MarketSession,
-    Security, Split,
+    Decision, Dividend, DividendEvidence, Etf, FormerSymbol, Fundamentals, HoldingSnapshot, Kind,
+    MarketSession, Security, Split,
 };
 use crate::observation::VersionRank;
 use crate::symbol::Symbol;
@@ -110,7 +110,7 @@ pub struct History {
     /// Review decisions.
     pub decisions: Vec<Observation<Decision>>,
     /// Evidence of price files about the security's dividends.
-    pub evidence: Vec<Observation<Evidence>>,
+    pub evidence: Vec<Observation<DividendEvidence>>,
     /// Calendar years in which a source has a dividend of any security, by source.
     pub dividend_feeds: DividendFeeds,
     /// Bars, one entry per source.

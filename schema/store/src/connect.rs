@@ -1,7 +1,7 @@
 //! Connections to a list of hosts. Each host has one time limit for connecting and signing in.
 //!
 //! A frozen server accepts connections and never replies. A host that did not reply in time is tried last, with a short
-//! limit, until [`HUNG_FOR`] has passed.
+//! limit, until [`UNRESPONSIVE_FOR`] has passed.
 
 use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
@@ -21,16 +21,16 @@ const ONLY_HOST_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time limit per host if the URL has several hosts and no `connect_timeout`.
 const HOST_TIMEOUT: Duration = Duration::from_secs(3);
 /// Time limit of a host that did not reply recently.
-const HUNG_HOST_TIMEOUT: Duration = Duration::from_secs(1);
+const UNRESPONSIVE_HOST_TIMEOUT: Duration = Duration::from_secs(1);
 /// Time for which a host that did not reply is tried last.
-const HUNG_FOR: Duration = Duration::from_secs(30);
+const UNRESPONSIVE_FOR: Duration = Duration::from_secs(30);
 /// Interval between two checks of [`watch_server`].
 const WATCH_INTERVAL: Duration = Duration::from_secs(2);
 /// Longest wait for the reply to a check.
 const WATCH_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Hosts that did not reply in time, with the time of the attempt.
-static HUNG: LazyLock<Mutex<HashMap<String, Instant>>> = LazyLock::new(Mutex::default);
+static UNRESPONSIVE_HOSTS: LazyLock<Mutex<HashMap<String, Instant>>> = LazyLock::new(Mutex::default);
 
 /// Driver of a connection. The connection makes progress only while the driver is polled.
 pub type ConnectionDriver = Connection<Socket, <MakeRustlsConnect as MakeTlsConnect<Socket>>::Stream>;
@@ -75,18 +75,18 @@ pub async fn open_host(
         let limit = match config.get_connect_timeout() {
             Some(limit) => *limit,
             None if is_only => ONLY_HOST_TIMEOUT,
-            None if host.is_hung => HUNG_HOST_TIMEOUT,
+            None if host.is_unresponsive => UNRESPONSIVE_HOST_TIMEOUT,
             None => HOST_TIMEOUT,
         };
         match tokio::time::timeout(limit, host.config.connect(tls.clone())).await {
             Ok(Ok((client, driver))) => {
-                hung().remove(&place);
+                unresponsive_hosts().remove(&place);
                 return Ok((client, driver, host.index));
             }
             Ok(Err(source)) => refusal = Some(DbError::Unreachable { place, source }),
             Err(_) => {
                 is_unanswered = true;
-                hung().insert(place, Instant::now());
+                unresponsive_hosts().insert(place, Instant::now());
             }
         }
     }
@@ -121,7 +121,7 @@ pub async fn watch_server(config: &Config) -> DbError {
 struct HostConfig {
     index: usize,
     config: Config,
-    is_hung: bool,
+    is_unresponsive: bool,
 }
 
 impl HostConfig {
@@ -130,20 +130,21 @@ impl HostConfig {
     }
 }
 
-/// Hosts in the order of the attempts: hosts that hung recently come last.
+/// Hosts in the order of the attempts: hosts that did not reply recently come last.
 fn hosts_in_order(config: &Config) -> Vec<HostConfig> {
     let count = count_hosts(config);
-    let one = |index| HostConfig { index, config: config_of_host(config, index), is_hung: false };
+    let one = |index| HostConfig { index, config: config_of_host(config, index), is_unresponsive: false };
     let mut hosts: Vec<HostConfig> = (0..count.max(1)).map(one).collect();
     if config.get_load_balance_hosts() == LoadBalanceHosts::Random {
         let random = RandomState::new();
         hosts.sort_by_cached_key(|host| random.hash_one(host.place()));
     }
-    let hung = hung();
+    let unresponsive = unresponsive_hosts();
     for host in &mut hosts {
-        host.is_hung = hung.get(&host.place()).is_some_and(|at| at.elapsed() < HUNG_FOR);
+        host.is_unresponsive =
+            unresponsive.get(&host.place()).is_some_and(|at| at.elapsed() < UNRESPONSIVE_FOR);
     }
-    hosts.sort_by_key(|host| host.is_hung);
+    hosts.sort_by_key(|host| host.is_unresponsive);
     hosts
 }
 
@@ -222,8 +223,8 @@ fn place_of(config: &Config) -> String {
     format!("{}/{}", servers.collect::<Vec<_>>().join(","), config.get_dbname().unwrap_or_default())
 }
 
-fn hung() -> MutexGuard<'static, HashMap<String, Instant>> {
-    HUNG.lock().unwrap_or_else(PoisonError::into_inner)
+fn unresponsive_hosts() -> MutexGuard<'static, HashMap<String, Instant>> {
+    UNRESPONSIVE_HOSTS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

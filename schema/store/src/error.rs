@@ -22,7 +22,7 @@ pub enum DbError {
     #[error(
         "cannot use schema {found} of the database: this program knows up to {known}; run the newer program, or restore an older backup"
     )]
-    Newer { found: i64, known: i64 },
+    NewerSchema { found: i64, known: i64 },
     #[error("cannot migrate the database: {0}")]
     Migration(#[from] refinery_core::Error),
     #[error("postgres refused a statement: {0}")]

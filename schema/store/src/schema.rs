@@ -29,7 +29,7 @@ pub async fn refuse_newer_schema(client: &Client) -> Result<(), DbError> {
         Err(error) => return Err(error.into()),
     };
     match found {
-        Some(found) if found > newest_schema() => Err(DbError::Newer { found, known: newest_schema() }),
+        Some(found) if found > newest_schema() => Err(DbError::NewerSchema { found, known: newest_schema() }),
         _ => Ok(()),
     }
 }

@@ -2,6 +2,7 @@
 //! output.
 
 pub mod command_line;
+mod count;
 pub mod csv_cell;
 mod event_writer;
 pub mod failpoint;
@@ -17,6 +18,7 @@ mod shutdown;
 pub mod spans;
 pub mod table;
 
+pub use count::counted;
 pub use log_limit::LogLimit;
 pub use logging::{TelemetryGuard, init};
 pub use output::write_out;

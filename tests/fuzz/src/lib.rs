@@ -4,7 +4,7 @@
 use async_nats::HeaderMap;
 use codec::bars::{PackedBars, unpack_closes};
 use codec::records::{self, RecordSet};
-use event_log::frame::{Envelope, Frame};
+use event_log::record_batch::{Envelope, RecordBatch};
 use market::event::{Dividend, HoldingSnapshot, Kind, Security};
 
 /// A file of any format: the first byte chooses the format and the name, the others are the content.
@@ -27,7 +27,7 @@ pub fn records(bytes: &[u8]) {
 }
 
 /// A message of the log: headers as `name: value` lines, an empty line, the body.
-pub fn frames(bytes: &[u8]) {
+pub fn batches(bytes: &[u8]) {
     let end = bytes.windows(2).position(|pair| pair == b"\n\n").unwrap_or(bytes.len());
     let mut headers = HeaderMap::new();
     for line in String::from_utf8_lossy(&bytes[..end]).lines() {
@@ -41,10 +41,10 @@ pub fn frames(bytes: &[u8]) {
     }
     let body = bytes.get(end + 2..).unwrap_or_default();
     let _ = Envelope::read_all(Some(&headers));
-    for frame in Frame::decode(Some(&headers), body).unwrap_or_default() {
-        let _ = frame.body.rows_json();
-        let _ = frame.body.observations(frame.id);
-        let _ = frame.body.split_in_halves();
+    for batch in RecordBatch::decode(Some(&headers), body).unwrap_or_default() {
+        let _ = batch.body.rows_json();
+        let _ = batch.body.observations(batch.id);
+        let _ = batch.body.split_in_halves();
     }
 }
 

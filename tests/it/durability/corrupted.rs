@@ -87,7 +87,7 @@ async fn messages_lost_from_the_newest_file_are_found_and_published_again() -> R
         rot_oldest_block(&servers, &app, ending).await?;
         let (code, found) = verify(&app, &["--check-only"]).await?;
         assert_eq!((code, &found["whole"]), (1, &false.into()), "{ending:?}: {found}");
-        // A run that lost its end is resumed; one that lost a frame in its middle is repaired.
+        // A run that lost its end is resumed; one that lost a batch in its middle is repaired.
         app.ingest(&["resume"]).await?.success()?;
         let (code, found) = verify(&app, &[]).await?;
         assert_eq!(code, 0, "{ending:?}: {found}");
@@ -118,7 +118,7 @@ async fn a_log_that_lost_its_end_and_grew_again_is_not_read_on() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_damaged_older_file_is_passed_named_and_its_frames_published_again() -> Result<()> {
+async fn a_damaged_older_file_is_passed_named_and_its_batches_published_again() -> Result<()> {
     let servers = Servers::private().await?;
     let app = TestApp::builder().servers(&servers).start().await?;
     let copy = large_log(&app).await?;

@@ -1,4 +1,4 @@
-//! An acknowledged frame is on disk: what the log's server asks of the kernel is recorded during a load, and judged.
+//! An acknowledged batch is on disk: what the log's server asks of the kernel is recorded during a load, and judged.
 
 use anyhow::{Context, Result};
 use harness::{Servers, SystemCalls, TestApp};
@@ -24,7 +24,7 @@ async fn recorded_load(app: &TestApp, symbols: &str, years: &str) -> Result<Opti
 }
 
 #[tokio::test]
-async fn a_frame_is_on_disk_before_it_is_acknowledged() -> Result<()> {
+async fn a_batch_is_on_disk_before_it_is_acknowledged() -> Result<()> {
     let servers = Servers::private().await?;
     let app = TestApp::builder().servers(&servers).start().await?;
     let Some(verdict) = recorded_load(&app, "30", "3").await? else { return Ok(()) };

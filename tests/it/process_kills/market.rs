@@ -57,7 +57,7 @@ impl Market {
     }
 }
 
-/// A message that is no frame, and a frame whose second row no Postgres takes.
+/// A message that is no batch, and a batch whose second row no Postgres takes.
 pub(crate) async fn poison(app: &TestApp, piece: usize) -> Result<()> {
     let id = u8::try_from(2 * piece)?;
     publish(app, "dividend", headers(id, "dividend.v1", "json"), b"{ not json".to_vec()).await?;

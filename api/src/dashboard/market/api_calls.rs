@@ -11,6 +11,7 @@ use bytes::Bytes;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use store::db::error_chain;
 use tower::ServiceExt;
 
 use crate::answer::InternalRequest;
@@ -35,7 +36,7 @@ pub(crate) enum MarketError {
     NotFound(String),
     /// Redirect to another address of the page.
     #[error("the page is at {0}")]
-    Moved(String),
+    Redirect(String),
     #[error("{0}")]
     Refused(String),
     #[error("cannot build the page: {0}")]
@@ -50,7 +51,7 @@ impl From<CpuPoolError> for MarketError {
 
 impl From<QueryError> for MarketError {
     fn from(error: QueryError) -> Self {
-        Self::Unavailable(error.to_string())
+        Self::Unavailable(error_chain(&error))
     }
 }
 

@@ -6,13 +6,13 @@ use std::sync::LazyLock;
 use market::row::Flag;
 use utoipa::PartialSchema;
 
-use crate::dashboard::market::values::{plain, text};
+use crate::dashboard::market::values::{humanize, str_of};
 
 /// Sentence for each flag, from the description of `Flag` in the OpenAPI document.
 static SENTENCES: LazyLock<HashMap<String, String>> = LazyLock::new(|| {
     let schema = serde_json::to_value(Flag::schema()).unwrap_or_default();
     let lines =
-        text(&schema["description"]).lines().filter_map(|line| line.strip_prefix("- `")?.split_once("`:"));
+        str_of(&schema["description"]).lines().filter_map(|line| line.strip_prefix("- `")?.split_once("`:"));
     lines.map(|(flag, sentence)| (flag.to_owned(), sentence.trim().to_owned())).collect()
 });
 
@@ -24,7 +24,7 @@ pub(crate) fn describe_flag(flag: &str) -> String {
     if flag == "cancelled" {
         return "The source withdrew a record.".to_owned();
     }
-    SENTENCES.get(flag).cloned().unwrap_or_else(|| plain(flag))
+    SENTENCES.get(flag).cloned().unwrap_or_else(|| humanize(flag))
 }
 
 #[cfg(test)]

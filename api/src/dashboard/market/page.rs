@@ -118,7 +118,7 @@ impl MarketReader {
     /// Responds with the page or the redirect for an error.
     pub(crate) async fn respond_error(&self, error: MarketError) -> Response {
         let (status, title, text) = match error {
-            MarketError::Moved(address) => return Redirect::temporary(&address).into_response(),
+            MarketError::Redirect(address) => return Redirect::temporary(&address).into_response(),
             MarketError::NotFound(message) => return self.respond_unknown(&message).await,
             MarketError::Refused(message) => {
                 (StatusCode::UNPROCESSABLE_ENTITY, "That did not work", to_sentence(&message))

@@ -9,7 +9,7 @@ use crate::dashboard::market::api_calls::encode;
 use crate::dashboard::market::flag_words::describe_flag;
 use crate::dashboard::market::page::PageContent;
 use crate::dashboard::market::reader::MarketReader;
-use crate::dashboard::market::values::{plain, show_date};
+use crate::dashboard::market::values::{humanize, render_date};
 use crate::dashboard::view::layout::{Section, format_count, format_grouped};
 use crate::read::QueryError;
 use crate::read::ServedGeneration;
@@ -60,7 +60,7 @@ async fn read(generation: &ServedGeneration) -> Result<Markup, QueryError> {
         section.panel.block aria-labelledby="coverage" {
             h2 id="coverage" { "Coverage" }
             dl.facts {
-                div { dt { "Newest session" } dd { @if let Some(day) = as_of { (show_date(&day.to_string())) } @else { "none" } } }
+                div { dt { "Newest session" } dd { @if let Some(day) = as_of { (render_date(&day.to_string())) } @else { "none" } } }
                 @for row in &coverage { @for (column, title) in COUNTS { div { dt { (title) } dd { (count(row, column)?) } } } }
             }
         }
@@ -90,7 +90,7 @@ fn feed_table(rows: &[Row]) -> Result<Markup, Error> {
                         tr {
                             th scope="row" { (row.try_get::<_, &str>("source")?) }
                             td.number { (count(row, "rows")?) } td.number { (count(row, "securities")?) }
-                            td { (show_date(&row.try_get::<_, NaiveDate>("newest")?.to_string())) }
+                            td { (render_date(&row.try_get::<_, NaiveDate>("newest")?.to_string())) }
                         }
                     }
                 }
@@ -108,7 +108,7 @@ fn held_table(rows: &[Row]) -> Result<Markup, Error> {
                     tbody {
                         @for row in rows {
                             tr {
-                                th scope="row" { (plain(row.try_get("reason")?)) }
+                                th scope="row" { (humanize(row.try_get("reason")?)) }
                                 td data-label="Kind" { (row.try_get::<_, &str>("kind")?) }
                                 td data-label="Feed" { (row.try_get::<_, &str>("source")?) }
                                 td.number data-label="Rows" { (count(row, "rows")?) }

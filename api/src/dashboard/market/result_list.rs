@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use serde_json::Value;
 
 use crate::dashboard::market::api_calls::encode;
-use crate::dashboard::market::values::{Unit, show, text};
+use crate::dashboard::market::values::{Unit, render_value, str_of};
 
 /// Renders the rows of `/v1/search`.
 pub(crate) fn render_results(rows: &[Value]) -> Markup {
@@ -15,11 +15,11 @@ pub(crate) fn render_results(rows: &[Value]) -> Markup {
                 tbody {
                     @for row in rows {
                         tr {
-                            th scope="row" { a href={ "/s/" (encode(text(&row["symbol"]))) } { (text(&row["symbol"])) } }
-                            td data-label="Name" { (text(&row["name"])) @if row["is_active"] == false { " " span.tag.off { "delisted" } } }
-                            td data-label="Exchange" { (text(&row["exchange"])) }
-                            td data-label="Sector" { (text(&row["sector"])) }
-                            td.number data-label="Yield" { (show(&row["dividend_yield"], Unit::Percent)) }
+                            th scope="row" { a href={ "/s/" (encode(str_of(&row["symbol"]))) } { (str_of(&row["symbol"])) } }
+                            td data-label="Name" { (str_of(&row["name"])) @if row["is_active"] == false { " " span.tag.off { "delisted" } } }
+                            td data-label="Exchange" { (str_of(&row["exchange"])) }
+                            td data-label="Sector" { (str_of(&row["sector"])) }
+                            td.number data-label="Yield" { (render_value(&row["dividend_yield"], Unit::Percent)) }
                         }
                     }
                 }

@@ -8,7 +8,7 @@ use crate::dashboard::market::block::Block;
 use crate::dashboard::market::page::PageContent;
 use crate::dashboard::market::reader::MarketReader;
 use crate::dashboard::market::result_list::render_results;
-use crate::dashboard::market::values::text;
+use crate::dashboard::market::values::str_of;
 use crate::dashboard::view::layout::Section;
 
 /// Values of `match` that identify one security. The search then redirects to its page.
@@ -24,8 +24,8 @@ async fn search(calls: ApiCalls, q: &str) -> Result<PageContent, MarketError> {
     let call = format!("/v1/search?q={}&include_inactive=true", encode(q));
     let found = if q.is_empty() { serde_json::Value::Null } else { calls.json(&call).await? };
     let rows = found["data"].as_array().map(Vec::as_slice).unwrap_or_default();
-    if let Some(first) = rows.first().filter(|first| EXACT.contains(&text(&first["match"]))) {
-        return Err(MarketError::Moved(format!("/s/{}", encode(text(&first["symbol"])))));
+    if let Some(first) = rows.first().filter(|first| EXACT.contains(&str_of(&first["match"]))) {
+        return Err(MarketError::Redirect(format!("/s/{}", encode(str_of(&first["symbol"])))));
     }
     let body = html! {
         h1 { "Search" }

@@ -18,7 +18,7 @@ pub(crate) enum Unit<'a> {
 }
 
 /// Text of a JSON string; empty for any other value.
-pub(crate) fn text(value: &Value) -> &str {
+pub(crate) fn str_of(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
@@ -33,7 +33,7 @@ pub(crate) fn digits(value: &Value) -> Option<String> {
 }
 
 /// Renders a value with its unit. Null becomes a dash.
-pub(crate) fn show(value: &Value, unit: Unit<'_>) -> Markup {
+pub(crate) fn render_value(value: &Value, unit: Unit<'_>) -> Markup {
     let word = match value {
         Value::Bool(true) => Some("yes".to_owned()),
         Value::Bool(false) => Some("no".to_owned()),
@@ -45,14 +45,14 @@ pub(crate) fn show(value: &Value, unit: Unit<'_>) -> Markup {
             Unit::Percent => { data value=(word) { (word) } " %" },
             Unit::Money(currency) => { data value=(word) { (word) } " " (currency) },
             Unit::Years => { data value=(word) { (word) } @if word == "1" { " year" } @else { " years" } },
-            Unit::Plain => data value=(word) { (plain(&word)) },
-            Unit::Date => (show_date(&word)),
+            Unit::Plain => data value=(word) { (humanize(&word)) },
+            Unit::Date => (render_date(&word)),
         }
     }
 }
 
 /// Renders a date of the API, `YYYY-MM-DD`.
-pub(crate) fn show_date(date: &str) -> Markup {
+pub(crate) fn render_date(date: &str) -> Markup {
     match date.parse::<NaiveDate>() {
         Ok(day) => html! { time datetime=(date) { (day.format("%-d %b %Y")) } },
         Err(_) => html! { span.muted { "–" } },
@@ -60,6 +60,6 @@ pub(crate) fn show_date(date: &str) -> Markup {
 }
 
 /// Replaces the underscores of an enumeration value by spaces.
-pub(crate) fn plain(word: &str) -> String {
+pub(crate) fn humanize(word: &str) -> String {
     word.replace('_', " ")
 }

@@ -58,6 +58,7 @@ async fn page(
 
 fn section(holder: &AccountHolder, portfolio: &Portfolio) -> Markup {
     let name = portfolio.name.as_str();
+    // The size of a portfolio is limited, so its count fits.
     let count = i64::try_from(portfolio.holdings.split(',').count()).unwrap_or(i64::MAX);
     html! {
         section.panel aria-label={ "Portfolio " (name) } {

@@ -92,6 +92,7 @@ impl ChangePage {
             changes.truncate(changes.partition_point(|change| change.group() <= horizon));
         }
         mark_complete_commits(&mut changes, horizon.is_none());
+        // A limit that exceeds the address space limits nothing.
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let has_more = horizon.is_some() || changes.len() > limit;
         changes.truncate(limit);

@@ -86,6 +86,7 @@ impl ChangeRing {
             return Err(Lagged);
         }
         let index = self.changes.partition_point(|change| change.position <= position);
+        // A `usize` has at most 64 bits on every target.
         Ok(self.first + u64::try_from(index).unwrap_or(u64::MAX))
     }
 
@@ -100,6 +101,7 @@ impl ChangeRing {
     }
 
     fn end(&self) -> u64 {
+        // A `usize` has at most 64 bits on every target.
         self.first + u64::try_from(self.changes.len()).unwrap_or(u64::MAX)
     }
 }

@@ -5,6 +5,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use store::db::error_chain;
 use store::ids::JournalPosition;
 use telemetry::LogLimit;
 use tokio::sync::watch;
@@ -73,7 +74,7 @@ impl JournalReader {
             if let Err(error) = self.read_new(&projection, &mut progress).await
                 && let Some(suppressed) = LIMIT.admit()
             {
-                tracing::warn!(%error, suppressed, "cannot read the journal");
+                tracing::warn!(error = %error_chain(&error), suppressed, "cannot read the journal");
             }
             if self.rest() {
                 progress = None;

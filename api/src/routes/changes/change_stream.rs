@@ -33,7 +33,7 @@ use crate::render::rows::RenderError;
 use crate::routes::changes::journal_start::JournalStart;
 
 /// Maximum number of changes per batch. A batch counts as one request.
-const BATCH: usize = 100;
+const BATCH: u16 = 100;
 /// Maximum wait for the shared reader, before the stream reads another page itself.
 const JOIN_WAIT: Duration = Duration::from_secs(1);
 /// Pause after a failed admission check, and maximum number of such pauses in a row.
@@ -200,8 +200,7 @@ impl ChangeStream {
         let generation = self.app.projection.pin_version(&min_version).await?.expensive_generation();
         let symbols = self.filter.canonical_symbols();
         let selection = ChangeSelection { symbols: symbols.as_deref(), kinds: &self.filter.kinds };
-        let limit = i64::try_from(BATCH).unwrap_or(i64::MAX);
-        let reading = ChangePage::read(&generation, &self.place, selection, limit);
+        let reading = ChangePage::read(&generation, &self.place, selection, i64::from(BATCH));
         let page = generation.run_while_responsive(reading).await?;
         drop(permit);
         if page.journal != self.journal {
@@ -237,7 +236,7 @@ impl ChangeStream {
 
     /// Reads the next changes of the ring, or waits for them.
     async fn read_ring(&mut self, index: u64) -> Result<Option<Event>, ApiError> {
-        let read = self.follower.read(index, BATCH).map_err(|Lagged| ApiError::StreamLagged)?;
+        let read = self.follower.read(index, usize::from(BATCH)).map_err(|Lagged| ApiError::StreamLagged)?;
         self.phase = StreamPhase::Follow(read.next);
         let end = read.complete.map(JournalPlace::after_commit);
         if !read.changes.is_empty() {

@@ -20,7 +20,7 @@ use crate::read::{DataVersion, ServedGeneration, lookup};
 
 const REVISIONS: &str = include_str!("../../../queries/past/revisions.sql");
 /// Maximum number of compared versions. Older versions are left out.
-const MAX_VERSIONS: usize = 200;
+const MAX_VERSIONS: u16 = 200;
 
 /// Revisions of a security, newest first.
 #[derive(Debug)]
@@ -58,12 +58,12 @@ pub(crate) async fn find_revisions(
     let known = known.map_err(|error| ApiError::Internal(error.into()))?;
     let identity = wanted.iter().find_map(|spelling| known.identity(spelling)).cloned();
     let identity = identity.ok_or_else(|| lookup::unknown_symbol_error(symbol))?;
-    let limit = i64::try_from(MAX_VERSIONS + 1).unwrap_or(i64::MAX);
+    let limit = i64::from(MAX_VERSIONS) + 1;
     let changed = facts.record_sequences();
     let rows = lookup::run_query(generation, REVISIONS, &[&changed, &current.fact_set, &limit]).await?;
     let mut versions = rows.iter().map(RevisingVersion::from_row).collect::<Result<Vec<_>, _>>()?;
-    let mut is_incomplete = versions.len() > MAX_VERSIONS;
-    versions.truncate(MAX_VERSIONS);
+    let mut is_incomplete = versions.len() > usize::from(MAX_VERSIONS);
+    versions.truncate(usize::from(MAX_VERSIONS));
     is_incomplete |= versions.iter().any(|version| version.both_inputs().is_none());
     let revisions = run_low_priority(move || compare_versions(&facts, &identity, &versions)).await??;
     Ok(FoundRevisions { revisions, is_incomplete })

@@ -1,4 +1,4 @@
-use event_log::frame::Body;
+use event_log::record_batch::Body;
 use market::event::Action;
 use proptest::prelude::*;
 
@@ -259,7 +259,7 @@ fn headers_that_cannot_be_read_refuse_the_file() {
 }
 
 #[test]
-fn frames_carry_versions() {
+fn batches_carry_versions() {
     let text = "symbol,ex_date,amount,id,revision,observed_at,security_ref\nKO,2024-03-14,1,d1,2,2024-03-14T10:00:00Z,BBG1\n";
     let bodies = bodies("dividends.csv", text, &options()).unwrap();
     let [Body::Dividends(rows)] = bodies.as_slice() else { panic!("one body") };

@@ -1,4 +1,4 @@
-use event_log::frame::Body;
+use event_log::record_batch::Body;
 
 use super::read_helper::{bodies, options};
 

@@ -3,7 +3,7 @@
 use std::sync::mpsc::sync_channel;
 
 use chrono::{DateTime, NaiveDate};
-use event_log::frame::{Body, SymbolSeries};
+use event_log::record_batch::{Body, SymbolSeries};
 use market::bars::{Bars, MISSING};
 use market::day::date_of;
 
@@ -39,7 +39,7 @@ pub(super) fn bodies(name: &str, text: &str, options: &ReaderOptions) -> Result<
         match piece {
             RowChunk::Rows(body, _) => bodies.push(body),
             RowChunk::Prices(batch, symbols) => bodies.extend(
-                batch.cut_into_record_batches(&symbols).frames.into_iter().map(|f| Body::Prices(f.series)),
+                batch.cut_into_record_batches(&symbols).batches.into_iter().map(|f| Body::Prices(f.series)),
             ),
         }
     }

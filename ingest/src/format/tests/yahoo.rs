@@ -1,4 +1,4 @@
-use event_log::frame::Body;
+use event_log::record_batch::Body;
 
 use super::read_helper::{bodies, options, read_text, refused};
 
@@ -151,7 +151,7 @@ fn a_chart_answer_is_read_by_the_exchange_s_days() {
     assert!(refused_row.is_some_and(|row| row.contains(mended)), "{refused_row:?}");
     assert!(refused("chart.json", &CHART.replace("\"1d\"", "\"1wk\"")).contains("has 1wk rows"));
     assert!(
-        refused("chart.json", &CHART.replace("[1710336600,", "[")).contains("1 days and 2 values of open")
+        refused("chart.json", &CHART.replace("[1710336600,", "[")).contains("1 day and 2 values of open")
     );
     let error = r#"{"chart":{"result":null,"error":{"code":"Not Found","description":"No data found"}}}"#;
     assert!(refused("chart.json", error).contains("No data found"));

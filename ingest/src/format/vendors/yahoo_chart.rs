@@ -11,6 +11,7 @@ use chrono_tz::Tz;
 use market::event::ShareBasis;
 use market::metrics::currency::Currency;
 use market::symbol::Symbol;
+use telemetry::counted;
 
 use crate::batch::row_accumulator::RowAccumulator;
 use crate::format::adjusted_row_reader::{AdjustedRowReader, AdjustedTradingDay};
@@ -127,7 +128,8 @@ fn days_of(result: RawJson<'_>, zone: Tz) -> Result<BTreeMap<NaiveDate, ChartDay
         COLUMNS.map(|name| quote.and_then(|quote| quote.get(name)).map(RawJson::items).unwrap_or_default());
     if let Some(short) = columns.iter().position(|column| !column.is_empty() && column.len() != times.len()) {
         let (name, values) = (COLUMNS[short], columns[short].len());
-        return Err(format!("has {} days and {values} values of {name}", times.len()));
+        let (days, values) = (counted(times.len(), "day"), counted(values, "value"));
+        return Err(format!("has {days} and {values} of {name}"));
     }
     let adjusted = result.get("indicators").and_then(|indicators| indicators.get("adjclose"));
     let adjusted = adjusted.and_then(|lists| lists.items().first()?.get("adjclose"));

@@ -1,8 +1,8 @@
 //! Errors of reading the log.
 
 use event_log::archive::ArchiveError;
-use event_log::frame::FrameError;
 use event_log::message::FetchError;
+use event_log::record_batch::BatchError;
 use event_log::stream::StreamError;
 
 /// Errors of reading the log.
@@ -16,7 +16,7 @@ pub enum LogError {
     #[error(transparent)]
     Fetch(#[from] FetchError),
     #[error("cannot read message {sequence} of the log: {source}")]
-    Frame { sequence: u64, source: FrameError },
+    Batch { sequence: u64, source: BatchError },
     #[error("cannot write the log to the file: {0}")]
     Archive(#[source] ArchiveError),
     #[error("a task that reads the log ended unexpectedly: {0}")]

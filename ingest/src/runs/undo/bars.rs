@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use event_log::frame::{Body, Frame, SymbolSeries};
+use event_log::record_batch::{Body, RecordBatch, SymbolSeries};
 use market::bars::{Bar, BarVersion, Bars, BarsError, MISSING, VersionDictionary};
 use market::day::date_of;
 use market::event::Kind;
 use market::symbol::Symbol;
 
 use super::changes::UndoChanges;
-use super::frames::EncodedFrames;
+use super::encoded_batches::EncodedBatches;
 use super::scope::UndoScope;
 use crate::load::error::LoadError;
 
@@ -19,32 +19,32 @@ const MAX_BARS_PER_PART: u64 = 1_500_000;
 /// Maximum number of bars per record batch. Each bar may have its own version.
 const MAX_BARS_PER_BATCH: usize = 3_000;
 
-/// Computes the bars that undo the run, and adds them to `frames`. Returns the counts of changes. `bars` is the number
+/// Computes the bars that undo the run, and adds them to `batches`. Returns the counts of changes. `bars` is the number
 /// of bars in the run.
 pub(super) async fn compute_changes(
     scope: &UndoScope<'_>,
     bars: u64,
-    frames: &mut EncodedFrames,
+    batches: &mut EncodedBatches,
 ) -> Result<UndoChanges, LoadError> {
     let mut changes = UndoChanges::default();
     let parts = bars.div_ceil(MAX_BARS_PER_PART);
     for part in 0..parts {
         let mut table = BarTable { part, parts, ..BarTable::default() };
         scope
-            .each_own_frame(Kind::Price, |frame| series(&frame).for_each(|series| table.add_own(series)))
+            .each_own_batch(Kind::Price, |batch| series(&batch).for_each(|series| table.add_own(series)))
             .await?;
         scope
-            .each_other_frame(Kind::Price, |frame| series(&frame).for_each(|series| table.add_other(series)))
+            .each_other_batch(Kind::Price, |batch| series(&batch).for_each(|series| table.add_other(series)))
             .await?;
         for series in table.undo(&mut changes)? {
-            frames.push(Body::Prices(vec![series]))?;
+            batches.push(Body::Prices(vec![series]))?;
         }
     }
     Ok(changes)
 }
 
-fn series(frame: &Frame) -> impl Iterator<Item = &SymbolSeries> {
-    let series = if let Body::Prices(series) = &frame.body { series.as_slice() } else { &[] };
+fn series(batch: &RecordBatch) -> impl Iterator<Item = &SymbolSeries> {
+    let series = if let Body::Prices(series) = &batch.body { series.as_slice() } else { &[] };
     series.iter()
 }
 

@@ -12,7 +12,7 @@ use clap::Args;
 use event_log::stream::StreamSettings;
 use market::event::{Kind, RunManifest, RunState};
 use serde::Serialize;
-use telemetry::failpoint;
+use telemetry::{counted, failpoint};
 
 use crate::clock::now;
 use crate::load::error::LoadError;
@@ -22,12 +22,12 @@ use crate::suggest::find_nearest_name;
 
 mod bars;
 mod changes;
-mod frames;
+mod encoded_batches;
 mod records;
 mod scope;
 use crate::log::run_status::UNDO_FORMAT;
 pub use changes::UndoChanges;
-use frames::EncodedFrames;
+use encoded_batches::EncodedBatches;
 use scope::UndoScope;
 
 /// Undoes a run: reverts its rows.
@@ -113,10 +113,10 @@ impl UndoReport {
             examples.iter().try_for_each(|example| writeln!(text, "    {example}"))?;
         }
         if let Some(first) = self.skipped.first() {
-            let count = self.skipped.len();
+            let skipped = counted(self.skipped.len(), "damaged message");
             writeln!(
                 text,
-                "  warning: {count} damaged messages of the log were skipped, the first at {first}; `ingest verify` lists them"
+                "  warning: {skipped} of the log left out, the first at {first}; `ingest verify` lists them"
             )?;
         }
         Ok(())
@@ -180,12 +180,12 @@ impl UndoRun<'_> {
             publication.publish_manifest(RunState::Started).await?;
         }
         failpoint!("ingest.begun");
-        let (frames, mut undone) = self.compute_changes(self.start_sequence().await?).await?;
+        let (batches, mut undone) = self.compute_changes(self.start_sequence().await?).await?;
         tracing::info!(run = %undone.run, undo = %undone.undo, "publishing the undo of a run");
         let digest = publication.manifest.inputs.concat();
-        publication.manifest.rows = frames.rows;
-        for frame in frames.encoded {
-            publication.publish_frame(&digest, "", frame).await?;
+        publication.manifest.rows = batches.rows;
+        for batch in batches.encoded {
+            publication.publish_batch(&digest, "", batch).await?;
         }
         publication.wait_until_stored().await?;
         failpoint!("ingest.drained");
@@ -223,14 +223,14 @@ impl UndoRun<'_> {
     }
 
     /// Computes the record batches of the undo, and the report. Only messages before the sequence `end` are read.
-    async fn compute_changes(&self, end: u64) -> Result<(EncodedFrames, UndoReport), LoadError> {
+    async fn compute_changes(&self, end: u64) -> Result<(EncodedBatches, UndoReport), LoadError> {
         let scope = UndoScope { log: self.log, run: self.run, end };
-        let mut frames = EncodedFrames::default();
+        let mut batches = EncodedBatches::default();
         let mut kinds = BTreeMap::new();
         for (kind, rows) in scope.count_own_rows().await? {
             let changes = match kind {
-                Kind::Price => bars::compute_changes(&scope, rows, &mut frames).await?,
-                kind => records::compute_changes(kind, &scope, &mut frames).await?,
+                Kind::Price => bars::compute_changes(&scope, rows, &mut batches).await?,
+                kind => records::compute_changes(kind, &scope, &mut batches).await?,
             };
             kinds.insert(kind, changes);
         }
@@ -238,7 +238,7 @@ impl UndoRun<'_> {
         let skipped = self.log.skipped_messages();
         let (dry_run, published, frames_in_log) = (true, 0, 0);
         Ok((
-            frames,
+            batches,
             UndoReport { run, undo, source, dry_run, kinds, frames: published, frames_in_log, skipped },
         ))
     }

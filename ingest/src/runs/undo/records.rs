@@ -3,17 +3,17 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use event_log::frame::{Body, Frame, FrameId};
+use event_log::record_batch::{BatchId, Body, RecordBatch};
 use market::event::EventRecord;
 use market::event::{
-    Action, Dividend, Etf, EventRow, Evidence, Fundamentals, HoldingSnapshot, Kind, MarketSession, Security,
-    Split,
+    Action, Dividend, DividendEvidence, Etf, EventRow, Fundamentals, HoldingSnapshot, Kind, MarketSession,
+    Security, Split,
 };
 use market::metrics::merge::{dividend_preference, split_preference};
 use market::observation::VersionRank;
 
 use super::changes::UndoChanges;
-use super::frames::{EncodedFrames, ROWS_PER_BATCH};
+use super::encoded_batches::{EncodedBatches, ROWS_PER_BATCH};
 use super::scope::UndoScope;
 use crate::batch::security_currencies::SecurityCurrencies;
 use crate::load::error::LoadError;
@@ -86,7 +86,7 @@ records! {
         }
     };
     Fundamentals, Fundamentals: |row, _| format!("{}|{}", row.symbol, row.as_of);
-    Evidence, Evidence: |row, _| format!("{}|{:?}|{:?}|{:?}", row.symbol, row.ex_date, row.dividends_from, row.dividends_to);
+    DividendEvidence, Evidence: |row, _| format!("{}|{:?}|{:?}|{:?}", row.symbol, row.ex_date, row.dividends_from, row.dividends_to);
     Etf, Etfs: |row, _| format!("{}|{}", row.symbol, row.as_of);
     HoldingSnapshot, Holdings: |row, _| format!("{}|{}", row.symbol, row.as_of);
     MarketSession, Sessions: |row, _| row.date.to_string();
@@ -103,40 +103,41 @@ fn dividend_key(row: &Dividend, currencies: &SecurityCurrencies) -> String {
     format!("{}|{date}|{}|{currency}", row.symbol, row.r#type)
 }
 
-/// Computes the records of a kind that undo the run, and adds them to `frames`. Returns the counts of changes.
+/// Computes the records of a kind that undo the run, and adds them to `batches`. Returns the counts of changes.
 pub(super) async fn compute_changes(
     kind: Kind,
     scope: &UndoScope<'_>,
-    frames: &mut EncodedFrames,
+    batches: &mut EncodedBatches,
 ) -> Result<UndoChanges, LoadError> {
     match kind {
-        Kind::Security => compute_changes_of::<Security>(scope, frames).await,
-        Kind::Dividend => compute_changes_of::<Dividend>(scope, frames).await,
-        Kind::Split => compute_changes_of::<Split>(scope, frames).await,
-        Kind::Fundamentals => compute_changes_of::<Fundamentals>(scope, frames).await,
-        Kind::Etf => compute_changes_of::<Etf>(scope, frames).await,
-        Kind::Evidence => compute_changes_of::<Evidence>(scope, frames).await,
-        Kind::Holding => compute_changes_of::<HoldingSnapshot>(scope, frames).await,
-        Kind::Session => compute_changes_of::<MarketSession>(scope, frames).await,
+        Kind::Security => compute_changes_of::<Security>(scope, batches).await,
+        Kind::Dividend => compute_changes_of::<Dividend>(scope, batches).await,
+        Kind::Split => compute_changes_of::<Split>(scope, batches).await,
+        Kind::Fundamentals => compute_changes_of::<Fundamentals>(scope, batches).await,
+        Kind::Etf => compute_changes_of::<Etf>(scope, batches).await,
+        Kind::Evidence => compute_changes_of::<DividendEvidence>(scope, batches).await,
+        Kind::Holding => compute_changes_of::<HoldingSnapshot>(scope, batches).await,
+        Kind::Session => compute_changes_of::<MarketSession>(scope, batches).await,
         Kind::Price | Kind::Decision | Kind::Reject | Kind::Run => Ok(UndoChanges::default()),
     }
 }
 
 async fn compute_changes_of<T: Undoable>(
     scope: &UndoScope<'_>,
-    frames: &mut EncodedFrames,
+    batches: &mut EncodedBatches,
 ) -> Result<UndoChanges, LoadError> {
     let mut table = RecordTable::<T>::default();
     if T::KIND == Kind::Dividend {
         table.currencies = SecurityCurrencies::read(scope.log, scope.end).await?;
     }
-    let own = |frame: Frame| T::rows(&frame.body).iter().for_each(|row| table.add_own(row, frame.id));
-    scope.each_own_frame(T::KIND, own).await?;
-    let others = |frame: Frame| T::rows(&frame.body).iter().for_each(|row| table.add_other(row, frame.id));
-    scope.each_other_frame(T::KIND, others).await?;
+    let own = |batch: RecordBatch| T::rows(&batch.body).iter().for_each(|row| table.add_own(row, batch.id));
+    scope.each_own_batch(T::KIND, own).await?;
+    let others =
+        |batch: RecordBatch| T::rows(&batch.body).iter().for_each(|row| table.add_other(row, batch.id));
+    scope.each_other_batch(T::KIND, others).await?;
     let (rows, changes) = table.undo();
     for rows in rows.chunks(ROWS_PER_BATCH) {
-        frames.push(T::body(rows.to_vec()))?;
+        batches.push(T::body(rows.to_vec()))?;
     }
     Ok(changes)
 }
@@ -145,7 +146,7 @@ async fn compute_changes_of<T: Undoable>(
 #[derive(Debug, Clone)]
 struct RecordVersion<T> {
     row: EventRow<T>,
-    frame: FrameId,
+    batch: BatchId,
 }
 
 impl<T: Undoable> RecordVersion<T> {
@@ -169,7 +170,7 @@ impl<T: Undoable> RecordVersion<T> {
             observed_at: self.row.observed_at.timestamp_micros(),
             retracted: !self.is_put(),
             line: self.row.line,
-            frame: &self.frame.0,
+            frame: &self.batch.0,
         }
     }
 }
@@ -218,20 +219,20 @@ impl<T> Default for RecordTable<T> {
 type RetractionTime = (i64, DateTime<Utc>);
 
 impl<T: Undoable> RecordTable<T> {
-    fn add_own(&mut self, row: &EventRow<T>, frame: FrameId) {
+    fn add_own(&mut self, row: &EventRow<T>, batch: BatchId) {
         if T::BY_NATURAL_KEY {
             let none = || KeyNeighbours { ids: BTreeMap::new(), withdrawn: None };
             self.neighbours.entry(row.record.natural_key(&self.currencies)).or_insert_with(none);
         }
         let key = T::key(row, &self.currencies);
         let versions = self.by_key.entry(key).or_insert(KeyVersions { own: None, other: None });
-        replace_if_higher(&mut versions.own, RecordVersion { row: row.clone(), frame });
+        replace_if_higher(&mut versions.own, RecordVersion { row: row.clone(), batch });
     }
 
     /// Adds a row of another run, if the undone run has the same key.
-    fn add_other(&mut self, row: &EventRow<T>, frame: FrameId) {
+    fn add_other(&mut self, row: &EventRow<T>, batch: BatchId) {
         let key = T::key(row, &self.currencies);
-        let version = || RecordVersion { row: row.clone(), frame };
+        let version = || RecordVersion { row: row.clone(), batch };
         let versions = self.by_key.get_mut(&key);
         let is_own_key = versions.is_some();
         versions.into_iter().for_each(|versions| replace_if_higher(&mut versions.other, version()));

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use event_log::frame::{Envelope, Frame};
+use event_log::record_batch::{Envelope, RecordBatch};
 use market::event::{Kind, RunManifest};
 
 use crate::log::reader::{Log, LogError};
@@ -31,14 +31,22 @@ impl UndoScope<'_> {
     }
 
     /// Calls `each` for every record batch of the run with rows of a kind.
-    pub(super) async fn each_own_frame(&self, kind: Kind, each: impl FnMut(Frame)) -> Result<(), LogError> {
-        self.log.each_frame(kind, self.end, |envelope| self.is_own(envelope), each).await
+    pub(super) async fn each_own_batch(
+        &self,
+        kind: Kind,
+        each: impl FnMut(RecordBatch),
+    ) -> Result<(), LogError> {
+        self.log.each_batch(kind, self.end, |envelope| self.is_own(envelope), each).await
     }
 
     /// Calls `each` for every record batch of other runs of the source with rows of a kind.
-    pub(super) async fn each_other_frame(&self, kind: Kind, each: impl FnMut(Frame)) -> Result<(), LogError> {
+    pub(super) async fn each_other_batch(
+        &self,
+        kind: Kind,
+        each: impl FnMut(RecordBatch),
+    ) -> Result<(), LogError> {
         let wanted = |envelope: &Envelope| envelope.source == self.run.source && !self.is_own(envelope);
-        self.log.each_frame(kind, self.end, wanted, each).await
+        self.log.each_batch(kind, self.end, wanted, each).await
     }
 
     fn is_own(&self, envelope: &Envelope) -> bool {

@@ -64,8 +64,8 @@ impl DiffCandidates {
         found.compare_years(a, b, only, first_price_year, include_equal).await?;
         if only.is_none() {
             let slugs = found.owners.entry(SECTORS).or_default();
-            for side in [a, b] {
-                for row in side.client.query(SECTOR_SLUGS, &[]).await? {
+            for reader in [a, b] {
+                for row in reader.client.query(SECTOR_SLUGS, &[]).await? {
                     slugs.push(row.try_get(0)?);
                 }
             }
@@ -168,8 +168,8 @@ impl<K: Ord, F: Fn(&Row) -> Result<K, Error>> MergeJoin<K, F> {
         parameters: &[&(dyn ToSql + Sync)],
         key: F,
     ) -> Result<Self, Error> {
-        let open = async |side: &GenerationReader| {
-            Ok::<_, Error>(Box::pin(side.client.query_raw(query, parameters.iter().copied()).await?))
+        let open = async |reader: &GenerationReader| {
+            Ok::<_, Error>(Box::pin(reader.client.query_raw(query, parameters.iter().copied()).await?))
         };
         let mut pairs = Self { rows: [open(a).await?, open(b).await?], next: [None, None], key };
         pairs.advance(0).await?;

@@ -41,7 +41,7 @@ pub struct ComparedGeneration {
 /// Connection to a generation within the snapshot.
 pub(super) struct GenerationReader {
     pub(super) client: Client,
-    pub(super) side: ComparedGeneration,
+    pub(super) generation: ComparedGeneration,
 }
 
 /// Connection to a generation before the snapshot is set.
@@ -89,7 +89,7 @@ impl GenerationReader {
         let GenerationConnection { client, generation, method_version, unfinished } = opened;
         let row = client.query_one(VERSION, &[]).await?;
         let JsonColumn(policy): JsonColumn<SourcePolicy> = row.try_get("policy")?;
-        let side = ComparedGeneration {
+        let compared = ComparedGeneration {
             generation: generation.id,
             method_version,
             fact_set: generation.fact_set,
@@ -98,7 +98,7 @@ impl GenerationReader {
             policy,
             unfinished,
         };
-        Ok(Self { client, side })
+        Ok(Self { client, generation: compared })
     }
 
     /// Loads the canonical symbol for a spelling.

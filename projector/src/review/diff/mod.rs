@@ -63,11 +63,11 @@ pub(crate) const NEEDS_PARQUET: &str =
 const REVIEWED: &str = include_str!("../../../queries/diff_reviewed.sql");
 
 /// Number of securities that are compared at the same time.
-const SECURITIES_PER_STEP: usize = 250;
+const SECURITIES_PER_CHUNK: usize = 250;
 /// Number of funds whose holdings are compared at the same time.
-const FUNDS_PER_STEP: usize = 4;
+const FUNDS_PER_CHUNK: usize = 4;
 /// Number of price years that are compared at the same time.
-const YEARS_PER_STEP: usize = 2000;
+const YEARS_PER_CHUNK: usize = 2000;
 /// Maximum number of rows per table and topic in the HTML report.
 pub(crate) const HTML_ROWS: usize = 500;
 
@@ -120,11 +120,11 @@ async fn compare_readers(
         explain::explain_rows(&mut client, [args.a, args.b], tables, args.limit).await?;
     }
     let found = GenerationDiff {
-        reasons: find_reasons(&a.side, &b.side),
-        a: a.side.clone(),
-        b: b.side.clone(),
+        reasons: find_reasons(&a.generation, &b.generation),
+        a: a.generation.clone(),
+        b: b.generation.clone(),
         differences,
-        reviewed: args.is_complete() && !a.side.unfinished && !b.side.unfinished,
+        reviewed: args.is_complete() && !a.generation.unfinished && !b.generation.unfinished,
     };
     // Write the report first: if this fails, no review is recorded.
     if let Some(page) = page {
@@ -242,8 +242,8 @@ impl DiffRun<'_> {
             // Compare all symbols together: a spelling that moved from one security to another is then one change.
             SYMBOLS => owners.len().max(1),
             // A fund has thousands of holdings per day.
-            HOLDINGS => FUNDS_PER_STEP,
-            _ => SECURITIES_PER_STEP,
+            HOLDINGS => FUNDS_PER_CHUNK,
+            _ => SECURITIES_PER_CHUNK,
         };
         for owners in owners.chunks(together) {
             let found = comparison.compare_owners(self.a, self.b, owners, self.args.since).await?;
@@ -255,7 +255,7 @@ impl DiffRun<'_> {
 
     async fn compare_prices(&mut self, progress: &mut ProgressReport) -> anyhow::Result<()> {
         let accumulator = &mut self.accumulator;
-        for years in self.candidates.years.chunks(YEARS_PER_STEP) {
+        for years in self.candidates.years.chunks(YEARS_PER_CHUNK) {
             prices::compare_years(self.a, self.b, years, self.args.since, |day| {
                 accumulator.add_price_day(day)
             })

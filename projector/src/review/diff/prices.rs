@@ -139,12 +139,12 @@ impl<'a> PriceDifference<'a> {
     }
 }
 
-async fn load_bars(side: &GenerationReader, years: &[(String, i32)]) -> anyhow::Result<BarsByYear> {
+async fn load_bars(reader: &GenerationReader, years: &[(String, i32)]) -> anyhow::Result<BarsByYear> {
     let symbols: Vec<&str> = years.iter().map(|(symbol, _)| symbol.as_str()).collect();
     let numbers: Vec<i32> = years.iter().map(|(_, year)| *year).collect();
     let parameters: [&(dyn ToSql + Sync); 2] = [&symbols, &numbers];
     let mut read = BarsByYear::with_capacity(years.len());
-    for row in side.client.query(ROWS, &parameters).await? {
+    for row in reader.client.query(ROWS, &parameters).await? {
         let (symbol, year): (String, i32) = (row.try_get("symbol")?, row.try_get("year")?);
         let packed: PackedBars = read_packed_bars(&row)?;
         let bars =

@@ -11,11 +11,11 @@ use rayon::prelude::*;
 use store::history::{FactsBySymbol, build_history, fetch_facts, symbols_of_identities};
 use tokio_postgres::Transaction;
 
-use super::derived_side::{COMPARED, ComparedRows, DerivedSide, bars_of, compare_sides};
 use super::earlier_facts::EarlierFacts;
-use super::market_side::MarketSide;
+use super::market_inputs::MarketInputs;
 use super::replacement::Replacements;
 use super::result::{FlagChanges, FoundEffect, QuarantineChange};
+use super::security_figures::{COMPARED, ComparedRows, SecurityFigures, bars_of, compare_figures};
 use crate::generation::Generation;
 use crate::progress::ProgressReport;
 use crate::review::diff::{DiffAccumulator, DifferenceSink, TableDiff, compare_bars};
@@ -25,30 +25,30 @@ const SYMBOLS: &str = include_str!("../../../queries/effect/symbols_of_sources.s
 const CHUNK_SECURITIES: usize = 100;
 
 /// Inputs of the comparison. `before` and `after` are the market before and after the run.
-pub(super) struct SideComparison<'a> {
+pub(super) struct EffectComparison<'a> {
     pub(super) generation: &'a Generation,
     pub(super) policy: &'a SourcePolicy,
     pub(super) earlier: &'a EarlierFacts,
-    pub(super) before: MarketSide,
-    pub(super) after: MarketSide,
+    pub(super) before: MarketInputs,
+    pub(super) after: MarketInputs,
 }
 
 /// Derived rows of one security before and after the run.
-struct DerivedPair<'a> {
+struct ComparedSecurity<'a> {
     symbol: &'a Symbol,
-    before: Option<DerivedSide>,
-    after: Option<DerivedSide>,
+    before: Option<SecurityFigures>,
+    after: Option<SecurityFigures>,
     rows: Vec<ComparedRows>,
 }
 
 /// Inputs of the derivations before or after the run.
-struct SideInputs<'a> {
-    market: &'a MarketSide,
+struct DerivationInputs<'a> {
+    market: &'a MarketInputs,
     context: Option<DerivationContext<'a>>,
     facts: FactsBySymbol,
 }
 
-impl SideComparison<'_> {
+impl EffectComparison<'_> {
     /// Compares all affected securities. Keeps up to `keep` rows per table and topic, and writes all rows to `files`.
     pub(super) async fn compare(
         &self,
@@ -94,7 +94,7 @@ impl SideComparison<'_> {
             }
         }
         for symbol in changed.iter().filter_map(|symbol| Symbol::parse(symbol).ok()) {
-            touched.extend(sides.iter().flat_map(|side| side.directory.holders(&symbol)).cloned());
+            touched.extend(sides.iter().flat_map(|side| side.directory.owners(&symbol)).cloned());
         }
         Ok(touched)
     }
@@ -103,7 +103,7 @@ impl SideComparison<'_> {
         &self,
         transaction: &Transaction<'_>,
         symbols: &'s [Symbol],
-    ) -> anyhow::Result<Vec<DerivedPair<'s>>> {
+    ) -> anyhow::Result<Vec<ComparedSecurity<'s>>> {
         let sides = [&self.before, &self.after];
         let identities = sides
             .iter()
@@ -112,15 +112,19 @@ impl SideComparison<'_> {
         let facts = fetch_facts(transaction, &wanted).await?;
         tokio::task::block_in_place(|| {
             let input = |market, facts| {
-                let market: &MarketSide = market;
-                SideInputs { market, context: market.context(self.policy, &self.generation.rules), facts }
+                let market: &MarketInputs = market;
+                DerivationInputs {
+                    market,
+                    context: market.context(self.policy, &self.generation.rules),
+                    facts,
+                }
             };
             let [before, after] =
                 [input(&self.before, self.earlier.restore(&facts)?), input(&self.after, facts)];
             let derive = |symbol: &'s Symbol| {
                 let (before, after) = (before.derive(symbol)?, after.derive(symbol)?);
-                let rows = compare_sides([before.as_ref(), after.as_ref()])?;
-                Ok(DerivedPair { symbol, before, after, rows })
+                let rows = compare_figures([before.as_ref(), after.as_ref()])?;
+                Ok(ComparedSecurity { symbol, before, after, rows })
             };
             symbols.par_iter().map(derive).collect()
         })
@@ -135,12 +139,12 @@ fn grown_sources(before: &DividendFeeds, after: &DividendFeeds) -> Vec<String> {
     grown.map(str::to_owned).collect()
 }
 
-impl SideInputs<'_> {
-    fn derive(&self, symbol: &Symbol) -> anyhow::Result<Option<DerivedSide>> {
+impl DerivationInputs<'_> {
+    fn derive(&self, symbol: &Symbol) -> anyhow::Result<Option<SecurityFigures>> {
         let identity: Option<&Identity> = self.market.directory.identities.get(symbol);
         let (Some(identity), Some(context)) = (identity, &self.context) else { return Ok(None) };
         let history = build_history(identity, &self.facts, &self.market.dividend_feeds, |_, _| false)?;
-        Ok(DerivedSide::derive(&history, context))
+        Ok(SecurityFigures::derive(&history, context))
     }
 }
 
@@ -165,7 +169,7 @@ impl EffectAccumulator {
         Self { keep, compared: 0, changed: 0, differences, replacements, quarantined, flags }
     }
 
-    fn add(&mut self, pair: &DerivedPair<'_>) -> anyhow::Result<()> {
+    fn add(&mut self, pair: &ComparedSecurity<'_>) -> anyhow::Result<()> {
         let (sides, symbol) = ([pair.before.as_ref(), pair.after.as_ref()], pair.symbol.as_str());
         if sides.iter().all(Option::is_none) {
             return Ok(());

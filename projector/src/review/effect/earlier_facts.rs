@@ -10,7 +10,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use chrono::{Datelike, NaiveDate};
 use codec::bars::PackedBars;
-use event_log::frame::Body;
+use event_log::record_batch::Body;
 use event_log::stream::StreamSettings;
 use market::bars::Bars;
 use market::day::date_of;
@@ -116,9 +116,9 @@ impl EarlierFacts {
         earlier: &[EarlierMessage],
     ) -> anyhow::Result<()> {
         let key = |symbol: &str| (symbol.to_owned(), source.to_owned());
-        log.read(later.iter().copied(), |frame| {
-            let Body::Prices(series) = &frame.body else { return Ok(()) };
-            for series in series.iter().filter(|_| frame.source == source) {
+        log.read(later.iter().copied(), |batch| {
+            let Body::Prices(series) = &batch.body else { return Ok(()) };
+            for series in series.iter().filter(|_| batch.source == source) {
                 let touched = self.bars.entry(key(series.symbol.as_str())).or_default();
                 touched.days.extend(&series.bars.day);
                 touched.years.extend(series.bars.years().into_iter().map(|(year, _)| year));
@@ -131,9 +131,9 @@ impl EarlierFacts {
         let first = date_of(*first);
         let reaching = earlier.iter().filter(|(_, newest)| newest.is_none_or(|newest| newest >= first));
         let mut parts: BTreeMap<(String, String), Vec<Bars>> = BTreeMap::new();
-        log.read(reaching.map(|(sequence, _)| *sequence), |frame| {
-            let Body::Prices(series) = &frame.body else { return Ok(()) };
-            for series in series.iter().filter(|_| frame.source == source) {
+        log.read(reaching.map(|(sequence, _)| *sequence), |batch| {
+            let Body::Prices(series) = &batch.body else { return Ok(()) };
+            for series in series.iter().filter(|_| batch.source == source) {
                 let key = key(series.symbol.as_str());
                 let Some(touched) = self.bars.get(&key) else { continue };
                 let bars = series.bars.filter_days(|day| touched.days.contains(&day));

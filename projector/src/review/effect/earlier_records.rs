@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::Datelike;
 use codec::records::{RawObservation, RecordSet};
-use event_log::frame::Body;
+use event_log::record_batch::Body;
 use market::event::{Action, EventRecord, Kind};
 use store::facts::unpack_records;
 use store::records::id_digest;
@@ -35,9 +35,9 @@ pub(super) async fn read_earlier_records(
 ) -> anyhow::Result<()> {
     let (kind, source) = feed;
     let (mut touched, mut digests) = (BTreeSet::<String>::new(), Vec::new());
-    log.read(later.iter().copied(), |frame| {
-        if frame.body.kind() == *kind && frame.source == *source {
-            for (symbol, raw) in frame.body.observations(frame.id)? {
+    log.read(later.iter().copied(), |batch| {
+        if batch.body.kind() == *kind && batch.source == *source {
+            for (symbol, raw) in batch.body.observations(batch.id)? {
                 digests.extend(raw.id.as_deref().map(|id| id_digest(*kind, source, id)));
                 touched.insert(symbol);
             }
@@ -53,15 +53,15 @@ pub(super) async fn read_earlier_records(
     let mut own: BTreeMap<String, Vec<RawObservation>> = BTreeMap::new();
     let mut by_id: BTreeMap<String, Vec<(String, RawObservation)>> = BTreeMap::new();
     let mut years = BTreeSet::new();
-    log.read(earlier.iter().copied(), |frame| {
-        if frame.body.kind() != *kind || frame.source != *source {
+    log.read(earlier.iter().copied(), |batch| {
+        if batch.body.kind() != *kind || batch.source != *source {
             return Ok(());
         }
-        if let Body::Dividends(rows) = &frame.body {
+        if let Body::Dividends(rows) = &batch.body {
             let put = rows.iter().filter(|row| row.action == Action::Put);
             years.extend(put.filter_map(|row| row.record.date()).map(|date| date.year()));
         }
-        for (symbol, raw) in frame.body.observations(frame.id)? {
+        for (symbol, raw) in batch.body.observations(batch.id)? {
             match raw.id.as_ref().filter(|id| ids.contains(*id)) {
                 Some(id) => by_id.entry(id.clone()).or_default().push((symbol, raw)),
                 None if touched.contains(&symbol) => own.entry(symbol).or_default().push(raw),

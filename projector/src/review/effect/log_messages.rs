@@ -2,7 +2,7 @@
 
 use anyhow::Context;
 use async_nats::jetstream::stream::Stream;
-use event_log::frame::Frame;
+use event_log::record_batch::RecordBatch;
 use event_log::stream::StreamSettings;
 use futures::{StreamExt, TryStreamExt, stream};
 use market::event::Kind;
@@ -26,16 +26,16 @@ impl LogMessages {
     pub(super) async fn read(
         &self,
         sequences: impl IntoIterator<Item = i64>,
-        mut each: impl FnMut(Frame) -> anyhow::Result<()>,
+        mut each: impl FnMut(RecordBatch) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
         let reads = stream::iter(sequences).map(async |sequence| {
             let cannot = || format!("cannot read message {sequence} of the log");
             let message = self.0.get_raw_message(sequence.unsigned_abs()).await.with_context(cannot)?;
-            Frame::decode(Some(&message.headers), &message.payload).with_context(cannot)
+            RecordBatch::decode(Some(&message.headers), &message.payload).with_context(cannot)
         });
         let mut messages = std::pin::pin!(reads.buffered(CONCURRENT_READS));
-        while let Some(frames) = messages.try_next().await? {
-            frames.into_iter().try_for_each(&mut each)?;
+        while let Some(batches) = messages.try_next().await? {
+            batches.into_iter().try_for_each(&mut each)?;
         }
         Ok(())
     }

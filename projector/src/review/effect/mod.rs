@@ -5,15 +5,15 @@
 //! tables. Both derivations use the policy and rules of the served generation. Nothing is written.
 
 mod comparison;
-mod derived_side;
 mod earlier_facts;
 mod earlier_records;
 mod html;
 mod log_messages;
-mod market_side;
+mod market_inputs;
 mod position;
 mod replacement;
 mod result;
+mod security_figures;
 mod text;
 
 use anyhow::Context;
@@ -28,9 +28,9 @@ use crate::review::audit::AuditArgs;
 use crate::review::diff::{CsvSink, DifferenceSink, HTML_ROWS};
 use crate::review::html_page::HtmlFile;
 use crate::settings::{DatabaseArgs, LIVE_FACTS};
-use comparison::SideComparison;
+use comparison::EffectComparison;
 use earlier_facts::EarlierFacts;
-use market_side::MarketSide;
+use market_inputs::MarketInputs;
 use position::{RunPosition, wait_until_served};
 
 pub use replacement::SourceReplacement;
@@ -71,10 +71,10 @@ pub async fn measure_effect(
     let row = transaction.query_one(DERIVED_WITH, &[]).await?;
     let JsonColumn(policy): JsonColumn<SourcePolicy> = row.try_get("policy")?;
     let earlier = EarlierFacts::load(&transaction, &args.stream, first).await?;
-    let before = MarketSide::load(&transaction, &generation, &policy, Some(&earlier)).await?;
-    let after = MarketSide::load(&transaction, &generation, &policy, None).await?;
+    let before = MarketInputs::load(&transaction, &generation, &policy, Some(&earlier)).await?;
+    let after = MarketInputs::load(&transaction, &generation, &policy, None).await?;
     let comparison =
-        SideComparison { generation: &generation, policy: &policy, earlier: &earlier, before, after };
+        EffectComparison { generation: &generation, policy: &policy, earlier: &earlier, before, after };
     let found = comparison.compare(&transaction, keep, files).await?;
     let effect = RunEffect::new(run, &position, first, &generation, found);
     if let Some(page) = page {

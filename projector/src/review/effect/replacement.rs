@@ -6,6 +6,7 @@ use market::event::Kind;
 use market::history::SourcePolicy;
 use market::metrics::RowsBySource;
 use serde::Serialize;
+use telemetry::counted;
 
 /// Largest number of named securities.
 const MAX_NAMED: usize = 10;
@@ -86,6 +87,7 @@ impl SourceReplacement {
     /// The replacement as a sentence.
     pub(super) fn sentence(&self) -> String {
         let Self { kind, source, replaced, securities, rows, .. } = self;
-        format!("{source} replaces {kind} figures of {replaced} for {securities} symbols ({rows} rows)")
+        let (symbols, rows) = (counted(securities, "symbol"), counted(rows, "row"));
+        format!("{source} replaces {kind} figures of {replaced} for {symbols} ({rows})")
     }
 }

@@ -6,10 +6,11 @@ use chrono::NaiveDate;
 use market::row::Quarantined;
 use serde::Serialize;
 use store::ids::GenerationId;
+use telemetry::counted;
 
-use super::derived_side::DerivedSide;
 use super::position::RunPosition;
 use super::replacement::SourceReplacement;
+use super::security_figures::SecurityFigures;
 use crate::generation::Generation;
 use crate::review::diff::Differences;
 
@@ -115,10 +116,11 @@ impl RunEffect {
     pub(super) fn scope(&self) -> String {
         let later = match self.later_runs {
             0 => String::new(),
-            later => format!(" and {later} later runs"),
+            later => format!(" and {}", counted(later, "later run")),
         };
         let FoundEffect { changed, compared, .. } = &self.found;
-        let scope = format!("run {}{later}: {changed} of {compared} touched securities changed", self.run);
+        let touched = counted(compared, "touched security");
+        let scope = format!("run {}{later}: {changed} of {touched} changed", self.run);
         match self.found.as_of {
             [before, after] if before == after => scope,
             [before, after] => {
@@ -130,7 +132,7 @@ impl RunEffect {
 }
 
 impl QuarantineChange {
-    pub(super) fn add(&mut self, sides: [Option<&DerivedSide>; 2], keep: usize) {
+    pub(super) fn add(&mut self, sides: [Option<&SecurityFigures>; 2], keep: usize) {
         let [before, after] = sides.map(|side| side.map_or(&[][..], |side| &side.rows.quarantined));
         for row in after.iter().filter(|row| !before.contains(row)) {
             self.added += 1;
@@ -152,7 +154,7 @@ impl QuarantineChange {
 pub(super) struct FlagChanges(BTreeMap<String, FlagChange>);
 
 impl FlagChanges {
-    pub(super) fn add(&mut self, symbol: &str, sides: [Option<&DerivedSide>; 2]) {
+    pub(super) fn add(&mut self, symbol: &str, sides: [Option<&SecurityFigures>; 2]) {
         let [before, after] = sides.map(|side| {
             let flags = side.map(|side| side.rows.metrics.flags.0.iter().map(|flag| topic(flag)));
             flags.into_iter().flatten().collect::<BTreeSet<&str>>()

@@ -14,8 +14,8 @@ use market::metrics::source_preference::MANUAL;
 use market::row::{DividendStatus, SplitStatus, TableRow};
 use rust_decimal::Decimal;
 
+use super::isolated_source::IsolatedRows;
 use super::result::{BySource, SourceQuality};
-use super::source_alone::AloneRows;
 use crate::review::diff::{BAR_FIELDS, CellValue, read_cells};
 
 const EX_DATE: &str = "ex_date";
@@ -34,7 +34,7 @@ const FUNDAMENTALS_FIELDS: [&str; 6] = [
 /// Compares one security's rows of two sources, and counts the conflicts for the first source.
 pub(super) fn count_conflicts(
     quality: &mut SourceQuality,
-    sides: [&AloneRows; 2],
+    sides: [&IsolatedRows; 2],
     as_of: NaiveDate,
 ) -> anyhow::Result<()> {
     compare_bars(quality, sides.map(|side| &side.bars));

@@ -6,8 +6,8 @@
 mod conflicts;
 mod coverage;
 mod html;
+mod isolated_source;
 mod result;
-mod source_alone;
 mod text;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,8 +32,8 @@ use crate::review::html_page::HtmlFile;
 use crate::settings::{DatabaseArgs, LIVE_FACTS};
 use conflicts::{compare_securities, count_conflicts};
 use coverage::{SessionDays, add_coverage, add_security};
+use isolated_source::IsolatedRows;
 use result::BySource;
-use source_alone::AloneRows;
 
 pub use result::{FieldConflicts, KindCoverage, QualityReport, SessionCoverage, SourceQuality};
 pub use text::print_quality;
@@ -138,11 +138,11 @@ fn judge_sources(
     context: &DerivationContext<'_>,
 ) -> anyhow::Result<Vec<(String, SourceQuality)>> {
     let names: BTreeSet<&str> =
-        source_alone::sources_of(history).filter(|source| *source != MANUAL).collect();
+        isolated_source::sources_of(history).filter(|source| *source != MANUAL).collect();
     let mut judged: Vec<(String, SourceQuality)> = Vec::new();
-    let mut rows: Vec<AloneRows> = Vec::new();
+    let mut rows: Vec<IsolatedRows> = Vec::new();
     for name in names {
-        let (quality, own) = source_alone::judge(history, name, context);
+        let (quality, own) = isolated_source::judge(history, name, context);
         judged.push((name.to_owned(), quality));
         rows.push(own);
     }

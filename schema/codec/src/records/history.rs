@@ -2,7 +2,7 @@
 
 use chrono::NaiveDate;
 use market::event::{
-    Decision, Dividend, Etf, EventRecord, Evidence, Fundamentals, HoldingSnapshot, Kind, Split,
+    Decision, Dividend, DividendEvidence, Etf, EventRecord, Fundamentals, HoldingSnapshot, Kind, Split,
 };
 use market::history::History;
 
@@ -45,5 +45,5 @@ history_lists! {
     Etf => etf,
     HoldingSnapshot => holdings,
     Decision => decisions,
-    Evidence => evidence,
+    DividendEvidence => evidence,
 }

@@ -6,8 +6,8 @@ use super::encoded::{FieldReader, FieldWriter, RecordLayout};
 use super::error::PackedRecordsError;
 use super::field::Field;
 use market::event::{
-    DecidedRow, Decision, Dividend, Etf, Evidence, FormerSymbol, Fundamentals, Holding, HoldingSnapshot,
-    MarketSession, Security, Split,
+    DecidedRow, Decision, Dividend, DividendEvidence, Etf, FormerSymbol, Fundamentals, Holding,
+    HoldingSnapshot, MarketSession, Security, Split,
 };
 
 macro_rules! layouts {
@@ -54,7 +54,7 @@ layouts! {
     FormerSymbol { symbol, from, to }
     MarketSession { date, note }
     Decision { symbol, verdict, row, reason, note }
-    Evidence { symbol, dividends_from, dividends_to, ex_date, previous, factor, basis }
+    DividendEvidence { symbol, dividends_from, dividends_to, ex_date, previous, factor, basis }
     DecidedRow { kind, source, row_id, date, value }
 }
 

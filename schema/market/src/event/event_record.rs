@@ -8,7 +8,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::event::{
-    Decision, Dividend, Etf, Evidence, Fundamentals, HoldingSnapshot, Kind, MarketSession, Security, Split,
+    Decision, Dividend, DividendEvidence, Etf, Fundamentals, HoldingSnapshot, Kind, MarketSession, Security,
+    Split,
 };
 use crate::symbol::Symbol;
 
@@ -73,7 +74,7 @@ macro_rules! dated {
 dated! {
     Dividend: Dividend, |dividend| dividend.ex_date.or(dividend.record_date);
     Split: Split, |split| Some(split.ex_date);
-    Evidence: Evidence, |evidence| evidence.ex_date;
+    DividendEvidence: Evidence, |evidence| evidence.ex_date;
     Fundamentals: Fundamentals, |fundamentals| Some(fundamentals.as_of);
     Etf: Etf, |etf| Some(etf.as_of);
     HoldingSnapshot: Holding, |snapshot| Some(snapshot.as_of);

@@ -14,9 +14,9 @@ pub use decision::{DecidedRow, Decision, DecisionVerdict};
 pub use enums::{Action, DividendType, Frequency, Kind, ListingStatus, SecurityType, ShareBasis};
 pub use event_record::EventRecord;
 pub use records::{
-    Dividend, Etf, Evidence, FormerSymbol, Fundamentals, Holding, HoldingSnapshot, MINOR_UNIT_PLACES,
+    Dividend, DividendEvidence, Etf, FormerSymbol, Fundamentals, Holding, HoldingSnapshot, MINOR_UNIT_PLACES,
     MarketSession, Security, Split,
 };
 pub(crate) use row::line_column;
 pub use row::{EventRow, Reject};
-pub use run_manifest::{Bookmark, InputFrames, Pull, RunManifest, RunState};
+pub use run_manifest::{Bookmark, InputBatches, Pull, RunManifest, RunState};

@@ -168,9 +168,9 @@ record! {
 }
 
 record! {
-    /// Evidence of a price file about the dividends of a security (R38, R40). A record contains one of two facts: the
+    /// DividendEvidence of a price file about the dividends of a security (R38, R40). A record contains one of two facts: the
     /// years with a dividend column, or an adjustment factor implied by the adjusted closes.
-    pub struct Evidence {
+    pub struct DividendEvidence {
         required {
             /// Ticker of the prices.
             symbol: Symbol,

@@ -20,7 +20,7 @@ pub struct SecurityDirectory {
     /// Map from each known symbol to the canonical symbol of its current or last owner.
     pub symbols: BTreeMap<Symbol, Symbol>,
     /// Map from each known symbol to the canonical symbols of all its owners, past and present.
-    holders: BTreeMap<Symbol, Vec<Symbol>>,
+    owners: BTreeMap<Symbol, Vec<Symbol>>,
 }
 
 impl SecurityDirectory {
@@ -52,8 +52,8 @@ impl SecurityDirectory {
     }
 
     /// Canonical symbols of all securities that may own rows of `symbol`.
-    pub fn holders(&self, symbol: &Symbol) -> &[Symbol] {
-        self.holders.get(symbol).map_or(&[], Vec::as_slice)
+    pub fn owners(&self, symbol: &Symbol) -> &[Symbol] {
+        self.owners.get(symbol).map_or(&[], Vec::as_slice)
     }
 
     /// Assigns every symbol's days to the securities that claim the symbol.
@@ -88,7 +88,7 @@ impl SecurityDirectory {
         for ((record, spans), canonical) in records.iter().zip(spans).zip(canonical) {
             let Some(symbol) = canonical else { continue };
             for span in &spans {
-                self.holders.entry(span.symbol.clone()).or_default().push(symbol.clone());
+                self.owners.entry(span.symbol.clone()).or_default().push(symbol.clone());
             }
             self.identities
                 .insert(symbol.clone(), Identity { symbol, security: Some(record.clone()), spans });
@@ -111,6 +111,6 @@ impl SecurityDirectory {
             }
         }
         self.symbols.insert(symbol.clone(), canonical.clone());
-        self.holders.entry(symbol.clone()).or_default().push(canonical);
+        self.owners.entry(symbol.clone()).or_default().push(canonical);
     }
 }

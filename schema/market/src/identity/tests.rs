@@ -162,12 +162,12 @@ fn a_symbol_is_of_the_security_that_still_has_it() {
     // The first vendor also has the second company under a new symbol. Another vendor's record joins the two.
     let again = record("a", "2", "ABC", &[("XYZ", "2010-01-01", "2019-12-31")], None);
     let joined = record("b", "1", "ABC", &[("OLD", "2000-01-03", "2009-12-31")], None);
-    let holder = |records: &[Observation<Security>]| {
+    let owner = |records: &[Observation<Security>]| {
         let directory = resolve(records, &[]);
         directory.symbols[&Symbol::parse("XYZ").unwrap()].to_string()
     };
-    assert_eq!(holder(&[renamed.clone(), ended.clone()]), "XYZ");
-    assert_eq!(holder(&[renamed, ended, again, joined]), "XYZ");
+    assert_eq!(owner(&[renamed.clone(), ended.clone()]), "XYZ");
+    assert_eq!(owner(&[renamed, ended, again, joined]), "XYZ");
 }
 
 #[test]
@@ -244,9 +244,9 @@ fn days_that_nobody_claims_go_to_the_holder_before() {
         assert_eq!(owner(&directory, "XYZ", day), [expected], "{day}");
     }
     let symbol = |text: &str| Symbol::parse(text).unwrap();
-    assert_eq!(directory.holders(&symbol("XYZ")), [symbol("ABC"), symbol("XYZ")]);
-    assert_eq!(directory.holders(&symbol("ABC")), [symbol("ABC")]);
-    assert!(directory.holders(&symbol("NONE")).is_empty());
+    assert_eq!(directory.owners(&symbol("XYZ")), [symbol("ABC"), symbol("XYZ")]);
+    assert_eq!(directory.owners(&symbol("ABC")), [symbol("ABC")]);
+    assert!(directory.owners(&symbol("NONE")).is_empty());
     let stored = SecurityDirectory::from_identities(directory.identities.clone());
     assert_eq!((stored.identities.len(), stored.symbols.len()), (2, 0));
     let former = stored.identities[&symbol("ABC")].former_symbols();

@@ -1,6 +1,6 @@
 //! Absence of dividends: known to be none, or unknown; and payments that only adjusted closes show.
 
-use market::event::{Action, Evidence};
+use market::event::{Action, DividendEvidence};
 use market::history::{DividendFeeds, History, Observation};
 use market::metrics::factor_agreement;
 use market::row::{DividendState, Flag};
@@ -17,14 +17,14 @@ fn silent(feeds: &[(&str, i32)]) -> History {
     History { dividend_feeds, ..life.history() }
 }
 
-fn evidence(fields: &Value) -> Observation<Evidence> {
+fn evidence(fields: &Value) -> Observation<DividendEvidence> {
     let mut record = json!({ "symbol": "LIFE" });
     fields.as_object().expect("fields").iter().for_each(|(name, value)| record[name] = value.clone());
     observed(1, serde_json::from_value(record).expect("evidence"))
 }
 
 /// Step of split-adjusted closes.
-fn step(previous: &str, ex_date: &str, factor: &str) -> Observation<Evidence> {
+fn implied_factor(previous: &str, ex_date: &str, factor: &str) -> Observation<DividendEvidence> {
     let basis = "split_adjusted";
     evidence(&json!({ "previous": previous, "ex_date": ex_date, "factor": factor, "basis": basis }))
 }
@@ -110,7 +110,7 @@ fn a_dividend_column_without_amounts_proves_a_non_payer() {
 #[test]
 fn adjusted_closes_prove_that_dividends_are_missing() {
     let mut history = silent(&[("a", 2023)]);
-    history.evidence = vec![step("2023-01-03", "2024-06-27", "0.516172")];
+    history.evidence = vec![implied_factor("2023-01-03", "2024-06-27", "0.516172")];
     let found = derived(&history);
     assert!(has(&found, Flag::DividendsMissing) && !has(&found, Flag::NoDividendFeed));
     assert_eq!(
@@ -120,10 +120,10 @@ fn adjusted_closes_prove_that_dividends_are_missing() {
     let unused = explained(&history).unused;
     assert_eq!((unused[0].outcome.as_str(), unused[0].kind.as_str()), ("missing", "evidence"));
     // Rounding makes steps too.
-    history.evidence = vec![step("2023-01-03", "2024-06-27", "0.9996")];
+    history.evidence = vec![implied_factor("2023-01-03", "2024-06-27", "0.9996")];
     assert_eq!(status(&history), DividendState::NonPayer);
     // A step after the day is not known yet.
-    history.evidence = vec![step("2024-06-28", "2024-07-01", "0.9")];
+    history.evidence = vec![implied_factor("2024-06-28", "2024-07-01", "0.9")];
     assert_eq!(status(&history), DividendState::NonPayer);
 }
 
@@ -141,9 +141,9 @@ fn payer() -> History {
 fn a_missing_payment_is_named() {
     let mut history = payer();
     let days = [("2023-06-30", "2023-07-03"), ("2023-12-29", "2024-01-02"), ("2024-04-01", "2024-04-02")];
-    history.evidence = days.iter().map(|(previous, day)| step(previous, day, "0.99")).collect();
+    history.evidence = days.iter().map(|(previous, day)| implied_factor(previous, day, "0.99")).collect();
     assert!(!has(&derived(&history), Flag::DividendsMissing));
-    history.evidence.push(step("2023-10-02", "2023-10-03", "0.99"));
+    history.evidence.push(implied_factor("2023-10-02", "2023-10-03", "0.99"));
     let found = derived(&history);
     assert!(has(&found, Flag::DividendsMissing));
     assert_eq!(found.metrics.dividend_status, DividendState::Active, "a payer is one, whatever is missing");
@@ -155,17 +155,17 @@ fn a_missing_payment_is_named() {
         .collect();
     assert_eq!(named, ["2023-10-03 1"]);
     // A payment a few days away explains a step.
-    history.evidence[3] = step("2023-07-07", "2023-07-10", "0.99");
+    history.evidence[3] = implied_factor("2023-07-07", "2023-07-10", "0.99");
     assert!(!has(&derived(&history), Flag::DividendsMissing));
-    history.evidence[3] = step("2023-07-10", "2023-07-11", "0.99");
+    history.evidence[3] = implied_factor("2023-07-10", "2023-07-11", "0.99");
     assert!(has(&derived(&history), Flag::DividendsMissing));
 }
 
 #[test]
 fn the_newest_version_of_a_step_counts() {
     let mut history = silent(&[("a", 2023)]);
-    let newer = Observation { line: 2, ..step("2023-01-03", "2024-06-27", "1") };
-    history.evidence = vec![step("2023-01-03", "2024-06-27", "0.5"), newer];
+    let newer = Observation { line: 2, ..implied_factor("2023-01-03", "2024-06-27", "1") };
+    history.evidence = vec![implied_factor("2023-01-03", "2024-06-27", "0.5"), newer];
     for _ in 0..2 {
         assert_eq!(status(&history), DividendState::NonPayer);
         history.evidence.reverse();
@@ -184,7 +184,8 @@ fn agreement_counts_ex_dates_by_source() {
         ("2024-04-01", "2024-04-02", "0.98"),
         ("2024-04-02", "2024-06-27", "0.9999"),
     ];
-    history.evidence = days.iter().map(|(previous, day, factor)| step(previous, day, factor)).collect();
+    history.evidence =
+        days.iter().map(|(previous, day, factor)| implied_factor(previous, day, factor)).collect();
     let found = in_market(|market| factor_agreement(&history, market));
     let counts: Vec<_> =
         found.iter().map(|(source, it)| (source.as_str(), it.ex_dates, it.agreeing)).collect();
@@ -195,7 +196,7 @@ fn agreement_counts_ex_dates_by_source() {
 fn steps_of_raw_closes_are_read_without_their_splits() {
     let life = Life::new("split", "2024-06-28").close("2024-06-06", "100").split("2024-06-07", 1, 4);
     let mut history = life.close("2024-06-07", "25").history();
-    history.evidence = vec![step("2024-06-06", "2024-06-07", "0.25")];
+    history.evidence = vec![implied_factor("2024-06-06", "2024-06-07", "0.25")];
     history.evidence[0].record.basis = Some(market::event::ShareBasis::Raw);
     assert!(!has(&derived(&history), Flag::DividendsMissing));
     history.evidence[0].record.basis = Some(market::event::ShareBasis::SplitAdjusted);
@@ -211,8 +212,8 @@ fn adjusted_closes_bear_out_a_large_payment() {
     };
     assert_eq!(derived(&large()).metrics.quarantined.0.len(), 1);
     let mut confirmed = large();
-    confirmed.evidence = vec![step("2024-04-02", "2024-04-03", "0.9501")];
+    confirmed.evidence = vec![implied_factor("2024-04-02", "2024-04-03", "0.9501")];
     assert_eq!(derived(&confirmed).metrics.quarantined.0, []);
-    confirmed.evidence = vec![step("2024-04-02", "2024-04-03", "0.9995")];
+    confirmed.evidence = vec![implied_factor("2024-04-02", "2024-04-03", "0.9995")];
     assert_eq!(derived(&confirmed).metrics.quarantined.0.len(), 1);
 }

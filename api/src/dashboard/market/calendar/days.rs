@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::dashboard::market::api_calls::encode;
 use crate::dashboard::market::calendar::filters::CalendarChoice;
-use crate::dashboard::market::values::{Unit, show, text};
+use crate::dashboard::market::values::{Unit, render_value, str_of};
 
 /// Maximum number of dividends shown per day of a month. A link leads to the remaining dividends.
 const SHOWN: usize = 5;
@@ -18,7 +18,7 @@ pub(crate) fn render_days(choice: &CalendarChoice, rows: &[Value], today: NaiveD
     html! {
         ol.days {
             @for day in days {
-                @let events: Vec<&Value> = rows.iter().filter(|row| text(&row["event_date"]) == day.to_string()).collect();
+                @let events: Vec<&Value> = rows.iter().filter(|row| str_of(&row["event_date"]) == day.to_string()).collect();
                 @if !events.is_empty() || !is_weekend(&day) {
                     li.today[day == today].empty[events.is_empty()] {
                         h3 { time datetime=(day) { (day.format("%a %-d %b")) } @if day == today { " " span.tag { "today" } } }
@@ -46,11 +46,11 @@ fn render_events(events: &[&Value], choice: &CalendarChoice, day: NaiveDate) -> 
 }
 
 fn render_event(event: &Value) -> Markup {
-    let is_estimate = text(&event["amount_status"]) == "estimated";
+    let is_estimate = str_of(&event["amount_status"]) == "estimated";
     html! {
         li.estimate[is_estimate] {
-            a href={ "/s/" (encode(text(&event["symbol"]))) } title=(text(&event["name"])) { (text(&event["symbol"])) } " "
-            (show(&event["amount"], Unit::Money(text(&event["currency"]))))
+            a href={ "/s/" (encode(str_of(&event["symbol"]))) } title=(str_of(&event["name"])) { (str_of(&event["symbol"])) } " "
+            (render_value(&event["amount"], Unit::Money(str_of(&event["currency"]))))
             @if is_estimate { " " span.muted { "estimated" } }
         }
     }

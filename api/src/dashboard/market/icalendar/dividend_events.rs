@@ -10,7 +10,7 @@ use super::revisions::Revisions;
 use super::writer::{CalendarWriter, Event, EventStatus, event_id};
 use crate::app::state::App;
 use crate::dashboard::market::api_calls::encode;
-use crate::dashboard::market::values::{digits, plain, text};
+use crate::dashboard::market::values::{digits, humanize, str_of};
 use crate::parameters::MinVersion;
 use crate::read::QueryError;
 
@@ -41,7 +41,7 @@ fn write(rows: &[Value], revisions: &Revisions, host: &str) -> String {
     let mut writer = CalendarWriter::new("Dividends", host);
     for row in rows {
         for (field, suffix, word) in [("ex_date", "ex", "ex-dividend"), ("payment_date", "payment", "pays")] {
-            if let Ok(day) = text(&row[field]).parse() {
+            if let Ok(day) = str_of(&row[field]).parse() {
                 write_event(&mut writer, row, revisions.number(row), (suffix, word, day));
             }
         }
@@ -55,8 +55,8 @@ fn write_event(
     sequence: i64,
     (suffix, word, day): (&str, &str, NaiveDate),
 ) {
-    let symbol = text(&row["symbol"]);
-    let (status, hint) = match text(&row["status"]) {
+    let symbol = str_of(&row["symbol"]);
+    let (status, hint) = match str_of(&row["status"]) {
         "cancelled" => (EventStatus::Cancelled, ""),
         "projected" => (EventStatus::Tentative, " (estimated)"),
         _ => (EventStatus::Confirmed, ""),
@@ -67,12 +67,12 @@ fn write_event(
         day,
         sequence,
         status,
-        changed_at: text(&row["updated_at"]),
-        summary: &format!("{symbol} {word} {amount} {}{hint}", text(&row["currency"])),
+        changed_at: str_of(&row["updated_at"]),
+        summary: &format!("{symbol} {word} {amount} {}{hint}", str_of(&row["currency"])),
         description: &format!(
             "{} dividend of {symbol}, {}",
-            plain(text(&row["type"])),
-            plain(text(&row["status"]))
+            humanize(str_of(&row["type"])),
+            humanize(str_of(&row["status"]))
         ),
     });
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::revisions::Revisions;
 use super::writer::{CalendarWriter, Event, EventStatus, event_id};
 use crate::app::state::App;
-use crate::dashboard::market::values::{digits, plain, text};
+use crate::dashboard::market::values::{digits, humanize, str_of};
 use crate::parameters::MinVersion;
 use crate::read::QueryError;
 
@@ -29,9 +29,9 @@ pub(crate) async fn income_calendar(
 }
 
 fn write_events(writer: &mut CalendarWriter<'_>, payment: &Value, sequence: i64) {
-    let (symbol, currency) = (text(&payment["symbol"]), text(&payment["currency"]));
+    let (symbol, currency) = (str_of(&payment["symbol"]), str_of(&payment["currency"]));
     let number = |field: &str| digits(&payment[field]).unwrap_or_default();
-    let amount_status = text(&payment["amount_status"]);
+    let amount_status = str_of(&payment["amount_status"]);
     let (status, hint) = match amount_status {
         "estimated" => (EventStatus::Tentative, " (estimated)"),
         _ => (EventStatus::Confirmed, ""),
@@ -40,12 +40,12 @@ fn write_events(writer: &mut CalendarWriter<'_>, payment: &Value, sequence: i64)
         "{} shares of {symbol}, {} {currency} a share, {}",
         number("shares"),
         number("amount"),
-        plain(amount_status)
+        humanize(amount_status)
     );
     let income = format!("{symbol} pays {} {currency}{hint}", number("income"));
     let ex_dividend = format!("{symbol} ex-dividend{hint}");
     for (field, suffix, summary) in [("ex_date", "ex", &ex_dividend), ("payment_date", "payment", &income)] {
-        let Ok(day) = text(&payment[field]).parse::<NaiveDate>() else { continue };
+        let Ok(day) = str_of(&payment[field]).parse::<NaiveDate>() else { continue };
         writer.event(&Event {
             // The ids differ from those of the dividend calendar, which may contain the same dividends.
             id: &format!("{}-income-{suffix}", event_id(payment)),

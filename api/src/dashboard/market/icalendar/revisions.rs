@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use crate::app::state::App;
-use crate::dashboard::market::values::text;
+use crate::dashboard::market::values::str_of;
 use crate::parameters::MinVersion;
 use crate::read::QueryError;
 use crate::read::lookup::run_query;
@@ -29,7 +29,7 @@ pub(super) struct Revisions {
 impl Revisions {
     /// Reads the positions for the rows of a response with the data version `version`.
     pub(super) async fn read(app: &App, rows: &[Value], version: MinVersion) -> Result<Self, QueryError> {
-        let mut symbols: Vec<&str> = rows.iter().map(|row| text(&row["symbol"])).collect();
+        let mut symbols: Vec<&str> = rows.iter().map(|row| str_of(&row["symbol"])).collect();
         symbols.sort_unstable();
         symbols.dedup();
         let generation = app.projection.pin_version(&version).await?;
@@ -53,7 +53,7 @@ impl Revisions {
     /// Revision number of a dividend. An estimate has no id, so it has the number of the newest change of its
     /// security's dividends.
     pub(super) fn number(&self, row: &Value) -> i64 {
-        let symbol = text(&row["symbol"]);
+        let symbol = str_of(&row["symbol"]);
         let of_row = |id: &str| self.by_row.get(&(symbol.to_owned(), id.to_owned()));
         let newest = match row["id"].as_str() {
             Some(id) => of_row(id).or_else(|| of_row("")),

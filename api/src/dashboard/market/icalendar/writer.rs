@@ -5,7 +5,7 @@ use std::fmt::Write;
 use chrono::{DateTime, Days, NaiveDate, Utc};
 use serde_json::Value;
 
-use crate::dashboard::market::values::text;
+use crate::dashboard::market::values::str_of;
 
 /// Maximum octets of a line.
 const LINE: usize = 75;
@@ -111,7 +111,7 @@ impl<'a> CalendarWriter<'a> {
 pub(super) fn event_id(row: &Value) -> String {
     match row["id"].as_str() {
         Some(id) => id.to_owned(),
-        None => format!("estimate-{}-{}", text(&row["symbol"]), text(&row["ex_date"])),
+        None => format!("estimate-{}-{}", str_of(&row["symbol"]), str_of(&row["ex_date"])),
     }
 }
 

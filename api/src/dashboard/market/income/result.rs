@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::dashboard::market::api_calls::encode;
 use crate::dashboard::market::block::Block;
 use crate::dashboard::market::chart::bar_chart::{Bar, BarChart};
-use crate::dashboard::market::values::{Unit, digits, show, text};
+use crate::dashboard::market::values::{Unit, digits, render_value, str_of};
 
 /// Sentences for the API's reasons why a part is missing. The page prints the symbol before the sentence.
 const REASONS: [(&str, &str); 7] = [
@@ -29,7 +29,7 @@ pub(crate) fn render_income(data: &Value, call: &str) -> Markup {
         @if !gaps.is_empty() {
             section.notice aria-labelledby="gaps" {
                 h2 id="gaps" { "What is missing" }
-                ul { @for gap in gaps { li { strong { (text(&gap["symbol"])) } " " (reason(text(&gap["reason"]))) } } }
+                ul { @for gap in gaps { li { strong { (str_of(&gap["symbol"])) } " " (reason(str_of(&gap["reason"]))) } } }
             }
         }
         (Block { id: "months", title: "By month", call, csv: "", body: months(data) }.render())
@@ -48,17 +48,17 @@ fn reason(word: &str) -> &str {
 
 fn sums(data: &Value) -> Markup {
     html! {
-        p { "From " (show(&data["from"], Unit::Date)) " to " (show(&data["until"], Unit::Date)) ", with all shares owned throughout." }
+        p { "From " (render_value(&data["from"], Unit::Date)) " to " (render_value(&data["until"], Unit::Date)) ", with all shares owned throughout." }
         @for total in rows(&data["totals"]) {
-            @let money = Unit::Money(text(&total["currency"]));
+            @let money = Unit::Money(str_of(&total["currency"]));
             dl.facts {
-                div { dt { "Income" } dd data-sum="income" { (show(&total["income"], money)) } dd.hint { (show(&total["payments"], Unit::Plain)) " payments" } }
-                div { dt { "Confirmed" } dd data-sum="confirmed" { (show(&total["confirmed"], money)) } dd.hint { "declared or paid" } }
-                div { dt { "Estimated" } dd data-sum="estimated" { (show(&total["estimated"], money)) } dd.hint { "from earlier payments" } }
-                div { dt { "Value" } dd data-sum="value" { (show(&total["value"], money)) } dd.hint { "yield " (show(&total["yield"], Unit::Percent)) } }
-                div { dt { "Growth" } dd data-sum="growth_5y" { (show(&total["growth_5y"], Unit::Percent)) } dd.hint { "a year over 5 years" } }
+                div { dt { "Income" } dd data-sum="income" { (render_value(&total["income"], money)) } dd.hint { (render_value(&total["payments"], Unit::Plain)) " payments" } }
+                div { dt { "Confirmed" } dd data-sum="confirmed" { (render_value(&total["confirmed"], money)) } dd.hint { "declared or paid" } }
+                div { dt { "Estimated" } dd data-sum="estimated" { (render_value(&total["estimated"], money)) } dd.hint { "from earlier payments" } }
+                div { dt { "Value" } dd data-sum="value" { (render_value(&total["value"], money)) } dd.hint { "yield " (render_value(&total["yield"], Unit::Percent)) } }
+                div { dt { "Growth" } dd data-sum="growth_5y" { (render_value(&total["growth_5y"], Unit::Percent)) } dd.hint { "a year over 5 years" } }
                 @if !total["cost"].is_null() {
-                    div { dt { "Yield on cost" } dd data-sum="yield_on_cost" { (show(&total["yield_on_cost"], Unit::Percent)) } dd.hint { "of " (show(&total["cost"], money)) } }
+                    div { dt { "Yield on cost" } dd data-sum="yield_on_cost" { (render_value(&total["yield_on_cost"], Unit::Percent)) } dd.hint { "of " (render_value(&total["cost"], money)) } }
                 }
             }
         }
@@ -67,12 +67,12 @@ fn sums(data: &Value) -> Markup {
 
 fn months(data: &Value) -> Markup {
     let months = rows(&data["months"]);
-    let mut currencies: Vec<&str> = months.iter().map(|month| text(&month["currency"])).collect();
+    let mut currencies: Vec<&str> = months.iter().map(|month| str_of(&month["currency"])).collect();
     currencies.dedup();
     html! {
         @if months.is_empty() { p { "No payment is declared or expected in these months." } }
         @for currency in currencies {
-            @let rows: Vec<&Value> = months.iter().filter(|month| text(&month["currency"]) == currency).collect();
+            @let rows: Vec<&Value> = months.iter().filter(|month| str_of(&month["currency"]) == currency).collect();
             @let bars: Vec<Bar> = rows.iter().map(|month| bar(month)).collect();
             (BarChart { solid: "Confirmed", light: "Estimated", unit: currency, label: &format!("Income of twelve months in {currency}, confirmed and estimated"), bars: &bars }.render())
             div.scroll tabindex="0" role="region" aria-label={ "Table: income by month, " (currency) } {
@@ -82,7 +82,7 @@ fn months(data: &Value) -> Markup {
                         @for month in rows {
                             tr {
                                 th scope="row" { (month_name(&month["month"], "%b %Y")) }
-                                td.number { (show(&month["confirmed"], Unit::Plain)) } td.number { (show(&month["estimated"], Unit::Plain)) } td.number { (show(&month["income"], Unit::Plain)) }
+                                td.number { (render_value(&month["confirmed"], Unit::Plain)) } td.number { (render_value(&month["estimated"], Unit::Plain)) } td.number { (render_value(&month["income"], Unit::Plain)) }
                             }
                         }
                     }
@@ -93,7 +93,7 @@ fn months(data: &Value) -> Markup {
 }
 
 fn month_name(value: &Value, format: &str) -> String {
-    text(value).parse::<NaiveDate>().map(|day| day.format(format).to_string()).unwrap_or_default()
+    str_of(value).parse::<NaiveDate>().map(|day| day.format(format).to_string()).unwrap_or_default()
 }
 
 fn bar(month: &Value) -> Bar {
@@ -116,13 +116,13 @@ fn by_holding(data: &Value) -> Markup {
                 tbody {
                     @for row in rows(&data["holdings"]) {
                         tr {
-                            th scope="row" { a href={ "/s/" (encode(text(&row["symbol"]))) } { (text(&row["symbol"])) } " " span.muted { (text(&row["name"])) } }
-                            td.number data-label="Shares" { (show(&row["shares"], Unit::Plain)) }
-                            td.number data-label="Value" { (show(&row["value"], Unit::Money(text(&row["price_currency"])))) }
-                            td.number data-label="Income" { (show(&row["income"], Unit::Money(text(&row["currency"])))) }
-                            td.number data-label="Yield" { (show(&row["dividend_yield"], Unit::Percent)) }
-                            td.number data-label="Growth" { (show(&row["growth_5y"], Unit::Percent)) }
-                            td.number data-label="Yield on cost" { (show(&row["yield_on_cost"], Unit::Percent)) }
+                            th scope="row" { a href={ "/s/" (encode(str_of(&row["symbol"]))) } { (str_of(&row["symbol"])) } " " span.muted { (str_of(&row["name"])) } }
+                            td.number data-label="Shares" { (render_value(&row["shares"], Unit::Plain)) }
+                            td.number data-label="Value" { (render_value(&row["value"], Unit::Money(str_of(&row["price_currency"])))) }
+                            td.number data-label="Income" { (render_value(&row["income"], Unit::Money(str_of(&row["currency"])))) }
+                            td.number data-label="Yield" { (render_value(&row["dividend_yield"], Unit::Percent)) }
+                            td.number data-label="Growth" { (render_value(&row["growth_5y"], Unit::Percent)) }
+                            td.number data-label="Yield on cost" { (render_value(&row["yield_on_cost"], Unit::Percent)) }
                         }
                     }
                 }
@@ -140,14 +140,14 @@ fn payments(data: &Value) -> Markup {
                     thead { tr { th scope="col" { "Payment" } th scope="col" { "Holding" } th scope="col" { "Ex-date" } th.number scope="col" { "A share" } th.number scope="col" { "Income" } th scope="col" { "Status" } } }
                     tbody {
                         @for row in payments {
-                            @let money = Unit::Money(text(&row["currency"]));
+                            @let money = Unit::Money(str_of(&row["currency"]));
                             tr {
-                                th scope="row" { (show(&row["payment_date"], Unit::Date)) }
-                                td data-label="Holding" { (text(&row["symbol"])) }
-                                td data-label="Ex-date" { (show(&row["ex_date"], Unit::Date)) }
-                                td.number data-label="A share" { (show(&row["amount"], money)) }
-                                td.number data-label="Income" { (show(&row["income"], money)) }
-                                td data-label="Status" { (text(&row["amount_status"])) }
+                                th scope="row" { (render_value(&row["payment_date"], Unit::Date)) }
+                                td data-label="Holding" { (str_of(&row["symbol"])) }
+                                td data-label="Ex-date" { (render_value(&row["ex_date"], Unit::Date)) }
+                                td.number data-label="A share" { (render_value(&row["amount"], money)) }
+                                td.number data-label="Income" { (render_value(&row["income"], money)) }
+                                td data-label="Status" { (str_of(&row["amount_status"])) }
                             }
                         }
                     }

@@ -9,7 +9,7 @@ use crate::dashboard::market::page::{PageContent, as_file};
 use crate::dashboard::market::reader::MarketReader;
 use crate::dashboard::market::screener::choice::{FILTERS, PRESETS, ScreenChoice};
 use crate::dashboard::market::screener::table::render_table;
-use crate::dashboard::market::values::text;
+use crate::dashboard::market::values::str_of;
 use crate::dashboard::view::layout::{Section, error_message, to_sentence};
 
 pub(crate) async fn show_screener(reader: MarketReader) -> Response {
@@ -36,7 +36,7 @@ async fn build(calls: ApiCalls, choice: ScreenChoice) -> Result<PageContent, Mar
     };
     let rows = answer["data"].as_array().map(Vec::as_slice).unwrap_or_default();
     let csv = choice.address().replacen("/screener?", "/screener.csv?", 1);
-    let next = text(&answer["meta"]["next_cursor"]);
+    let next = str_of(&answer["meta"]["next_cursor"]);
     let found = html! {
         @if rows.is_empty() { p { "No security passes all filters." } }
         @else { (render_table(rows, |field, title| sort_link(&choice, field, title))) }

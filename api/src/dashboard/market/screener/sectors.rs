@@ -11,7 +11,7 @@ use crate::dashboard::market::block::Block;
 use crate::dashboard::market::page::PageContent;
 use crate::dashboard::market::reader::MarketReader;
 use crate::dashboard::market::screener::table::render_table;
-use crate::dashboard::market::values::{Unit, show, text};
+use crate::dashboard::market::values::{Unit, render_value, str_of};
 use crate::dashboard::view::layout::Section;
 
 /// Figures of a sector: field, title, and true for percent.
@@ -53,7 +53,7 @@ async fn one(calls: ApiCalls, sector: String) -> Result<PageContent, MarketError
     let answer = calls.json(&call).await?;
     let data = &answer["data"];
     let payers = data["top_payers"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let name = text(&data["sector"]);
+    let name = str_of(&data["sector"]);
     let figures = html! {
         dl.facts { @for (field, title, is_percent) in FIGURES { div { dt { (title) } dd { (figure(&data[field], is_percent)) } } } }
     };
@@ -64,7 +64,7 @@ async fn one(calls: ApiCalls, sector: String) -> Result<PageContent, MarketError
         (Block { id: "payers", title: "Top payers", call: &call, csv: "", body: render_table(payers, |_, title| html! { (title) }) }.render())
         p { a href={ "/screener?preset=all&sector=" (encode(name)) } { "Screen this sector" } }
     };
-    Ok(content(format!("Dividends of {name}"), format!("/sectors/{}", encode(text(&data["slug"]))), body))
+    Ok(content(format!("Dividends of {name}"), format!("/sectors/{}", encode(str_of(&data["slug"]))), body))
 }
 
 fn content(title: String, canonical: String, body: Markup) -> PageContent {
@@ -73,7 +73,7 @@ fn content(title: String, canonical: String, body: Markup) -> PageContent {
 }
 
 fn figure(value: &Value, is_percent: bool) -> Markup {
-    show(value, if is_percent { Unit::Percent } else { Unit::Plain })
+    render_value(value, if is_percent { Unit::Percent } else { Unit::Plain })
 }
 
 fn sectors_table(rows: &[Value]) -> Markup {
@@ -84,7 +84,7 @@ fn sectors_table(rows: &[Value]) -> Markup {
                 tbody {
                     @for row in rows {
                         tr {
-                            th scope="row" { a href={ "/sectors/" (encode(text(&row["slug"]))) } { (text(&row["sector"])) } }
+                            th scope="row" { a href={ "/sectors/" (encode(str_of(&row["slug"]))) } { (str_of(&row["sector"])) } }
                             @for (field, title, is_percent) in FIGURES { td.number data-label=(title) { (figure(&row[field], is_percent)) } }
                         }
                     }

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use serde_json::Value;
 
 use crate::dashboard::market::api_calls::encode;
-use crate::dashboard::market::values::{Unit, show, text};
+use crate::dashboard::market::values::{Unit, render_value, str_of};
 
 /// Columns with a figure: field, title, and true for percent.
 pub(crate) const COLUMNS: [(&str, &str, bool); 6] = [
@@ -25,9 +25,9 @@ pub(crate) fn render_table(rows: &[Value], heading: impl Fn(&str, &str) -> Marku
                 tbody {
                     @for row in rows {
                         tr {
-                            th scope="row" { a href={ "/s/" (encode(text(&row["symbol"]))) } { (text(&row["symbol"])) } " " span.muted { (text(&row["name"])) @if !text(&row["sector"]).is_empty() { " · " (text(&row["sector"])) } } }
-                            td.number data-label="Price" { (show(&row["price"], Unit::Money(text(&row["currency"])))) }
-                            @for (field, title, is_percent) in COLUMNS { td.number data-label=(title) { (show(&row[field], if is_percent { Unit::Percent } else { Unit::Plain })) } }
+                            th scope="row" { a href={ "/s/" (encode(str_of(&row["symbol"]))) } { (str_of(&row["symbol"])) } " " span.muted { (str_of(&row["name"])) @if !str_of(&row["sector"]).is_empty() { " · " (str_of(&row["sector"])) } } }
+                            td.number data-label="Price" { (render_value(&row["price"], Unit::Money(str_of(&row["currency"])))) }
+                            @for (field, title, is_percent) in COLUMNS { td.number data-label=(title) { (render_value(&row[field], if is_percent { Unit::Percent } else { Unit::Plain })) } }
                         }
                     }
                 }

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use serde_json::Value;
 
 use crate::dashboard::market::flag_words::describe_flag;
-use crate::dashboard::market::values::{Unit, show, text};
+use crate::dashboard::market::values::{Unit, render_value, str_of};
 
 /// Renders the flags and the quarantined rows of the metrics.
 pub(crate) fn render_quality(metrics: &Value) -> Markup {
@@ -13,7 +13,7 @@ pub(crate) fn render_quality(metrics: &Value) -> Markup {
     html! {
         @if flags.is_empty() && rows.is_empty() { p { "Nothing is unusual in the rows behind these figures." } }
         @if !flags.is_empty() {
-            dl.words { @for flag in flags { div { dt { code { (text(flag)) } } dd { (describe_flag(text(flag))) } } } }
+            dl.words { @for flag in flags { div { dt { code { (str_of(flag)) } } dd { (describe_flag(str_of(flag))) } } } }
         }
         @if !rows.is_empty() {
             h3 { "Rows that no figure uses" }
@@ -23,10 +23,10 @@ pub(crate) fn render_quality(metrics: &Value) -> Markup {
                     tbody {
                         @for row in rows {
                             tr {
-                                th scope="row" { (text(&row["kind"])) }
-                                td data-label="Date" { (show(&row["date"], Unit::Date)) }
-                                td.words data-label="Reason" { (text(&row["message"])) }
-                                td data-label="Feed and line" { code { (text(&row["source"])) } @if row["line"].as_i64().is_some_and(|line| line > 0) { ", line " (row["line"]) } }
+                                th scope="row" { (str_of(&row["kind"])) }
+                                td data-label="Date" { (render_value(&row["date"], Unit::Date)) }
+                                td.words data-label="Reason" { (str_of(&row["message"])) }
+                                td data-label="Feed and line" { code { (str_of(&row["source"])) } @if row["line"].as_i64().is_some_and(|line| line > 0) { ", line " (row["line"]) } }
                             }
                         }
                     }

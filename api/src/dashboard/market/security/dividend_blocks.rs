@@ -5,7 +5,7 @@ use rust_decimal::Decimal;
 use serde_json::Value;
 
 use crate::dashboard::market::chart::bar_chart::{Bar, BarChart};
-use crate::dashboard::market::values::{Unit, digits, plain, show, text};
+use crate::dashboard::market::values::{Unit, digits, humanize, render_value, str_of};
 
 /// Number of payments that are shown at first. Older payments are folded.
 const SHOWN: usize = 12;
@@ -18,8 +18,8 @@ pub(crate) fn render_years(metrics: &Value) -> Markup {
     if years.is_empty() {
         return html! { p { "No year of this history has dividends." } };
     }
-    let currency = text(&metrics["currency"]);
-    let running = text(&metrics["as_of"]).get(..4).and_then(|year| year.parse().ok());
+    let currency = str_of(&metrics["currency"]);
+    let running = str_of(&metrics["as_of"]).get(..4).and_then(|year| year.parse().ok());
     let mut bars: Vec<Bar> = years.iter().map(bar).collect();
     bars.sort_by(|a, b| a.label.cmp(&b.label));
     let label = format!("Dividends a share of {} years, in {currency}", bars.len());
@@ -39,7 +39,7 @@ pub(crate) fn render_years(metrics: &Value) -> Markup {
                     thead { tr { th scope="col" { "Year" } th.number scope="col" { "Dividends a share" } } }
                     tbody {
                         @for year in years {
-                            tr { th scope="row" { (year["year"]) @if year["complete"] == false { " " span.tag.off { (incompleteness(year, running)) } } } td.number { (show(&year["amount"], Unit::Money(currency))) } }
+                            tr { th scope="row" { (year["year"]) @if year["complete"] == false { " " span.tag.off { (incompleteness(year, running)) } } } td.number { (render_value(&year["amount"], Unit::Money(currency))) } }
                         }
                     }
                 }
@@ -90,19 +90,19 @@ fn table(rows: &[Value]) -> Markup {
 }
 
 fn render_row(row: &Value) -> Markup {
-    let kind = text(&row["type"]);
-    let status = match text(&row["status"]) {
+    let kind = str_of(&row["type"]);
+    let status = match str_of(&row["status"]) {
         "projected" => "estimated",
         status => status,
     };
     html! {
         tr {
-            th scope="row" { (show(&row["ex_date"], Unit::Date)) }
-            td data-label="Payment" { (show(&row["payment_date"], Unit::Date)) }
-            td.number data-label="Amount" { (show(&row["amount"], Unit::Money(text(&row["currency"])))) }
+            th scope="row" { (render_value(&row["ex_date"], Unit::Date)) }
+            td data-label="Payment" { (render_value(&row["payment_date"], Unit::Date)) }
+            td.number data-label="Amount" { (render_value(&row["amount"], Unit::Money(str_of(&row["currency"])))) }
             td.number data-label="Change" { (change(&row["change_percent"])) }
-            td.number data-label="Yield at ex" { (show(&row["yield_at_ex"], Unit::Percent)) }
-            td data-label="Status" { span.tag.off[status == "estimated"] { (status) } @if kind != "regular" { " " span.tag.off { (plain(kind)) } } }
+            td.number data-label="Yield at ex" { (render_value(&row["yield_at_ex"], Unit::Percent)) }
+            td data-label="Status" { span.tag.off[status == "estimated"] { (status) } @if kind != "regular" { " " span.tag.off { (humanize(kind)) } } }
         }
     }
 }
@@ -112,10 +112,10 @@ fn change(percent: &Value) -> Markup {
     let number: Option<Decimal> = digits(percent).and_then(|text| text.parse().ok());
     html! {
         @match number {
-            Some(number) if number > Decimal::ZERO => { span.up { "▲ " } (show(percent, Unit::Percent)) },
-            Some(number) if number < Decimal::ZERO => { span.down { "▼ " } (show(percent, Unit::Percent)) },
+            Some(number) if number > Decimal::ZERO => { span.up { "▲ " } (render_value(percent, Unit::Percent)) },
+            Some(number) if number < Decimal::ZERO => { span.down { "▼ " } (render_value(percent, Unit::Percent)) },
             Some(_) => span.muted { "same" },
-            None => (show(percent, Unit::Percent)),
+            None => (render_value(percent, Unit::Percent)),
         }
     }
 }

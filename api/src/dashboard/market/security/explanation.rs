@@ -11,7 +11,7 @@ use crate::dashboard::market::block::Block;
 use crate::dashboard::market::page::PageContent;
 use crate::dashboard::market::reader::MarketReader;
 use crate::dashboard::market::security::figures::{show_figure, title_of};
-use crate::dashboard::market::values::{Unit, plain, show, text};
+use crate::dashboard::market::values::{Unit, humanize, render_value, str_of};
 use crate::dashboard::view::layout::Section;
 
 pub(crate) async fn show_explanation(
@@ -37,9 +37,9 @@ async fn explain(
     let call = format!("/v1/stocks/{}/metrics?explain=true&fields={figure}", encode(symbol));
     let metrics = calls.json(&format!("/v1/stocks/{}/metrics", encode(symbol))).await?;
     let answer = calls.json(&call).await?;
-    let canonical = text(&metrics["data"]["symbol"]);
+    let canonical = str_of(&metrics["data"]["symbol"]);
     if canonical != symbol {
-        return Err(MarketError::Moved(format!("/s/{}/why/{figure}", encode(canonical))));
+        return Err(MarketError::Redirect(format!("/s/{}/why/{figure}", encode(canonical))));
     }
     let explanation = &answer["data"]["explanation"];
     let body = html! {
@@ -62,11 +62,11 @@ fn derivation(entry: &Value, explanation: &Value) -> Markup {
     html! {
         @if entry.is_null() { p { "This figure is read from a feed and needs no rule." } } @else {
             dl {
-                div { dt { "Rule" } dd { (text(&entry["rule"])) } }
-                div { dt { "Formula" } dd.formula { (text(&entry["formula"])) } }
-                div { dt { "Rounding" } dd { (text(&entry["rounding"])) } }
-                div { dt { "As of" } dd { (show(&explanation["as_of"], Unit::Date)) } }
-                div { dt { "Method" } dd { (text(&explanation["method_version"])) } }
+                div { dt { "Rule" } dd { (str_of(&entry["rule"])) } }
+                div { dt { "Formula" } dd.formula { (str_of(&entry["formula"])) } }
+                div { dt { "Rounding" } dd { (str_of(&entry["rounding"])) } }
+                div { dt { "As of" } dd { (render_value(&explanation["as_of"], Unit::Date)) } }
+                div { dt { "Method" } dd { (str_of(&explanation["method_version"])) } }
             }
             @if !observations.is_empty() { (rows(observations)) }
             @if let Some(older) = entry["older_observations"].as_i64().filter(|older| *older > 0) {
@@ -86,11 +86,11 @@ fn rows(observations: &[Value]) -> Markup {
                 tbody {
                     @for row in observations {
                         tr {
-                            th scope="row" { (plain(text(&row["kind"]))) }
-                            td data-label="Date" { (show(&row["date"], Unit::Date)) }
-                            td.number data-label="Value" { (show(&row["amount"], Unit::Money(text(&row["currency"])))) }
-                            td.words data-label="Use" { (plain(text(&row["outcome"]))) @if !text(&row["reason"]).is_empty() { ": " (text(&row["reason"])) } }
-                            td data-label="Feed and line" { code { (text(&row["source"])) } @if !text(&row["file"]).is_empty() { ", " (text(&row["file"])) } @if row["line"].as_i64().is_some_and(|line| line > 0) { ", line " (row["line"]) } }
+                            th scope="row" { (humanize(str_of(&row["kind"]))) }
+                            td data-label="Date" { (render_value(&row["date"], Unit::Date)) }
+                            td.number data-label="Value" { (render_value(&row["amount"], Unit::Money(str_of(&row["currency"])))) }
+                            td.words data-label="Use" { (humanize(str_of(&row["outcome"]))) @if !str_of(&row["reason"]).is_empty() { ": " (str_of(&row["reason"])) } }
+                            td data-label="Feed and line" { code { (str_of(&row["source"])) } @if !str_of(&row["file"]).is_empty() { ", " (str_of(&row["file"])) } @if row["line"].as_i64().is_some_and(|line| line > 0) { ", line " (row["line"]) } }
                         }
                     }
                 }

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use serde_json::Value;
 
 use crate::dashboard::market::api_calls::encode;
-use crate::dashboard::market::values::{Unit, show};
+use crate::dashboard::market::values::{Unit, render_value};
 
 /// Kind of value of a figure.
 #[derive(Debug, Clone, Copy)]
@@ -93,7 +93,7 @@ pub(crate) fn show_figure(name: &str, metrics: &Value) -> Markup {
         Kind::Plain => Unit::Plain,
         Kind::Date => Unit::Date,
     };
-    show(&metrics[name], unit)
+    render_value(&metrics[name], unit)
 }
 
 /// All figures, each with a link to its explanation.

@@ -20,7 +20,7 @@ use crate::dashboard::market::security::data_quality::render_quality;
 use crate::dashboard::market::security::dividend_blocks::{render_rows, render_years};
 use crate::dashboard::market::security::figures::render_figures;
 use crate::dashboard::market::security::tables::{holders_table, holdings_table, splits_table};
-use crate::dashboard::market::values::{Unit, digits, plain, show, text};
+use crate::dashboard::market::values::{Unit, digits, humanize, render_value, str_of};
 use crate::dashboard::view::layout::Section;
 
 /// API responses from which the page is rendered.
@@ -65,9 +65,9 @@ pub(crate) async fn show_security(
             let symbol = symbol.clone();
             async move {
                 let answers = read(&calls, &symbol, &choice).await?;
-                let canonical = text(&answers.profile["symbol"]);
+                let canonical = str_of(&answers.profile["symbol"]);
                 if canonical != symbol {
-                    return Err(MarketError::Moved(
+                    return Err(MarketError::Redirect(
                         reader.with_parameters(&format!("/s/{}", encode(canonical))),
                     ));
                 }
@@ -93,7 +93,7 @@ async fn read(calls: &ApiCalls, symbol: &str, choice: &PriceChoice) -> Result<An
     )?;
     calls.note_version(&prices.meta.data_version);
     let profile = profile["data"].take();
-    let holdings = match text(&profile["type"]) {
+    let holdings = match str_of(&profile["type"]) {
         "etf" => Some(rows_of(calls.json(&paths.holdings()).await?["data"].take())),
         _ => None,
     };
@@ -116,7 +116,7 @@ fn rows_of(data: Value) -> Vec<Value> {
 }
 
 fn content(answers: &Answers, symbol: &str, choice: &PriceChoice, depth: i32) -> PageContent {
-    let name = text(&answers.profile["name"]);
+    let name = str_of(&answers.profile["name"]);
     let paths = SecurityCalls::of(symbol);
     let file = |block: &str| format!("/s/{}/{block}.csv", encode(symbol));
     let body = html! {
@@ -148,13 +148,13 @@ fn content(answers: &Answers, symbol: &str, choice: &PriceChoice, depth: i32) ->
 
 fn heading(answers: &Answers, symbol: &str, name: &str) -> Markup {
     let profile = &answers.profile;
-    let words = ["exchange", "sector", "industry", "country"].map(|field| text(&profile[field]));
+    let words = ["exchange", "sector", "industry", "country"].map(|field| str_of(&profile[field]));
     let words: Vec<&str> = words.into_iter().filter(|word| !word.is_empty()).collect();
     html! {
         h1 { (name) " " span.tag { (symbol) } }
-        p.lead { (plain(text(&profile["type"]))) @for word in words { " · " (word) } }
+        p.lead { (humanize(str_of(&profile["type"]))) @for word in words { " · " (word) } }
         @if profile["is_active"] == false {
-            p.notice { "Delisted" @if !profile["delisted_on"].is_null() { " on " (show(&profile["delisted_on"], Unit::Date)) } ". Figures end there." }
+            p.notice { "Delisted" @if !profile["delisted_on"].is_null() { " on " (render_value(&profile["delisted_on"], Unit::Date)) } ". Figures end there." }
         }
     }
 }
@@ -163,25 +163,25 @@ fn heading(answers: &Answers, symbol: &str, name: &str) -> Markup {
 fn summary(answers: &Answers) -> Markup {
     let (profile, metrics) = (&answers.profile, &answers.metrics);
     let dividends = &profile["dividends"];
-    let paid_in = text(&profile["dividend_currency"]);
+    let paid_in = str_of(&profile["dividend_currency"]);
     let next = &dividends["next"];
     let last = &dividends["last"];
     html! {
         dl.facts {
-            div { dt { "Price" } dd id="price" { (show(&profile["price"], Unit::Money(text(&profile["currency"])))) } dd.hint { (show(&profile["price_date"], Unit::Date)) } }
-            div { dt { "Dividend yield" } dd id="yield" { (show(&profile["dividend_yield"], Unit::Percent)) } dd.hint { (yield_basis(profile)) } }
-            div { dt { "Dividend a year" } dd id="annual" { (show(&profile["annual_dividend"], Unit::Money(paid_in))) } dd.hint { (show(&profile["frequency"], Unit::Plain)) } }
-            div { dt { "Next ex-date" } dd id="next-ex-date" { (show(&next["ex_date"], Unit::Date)) } dd.hint { (origin(next)) } }
-            div { dt { "Next payment" } dd id="next-amount" { (show(&next["amount"], Unit::Money(paid_in))) } dd.hint { (show(&next["payment_date"], Unit::Date)) } }
-            div { dt { "Last dividend" } dd id="last-amount" { (show(&last["amount"], Unit::Money(paid_in))) } dd.hint { "ex " (show(&last["ex_date"], Unit::Date)) } }
-            div { dt { "Raised every year for" } dd id="streak" { (show(&metrics["increase_streak_years"], Unit::Years)) @if metrics["streak_lower_bound"] == true { " or more" } } dd.hint { (plain(text(&metrics["tier"]))) } }
-            div { dt { "Safety" } dd id="safety" { (show(&metrics["safety"], Unit::Plain)) } dd.hint { "payout " (show(&metrics["payout_ratio"], Unit::Percent)) } }
+            div { dt { "Price" } dd id="price" { (render_value(&profile["price"], Unit::Money(str_of(&profile["currency"])))) } dd.hint { (render_value(&profile["price_date"], Unit::Date)) } }
+            div { dt { "Dividend yield" } dd id="yield" { (render_value(&profile["dividend_yield"], Unit::Percent)) } dd.hint { (yield_basis(profile)) } }
+            div { dt { "Dividend a year" } dd id="annual" { (render_value(&profile["annual_dividend"], Unit::Money(paid_in))) } dd.hint { (render_value(&profile["frequency"], Unit::Plain)) } }
+            div { dt { "Next ex-date" } dd id="next-ex-date" { (render_value(&next["ex_date"], Unit::Date)) } dd.hint { (origin(next)) } }
+            div { dt { "Next payment" } dd id="next-amount" { (render_value(&next["amount"], Unit::Money(paid_in))) } dd.hint { (render_value(&next["payment_date"], Unit::Date)) } }
+            div { dt { "Last dividend" } dd id="last-amount" { (render_value(&last["amount"], Unit::Money(paid_in))) } dd.hint { "ex " (render_value(&last["ex_date"], Unit::Date)) } }
+            div { dt { "Raised every year for" } dd id="streak" { (render_value(&metrics["increase_streak_years"], Unit::Years)) @if metrics["streak_lower_bound"] == true { " or more" } } dd.hint { (humanize(str_of(&metrics["tier"]))) } }
+            div { dt { "Safety" } dd id="safety" { (render_value(&metrics["safety"], Unit::Plain)) } dd.hint { "payout " (render_value(&metrics["payout_ratio"], Unit::Percent)) } }
         }
     }
 }
 
 fn yield_basis(profile: &Value) -> &'static str {
-    match text(&profile["yield_basis"]) {
+    match str_of(&profile["yield_basis"]) {
         "forward" => "indicated for 12 months",
         "ttm" => "paid in 12 months",
         _ => "",
@@ -190,7 +190,7 @@ fn yield_basis(profile: &Value) -> &'static str {
 
 /// Origin of the next dividend.
 fn origin(next: &Value) -> &'static str {
-    match text(&next["status"]) {
+    match str_of(&next["status"]) {
         "declared" => "declared",
         "projected" => "estimated",
         _ => "",
@@ -218,14 +218,14 @@ fn prices(answers: &Answers, symbol: &str, choice: &PriceChoice, depth: i32) -> 
         is_current: adjustment == choice.adjustment,
         hint: "",
     });
-    let day = |value: &Value| text(value).parse::<NaiveDate>().ok();
-    let paid = answers.dividends.iter().filter(|row| text(&row["status"]) != "projected");
+    let day = |value: &Value| str_of(value).parse::<NaiveDate>().ok();
+    let paid = answers.dividends.iter().filter(|row| str_of(&row["status"]) != "projected");
     let ex_dates: Vec<NaiveDate> = paid.filter_map(|row| day(&row["ex_date"])).collect();
     let splits: Vec<(NaiveDate, &str)> =
-        answers.splits.iter().filter_map(|row| Some((day(&row["ex_date"])?, text(&row["text"])))).collect();
+        answers.splits.iter().filter_map(|row| Some((day(&row["ex_date"])?, str_of(&row["text"])))).collect();
     let chart = PriceChart {
         title: choice.title,
-        currency: text(&answers.profile["currency"]),
+        currency: str_of(&answers.profile["currency"]),
         closes: &answers.closes,
         ex_dates: &ex_dates,
         splits: &splits,
@@ -252,7 +252,7 @@ fn description(answers: &Answers, symbol: &str, name: &str) -> String {
         parts.push(format!("dividend yield {percent} %"));
     }
     if let Some(amount) = digits(&profile["annual_dividend"]) {
-        parts.push(format!("{amount} {} a year", text(&profile["dividend_currency"])));
+        parts.push(format!("{amount} {} a year", str_of(&profile["dividend_currency"])));
     }
     if let Some(years) = metrics["increase_streak_years"].as_i64().filter(|years| *years > 0) {
         parts.push(format!("{years} years of increases"));

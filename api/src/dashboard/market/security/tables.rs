@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use serde_json::Value;
 
 use crate::dashboard::market::api_calls::encode;
-use crate::dashboard::market::values::{Unit, plain, show, text};
+use crate::dashboard::market::values::{Unit, humanize, render_value, str_of};
 
 /// Splits, newest first.
 pub(crate) fn splits_table(rows: &[Value]) -> Markup {
@@ -14,7 +14,7 @@ pub(crate) fn splits_table(rows: &[Value]) -> Markup {
                 thead { tr { th scope="col" { "First day" } th scope="col" { "Ratio" } th scope="col" { "Type" } th scope="col" { "Status" } } }
                 tbody {
                     @for row in rows {
-                        tr { th scope="row" { (show(&row["ex_date"], Unit::Date)) } td { (text(&row["text"])) } td { (plain(text(&row["type"]))) } td { (text(&row["status"])) } }
+                        tr { th scope="row" { (render_value(&row["ex_date"], Unit::Date)) } td { (str_of(&row["text"])) } td { (humanize(str_of(&row["type"]))) } td { (str_of(&row["status"])) } }
                     }
                 }
             }
@@ -31,9 +31,9 @@ pub(crate) fn holdings_table(rows: &[Value]) -> Markup {
                 tbody {
                     @for row in rows {
                         tr {
-                            th scope="row" { @if text(&row["symbol"]).is_empty() { "–" } @else { a href={ "/s/" (encode(text(&row["symbol"]))) } { (text(&row["symbol"])) } } }
-                            td { (text(&row["name"])) }
-                            td.number { (show(&row["weight"], Unit::Percent)) }
+                            th scope="row" { @if str_of(&row["symbol"]).is_empty() { "–" } @else { a href={ "/s/" (encode(str_of(&row["symbol"]))) } { (str_of(&row["symbol"])) } } }
+                            td { (str_of(&row["name"])) }
+                            td.number { (render_value(&row["weight"], Unit::Percent)) }
                         }
                     }
                 }
@@ -51,10 +51,10 @@ pub(crate) fn holders_table(rows: &[Value]) -> Markup {
                 tbody {
                     @for row in rows {
                         tr {
-                            th scope="row" { a href={ "/s/" (encode(text(&row["etf_symbol"]))) } { (text(&row["etf_symbol"])) } }
-                            td data-label="Name" { (text(&row["etf_name"])) }
-                            td.number data-label="Weight" { (show(&row["weight"], Unit::Percent)) }
-                            td data-label="Snapshot" { (show(&row["as_of"], Unit::Date)) }
+                            th scope="row" { a href={ "/s/" (encode(str_of(&row["etf_symbol"]))) } { (str_of(&row["etf_symbol"])) } }
+                            td data-label="Name" { (str_of(&row["etf_name"])) }
+                            td.number data-label="Weight" { (render_value(&row["weight"], Unit::Percent)) }
+                            td data-label="Snapshot" { (render_value(&row["as_of"], Unit::Date)) }
                         }
                     }
                 }

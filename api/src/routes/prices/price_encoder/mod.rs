@@ -6,7 +6,7 @@
 
 mod column;
 mod digits;
-mod step_values;
+mod segment_values;
 #[cfg(test)]
 mod tests;
 mod value_writer;
@@ -17,7 +17,7 @@ use market::price::{AdjustedBars, PriceBasis, SessionRange, micros};
 use crate::parameters::{Output, ResponseFormat};
 use column::PriceColumn;
 use digits::divide_rounded;
-use step_values::StepValues;
+use segment_values::SegmentValues;
 use value_writer::ValueWriter;
 
 /// Usual maximum size of an encoded price point, in bytes.
@@ -40,7 +40,7 @@ pub(super) struct PriceEncoder<'a> {
     cells: Vec<PriceColumn>,
     /// Bytes before the value of each column: the separator and, in JSON, the name.
     labels: Vec<Vec<u8>>,
-    values: StepValues<'a>,
+    values: SegmentValues<'a>,
     text: ValueWriter,
 }
 
@@ -64,7 +64,7 @@ impl<'a> PriceEncoder<'a> {
             row_labels,
             cells: columns.iter().map(|column| PriceColumn::from_name(column)).collect(),
             labels: columns.iter().enumerate().map(label).collect(),
-            values: StepValues::new(adjusted),
+            values: SegmentValues::new(adjusted),
             text: ValueWriter {
                 out: Vec::with_capacity(points * POINT + 512),
                 quote: (output.text_decimals && !is_csv).then_some(b'"'),
@@ -126,10 +126,10 @@ impl<'a> PriceEncoder<'a> {
                 text.write_price(values.on_basis(last, bars.close[last], PriceBasis::ALL))
             }
             PriceColumn::SplitFactor => {
-                text.write_decimal_text(values.step(position).map_or("", |step| &step.split_factor))
+                text.write_decimal_text(values.segment(position).map_or("", |segment| &segment.split_factor))
             }
             PriceColumn::TotalFactor => {
-                text.write_decimal_text(values.step(position).map_or("", |step| &step.total_factor))
+                text.write_decimal_text(values.segment(position).map_or("", |segment| &segment.total_factor))
             }
             PriceColumn::Dividend => text.write_decimal(values.cash_and_split_ratio(period).0),
             PriceColumn::SplitRatio => text.write_decimal(values.cash_and_split_ratio(period).1),

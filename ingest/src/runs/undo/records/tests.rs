@@ -49,8 +49,8 @@ fn undone_with(
     others: &[EventRow<Dividend>],
 ) -> (Vec<String>, UndoChanges) {
     let mut table = RecordTable { currencies, ..RecordTable::default() };
-    own.iter().for_each(|row| table.add_own(row, FrameId([1; 16])));
-    others.iter().for_each(|row| table.add_other(row, FrameId([2; 16])));
+    own.iter().for_each(|row| table.add_own(row, BatchId([1; 16])));
+    others.iter().for_each(|row| table.add_other(row, BatchId([2; 16])));
     let (rows, changes) = table.undo();
     let line = |row: &EventRow<Dividend>| {
         let (id, after) = (row.id.as_deref().unwrap_or("-"), row.observed_at.timestamp_subsec_micros());

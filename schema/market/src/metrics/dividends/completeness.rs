@@ -14,11 +14,11 @@ use chrono::{Datelike, NaiveDate, TimeDelta};
 use rust_decimal::Decimal;
 
 use crate::day::date_of;
-use crate::event::{Action, Evidence};
+use crate::event::{Action, DividendEvidence};
 use crate::history::{History, Observation};
 use crate::metrics::arithmetic::{clamp_to_limit, percent_to_fraction};
 use crate::metrics::computed::ex_dates::ExDateEvents;
-use crate::metrics::merge::{AdjustedStep, Merged, agrees};
+use crate::metrics::merge::{ImpliedFactor, Merged, agrees};
 use crate::metrics::rules::{AbsenceRules, Rules};
 
 /// Comparison of the dividend factors implied by a feed's adjusted closes with the computed factors (R40).
@@ -35,7 +35,7 @@ pub(crate) struct DividendCompleteness<'a> {
     /// True if a source that covers the security carries dividends.
     pub carries_dividends: bool,
     /// Factors implied by adjusted closes without a payment around their ex-date.
-    pub missing: Vec<AdjustedStep<'a>>,
+    pub missing: Vec<ImpliedFactor<'a>>,
 }
 
 impl<'a> DividendCompleteness<'a> {
@@ -55,16 +55,16 @@ impl<'a> DividendCompleteness<'a> {
     ) -> BTreeMap<&'m str, FactorAgreement> {
         let least = Decimal::ONE - percent_to_fraction(rules.least_step);
         let mut by_source: BTreeMap<&str, FactorAgreement> = BTreeMap::new();
-        for step in merged.adjusted_steps.steps() {
-            let passed = days.iter().filter(|day| step.contains(day.ex_date));
+        for implied in merged.implied_factors.as_slice() {
+            let passed = days.iter().filter(|day| implied.contains(day.ex_date));
             let ours =
                 passed.fold(Decimal::ONE, |factor, day| clamp_to_limit(factor.checked_mul(day.factor())));
-            if ours >= least && step.factor >= least {
+            if ours >= least && implied.factor >= least {
                 continue;
             }
-            let counted = by_source.entry(&step.observation.source).or_default();
+            let counted = by_source.entry(&implied.observation.source).or_default();
             counted.ex_dates += 1;
-            counted.agreeing += u64::from(agrees(step.factor, ours, rules));
+            counted.agreeing += u64::from(agrees(implied.factor, ours, rules));
         }
         by_source
     }
@@ -101,26 +101,26 @@ fn carries_dividends(history: &History, as_of: NaiveDate, rules: &AbsenceRules) 
 }
 
 /// True if the newest evidence of a source shows a dividend column in its file on or before `as_of`.
-fn has_dividend_column(evidence: &[Observation<Evidence>], as_of: NaiveDate) -> bool {
+fn has_dividend_column(evidence: &[Observation<DividendEvidence>], as_of: NaiveDate) -> bool {
     evidence.iter().any(|row| {
         let is_version =
-            |other: &&Observation<Evidence>| other.source == row.source && other.record == row.record;
+            |other: &&Observation<DividendEvidence>| other.source == row.source && other.record == row.record;
         row.record.dividends_from.is_some_and(|from| from <= as_of)
             && row.action == Action::Put
             && evidence.iter().filter(is_version).all(|other| other.version(0) <= row.version(0))
     })
 }
 
-fn missing<'a>(merged: &Merged<'a>, rules: &AbsenceRules) -> Vec<AdjustedStep<'a>> {
+fn missing<'a>(merged: &Merged<'a>, rules: &AbsenceRules) -> Vec<ImpliedFactor<'a>> {
     let least = Decimal::ONE - percent_to_fraction(rules.least_step);
     let around = TimeDelta::days(rules.step_days);
     let dividends = &merged.dividends;
     let mut paid: Vec<NaiveDate> =
         dividends.payments.iter().chain(&dividends.unproven).map(|payment| payment.ex_date).collect();
     paid.sort_unstable();
-    let is_missing = |step: &AdjustedStep<'_>| {
-        let from = paid.partition_point(|ex_date| *ex_date <= step.previous - around);
-        step.factor < least && paid.get(from).is_none_or(|ex_date| *ex_date > step.ex_date + around)
+    let is_missing = |implied: &ImpliedFactor<'_>| {
+        let from = paid.partition_point(|ex_date| *ex_date <= implied.previous - around);
+        implied.factor < least && paid.get(from).is_none_or(|ex_date| *ex_date > implied.ex_date + around)
     };
-    merged.adjusted_steps.steps().iter().copied().filter(is_missing).collect()
+    merged.implied_factors.as_slice().iter().copied().filter(is_missing).collect()
 }

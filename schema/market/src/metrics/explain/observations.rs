@@ -12,7 +12,7 @@ use crate::history::Observation;
 use crate::metrics::arithmetic;
 use crate::metrics::computed::ComputedMetrics;
 use crate::metrics::dividends::class::DividendClass;
-use crate::metrics::merge::{AdjustedStep, ObservationStatus, Payment};
+use crate::metrics::merge::{ImpliedFactor, ObservationStatus, Payment};
 use crate::row::AmountReading;
 
 /// Observation of a payment used in the figures. If the payment schedule reads the amount differently, the reading is
@@ -179,7 +179,7 @@ pub(crate) fn unused(computed: &ComputedMetrics<'_>) -> Vec<ExplainedObservation
             status_text(status, &history.splits, other_source_text(computed, Kind::Split));
         unused.push(observation(Kind::Split, row, Some(row.record.ex_date), outcome, reason));
     }
-    unused.extend(computed.inputs.completeness.missing.iter().map(|step| of_missing(computed, step)));
+    unused.extend(computed.inputs.completeness.missing.iter().map(|implied| of_missing(computed, implied)));
     let key = |row: &ExplainedObservation| {
         (row.kind.clone(), row.date, row.source.clone(), row.id.clone(), row.revision, row.line)
     };
@@ -189,19 +189,19 @@ pub(crate) fn unused(computed: &ComputedMetrics<'_>) -> Vec<ExplainedObservation
 
 /// Payment that a feed's adjusted closes imply, but no source has a row for it. The amount is computed from the implied
 /// factor.
-fn of_missing(computed: &ComputedMetrics<'_>, step: &AdjustedStep<'_>) -> ExplainedObservation {
-    let close = computed.inputs.series().close_before(step.ex_date);
-    let amount = close.and_then(|close| close.checked_mul(Decimal::ONE - step.factor));
+fn of_missing(computed: &ComputedMetrics<'_>, implied: &ImpliedFactor<'_>) -> ExplainedObservation {
+    let close = computed.inputs.series().close_before(implied.ex_date);
+    let amount = close.and_then(|close| close.checked_mul(Decimal::ONE - implied.factor));
     let reason = format!(
         "adjusted closes step by {} between {} and {}, and no row has a payment there",
-        step.factor.round_dp(6).normalize(),
-        step.previous,
-        step.ex_date
+        implied.factor.round_dp(6).normalize(),
+        implied.previous,
+        implied.ex_date
     );
     ExplainedObservation {
         amount: amount.map(arithmetic::amount),
         currency: Some(computed.inputs.currency.clone()),
-        ..observation(Kind::Evidence, step.observation, Some(step.ex_date), "missing", reason)
+        ..observation(Kind::Evidence, implied.observation, Some(implied.ex_date), "missing", reason)
     }
 }
 

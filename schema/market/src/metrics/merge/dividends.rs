@@ -258,7 +258,7 @@ fn payment<'a>(
         observation,
         index: winner.index,
         named: &history.dividends[winner.named],
-        part: winner.part,
+        ordinal: winner.ordinal,
         ex_date,
         amount,
         adjusted,

@@ -5,11 +5,11 @@
 //!
 //! Invariant: the result depends on the set of observations only, never on their order.
 
-mod adjusted_steps;
 mod as_of;
 mod decisions;
 mod dividends;
 mod fundamentals;
+mod implied_factors;
 mod outlier;
 mod payment;
 mod prices;
@@ -30,7 +30,6 @@ use std::collections::BTreeMap;
 
 use chrono::NaiveDate;
 
-pub(crate) use adjusted_steps::{AdjustedStep, AdjustedSteps, agrees};
 pub(crate) use as_of::AsOfView;
 use decisions::DecisionIndex;
 pub(crate) use decisions::{dividend_row, newest_decisions, split_row};
@@ -38,6 +37,7 @@ use dividends::{
     MergedDividends, amount_of, dividend_winners, merge_dividends, paid_between, stock_dividends,
 };
 pub(crate) use fundamentals::{MergedFundamentals, merge_fundamentals};
+pub(crate) use implied_factors::{ImpliedFactor, ImpliedFactors, agrees};
 pub(crate) use payment::Payment;
 use payment::{PriceContext, ValidationContext};
 pub(crate) use prices::MergedPrices;
@@ -75,7 +75,7 @@ pub(crate) struct Merged<'a> {
     pub prices: MergedPrices,
     pub dividends: MergedDividends<'a>,
     pub fundamentals: Option<MergedFundamentals>,
-    pub adjusted_steps: AdjustedSteps<'a>,
+    pub implied_factors: ImpliedFactors<'a>,
     pub flags: Flags,
 }
 
@@ -134,7 +134,7 @@ pub(crate) fn merge<'a>(history: &'a History, context: &DerivationContext<'_>) -
         flags.set(Flag::PriceLevelBreak);
     }
     let series = PriceSeries::new(&prices.bars, &split_table);
-    let adjusted_steps = AdjustedSteps::collect(&history.evidence, &split_table, as_of);
+    let implied_factors = ImpliedFactors::collect(&history.evidence, &split_table, as_of);
     let close_before = |day: NaiveDate| series.close_before(day);
     let close_after = |day: NaiveDate| {
         let first = series.at_or_after(day)?;
@@ -151,13 +151,13 @@ pub(crate) fn merge<'a>(history: &'a History, context: &DerivationContext<'_>) -
             close_after: &close_after,
             currency: currency(history),
         },
-        adjusted_steps: &adjusted_steps,
+        implied_factors: &implied_factors,
         rules: context.rules,
     };
     let mut dividends = merge_dividends(history, winners, &same_day_payments, &validation, &mut flags);
     decided.apply_confirmations(&mut dividends.quarantined, &history.dividends, dividend_row);
     let fundamentals = merge_fundamentals(&history.fundamentals, policy, as_of);
-    Merged { splits, split_table, prices, dividends, fundamentals, adjusted_steps, flags }
+    Merged { splits, split_table, prices, dividends, fundamentals, implied_factors, flags }
 }
 
 /// Currency of the prices: the currency of the reference record, or US dollars for a provisional security.

@@ -3,9 +3,9 @@
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
 
-use super::adjusted_steps::{AdjustedSteps, agrees};
 use super::as_of::AsOfView;
 use super::decisions::DecisionIndex;
+use super::implied_factors::{ImpliedFactors, agrees};
 use crate::event::{Dividend, DividendType};
 use crate::metrics::arithmetic::{quotient, remove_division_error};
 use crate::metrics::dividends::class::DividendClass;
@@ -22,7 +22,7 @@ pub(crate) struct Payment<'a> {
     /// Observation from which the id of the payment is built.
     pub named: &'a Observation<Dividend>,
     /// Ordinal of the payment among payments of the same day that differ only in amount.
-    pub part: usize,
+    pub ordinal: usize,
     pub ex_date: NaiveDate,
     /// Amount per share on the share basis of the ex-date.
     pub amount: Decimal,
@@ -59,19 +59,19 @@ pub(crate) struct ValidationContext<'a> {
     /// Prices around the ex-date.
     pub neighbours: PriceContext<'a>,
     /// Dividend factors implied by the feeds' own adjusted closes (R40).
-    pub adjusted_steps: &'a AdjustedSteps<'a>,
+    pub implied_factors: &'a ImpliedFactors<'a>,
     pub rules: &'a Rules,
 }
 
 impl ValidationContext<'_> {
     /// Dividend factor that a feed's own adjusted closes imply for an ex-date; `None` without such closes.
-    pub(crate) fn adjusted_evidence(&self, ex_date: NaiveDate) -> Option<Decimal> {
-        self.adjusted_steps.factor(ex_date)
+    pub(crate) fn implied_factor(&self, ex_date: NaiveDate) -> Option<Decimal> {
+        self.implied_factors.factor(ex_date)
     }
 
     /// True if a feed's own adjusted closes contain a payment of this amount, in the currency of the prices (R40).
     pub(crate) fn adjusted_closes_contain(&self, amount: Decimal, ex_date: NaiveDate) -> bool {
-        let evidence = self.adjusted_evidence(ex_date).zip((self.neighbours.close_before)(ex_date));
+        let evidence = self.implied_factor(ex_date).zip((self.neighbours.close_before)(ex_date));
         let paid =
             evidence.and_then(|(factor, close)| Some((factor, Decimal::ONE - quotient(amount, close)?)));
         paid.is_some_and(|(factor, ours)| agrees(factor, ours, &self.rules.absence))

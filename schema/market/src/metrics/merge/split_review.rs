@@ -52,7 +52,7 @@ pub(crate) struct SplitEvidence<'a> {
 }
 
 /// Result of comparing a split with the price.
-enum SplitVerdict {
+enum SplitReview {
     /// The split is effective at a later session.
     Early(NaiveDate),
     /// The split is excluded, with the reason as a sentence.
@@ -78,18 +78,18 @@ pub(crate) fn review_splits(
         return false;
     }
     flags.set(Flag::SplitNotInPrice);
-    let mut verdicts: Vec<(usize, SplitVerdict)> = Vec::new();
+    let mut reviews: Vec<(usize, SplitReview)> = Vec::new();
     for event in denied {
         let live = |split: &&MergedSplit| !split.cancelled && split.ex_date == event.ex_date;
         let Some(split) = splits.splits.iter().find(live) else { continue };
-        if let Some(verdict) = verdict(split, &splits.splits, series, evidence) {
-            verdicts.push((split.index, verdict));
+        if let Some(review) = review_split(split, &splits.splits, series, evidence) {
+            reviews.push((split.index, review));
         }
     }
-    apply(splits, &verdicts)
+    apply(splits, &reviews)
 }
 
-fn apply(splits: &mut MergedSplits, verdicts: &[(usize, SplitVerdict)]) -> bool {
+fn apply(splits: &mut MergedSplits, reviews: &[(usize, SplitReview)]) -> bool {
     let mut taken: Vec<(NaiveDate, Ratio)> = Vec::new();
     let reason = QuarantineReason::SplitDenied;
     let MergedSplits { splits, statuses, quarantined } = splits;
@@ -98,14 +98,14 @@ fn apply(splits: &mut MergedSplits, verdicts: &[(usize, SplitVerdict)]) -> bool 
         quarantined.push(QuarantinedRow { index, reason, message });
     };
     splits.retain_mut(|split| {
-        let found = verdicts.iter().find(|(index, _)| *index == split.index && !split.cancelled);
-        match found.map(|(_, verdict)| verdict) {
+        let found = reviews.iter().find(|(index, _)| *index == split.index && !split.cancelled);
+        match found.map(|(_, review)| review) {
             None => true,
-            Some(SplitVerdict::Excluded(message)) => {
+            Some(SplitReview::Excluded(message)) => {
                 exclude(split.index, message.clone());
                 false
             }
-            Some(SplitVerdict::Early(effective)) => {
+            Some(SplitReview::Early(effective)) => {
                 let is_taken =
                     taken.iter().any(|(day, ratio)| day == effective && is_equal(*ratio, split.ratio));
                 if is_taken {
@@ -120,15 +120,15 @@ fn apply(splits: &mut MergedSplits, verdicts: &[(usize, SplitVerdict)]) -> bool 
         }
     });
     quarantined.sort_by_key(|row| row.index);
-    !verdicts.is_empty()
+    !reviews.is_empty()
 }
 
-fn verdict(
+fn review_split(
     split: &MergedSplit,
     splits: &[MergedSplit],
     series: &PriceSeries<'_>,
     evidence: &SplitEvidence<'_>,
-) -> Option<SplitVerdict> {
+) -> Option<SplitReview> {
     let observation = &evidence.history.splits[split.index];
     let is_kept = observation.source == MANUAL || evidence.decided.releases_split(observation);
     match repeated_ex_date(split, splits, series, evidence) {
@@ -136,12 +136,12 @@ fn verdict(
         Some(shown) if shown == split.ex_date => return None,
         Some(shown) if !is_kept => {
             let message = format!("the price shows an equal split on {shown} and none on {}", split.ex_date);
-            return Some(SplitVerdict::Excluded(message));
+            return Some(SplitReview::Excluded(message));
         }
         _ => {}
     }
     if let Some(effective) = early_session(split, series, evidence.rules) {
-        return Some(SplitVerdict::Early(effective));
+        return Some(SplitReview::Early(effective));
     }
     let (before, after) = bars_around(series, split.ex_date, evidence.rules)?;
     // Only a move smaller than the ratio denies the split itself.
@@ -154,7 +154,7 @@ fn verdict(
         && !has_amount_moved(split, evidence)
         && !has_share_count_moved(evidence.history, split, &evidence.known);
     is_excluded.then(|| {
-        SplitVerdict::Excluded(format!(
+        SplitReview::Excluded(format!(
             "the close was {} before and {} on the ex-date, which denies {} shares for {}",
             series.close(before),
             series.close(after),

@@ -10,120 +10,22 @@
 //! A retraction without an id also withdraws rows with an id of the same natural key and source, unless they are newer.
 //! Without an amount it withdraws all payments of the day. With an amount it does not withdraw the sibling amounts.
 
+mod merge_record;
+
 use std::cmp::Ordering;
 
-use chrono::{DateTime, NaiveDate, Utc};
+use chrono::{DateTime, Utc};
 use smallvec::{SmallVec, smallvec};
 
-use super::same_day_payments::{SameDayPayments, natural_key};
-use super::validation::{RowFault, dividend_fault, dividend_key_fault, split_fault};
-use crate::event::{Action, Dividend, Split};
+use super::same_day_payments::SameDayPayments;
+use crate::event::Action;
 use crate::history::Observation;
-use crate::metrics::dividends::ex_date::ex_date_from_record_date;
 use crate::observation::VersionRank;
 use crate::row::QuarantineReason;
 use crate::symbol::Symbol;
 
-/// Record that can be merged.
-pub(crate) trait MergeRecord {
-    /// Compares natural keys (dates, type, currency).
-    fn compare_natural(&self, other: &Self) -> Ordering;
-    /// Rank by completeness of dates. Among rows with the same id and revision, the highest rank is used.
-    fn preference(&self) -> u32;
-    /// Effective day; `None` if the row alone does not determine it.
-    fn date(&self) -> Option<NaiveDate>;
-    /// Fault of the row as a put or as a retraction.
-    fn fault(&self, action: Action, has_id: bool) -> Option<RowFault>;
-    fn symbol(&self) -> &Symbol;
-    /// True if this record and another record with the same natural key are two payments, not versions of one payment.
-    fn is_distinct_payment(&self, other: &Self, same_day_payments: &SameDayPayments<'_>) -> bool;
-    /// Orders the payments of one day.
-    fn compare_same_day(&self, other: &Self) -> Ordering;
-    /// True if a field other than the symbol has different values in both records.
-    fn contradicts(&self, other: &Self) -> bool;
-}
-
-impl MergeRecord for Dividend {
-    fn compare_natural(&self, other: &Self) -> Ordering {
-        natural_key(self).cmp(&natural_key(other))
-    }
-
-    fn preference(&self) -> u32 {
-        let derived = self.record_date.map(ex_date_from_record_date);
-        let agrees = derived.is_some() && derived == self.ex_date;
-        let dates = [self.ex_date, self.record_date, self.payment_date, self.declaration_date];
-        dates.iter().flatten().fold(8 * u32::from(agrees), |sum, _| sum + 1)
-    }
-
-    fn date(&self) -> Option<NaiveDate> {
-        self.ex_date.or_else(|| self.record_date.map(ex_date_from_record_date))
-    }
-
-    fn fault(&self, action: Action, has_id: bool) -> Option<RowFault> {
-        match action {
-            Action::Put => dividend_fault(self),
-            Action::Retract if has_id => None,
-            Action::Retract => dividend_key_fault(self),
-        }
-    }
-
-    fn symbol(&self) -> &Symbol {
-        &self.symbol
-    }
-
-    fn is_distinct_payment(&self, other: &Self, same_day_payments: &SameDayPayments<'_>) -> bool {
-        same_day_payments.are_distinct(self, other)
-    }
-
-    fn compare_same_day(&self, other: &Self) -> Ordering {
-        self.amount.cmp(&other.amount)
-    }
-
-    fn contradicts(&self, other: &Self) -> bool {
-        (self.amount, &self.currency, self.r#type, self.amount_basis)
-            != (other.amount, &other.currency, other.r#type, other.amount_basis)
-            || differ(&self.ex_date, &other.ex_date)
-            || differ(&self.record_date, &other.record_date)
-            || differ(&self.payment_date, &other.payment_date)
-            || differ(&self.declaration_date, &other.declaration_date)
-    }
-}
-
-impl MergeRecord for Split {
-    fn compare_natural(&self, other: &Self) -> Ordering {
-        self.ex_date.cmp(&other.ex_date)
-    }
-
-    fn preference(&self) -> u32 {
-        [self.declaration_date, self.payable_date].iter().flatten().fold(0, |sum, _| sum + 1)
-    }
-
-    fn date(&self) -> Option<NaiveDate> {
-        Some(self.ex_date)
-    }
-
-    fn fault(&self, action: Action, _: bool) -> Option<RowFault> {
-        if action == Action::Put { split_fault(self) } else { None }
-    }
-
-    fn symbol(&self) -> &Symbol {
-        &self.symbol
-    }
-
-    fn is_distinct_payment(&self, _: &Self, _: &SameDayPayments<'_>) -> bool {
-        false
-    }
-
-    fn compare_same_day(&self, _: &Self) -> Ordering {
-        Ordering::Equal
-    }
-
-    fn contradicts(&self, other: &Self) -> bool {
-        (self.ex_date, self.from, self.to) != (other.ex_date, other.from, other.to)
-            || differ(&self.declaration_date, &other.declaration_date)
-            || differ(&self.payable_date, &other.payable_date)
-    }
-}
+pub(crate) use merge_record::{MergeRecord, SameContent};
+pub use merge_record::{dividend_preference, split_preference};
 
 /// Status of an observation after merging.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -177,7 +79,7 @@ pub(crate) struct WinningVersion {
     /// Index of the version under the security's earliest symbol. The id is built from this version.
     pub named: usize,
     /// Ordinal of the payment among payments of the same day that differ only in amount.
-    pub part: usize,
+    pub ordinal: usize,
 }
 
 /// Function that returns the index of a symbol among the security's symbols, earliest first. `None` for symbols of
@@ -213,7 +115,7 @@ pub(crate) fn pick_winners<T: MergeRecord + SameContent>(
     let withdrawals = withdrawals(observations, &order);
     let mut winners = Vec::new();
     let keys = order.chunk_by(|a, b| compare_keys(*a, *b).is_eq());
-    for (part, versions) in
+    for (ordinal, versions) in
         keys.flat_map(|versions| (0..).zip(group_by_payment(observations, versions, same_day_payments)))
     {
         let Some((last, earlier)) = versions.split_last() else { continue };
@@ -240,7 +142,7 @@ pub(crate) fn pick_winners<T: MergeRecord + SameContent>(
             conflict: !cancelled && conflicts(observations, &versions, *last),
             collapsed: !cancelled && has_contradiction(observations, &versions, *last),
             named: put_under_earliest_symbol(observations, &versions, symbols).unwrap_or(shown),
-            part,
+            ordinal,
         });
     }
     winners
@@ -300,23 +202,6 @@ fn group_by_payment<T: MergeRecord + SameContent>(
     let mut places: Vec<usize> = (0..found.len()).collect();
     places.sort_by(|a, b| found[*a].compare_same_day(found[*b]));
     places.into_iter().map(of).collect()
-}
-
-/// Comparison of records by amount or ratio.
-pub(crate) trait SameContent {
-    fn same_content(&self, other: &Self) -> bool;
-}
-
-impl SameContent for Dividend {
-    fn same_content(&self, other: &Self) -> bool {
-        self.amount == other.amount && self.amount_basis == other.amount_basis
-    }
-}
-
-impl SameContent for Split {
-    fn same_content(&self, other: &Self) -> bool {
-        self.from.checked_mul(other.to) == self.to.checked_mul(other.from)
-    }
 }
 
 fn is_put<T>(observation: &Observation<T>) -> bool {
@@ -404,25 +289,9 @@ fn has_contradiction<T: MergeRecord>(
         })
 }
 
-/// True if both values are given and differ.
-fn differ<V: PartialEq>(a: &Option<V>, b: &Option<V>) -> bool {
-    a.as_ref().zip(b.as_ref()).is_some_and(|(a, b)| a != b)
-}
-
 /// Time of a version, comparable between versions of different keys.
 pub(crate) fn version_time<T>(observation: &Observation<T>) -> (DateTime<Utc>, u64, &[u8; 16]) {
     (observation.observed_at, observation.line, &observation.frame)
-}
-
-/// Rank of a dividend by completeness of dates. If two rows have the same id and revision, the row with the higher rank
-/// is used (R29).
-pub fn dividend_preference(dividend: &Dividend) -> u32 {
-    dividend.preference()
-}
-
-/// Rank of a split by completeness of dates.
-pub fn split_preference(split: &Split) -> u32 {
-    split.preference()
 }
 
 #[cfg(test)]

@@ -27,7 +27,7 @@ pub(crate) fn dividend_id(payment: &Payment<'_>) -> String {
 pub(crate) fn hash_dividend_id(payment: &Payment<'_>, state: &mut impl Hasher) {
     let Observation { id, source, record, .. } = payment.observation;
     let Dividend { ex_date, record_date, r#type, currency, .. } = record;
-    (&payment.named.record.symbol, source, id, payment.part).hash(state);
+    (&payment.named.record.symbol, source, id, payment.ordinal).hash(state);
     if id.is_none() {
         (ex_date, record_date, r#type, currency).hash(state);
     }
@@ -52,7 +52,7 @@ fn of_payment(payment: &Payment<'_>, kind: &str) -> String {
             (None, None) => id.push_str("record-"),
         }
         id.extend([".", r#type.as_str(), ".", currency]);
-        if payment.part == 0 { Ok(()) } else { write!(id, ".{}", payment.part + 1) }
+        if payment.ordinal == 0 { Ok(()) } else { write!(id, ".{}", payment.ordinal + 1) }
     };
     id(payment.observation, payment.named.record.symbol.as_str(), kind, said)
 }

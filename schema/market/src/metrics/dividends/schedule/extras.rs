@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
 
-use super::frequency::Periods;
+use super::frequency::PeriodThousandths;
 use super::parts::has_yearly;
 use super::reading::{AmountDoubt, Reading, ScheduleRow};
 use crate::metrics::arithmetic::median;
@@ -88,7 +88,8 @@ pub(crate) fn shares_slot(
 ) -> bool {
     let Some((first, second)) = first.zip(second) else { return false };
     let least = rules.slot_share * 10;
-    let periods = |from: NaiveDate, to: NaiveDate| Periods::in_days((to - from).num_days(), per_year);
+    let periods =
+        |from: NaiveDate, to: NaiveDate| PeriodThousandths::in_days((to - from).num_days(), per_year);
     if periods(first, second).0 >= least {
         return false;
     }
@@ -109,7 +110,8 @@ fn is_second_off_schedule([before, first, second, after]: [Option<NaiveDate>; 4]
     let Some((first, second)) = first.zip(second) else { return true };
     let deviation = |row: NaiveDate| -> i64 {
         let gaps = [before.map(|before| row - before), after.map(|after| after - row)];
-        let periods = gaps.into_iter().flatten().map(|gap| Periods::in_days(gap.num_days(), per_year).0);
+        let periods =
+            gaps.into_iter().flatten().map(|gap| PeriodThousandths::in_days(gap.num_days(), per_year).0);
         periods.map(|periods| (periods - 1000).abs()).sum()
     };
     deviation(first) <= deviation(second)

@@ -61,9 +61,9 @@ impl State {
 
 /// Length of a time span, in thousandths of the period of n payments a year.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Periods(pub i64);
+pub(crate) struct PeriodThousandths(pub i64);
 
-impl Periods {
+impl PeriodThousandths {
     /// Converts days to thousandths of the period of n payments a year.
     pub(crate) fn in_days(days: i64, per_year: i32) -> Self {
         Self(days * i64::from(per_year) * 100_000 / 36_525)
@@ -151,7 +151,7 @@ fn gap_cost(state: State, days: i64, halves: bool, rules: &Rules) -> u32 {
         State::Frequent if days <= FREQUENT_DAYS => 0,
         State::Frequent => LONG_GAP,
         State::PerYear(per_year) => {
-            let periods = Periods::in_days(days, per_year);
+            let periods = PeriodThousandths::in_days(days, per_year);
             let least = rules.schedule.slot_share * 10;
             // Three and six payments a year are detected by tags only.
             let untagged = if matches!(per_year, 3 | 6) { 1 } else { 0 };
@@ -184,7 +184,8 @@ fn drop_four_weekly(states: &mut [State], gaps: &[i64], rules: &Rules) {
     for run in states.chunk_by_mut(|a, b| a == b) {
         let days = &gaps[start..start + run.len()];
         start += run.len();
-        let is_month = |days: &&i64| Periods::in_days(**days, 12).is_one(rules.schedule.slot_share * 10);
+        let is_month =
+            |days: &&i64| PeriodThousandths::in_days(**days, 12).is_one(rules.schedule.slot_share * 10);
         let (count, sum) =
             days.iter().filter(is_month).fold((0, 0), |(count, sum), days| (count + 1, sum + days));
         let is_four_weekly = run[0] == State::PerYear(12)

@@ -30,9 +30,9 @@ pub(crate) fn read_parts(
     for index in 1..readings.len() {
         let Some(per_year) = readings[index].per_year else { continue };
         let is_unconfirmed = is_unconfirmed(rows, readings[index].ex_date);
-        let rates = Rates { readings, per_year };
+        let rates = AnnualRates { readings, per_year };
         let reading = if is_unconfirmed {
-            Some(rates.combined(index, per_year))
+            Some(rates.combined_reading(index, per_year))
         } else {
             // Most rows are regular, and the test of the rows around them is costly.
             rates.read(index, &combined, rules).filter(|_| rates.is_steady(index, &rules.schedule))
@@ -55,12 +55,12 @@ fn is_unconfirmed(rows: &[ScheduleRow], ex_date: NaiveDate) -> bool {
 }
 
 /// Annual rates of the rows around one row.
-struct Rates<'r, 'a> {
+struct AnnualRates<'r, 'a> {
     readings: &'r [&'a mut Reading],
     per_year: i32,
 }
 
-impl Rates<'_, '_> {
+impl AnnualRates<'_, '_> {
     /// Annual rate of the declared amount; `None` for a row without a local frequency.
     fn declared_rate(&self, index: usize) -> Option<Decimal> {
         let reading = self.readings.get(index)?;
@@ -82,11 +82,11 @@ impl Rates<'_, '_> {
             let had_extra = has_yearly(self.readings[index].ex_date, combined, rules);
             let is_combined =
                 had_extra && index + 1 == self.readings.len() && rate >= times(previous, combined_factor);
-            return is_combined.then(|| self.combined(index, self.per_year));
+            return is_combined.then(|| self.combined_reading(index, self.per_year));
         };
         let returns = times(previous, return_least) <= next && next <= times(previous, return_most);
         if returns && rate >= times(previous.max(next), combined_factor) {
-            return Some(self.combined(index, self.per_year));
+            return Some(self.combined_reading(index, self.per_year));
         }
         // An annual payer has no other payment in the year that confirms the rate.
         let is_dip = self.per_year > 1
@@ -96,7 +96,7 @@ impl Rates<'_, '_> {
     }
 
     /// Combined reading: the larger of the neighbours' amounts is regular.
-    fn combined(&self, index: usize, per_year: i32) -> (AmountReading, Decimal) {
+    fn combined_reading(&self, index: usize, per_year: i32) -> (AmountReading, Decimal) {
         let own = self.readings[index].amount;
         let previous = self.sustained_rate(index - 1).unwrap_or(own);
         let next =

@@ -8,7 +8,7 @@
 use chrono::Datelike;
 use rust_decimal::Decimal;
 
-use super::frequency::Periods;
+use super::frequency::PeriodThousandths;
 use super::reading::{MissingSlot, Reading};
 use crate::metrics::rules::ScheduleRules;
 
@@ -107,7 +107,7 @@ fn number_slots(run: &[&mut Reading], per_year: i32) -> Vec<i64> {
     let (mut slot, mut carried) = (0, 0);
     for pair in run.windows(2) {
         let days = (pair[1].ex_date - pair[0].ex_date).num_days();
-        let periods = Periods::in_days(days, per_year).0 + carried;
+        let periods = PeriodThousandths::in_days(days, per_year).0 + carried;
         let steps = if periods < MISSING_FROM { 1 } else { (periods + 500) / 1000 };
         carried = ((periods - 1000 * steps) / 2).clamp(-500, 500);
         slot += steps;

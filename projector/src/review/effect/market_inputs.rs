@@ -26,7 +26,7 @@ const YEARS: &str = "select distinct year from bars order by year desc";
 const BARS: &str = include_str!("../../../queries/effect/bars_of_year.sql");
 
 /// Inputs that all derivations before or after the run share.
-pub(super) struct MarketSide {
+pub(super) struct MarketInputs {
     /// Market date; `None` without any session.
     pub(super) as_of: Option<NaiveDate>,
     pub(super) directory: SecurityDirectory,
@@ -34,7 +34,7 @@ pub(super) struct MarketSide {
     pub(super) benchmark: Option<MonthlyReturns>,
 }
 
-impl MarketSide {
+impl MarketInputs {
     /// Loads the market of the current facts if `earlier` is `None`, otherwise of the earlier facts.
     pub(super) async fn load(
         transaction: &Transaction<'_>,
@@ -49,7 +49,7 @@ impl MarketSide {
         }
         // Some known symbols have no earlier facts. Their securities have no rows and are therefore treated as absent.
         let known = load_known_symbols(transaction).await?;
-        let mut side = Self {
+        let mut inputs = Self {
             as_of: match earlier {
                 None => generation.load_market_date(transaction).await?,
                 Some(earlier) => load_earlier_date(transaction, generation, earlier).await?,
@@ -58,8 +58,8 @@ impl MarketSide {
             dividend_feeds: load_feeds(transaction, earlier).await?,
             benchmark: None,
         };
-        side.benchmark = side.load_benchmark(transaction, generation, policy, earlier).await?;
-        Ok(side)
+        inputs.benchmark = inputs.load_benchmark(transaction, generation, policy, earlier).await?;
+        Ok(inputs)
     }
 
     async fn load_benchmark(

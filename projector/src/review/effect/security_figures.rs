@@ -16,7 +16,7 @@ use crate::review::diff::{
 const NOT_COMPARED: [&str; 3] = ["updated_at", "as_of", "method_version"];
 
 /// Derived rows of a security before or after the run.
-pub(super) struct DerivedSide {
+pub(super) struct SecurityFigures {
     pub(super) rows: DerivedRows,
     fund: Option<FundRows>,
     pub(super) sources: RowsBySource,
@@ -29,7 +29,7 @@ pub(super) struct ComparedRows {
     pub(super) differences: Vec<RowDifference>,
 }
 
-impl DerivedSide {
+impl SecurityFigures {
     /// Derives a security; `None` if the security is not listed.
     pub(super) fn derive(history: &History, context: &DerivationContext<'_>) -> Option<Self> {
         let derivation = Derivation::new(history, context);
@@ -42,13 +42,13 @@ impl DerivedSide {
 }
 
 /// Bars before and after the run; `none` if the security is not listed.
-pub(super) fn bars_of<'a>(sides: [Option<&'a DerivedSide>; 2], none: &'a Bars) -> [&'a Bars; 2] {
+pub(super) fn bars_of<'a>(sides: [Option<&'a SecurityFigures>; 2], none: &'a Bars) -> [&'a Bars; 2] {
     sides.map(|side| side.map_or(none, |side| &side.rows.bars))
 }
 
 /// Compares the rows of a security. If it is listed only before or only after the run, only its metrics and quarantined
 /// rows are compared.
-pub(super) fn compare_sides(sides: [Option<&DerivedSide>; 2]) -> anyhow::Result<Vec<ComparedRows>> {
+pub(super) fn compare_figures(sides: [Option<&SecurityFigures>; 2]) -> anyhow::Result<Vec<ComparedRows>> {
     fn one<T>(row: &T) -> &[T] {
         std::slice::from_ref(row)
     }
@@ -84,8 +84,8 @@ pub(super) const COMPARED: [&str; 10] = [
 
 fn compare<T: TableRow + PartialEq>(
     table: &'static str,
-    sides: [Option<&DerivedSide>; 2],
-    rows: impl Fn(&DerivedSide) -> &[T],
+    sides: [Option<&SecurityFigures>; 2],
+    rows: impl Fn(&SecurityFigures) -> &[T],
 ) -> anyhow::Result<ComparedRows> {
     let rows = sides.map(|side| side.map(&rows).unwrap_or_default());
     let mut found = ComparedRows { table, rows: rows.map(|rows| rows.len() as u64), differences: Vec::new() };

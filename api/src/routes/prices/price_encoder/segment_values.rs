@@ -1,4 +1,4 @@
-//! Values of price points. A step is the period between two consecutive ex-dates; its sessions have the same factors.
+//! Values of price points. A segment is the period between two consecutive ex-dates; its sessions have the same factors.
 
 use market::bars::MISSING;
 use market::day::day_number;
@@ -7,7 +7,7 @@ use rust_decimal::Decimal;
 
 /// Factors and multipliers that all sessions between two ex-dates share.
 #[derive(Clone)]
-pub(super) struct StepFactors {
+pub(super) struct SegmentFactors {
     pub(super) split_factor: String,
     pub(super) total_factor: String,
     /// Multipliers to the raw basis, by the scale (decimal places) of the stored price.
@@ -18,49 +18,49 @@ pub(super) struct StepFactors {
     asked: [Option<PriceMultiplier>; 19],
 }
 
-/// Computes price points, and caches the values that the sessions of a step share.
-pub(super) struct StepValues<'a> {
+/// Computes price points, and caches the values that the sessions of a segment share.
+pub(super) struct SegmentValues<'a> {
     pub(super) adjusted: &'a AdjustedBars<'a>,
-    steps: Vec<Option<StepFactors>>,
-    /// Last prepared session, and the index of its step.
+    segments: Vec<Option<SegmentFactors>>,
+    /// Last prepared session, and the index of its segment.
     current: (usize, usize),
     /// Ex-dates, in order.
     ex_days: Vec<i32>,
 }
 
-impl<'a> StepValues<'a> {
+impl<'a> SegmentValues<'a> {
     /// Creates an instance without prepared steps.
     pub(super) fn new(adjusted: &'a AdjustedBars<'a>) -> Self {
         let mut ex_days: Vec<i32> =
             adjusted.factors.iter().map(|factor| day_number(factor.ex_date)).collect();
         ex_days.sort_unstable();
-        let steps = vec![None; adjusted.cumulative.len()];
-        Self { adjusted, steps, current: (usize::MAX, 0), ex_days }
+        let segments = vec![None; adjusted.cumulative.len()];
+        Self { adjusted, segments, current: (usize::MAX, 0), ex_days }
     }
 
-    /// Cached factors of a step; `None` if no session of the step is prepared.
-    pub(super) fn step(&self, position: usize) -> Option<&StepFactors> {
-        self.steps.get(position)?.as_ref()
+    /// Cached factors of a segment; `None` if no session of the segment is prepared.
+    pub(super) fn segment(&self, position: usize) -> Option<&SegmentFactors> {
+        self.segments.get(position)?.as_ref()
     }
 
-    /// Prepares the steps of all sessions of a period. Returns the index of the last session's step.
+    /// Prepares the segments of all sessions of a period. Returns the index of the last session's segment.
     pub(super) fn prepare(&mut self, period: &SessionRange) -> usize {
         let bars = self.adjusted.bars;
         let mut position = 0;
         for session in period.clone() {
             position = self.adjusted.cumulative.position(bars.day[session]);
             let scale = usize::from(bars.scale[session]);
-            let step = self.adjusted.cumulative.at(position);
-            let prepared = self.steps[position].get_or_insert_with(|| StepFactors {
-                split_factor: step.factor(PriceBasis::SPLIT).to_string(),
-                total_factor: step.factor(PriceBasis::ALL).to_string(),
+            let cumulative = self.adjusted.cumulative.at(position);
+            let prepared = self.segments[position].get_or_insert_with(|| SegmentFactors {
+                split_factor: cumulative.factor(PriceBasis::SPLIT).to_string(),
+                total_factor: cumulative.factor(PriceBasis::ALL).to_string(),
                 raw: [const { None }; 19],
                 all: [const { None }; 19],
                 asked: [const { None }; 19],
             });
             if prepared.raw[scale].is_none() {
                 let multiplier =
-                    |basis| Some(PriceMultiplier::new(step, basis, u32::from(bars.scale[session])));
+                    |basis| Some(PriceMultiplier::new(cumulative, basis, u32::from(bars.scale[session])));
                 prepared.raw[scale] = multiplier(PriceBasis::RAW);
                 prepared.all[scale] = multiplier(PriceBasis::ALL);
                 prepared.asked[scale] = multiplier(self.adjusted.basis);
@@ -82,16 +82,16 @@ impl<'a> StepValues<'a> {
         }
         let bars = self.adjusted.bars;
         let position = self.position(session);
-        let step = self.adjusted.cumulative.at(position);
+        let cumulative = self.adjusted.cumulative.at(position);
         let scale = usize::from(bars.scale[session]);
-        let prepared = self.steps[position].as_ref();
+        let prepared = self.segments[position].as_ref();
         let multiplier = prepared.and_then(|prepared| match basis {
             _ if basis == self.adjusted.basis => prepared.asked[scale].as_ref(),
             _ if basis == PriceBasis::RAW => prepared.raw[scale].as_ref(),
             _ => prepared.all[scale].as_ref(),
         });
         match multiplier {
-            Some(multiplier) => Some(multiplier.micros(step, value)),
+            Some(multiplier) => Some(multiplier.micros(cumulative, value)),
             None => self.adjusted.exact(session, value, basis).map(micros),
         }
     }
@@ -104,7 +104,7 @@ impl<'a> StepValues<'a> {
     }
 
     /// Change of the close since the session before the period. It is computed from the raw closes if both have the
-    /// same step and scale.
+    /// same segment and scale.
     pub(super) fn change(&self, period: &SessionRange) -> Option<Micros> {
         let before = period.start.checked_sub(1)?;
         let difference = self.difference(period.end - 1, before);
@@ -114,12 +114,12 @@ impl<'a> StepValues<'a> {
         }
     }
 
-    /// Difference of two raw closes, and the earlier close. `None` if their steps or scales differ.
+    /// Difference of two raw closes, and the earlier close. `None` if their segments or scales differ.
     pub(super) fn difference(&self, last: usize, before: usize) -> Option<(i64, i64)> {
         let bars = self.adjusted.bars;
-        let same_step =
+        let same_segment =
             self.adjusted.basis == PriceBasis::RAW || self.position(last) == self.position(before);
-        if !same_step || bars.scale[last] != bars.scale[before] {
+        if !same_segment || bars.scale[last] != bars.scale[before] {
             return None;
         }
         Some((bars.close[last].checked_sub(bars.close[before])?, bars.close[before]))

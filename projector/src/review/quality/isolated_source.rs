@@ -10,7 +10,7 @@ use super::result::SourceQuality;
 
 /// Derived rows of a source, for comparisons with other sources. Kinds without rows of the source are empty.
 #[derive(Debug, Default)]
-pub(super) struct AloneRows {
+pub(super) struct IsolatedRows {
     pub(super) bars: Bars,
     pub(super) dividends: Vec<DividendRow>,
     pub(super) splits: Vec<SplitRow>,
@@ -30,7 +30,7 @@ pub(super) fn judge(
     history: &History,
     source: &str,
     context: &DerivationContext<'_>,
-) -> (SourceQuality, AloneRows) {
+) -> (SourceQuality, IsolatedRows) {
     let alone = isolate(history, source);
     let derivation = Derivation::new(&alone, context);
     let mut quality = SourceQuality { readings: derivation.reading_counts(), ..SourceQuality::default() };
@@ -43,7 +43,7 @@ pub(super) fn judge(
         Kind::Split => has_rows(&history.splits, source),
         _ => has_rows(&history.fundamentals, source),
     };
-    let own = AloneRows {
+    let own = IsolatedRows {
         bars: if has_prices { rows.bars } else { Bars::default() },
         dividends: rows.dividends,
         splits: if has(Kind::Split) { rows.splits } else { Vec::new() },

@@ -10,16 +10,16 @@ pub use crate::body::Body;
 pub use crate::codec::{Codec, unpacked_length};
 pub use crate::columns::SymbolSeries;
 pub use crate::envelope::{BODY_VERSION, Envelope, schema_name};
-pub use crate::error::{FrameError, RecordError};
-pub use crate::id::FrameId;
+pub use crate::error::{BatchError, RecordError};
+pub use crate::id::BatchId;
 pub use crate::limits::{MAX_BYTES, TARGET_BYTES};
 
 /// Rows of one kind with their provenance. A batch is a message of the log, or one of several batches in a shared
 /// message.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Frame {
+pub struct RecordBatch {
     /// Id of the batch. The same batch of a repeated load has the same id.
-    pub id: FrameId,
+    pub id: BatchId,
     /// Feed of the rows (`--source`).
     pub source: String,
     /// Run that published the batch.
@@ -34,9 +34,9 @@ pub struct Frame {
     pub body: Body,
 }
 
-impl Frame {
+impl RecordBatch {
     /// Encodes headers and body.
-    pub fn encode(&self) -> Result<(HeaderMap, Bytes), FrameError> {
+    pub fn encode(&self) -> Result<(HeaderMap, Bytes), BatchError> {
         let (codec, body) = self.body.encode()?;
         let headers = self.envelope(codec).to_headers();
         Ok((headers, body))
@@ -58,7 +58,7 @@ impl Frame {
     }
 
     /// Decodes a batch from its envelope and its encoded body.
-    pub(crate) fn from_parts(envelope: Envelope, payload: &[u8]) -> Result<Self, FrameError> {
+    pub(crate) fn from_parts(envelope: Envelope, payload: &[u8]) -> Result<Self, BatchError> {
         let mut body = Body::decode(envelope.kind, envelope.codec, payload)?;
         if let Body::Prices(series) = &mut body {
             for version in series.iter_mut().flat_map(|s| &mut s.bars.versions) {
@@ -92,13 +92,13 @@ mod tests {
 
     #[test]
     fn a_newer_version_stops_the_reader() {
-        let error = Frame::decode(Some(&headers("dividend.v2")), b"[]").unwrap_err();
+        let error = RecordBatch::decode(Some(&headers("dividend.v2")), b"[]").unwrap_err();
         assert!(
-            matches!(error, FrameError::NewerVersion { kind: Kind::Dividend, found: 2, newest: 1 }),
+            matches!(error, BatchError::NewerVersion { kind: Kind::Dividend, found: 2, newest: 1 }),
             "{error}"
         );
         assert!(error.stops_reader());
         assert!(error.to_string().contains("upgrade this program"), "{error}");
-        assert_eq!(Frame::decode(Some(&headers("dividend.v1")), b"[]").unwrap().len(), 1);
+        assert_eq!(RecordBatch::decode(Some(&headers("dividend.v1")), b"[]").unwrap().len(), 1);
     }
 }

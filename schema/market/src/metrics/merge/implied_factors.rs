@@ -1,6 +1,6 @@
 //! Dividend factors implied by a feed's adjusted closes, as evidence of the feed's own dividends (R40).
 //!
-//! An implied factor (`AdjustedStep`) is the factor by which a feed adjusts its prices before a session. Without the
+//! An implied factor (`ImpliedFactor`) is the factor by which a feed adjusts its prices before a session. Without the
 //! splits of the session, it is 1 - ΣD / C, with the feed's own dividends D and the close C before them. Implied
 //! factors confirm or contradict payments. They never add a payment.
 //!
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
 
-use crate::event::{Action, Evidence, ShareBasis};
+use crate::event::{Action, DividendEvidence, ShareBasis};
 use crate::metrics::arithmetic::percent_to_fraction;
 use crate::metrics::prices::adjustment::Splits;
 use crate::metrics::rules::AbsenceRules;
@@ -19,8 +19,8 @@ use crate::observation::Observation;
 
 /// Factor implied by a source's adjusted closes between two sessions, without splits.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct AdjustedStep<'a> {
-    pub observation: &'a Observation<Evidence>,
+pub(crate) struct ImpliedFactor<'a> {
+    pub observation: &'a Observation<DividendEvidence>,
     /// Last session of the file on which closes are adjusted by the factor.
     pub previous: NaiveDate,
     /// First session of the file on which closes are not adjusted by the factor.
@@ -29,7 +29,7 @@ pub(crate) struct AdjustedStep<'a> {
     pub factor: Decimal,
 }
 
-impl AdjustedStep<'_> {
+impl ImpliedFactor<'_> {
     /// True if an ex-date is after `self.previous` and not after `self.ex_date`.
     pub(crate) fn contains(&self, ex_date: NaiveDate) -> bool {
         self.previous < ex_date && ex_date <= self.ex_date
@@ -43,12 +43,16 @@ pub(crate) fn agrees(a: Decimal, b: Decimal, rules: &AbsenceRules) -> bool {
 
 /// Implied factors of all sources, sorted by session and source.
 #[derive(Debug, Default)]
-pub(crate) struct AdjustedSteps<'a>(Vec<AdjustedStep<'a>>);
+pub(crate) struct ImpliedFactors<'a>(Vec<ImpliedFactor<'a>>);
 
-impl<'a> AdjustedSteps<'a> {
+impl<'a> ImpliedFactors<'a> {
     /// Collects the implied factors up to a day.
-    pub(crate) fn collect(evidence: &'a [Observation<Evidence>], splits: &Splits, as_of: NaiveDate) -> Self {
-        let mut newest: BTreeMap<(NaiveDate, &str), &Observation<Evidence>> = BTreeMap::new();
+    pub(crate) fn collect(
+        evidence: &'a [Observation<DividendEvidence>],
+        splits: &Splits,
+        as_of: NaiveDate,
+    ) -> Self {
+        let mut newest: BTreeMap<(NaiveDate, &str), &Observation<DividendEvidence>> = BTreeMap::new();
         for row in evidence {
             let Some(ex_date) = row.record.ex_date.filter(|ex_date| *ex_date <= as_of) else { continue };
             let known = newest.entry((ex_date, row.source.as_str())).or_insert(row);
@@ -57,7 +61,7 @@ impl<'a> AdjustedSteps<'a> {
             }
         }
         let put = newest.into_iter().filter(|(_, row)| row.action == Action::Put);
-        let step = |((ex_date, _), row): ((NaiveDate, &str), &'a Observation<Evidence>)| {
+        let implied = |((ex_date, _), row): ((NaiveDate, &str), &'a Observation<DividendEvidence>)| {
             let (previous, factor) = row.record.previous.zip(row.record.factor)?;
             let factor = match row.record.basis {
                 Some(ShareBasis::Raw) => {
@@ -65,21 +69,21 @@ impl<'a> AdjustedSteps<'a> {
                 }
                 _ => factor,
             };
-            Some(AdjustedStep { observation: row, previous, ex_date, factor })
+            Some(ImpliedFactor { observation: row, previous, ex_date, factor })
         };
-        Self(put.filter_map(step).collect())
+        Self(put.filter_map(implied).collect())
     }
 
-    pub(crate) fn steps(&self) -> &[AdjustedStep<'a>] {
+    pub(crate) fn as_slice(&self) -> &[ImpliedFactor<'a>] {
         &self.0
     }
 
     /// Dividend factor that a feed's adjusted closes imply for an ex-date; `None` if no feed implies one. If several
     /// sources imply one, the newest observation is used.
     pub(crate) fn factor(&self, ex_date: NaiveDate) -> Option<Decimal> {
-        let from = self.0.partition_point(|step| step.ex_date < ex_date);
-        let around = self.0[from..].iter().take_while(|step| step.ex_date == self.0[from].ex_date);
-        let around = around.filter(|step| step.contains(ex_date));
-        around.max_by_key(|step| step.observation.version(0)).map(|step| step.factor)
+        let from = self.0.partition_point(|implied| implied.ex_date < ex_date);
+        let around = self.0[from..].iter().take_while(|implied| implied.ex_date == self.0[from].ex_date);
+        let around = around.filter(|implied| implied.contains(ex_date));
+        around.max_by_key(|implied| implied.observation.version(0)).map(|implied| implied.factor)
     }
 }

@@ -1,0 +1,60 @@
+//! Checks of the accepted rows of a load, for its summary: retractions without a row, assumed currencies, and a review by
+//! the domain rules.
+
+use chrono::NaiveDate;
+
+use crate::batch::coverage::EarlierCoverage;
+use crate::batch::load_stats::LoadStats;
+use crate::batch::row_review::RowReview;
+use crate::batch::security_currencies::SecurityCurrencies;
+use crate::load::error::LoadError;
+use crate::load::report::LoadSummary;
+use crate::log::reader::Log;
+
+/// Adds the retractions without a row of the source to the summary. `before` is the coverage of earlier runs.
+pub(super) async fn report_unmatched_retractions(
+    log: &Log,
+    total: &LoadStats,
+    before: &EarlierCoverage,
+    summary: &mut LoadSummary,
+) {
+    if total.retractions.is_empty() {
+        return;
+    }
+    match total.retractions.find_unmatched(log, &summary.source, before, &total.coverage).await {
+        Ok(unmatched) => summary.untouching_retractions = Some(unmatched).filter(|found| found.count > 0),
+        Err(error) => tracing::warn!(%error, "cannot check retractions for a matching row"),
+    }
+}
+
+/// Adds the assumed currencies of dividends to the summary. The newest reference record of a security decides, whether
+/// it is in the log or in the load.
+pub(super) async fn report_assumed_currencies(
+    log: Option<&Log>,
+    total: &LoadStats,
+    summary: &mut LoadSummary,
+) {
+    if total.missing_currencies.is_empty() {
+        return;
+    }
+    let mut known = match log {
+        Some(log) => SecurityCurrencies::read(log, u64::MAX).await.unwrap_or_else(|error| {
+            tracing::warn!(%error, "cannot read the currencies of securities from the log");
+            SecurityCurrencies::default()
+        }),
+        None => SecurityCurrencies::default(),
+    };
+    known.merge(&total.currencies);
+    summary.assumed_units = total.missing_currencies.count_by_unit(&known);
+}
+
+/// Reviews the accepted rows on a blocking thread. `today` is the day up to which rows count.
+pub(super) async fn review_rows(
+    total: &mut LoadStats,
+    source: String,
+    today: NaiveDate,
+) -> Result<RowReview, LoadError> {
+    let rows = std::mem::take(&mut total.reviewed);
+    let reviewed = tokio::task::spawn_blocking(move || rows.review(&source, today));
+    reviewed.await.map_err(LoadError::Task)
+}

@@ -1,0 +1,67 @@
+//! Identity of the log: the stream must be the one from which the facts were built, and complete from their checkpoint.
+
+use std::sync::atomic::Ordering;
+
+use async_nats::jetstream::Context;
+use async_nats::jetstream::stream::Stream;
+use event_log::message::LogMessage;
+use event_log::sequence::Sequence;
+use event_log::stream;
+
+use crate::daemon::lease::Lease;
+use crate::error::{ConsumeError, RunError};
+use crate::settings::ProjectorSettings;
+
+/// Checks that the log is complete, and that the facts were built from this log.
+pub(super) fn check_log(stream: &Stream, lease: &Lease) -> Result<String, RunError> {
+    let state = &stream.cached_info().state;
+    let genesis = stream::stream_identity(stream)?;
+    let halt = |what: String| {
+        Err(RunError::Halt(format!(
+            "cannot continue: {what}; restore the log (ingest import), or start with an empty database"
+        )))
+    };
+    if lease.genesis_id.as_ref().is_some_and(|known| *known != genesis) {
+        return halt(
+            "the stream was deleted and created again: its genesis_id is not the one of the facts".to_owned(),
+        );
+    }
+    let checkpoint = lease.checkpoint.to_u64();
+    if state.last_sequence < checkpoint {
+        return halt(format!(
+            "the log ends at {}, but message {} was already applied",
+            state.last_sequence, checkpoint
+        ));
+    }
+    if state.messages > 0 && state.first_sequence > checkpoint + 1 {
+        return halt(format!(
+            "the log begins at {}, but message {} is next",
+            state.first_sequence,
+            checkpoint + 1
+        ));
+    }
+    Ok(genesis)
+}
+
+/// Number of connections made to the NATS server.
+pub(super) fn connect_count(context: &Context) -> u64 {
+    context.client().statistics().connects.load(Ordering::Relaxed)
+}
+
+/// Fails if the log has another message at the checkpoint than the applied one. A missing message is accepted.
+pub(super) async fn check_position(
+    context: &Context,
+    settings: &ProjectorSettings,
+    sequence: Sequence,
+    message: Option<&str>,
+) -> Result<(), RunError> {
+    let Some(applied) = message else { return Ok(()) };
+    let found = LogMessage::fetch(context, &settings.stream.nats_stream, sequence.to_u64()).await;
+    match found.map_err(|error| ConsumeError::Consumer(error.into()))? {
+        Some(found) if found.id() != applied => Err(RunError::Halt(format!(
+            "cannot continue: message {sequence} of the log is not the one that was applied; the log lost its end and reused \
+             its sequences; restore the log from its second copy (ingest import), or start with an empty database"
+        ))),
+        Some(_) | None => Ok(()),
+    }
+}
