@@ -7,13 +7,12 @@ use axum::response::Response;
 use chrono::NaiveDate;
 use market::event::DividendType;
 use market::row::{DividendRow, DividendStatus, TableRow};
-use utoipa::IntoParams;
 
 use crate::answer::{Access, Starter};
 use crate::error::ApiError;
 use crate::parameters::{
     DateRange, Direction, DocumentedParameters, Knowledge, Output, Page, PageOptions, ParameterReader,
-    Parameters, PathSymbol, SortValue, Sortable, SyncPoint,
+    Parameters, PathSymbol, SortValue, Sortable, SyncPoint, parameters,
 };
 use crate::read::lookup::{self, SymbolRows};
 use crate::read::past_version::PastVersion;
@@ -46,36 +45,28 @@ pub(crate) fn selected_statuses(
     statuses
 }
 
-/// Parameters of a symbol's dividends.
-#[derive(Debug, IntoParams)]
-#[into_params(parameter_in = Query)]
-pub(crate) struct DividendsParameters {
-    #[param(ignore)]
-    symbol: PathSymbol,
-    /// First ex-date. Default: start of the tier's history. For an earlier day the response is a 403.
-    start_date: Option<NaiveDate>,
-    /// Last ex-date. Default: no limit, so that declared future ex-dates are included.
-    end_date: Option<NaiveDate>,
-    /// Types as declared, comma-separated.
-    #[param(value_type = Option<String>)]
-    r#type: Option<Vec<DividendType>>,
-    /// Statuses declared, paid or cancelled, comma-separated. Default: declared and paid.
-    #[param(value_type = Option<String>)]
-    status: Option<Vec<DividendStatus>>,
-    /// Includes dividends that are expected in the next 12 months but not declared. Their amounts and payment
-    /// dates are estimates.
-    #[param(value_type = Option<bool>, default = false)]
-    include_projected: bool,
-    /// `meta.sync_from` of an earlier response, or an instant. Returns the rows that changed since then, in commit
-    /// order. Deleted rows are returned as cancelled. Conflicts with filters and `sort`.
-    #[param(value_type = Option<String>)]
-    updated_since: Option<SyncPoint>,
-    #[param(ignore)]
-    knowledge: Option<Knowledge>,
-    #[param(ignore)]
-    page: Page,
-    #[param(ignore)]
-    output: Output,
+parameters! {
+    /// Parameters of a symbol's dividends.
+    pub(crate) struct DividendsParameters {
+        symbol: PathSymbol,
+        /// First ex-date. Default: start of the tier's history. For an earlier day the response is a 403.
+        start_date: Option<NaiveDate>,
+        /// Last ex-date. Default: no limit, so that declared future ex-dates are included.
+        end_date: Option<NaiveDate>,
+        /// Types as declared, comma-separated.
+        r#type: Option<Vec<DividendType>>,
+        /// Statuses declared, paid or cancelled, comma-separated. Default: declared and paid.
+        status: Option<Vec<DividendStatus>>,
+        /// Includes dividends that are expected in the next 12 months but not declared. Their amounts and payment
+        /// dates are estimates.
+        include_projected: bool,
+        /// `meta.sync_from` of an earlier response, or an instant. Returns the rows that changed since then, in commit
+        /// order. Deleted rows are returned as cancelled. Conflicts with filters and `sort`.
+        updated_since: Option<SyncPoint>,
+        knowledge: Option<Knowledge>,
+        page: Page,
+        output: Output,
+    }
 }
 
 impl Parameters for DividendsParameters {
@@ -87,7 +78,7 @@ impl Parameters for DividendsParameters {
         let DateRange { start, end } = reader.read_date_range();
         let (r#type, status) =
             (reader.read_words("type", DividendType::ALL), reader.read_words("status", STATUSES));
-        let include_projected = reader.read_bool("include_projected").unwrap_or(false);
+        let include_projected = reader.read_bool_or("include_projected", false);
         let updated_since = reader.read_updated_since(&FILTERS);
         let knowledge = reader.read_knowledge();
         let page = reader.read_page(&PAGING);

@@ -6,13 +6,12 @@ use std::sync::Arc;
 use axum::response::Response;
 use chrono::NaiveDate;
 use market::row::{SplitRow, SplitStatus, SplitType, TableRow};
-use utoipa::IntoParams;
 
 use crate::answer::{Access, Free};
 use crate::error::ApiError;
 use crate::parameters::{
     DateRange, Direction, DocumentedParameters, Knowledge, Output, Page, PageOptions, ParameterReader,
-    Parameters, PathSymbol, SortValue, Sortable, SyncPoint,
+    Parameters, PathSymbol, SortValue, Sortable, SyncPoint, parameters,
 };
 use crate::read::lookup::{self, SymbolRows};
 use crate::read::past_version::PastVersion;
@@ -28,29 +27,23 @@ const PAGING: PageOptions = PageOptions {
     order: &[("ex_date", Direction::Descending)],
 };
 
-/// Parameters of a symbol's splits.
-#[derive(Debug, IntoParams)]
-#[into_params(parameter_in = Query)]
-pub(crate) struct SplitsParameters {
-    #[param(ignore)]
-    symbol: PathSymbol,
-    /// First ex-date. Default: start of the tier's history. For an earlier day the response is a 403.
-    start_date: Option<NaiveDate>,
-    /// Last ex-date. Default: no limit, so that announced future splits are included.
-    end_date: Option<NaiveDate>,
-    /// Types of splits, comma-separated.
-    #[param(value_type = Option<String>)]
-    r#type: Option<Vec<SplitType>>,
-    /// `meta.sync_from` of an earlier response, or an instant. Returns the rows that changed since then, in commit
-    /// order. Deleted rows are returned as cancelled. Conflicts with filters and `sort`.
-    #[param(value_type = Option<String>)]
-    updated_since: Option<SyncPoint>,
-    #[param(ignore)]
-    knowledge: Option<Knowledge>,
-    #[param(ignore)]
-    page: Page,
-    #[param(ignore)]
-    output: Output,
+parameters! {
+    /// Parameters of a symbol's splits.
+    pub(crate) struct SplitsParameters {
+        symbol: PathSymbol,
+        /// First ex-date. Default: start of the tier's history. For an earlier day the response is a 403.
+        start_date: Option<NaiveDate>,
+        /// Last ex-date. Default: no limit, so that announced future splits are included.
+        end_date: Option<NaiveDate>,
+        /// Types of splits, comma-separated.
+        r#type: Option<Vec<SplitType>>,
+        /// `meta.sync_from` of an earlier response, or an instant. Returns the rows that changed since then, in commit
+        /// order. Deleted rows are returned as cancelled. Conflicts with filters and `sort`.
+        updated_since: Option<SyncPoint>,
+        knowledge: Option<Knowledge>,
+        page: Page,
+        output: Output,
+    }
 }
 
 impl Parameters for SplitsParameters {
