@@ -13,6 +13,7 @@ use crate::dashboard::market::reader::MarketReader;
 use crate::dashboard::market::security::figures::{show_figure, title_of};
 use crate::dashboard::market::values::{Unit, plain, show, text};
 use crate::dashboard::view::layout::Section;
+use crate::dashboard::view::table::{Number, Text, stacked_table};
 
 pub(crate) async fn show_explanation(
     reader: MarketReader,
@@ -80,21 +81,16 @@ fn derivation(entry: &Value, explanation: &Value) -> Markup {
 fn rows(observations: &[Value]) -> Markup {
     html! {
         h3 { "Rows behind it" }
-        div.scroll tabindex="0" role="region" aria-label="Table: rows behind the figure" {
-            table.stack {
-                thead { tr { th scope="col" { "Row" } th scope="col" { "Date" } th.number scope="col" { "Value" } th scope="col" { "Use" } th scope="col" { "Feed and line" } } }
-                tbody {
-                    @for row in observations {
-                        tr {
-                            th scope="row" { (plain(text(&row["kind"]))) }
-                            td data-label="Date" { (show(&row["date"], Unit::Date)) }
-                            td.number data-label="Value" { (show(&row["amount"], Unit::Money(text(&row["currency"])))) }
-                            td.words data-label="Use" { (plain(text(&row["outcome"]))) @if !text(&row["reason"]).is_empty() { ": " (text(&row["reason"])) } }
-                            td data-label="Feed and line" { code { (text(&row["source"])) } @if !text(&row["file"]).is_empty() { ", " (text(&row["file"])) } @if row["line"].as_i64().is_some_and(|line| line > 0) { ", line " (row["line"]) } }
-                        }
-                    }
+        (stacked_table("Table: rows behind the figure", &[Text("Row"), Text("Date"), Number("Value"), Text("Use"), Text("Feed and line")], html! {
+            @for row in observations {
+                tr {
+                    th scope="row" { (plain(text(&row["kind"]))) }
+                    td data-label="Date" { (show(&row["date"], Unit::Date)) }
+                    td.number data-label="Value" { (show(&row["amount"], Unit::Money(text(&row["currency"])))) }
+                    td.words data-label="Use" { (plain(text(&row["outcome"]))) @if !text(&row["reason"]).is_empty() { ": " (text(&row["reason"])) } }
+                    td data-label="Feed and line" { code { (text(&row["source"])) } @if !text(&row["file"]).is_empty() { ", " (text(&row["file"])) } @if row["line"].as_i64().is_some_and(|line| line > 0) { ", line " (row["line"]) } }
                 }
             }
-        }
+        }))
     }
 }
