@@ -24,8 +24,7 @@ use crate::error::ApiError;
 use crate::parameters::facets::FacetIndex;
 use crate::parameters::served_rules::ServedRules;
 use crate::parameters::{MinVersion, ParameterErrors, ParameterReader, Parameters, ResponseFormat};
-use crate::read::QueryError;
-use crate::read::ServedGeneration;
+use crate::read::{QueryError, ServedGeneration};
 
 /// Extension of a request that the service sends to itself to render a page, with the reader's tier. Such a request is
 /// not charged, and every endpoint admits it. A client cannot set this extension.

@@ -6,8 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use store::ids::{GenerationId, JournalPosition};
 use tokio::sync::OnceCell;
 
-use crate::read::QueryError;
-use crate::read::ServedGeneration;
+use crate::read::{QueryError, ServedGeneration};
 
 /// Number of versions in the cache: the newest version, and the version before it, which running requests may use.
 const KEPT: usize = 2;

@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use event_log::frame::{Body, Frame, FrameId};
-use market::event::EventRecord;
 use market::event::{
-    Action, Dividend, Etf, EventRow, Evidence, Fundamentals, HoldingSnapshot, Kind, MarketSession, Security,
-    Split,
+    Action, Dividend, Etf, EventRecord, EventRow, Evidence, Fundamentals, HoldingSnapshot, Kind,
+    MarketSession, Security, Split,
 };
 use market::metrics::merge::{dividend_preference, split_preference};
 use market::observation::VersionRank;
