@@ -11,13 +11,19 @@ use market::symbol::Symbol;
 use store::db::generation_schema;
 use store::facts::{load_newest_session, load_policy};
 use store::ids::GenerationId;
-use tokio_postgres::{Client, Row, Transaction};
+use tokio_postgres::{Client, IsolationLevel, Row, Transaction};
 
 use crate::error::DeriveError;
 
+const SERVED: &str = include_str!("../queries/generation_active.sql");
 const TAILING: &str = include_str!("../queries/generations_tailing.sql");
 const POLICY: &str = include_str!("../queries/generation_policy.sql");
 const AS_OF: &str = include_str!("../queries/as_of.sql");
+
+/// Begins a transaction that reads one snapshot of the database.
+pub async fn begin_snapshot(client: &mut Client) -> Result<Transaction<'_>, tokio_postgres::Error> {
+    client.build_transaction().isolation_level(IsolationLevel::RepeatableRead).read_only(true).start().await
+}
 
 /// Generation and the inputs of its derivation.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,6 +57,13 @@ impl Generation {
             policy: policy.map(|JsonColumn(policy)| policy),
             rules: rules.try_into()?,
         })
+    }
+
+    /// Loads the served generation, and sets the search path of the transaction to it.
+    pub async fn load_served(transaction: &Transaction<'_>) -> Result<Self, DeriveError> {
+        let generation = Self::from_row(&transaction.query_one(SERVED, &[]).await?)?;
+        generation.set_local_search_path(transaction).await?;
+        Ok(generation)
     }
 
     /// Loads the generations that are updated from a fact set and have this program's rule version. A generation with

@@ -8,11 +8,10 @@ use secrecy::SecretString;
 use serde_json::json;
 use tokio_postgres::{Client, Row, Transaction};
 
-use super::accounts;
 use super::actor::{AccountActor, LockedAccount};
 use super::error::AccountError;
-use super::revocation;
 use super::secret_token::Token;
+use super::{accounts, revocation};
 use crate::auth::ids::AccountId;
 use crate::auth::tier::Tier;
 

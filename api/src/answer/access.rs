@@ -24,8 +24,7 @@ use crate::error::ApiError;
 use crate::parameters::facets::FacetIndex;
 use crate::parameters::served_rules::ServedRules;
 use crate::parameters::{MinVersion, ParameterErrors, ParameterReader, Parameters, ResponseFormat};
-use crate::read::QueryError;
-use crate::read::ServedGeneration;
+use crate::read::{QueryError, ServedGeneration};
 
 /// Request extension of the service's own calls, by which it renders pages. The value is the tier of the page's reader.
 /// Such a call is not charged, and every endpoint admits it. Clients cannot set this extension.

@@ -1,7 +1,6 @@
 //! Date ranges with inclusive bounds.
 
 use chrono::NaiveDate;
-use utoipa::IntoParams;
 
 use super::ParameterReader;
 
@@ -19,21 +18,6 @@ pub(crate) struct OtherDateRanges {
     pub(crate) record: DateRange,
 }
 
-/// OpenAPI documentation of the parameters for declaration date and record date.
-#[derive(Debug, IntoParams)]
-#[into_params(parameter_in = Query)]
-#[expect(dead_code, reason = "documents what Reader::other_days reads")]
-pub(super) struct OtherDateParameters {
-    /// First declaration date.
-    declared_from: Option<NaiveDate>,
-    /// Last declaration date.
-    declared_to: Option<NaiveDate>,
-    /// First record date.
-    record_from: Option<NaiveDate>,
-    /// Last record date.
-    record_to: Option<NaiveDate>,
-}
-
 /// Names of the parameters in [`OtherDateRanges`].
 pub(crate) const OTHER_DATE_PARAMETERS: [&str; 4] =
     ["declared_from", "declared_to", "record_from", "record_to"];
@@ -47,10 +31,13 @@ impl ParameterReader<'_> {
     /// Reads the ranges of the declaration date and the record date.
     pub(crate) fn read_other_date_ranges(&mut self) -> OtherDateRanges {
         let [declared_from, declared_to, record_from, record_to] = OTHER_DATE_PARAMETERS;
-        OtherDateRanges {
-            declared: self.read_days(declared_from, declared_to),
-            record: self.read_days(record_from, record_to),
-        }
+        let declared = self.read_days(declared_from, declared_to);
+        self.describe(declared_from, "First declaration date.");
+        self.describe(declared_to, "Last declaration date.");
+        let record = self.read_days(record_from, record_to);
+        self.describe(record_from, "First record date.");
+        self.describe(record_to, "Last record date.");
+        OtherDateRanges { declared, record }
     }
 
     /// Reads both bounds. Records an error if they are reversed.

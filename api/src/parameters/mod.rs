@@ -32,7 +32,7 @@ pub(crate) use number::Bounds;
 pub(crate) use openapi_parameters::DocumentedParameters;
 pub(crate) use output::{ExpandedColumn, Output};
 pub(crate) use page::{Direction, Page, PageOptions};
-pub(crate) use parameter_set::{Parameters, UnroutedParameters};
+pub(crate) use parameter_set::{DescribedParameters, Parameters, UnroutedParameters, parameters};
 pub(crate) use reader::ParameterReader;
 pub(crate) use response_format::ResponseFormat;
 pub(crate) use symbols::{PathSymbol, SymbolList};

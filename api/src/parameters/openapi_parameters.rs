@@ -12,31 +12,17 @@ use utoipa::IntoParams;
 use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn, ParameterStyle};
 use utoipa::openapi::{RefOr, Required, Schema};
 
-use super::date_range::OtherDateParameters;
-use super::output::OutputParameters;
-use super::page::PagingParameters;
 use super::spec::{ParameterLocation, ParameterSpec};
-use super::symbols::SymbolPath;
-use super::sync_point::KnowledgeParameters;
-use super::{ParameterReader, Parameters};
+use super::{DescribedParameters, ParameterReader, Parameters};
 use crate::parameters::cursor::CursorSigner;
 
 /// OpenAPI documentation of the parameter set `P`.
 #[derive(Debug)]
 pub(crate) struct DocumentedParameters<P>(PhantomData<P>);
 
-impl<P: Parameters + IntoParams> IntoParams for DocumentedParameters<P> {
+impl<P: Parameters + DescribedParameters> IntoParams for DocumentedParameters<P> {
     fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
-        // Function pointers instead of closures: each documented struct is compiled once, not once per endpoint.
-        let query: fn() -> Option<ParameterIn> = || Some(ParameterIn::Query);
-        let path: fn() -> Option<ParameterIn> = || Some(ParameterIn::Path);
-        let mut documented = P::into_params(query);
-        documented.extend(PagingParameters::into_params(query));
-        documented.extend(OutputParameters::into_params(query));
-        documented.extend(OtherDateParameters::into_params(query));
-        documented.extend(KnowledgeParameters::into_params(query));
-        documented.extend(SymbolPath::into_params(path));
-        recorded_specs::<P>().into_iter().map(|spec| spec.documented_by(&documented)).collect()
+        recorded_specs::<P>().into_iter().map(|spec| spec.documented_by(P::DESCRIPTIONS)).collect()
     }
 }
 
@@ -52,26 +38,27 @@ fn recorded_specs<P: Parameters>() -> Vec<ParameterSpec> {
 }
 
 impl ParameterSpec {
-    /// Combines this schema with the description, default and example that are documented for the same name.
-    fn documented_by(self, documented: &[Parameter]) -> Parameter {
-        let words = documented.iter().find(|parameter| parameter.name == self.name);
-        let is_list = self.schema["type"] == "array";
-        let mut schema = self.schema;
-        let written = words.and_then(|words| serde_json::to_value(&words.schema).ok()).unwrap_or_default();
-        if let Some(default) = written.get("default") {
-            schema["default"] = default.clone();
-        }
+    /// Parameter of the document, with the description that the endpoint has for this name.
+    fn documented_by(self, descriptions: &[(&str, &str)]) -> Parameter {
+        let of_endpoint = descriptions.iter().find(|(field, _)| field.trim_start_matches("r#") == self.name);
+        let description = of_endpoint.map(|(_, lines)| unindented(lines)).filter(|text| !text.is_empty());
+        let description = description.unwrap_or(self.description);
         let location =
             if self.location == ParameterLocation::Path { ParameterIn::Path } else { ParameterIn::Query };
-        let mut parameter = words.cloned().map_or_else(ParameterBuilder::new, ParameterBuilder::from);
-        if is_list {
-            parameter = parameter.style(Some(ParameterStyle::Form)).explode(Some(false));
-        }
-        parameter
+        let is_list = self.schema["type"] == "array";
+        ParameterBuilder::new()
             .name(self.name)
             .parameter_in(location)
+            .description((!description.is_empty()).then_some(description))
             .required(if self.required { Required::True } else { Required::False })
-            .schema(serde_json::from_value::<RefOr<Schema>>(schema).ok())
+            .schema(serde_json::from_value::<RefOr<Schema>>(self.schema).ok())
+            .style(is_list.then_some(ParameterStyle::Form))
+            .explode(is_list.then_some(false))
             .build()
     }
+}
+
+/// Lines of a doc comment without the blank before each line.
+fn unindented(lines: &str) -> String {
+    lines.lines().map(str::trim).collect::<Vec<_>>().join("\n")
 }

@@ -3,7 +3,6 @@
 use axum::http::header;
 use rust_decimal::Decimal;
 use serde_json::json;
-use utoipa::IntoParams;
 
 use super::{MIN_VERSION_HEADER, MinVersion, ParameterReader, ResponseFormat};
 
@@ -43,23 +42,6 @@ impl Output {
     }
 }
 
-/// Parameters of every endpoint with data.
-#[derive(Debug, IntoParams)]
-#[into_params(parameter_in = Query)]
-#[expect(dead_code, reason = "documents what Reader::output reads")]
-pub(crate) struct OutputParameters {
-    /// Names of the fields to return, comma-separated. Default: all.
-    fields: Option<String>,
-    /// Media type of the response. Default: the media type that the Accept header prefers, else json.
-    format: Option<String>,
-    /// Form of decimals in JSON: exact numbers (default) or strings. It has no effect in CSV.
-    decimals: Option<String>,
-    /// Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the
-    /// same effect. Cursors, `updated_since` values and entity tags already contain a version. Status 412 if no such
-    /// data exists.
-    min_version: Option<String>,
-}
-
 impl ParameterReader<'_> {
     /// Reads `fields`, `format`, `decimals` and `min_version` for a resource with these columns.
     pub(crate) fn read_output(&mut self, columns: &'static [&'static str]) -> Output {
@@ -73,7 +55,15 @@ impl ParameterReader<'_> {
         of_csv: &'static [&'static str],
     ) -> Output {
         let format = self.read_word("format", &["json", "csv"]);
+        self.describe(
+            "format",
+            "Media type of the response. Default: the media type that the Accept header prefers, else json.",
+        );
         let text_decimals = self.read_word("decimals", &["number", "string"]) == Some("string");
+        self.describe(
+            "decimals",
+            "Form of decimals in JSON: exact numbers (default) or strings. It has no effect in CSV.",
+        );
         let format = match format {
             Some("csv") => ResponseFormat::Csv,
             Some(_) => ResponseFormat::Json,
@@ -98,7 +88,9 @@ impl ParameterReader<'_> {
             let all: Vec<&str> = columns.iter().chain(others).copied().collect();
             json!({ "type": "array", "minItems": 1, "maxItems": MAX_FIELDS, "items": { "type": "string", "enum": all } })
         };
-        let text = self.read_value("fields", schema)?;
+        let text = self.read_value("fields", schema);
+        self.describe("fields", "Names of the fields to return, comma-separated. Default: all.");
+        let text = text?;
         let names: Vec<&str> = text.split(',').map(str::trim).collect();
         self.require(names.len() <= MAX_FIELDS, "fields", "has more than 50 names");
         for name in &names {
@@ -112,6 +104,11 @@ impl ParameterReader<'_> {
 
     fn read_min_version(&mut self) {
         let text = self.read_value("min_version", || json!({ "type": "string", "pattern": VERSION_PATTERN }));
+        self.describe(
+            "min_version",
+            "Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same\n\
+             effect. Cursors, `updated_since` and `If-None-Match` contain their version. Status 412 if no such data exists.",
+        );
         if let Some(text) = text {
             self.require_version("min_version", &text);
         }

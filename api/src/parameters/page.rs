@@ -1,7 +1,6 @@
 //! `limit`, `cursor` and `sort`: pagination and order of a list.
 
 use serde_json::json;
-use utoipa::IntoParams;
 
 use super::{MinVersion, ParameterReader};
 use crate::parameters::cursor::ResponseSigner;
@@ -53,28 +52,20 @@ pub(crate) struct Page {
     filters: String,
 }
 
-/// Parameters of every list.
-#[derive(Debug, IntoParams)]
-#[into_params(parameter_in = Query)]
-#[expect(dead_code, reason = "documents what Reader::page reads")]
-pub(crate) struct PagingParameters {
-    /// Maximum number of rows on a page.
-    limit: Option<i64>,
-    /// `next_cursor` of the previous page. Filters and order must be the same as on that page.
-    cursor: Option<String>,
-    /// Comma-separated sort keys with direction, most significant first. A key must not be repeated. Nulls come last.
-    sort: Option<String>,
-}
-
 impl ParameterReader<'_> {
     /// Reads `limit`, `sort` and `cursor`.
     pub(crate) fn read_page(&mut self, paging: &PageOptions) -> Page {
         let limit = self.read_integer("limit", 1..=paging.most, paging.default_limit);
+        self.describe("limit", "Maximum number of rows on a page.");
         self.rows = limit;
         let order = self.read_sort(paging).unwrap_or_else(|| paging.order.to_vec());
         let filters = self.filters();
         let signed_filters = format!("{CURSOR_FORMAT}{filters}");
         let (cursor, signer) = (self.read_value("cursor", cursor_schema), self.signer);
+        self.describe(
+            "cursor",
+            "`next_cursor` of the previous page. Filters and order must be the same as in that request.",
+        );
         let open = |filters: &str| {
             let cursor = cursor.as_deref().filter(|cursor| cursor.len() <= MAX_CURSOR_LENGTH)?;
             signer.open(cursor, filters)
@@ -101,7 +92,12 @@ impl ParameterReader<'_> {
         let text = self.read_value("sort", || {
             json!({ "type": "array", "minItems": 1, "maxItems": MAX_SORT_KEYS, "uniqueItems": true, "default": default,
                     "items": { "type": "string", "enum": allowed } })
-        })?;
+        });
+        self.describe(
+            "sort",
+            "Sort keys with direction, comma-separated, most significant first, each key once. Nulls come last.",
+        );
+        let text = text?;
         let mut order = Vec::new();
         for item in text.split(',') {
             let (name, direction) = item.trim().rsplit_once('.').unwrap_or((item.trim(), "asc"));

@@ -31,6 +31,33 @@ pub(crate) trait Parameters: Sized + Send + Sync + 'static {
     }
 }
 
+/// Parameters with descriptions in the OpenAPI document.
+pub(crate) trait DescribedParameters {
+    /// Descriptions by name of the field, which is the name of the parameter. A field without documentation, such as
+    /// the page, consists of parameters that the reader describes.
+    const DESCRIPTIONS: &'static [(&'static str, &'static str)] = &[];
+}
+
+/// Declares the parameters of an endpoint as a struct. The documentation of a field is the description of the parameter.
+macro_rules! parameters {
+    ($(#[doc = $about:literal])+ pub(crate) struct $name:ident $(<const $constant:ident: $of:ty>)? {
+        $($(#[doc = $description:literal])* $field:ident: $type:ty,)+
+    }) => {
+        $(#[doc = $about])+
+        #[derive(Debug)]
+        pub(crate) struct $name $(<const $constant: $of>)? {
+            $($(#[doc = $description])* $field: $type,)+
+        }
+
+        impl $(<const $constant: $of>)? $crate::parameters::DescribedParameters for $name $(<$constant>)? {
+            const DESCRIPTIONS: &'static [(&'static str, &'static str)] =
+                &[$((stringify!($field), concat!($($description, "\n"),*))),+];
+        }
+    };
+}
+
+pub(crate) use parameters;
+
 /// Parameters of a request without an endpoint.
 #[derive(Debug)]
 pub(crate) struct UnroutedParameters;

@@ -197,11 +197,24 @@ impl<'a> ParameterReader<'a> {
                 name,
                 required: location == ParameterLocation::Path,
                 schema: schema(),
+                description: String::new(),
             });
         }
     }
 
-    /// Reads a decoded path segment.
+    /// Records the description of a parameter for the OpenAPI document. The parameter must have been read before. A
+    /// description in the parameter set of the endpoint has precedence.
+    pub(crate) fn describe(&mut self, name: &str, description: impl Display) {
+        if let Some(spec) = self.recorded_spec(name) {
+            spec.description = description.to_string();
+        }
+    }
+
+    fn recorded_spec(&mut self, name: &str) -> Option<&mut ParameterSpec> {
+        self.recorded_specs.iter_mut().flatten().find(|spec| spec.name == name)
+    }
+
+    /// Reads a segment of the path, decoded.
     pub(crate) fn read_path(&mut self, name: &'static str) -> String {
         self.record_spec(ParameterLocation::Path, name, || json!({ "type": "string", "minLength": 1 }));
         self.path
@@ -214,8 +227,7 @@ impl<'a> ParameterReader<'a> {
     /// Records an error if a parameter is absent. Call this after reading the parameter.
     pub(crate) fn require_given(&mut self, name: &'static str) {
         self.require(self.is_given(name), name, "is required");
-        let spec = self.recorded_specs.iter_mut().flatten().find(|spec| spec.name == name);
-        if let Some(spec) = spec {
+        if let Some(spec) = self.recorded_spec(name) {
             spec.required = true;
         }
     }
@@ -268,9 +280,19 @@ impl<'a> ParameterReader<'a> {
         found.map(|word| word == "true")
     }
 
+    /// Reads a boolean, or the default.
+    pub(crate) fn read_bool_or(&mut self, name: &'static str, default: bool) -> bool {
+        let value = self.read_bool(name);
+        if let Some(spec) = self.recorded_spec(name) {
+            spec.schema["default"] = default.into();
+        }
+        value.unwrap_or(default)
+    }
+
     /// Reads a boolean that has an older name. Both names together are an error.
     pub(crate) fn read_bool_or_alias(&mut self, name: &'static str, alias: &'static str) -> Option<bool> {
         let (value, older) = (self.read_bool(name), self.read_bool(alias));
+        self.describe(alias, format_args!("Older name of `{name}`, with the same effect."));
         let both = self.is_given(name) && self.is_given(alias);
         self.require(!both, alias, &format!("is another name of {name}; give one of them"));
         value.or(older)

@@ -22,4 +22,6 @@ pub(super) struct ParameterSpec {
     pub(super) name: &'static str,
     pub(super) required: bool,
     pub(super) schema: Value,
+    /// Description; empty if the endpoint describes the parameter.
+    pub(super) description: String,
 }

@@ -2,7 +2,6 @@
 
 use market::symbol::Symbol;
 use serde_json::json;
-use utoipa::IntoParams;
 
 use super::ParameterReader;
 use super::spec::ITEM;
@@ -17,16 +16,6 @@ pub(crate) struct PathSymbol {
     /// Symbol as the client wrote it, truncated.
     pub(crate) text: String,
     symbol: Option<Symbol>,
-}
-
-/// Documentation of the symbol in a path.
-#[derive(Debug, IntoParams)]
-#[into_params(parameter_in = Path)]
-#[expect(dead_code, reason = "documents what Reader::symbol reads")]
-pub(crate) struct SymbolPath {
-    /// Ticker symbol in any common spelling: BRK.B, BRK-B, brk.b, BRK%2FB.
-    #[param(example = "SPY")]
-    symbol: String,
 }
 
 impl PathSymbol {
@@ -88,6 +77,7 @@ impl ParameterReader<'_> {
     /// Reads the path segment `{symbol}`.
     pub(crate) fn read_symbol(&mut self) -> PathSymbol {
         let mut text = self.read_path("symbol");
+        self.describe("symbol", "Ticker symbol in any common spelling: BRK.B, BRK-B, brk.b, BRK%2FB.");
         let symbol = Symbol::parse(&text).ok();
         if let Some((end, _)) = text.char_indices().nth(64) {
             text.truncate(end);

@@ -8,7 +8,6 @@ use chrono::{DateTime, Days, NaiveDate, NaiveTime, TimeDelta, Utc};
 use chrono_tz::America::New_York;
 use serde_json::json;
 use store::versions::VersionName;
-use utoipa::IntoParams;
 
 use super::output::VERSION_PATTERN;
 use super::{MinVersion, ParameterReader};
@@ -97,21 +96,7 @@ pub(crate) enum Knowledge {
     At(DateTime<Utc>),
 }
 
-/// Parameters of endpoints that serve earlier states of the data.
-#[derive(Debug, IntoParams)]
-#[into_params(parameter_in = Query)]
-#[expect(dead_code, reason = "documents what Reader::read_knowledge reads")]
-pub(crate) struct KnowledgeParameters {
-    /// `meta.data_version` of an earlier response. The same request, tier and current day return the same bytes as in
-    /// that version. Status 412 if the version was never served, 410 if this release can no longer derive it.
-    data_version: Option<String>,
-    /// Instant (RFC 3339) or day. The response contains only facts that were known at that time. A day means its end in
-    /// New York. With `as_of`, the response contains what was known at this instant about the day `as_of`. Status 403
-    /// if the day is before the tier's history. Conflicts with `data_version`.
-    known_at: Option<String>,
-}
-
-/// Parses an instant or a day. A day means its end in New York.
+/// Parses an instant, or a day, which counts to its end in New York.
 fn parse_instant(text: &str) -> Option<DateTime<Utc>> {
     if text.contains('T') {
         return DateTime::parse_from_rfc3339(text).ok().map(|instant| instant.to_utc());
@@ -128,6 +113,17 @@ impl ParameterReader<'_> {
             self.read_value("data_version", || json!({ "type": "string", "pattern": VERSION_PATTERN }));
         let known_at =
             self.read_value("known_at", || json!({ "type": "string", "pattern": INSTANT_PATTERN }));
+        self.describe(
+            "data_version",
+            "`meta.data_version` of an earlier response. The body is what was served then: the same request, tier and current\n\
+             day give the same bytes. Status 412 if no such version was served, 410 if this program cannot derive it any more.",
+        );
+        self.describe(
+            "known_at",
+            "Instant (RFC 3339) or day. The response has only what was known then; a day counts to its end in New York. With\n\
+             `as_of`, the response is what was known at this instant about that day. For a day before the tier's history the\n\
+             response is a 403. Conflicts with `data_version`.",
+        );
         let given = version.is_some() || known_at.is_some();
         self.asks_for_past = given;
         self.require(version.is_none() || known_at.is_none(), "known_at", "conflicts with data_version");

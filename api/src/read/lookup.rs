@@ -8,8 +8,7 @@ use store::FromRow;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{IsolationLevel, Row};
 
-use super::QueryError;
-use super::{DataVersion, ServedGeneration};
+use super::{DataVersion, QueryError, ServedGeneration};
 use crate::parameters::{PathSymbol, SymbolList};
 
 const RESOLVE: &str = include_str!("../../queries/stocks/resolve.sql");

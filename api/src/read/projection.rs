@@ -3,9 +3,8 @@
 //! Invariants: a request pins one generation of one database for its whole duration. A replica is read only if it has
 //! all data that the instance has already returned. The primary is authoritative.
 
-use std::sync::Arc;
-use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use store::ids::GenerationId;

@@ -7,14 +7,14 @@ use axum::response::Response;
 use market::row::{FundamentalsRow, Metrics, Quote, TableRow};
 use rust_decimal::Decimal;
 use serde::Serialize;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::ToSchema;
 
-use crate::answer::{Access, Free};
-use crate::answer::{HandlerContext, RenderedBody};
+use crate::answer::{Access, Free, HandlerContext, RenderedBody};
 use crate::auth::tier::Tier;
 use crate::error::ApiError;
 use crate::parameters::{
     DocumentedParameters, Knowledge, Output, ParameterReader, Parameters, ResponseFormat, SymbolList,
+    parameters,
 };
 use crate::read::DataVersion;
 use crate::read::lookup::{self, ResolvedSymbols};
@@ -79,20 +79,16 @@ pub(crate) struct CompareMeta {
     best: BTreeMap<&'static str, String>,
 }
 
-/// Parameters of the comparison.
-#[derive(Debug, IntoParams)]
-#[into_params(parameter_in = Query)]
-pub(crate) struct CompareParameters {
-    /// Comma-separated symbols, 1 to 10.
-    #[param(value_type = String)]
-    symbols: SymbolList,
-    /// Sections to return, comma-separated: quote, fundamentals, metrics. Default: all.
-    #[param(value_type = Option<String>)]
-    sections: Vec<&'static str>,
-    #[param(ignore)]
-    knowledge: Option<Knowledge>,
-    #[param(ignore)]
-    output: Output,
+parameters! {
+    /// Parameters of the comparison.
+    pub(crate) struct CompareParameters {
+        /// Comma-separated symbols, 1 to 10.
+        symbols: SymbolList,
+        /// Sections to return, comma-separated: quote, fundamentals, metrics. Default: all.
+        sections: Vec<&'static str>,
+        knowledge: Option<Knowledge>,
+        output: Output,
+    }
 }
 
 impl Parameters for CompareParameters {

@@ -8,10 +8,9 @@ use market::event::SecurityType;
 use market::text_enum;
 use rust_decimal::Decimal;
 use serde::Serialize;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::ToSchema;
 
-use crate::answer::{Access, Free};
-use crate::answer::{HandlerContext, RenderedBody};
+use crate::answer::{Access, Free, HandlerContext, RenderedBody};
 use crate::concurrency::cpu_pool::run_low_priority;
 use crate::error::ApiError;
 use crate::parameters::cursor::CursorSigner;
@@ -19,7 +18,7 @@ use crate::parameters::facets::FilterField;
 use crate::parameters::facets::trigram::{trigram_similarity, trigrams};
 use crate::parameters::{
     Direction, DocumentedParameters, Output, Page, PageOptions, ParameterReader, Parameters, SortValue,
-    Sortable, is_among,
+    Sortable, is_among, parameters,
 };
 use crate::read::DataVersion;
 use crate::read::memory_tables::{NameIndex, SearchNames, SecurityRow, StockTable};
@@ -90,25 +89,20 @@ pub(crate) struct SearchResult {
     dividend_yield: Option<ExactDecimal>,
 }
 
-/// Parameters of the search.
-#[derive(Debug, IntoParams)]
-#[into_params(parameter_in = Query)]
-pub(crate) struct SearchParameters {
-    /// Search text: a symbol, an ISIN or a part of a name, 1 to 64 characters.
-    q: String,
-    /// Security types, comma-separated.
-    #[param(value_type = Option<String>)]
-    r#type: Option<Vec<SecurityType>>,
-    /// Exchanges by market identifier code or name, comma-separated.
-    #[param(value_type = Option<String>)]
-    exchange: Option<Vec<String>>,
-    /// Includes securities that no longer trade.
-    #[param(value_type = Option<bool>, default = false)]
-    include_inactive: bool,
-    #[param(ignore)]
-    page: Page,
-    #[param(ignore)]
-    output: Output,
+parameters! {
+    /// Parameters of the search.
+    pub(crate) struct SearchParameters {
+        /// Search text: a symbol, an ISIN or a part of a name, 1 to 64 characters.
+        q: String,
+        /// Security types, comma-separated.
+        r#type: Option<Vec<SecurityType>>,
+        /// Exchanges by market identifier code or name, comma-separated.
+        exchange: Option<Vec<String>>,
+        /// Includes securities that no longer trade.
+        include_inactive: bool,
+        page: Page,
+        output: Output,
+    }
 }
 
 impl Parameters for SearchParameters {
@@ -119,7 +113,7 @@ impl Parameters for SearchParameters {
             q,
             r#type: reader.read_words("type", SecurityType::ALL),
             exchange: reader.read_names(FilterField::Exchange),
-            include_inactive: reader.read_bool("include_inactive").unwrap_or(false),
+            include_inactive: reader.read_bool_or("include_inactive", false),
             page: reader.read_page(&PAGING),
             output: reader.read_output(COLUMNS),
         }

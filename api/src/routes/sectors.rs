@@ -9,19 +9,17 @@ use market::event::SecurityType;
 use market::row::{SectorRow, TableRow};
 use serde::Serialize;
 use store::FromRow;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::ToSchema;
 
 use super::screeners::row::ScreenerRow;
-use crate::answer::{Access, Free};
-use crate::answer::{HandlerContext, RenderedBody};
+use crate::answer::{Access, Free, HandlerContext, RenderedBody};
 use crate::error::ApiError;
 use crate::parameters::{
     Direction, DocumentedParameters, Output, Page, PageOptions, ParameterReader, Parameters, SortValue,
-    Sortable,
+    Sortable, parameters,
 };
-use crate::read::DataVersion;
-use crate::read::lookup;
 use crate::read::memory_tables::{SecurityRow, StockTable};
+use crate::read::{DataVersion, lookup};
 use crate::render::envelope::{List, Single};
 use crate::routes::ErrorResponses;
 
@@ -57,14 +55,12 @@ pub(crate) struct SectorDetail {
     top_payers: Vec<ScreenerRow>,
 }
 
-/// Parameters of the list of sectors.
-#[derive(Debug, IntoParams)]
-#[into_params(parameter_in = Query)]
-pub(crate) struct SectorsParameters {
-    #[param(ignore)]
-    page: Page,
-    #[param(ignore)]
-    output: Output,
+parameters! {
+    /// Parameters of the list of sectors.
+    pub(crate) struct SectorsParameters {
+        page: Page,
+        output: Output,
+    }
 }
 
 impl Parameters for SectorsParameters {
@@ -76,18 +72,15 @@ impl Parameters for SectorsParameters {
     }
 }
 
-/// Parameters of the sector details.
-#[derive(Debug, IntoParams)]
-#[into_params(parameter_in = Query)]
-pub(crate) struct SectorParameters {
-    /// Name or slug of the sector, in any case.
-    #[param(example = "consumer-staples")]
-    sector: String,
-    /// Maximum number of top payers.
-    #[param(value_type = Option<i64>)]
-    limit: usize,
-    #[param(ignore)]
-    output: Output,
+parameters! {
+    /// Parameters of the sector details.
+    pub(crate) struct SectorParameters {
+        /// Name or slug of the sector, in any case.
+        sector: String,
+        /// Maximum number of top payers.
+        limit: usize,
+        output: Output,
+    }
 }
 
 impl Parameters for SectorParameters {

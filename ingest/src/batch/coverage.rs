@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write;
 
 use chrono::NaiveDate;
-use market::event::EventRecord;
-use market::event::{Kind, RunManifest, RunState};
+use market::event::{EventRecord, Kind, RunManifest, RunState};
 use market::symbol::Symbol;
 use serde::Serialize;
 

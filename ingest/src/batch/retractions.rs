@@ -5,8 +5,7 @@ use std::fmt::Write;
 
 use chrono::NaiveDate;
 use event_log::record_batch::Body;
-use market::event::EventRecord;
-use market::event::{Action, EventRow, Kind};
+use market::event::{Action, EventRecord, EventRow, Kind};
 use market::symbol::Symbol;
 use serde::Serialize;
 use telemetry::counted;

@@ -11,6 +11,7 @@ use telemetry::counted;
 
 use super::file_format::{FeedReadError, ReaderOptions};
 use super::split_ratio;
+use super::vendor_row::VendorRow;
 use crate::batch::row_accumulator::RowAccumulator;
 use crate::normalize::{RowError, is_absent_value, trim_blanks};
 use crate::price::bar_parser::PriceCells;
@@ -33,7 +34,32 @@ pub(super) struct RawTradingDay<'a> {
     pub(super) bytes: usize,
 }
 
-impl RawTradingDay<'_> {
+impl<'a> RawTradingDay<'a> {
+    /// Day of a row with the columns open, high, low, close and volume. The other columns have their names in the file
+    /// and their normalized names.
+    pub(super) fn of_row(
+        row: &'a VendorRow<'_>,
+        symbol: &'a Symbol,
+        date: NaiveDate,
+        adjusted_close: &str,
+        dividend: (&'static str, &str),
+        ratio: (&'static str, &str),
+    ) -> Self {
+        let [open, high, low, close, volume] =
+            ["open", "high", "low", "close", "volume"].map(|name| row.bytes(&[name]));
+        Self {
+            symbol,
+            date,
+            prices: PriceCells { open, high, low, close, volume, ..PriceCells::default() },
+            dividend: (dividend.0, row.bytes(&[dividend.1])),
+            has_dividends: row.has(&[dividend.1]),
+            adjusted_close: row.bytes(&[adjusted_close]),
+            ratio: (ratio.0, row.bytes(&[ratio.1])),
+            line: row.line,
+            bytes: row.raw.len(),
+        }
+    }
+
     /// Adds the price, the dividend and the split. If one of them is invalid, nothing is added.
     pub(super) fn add_to(&self, options: &ReaderOptions, rows: &mut RowAccumulator) -> Result<(), RowError> {
         let amount = parse_cash_amount(self.dividend.0, self.dividend.1)?;

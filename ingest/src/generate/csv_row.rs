@@ -4,41 +4,15 @@ use chrono::{Datelike, NaiveDate};
 
 #[inline]
 pub(super) fn push_integer(out: &mut Vec<u8>, value: i64) {
-    let mut digits = [0u8; 20];
-    let mut at = digits.len();
-    let mut rest = value.unsigned_abs();
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (rest % 10) as u8;
-        rest /= 10;
-        if rest == 0 {
-            break;
-        }
-    }
-    if value < 0 {
-        out.push(b'-');
-    }
-    out.extend_from_slice(&digits[at..]);
+    out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
 }
 
 /// Appends positive cents as a price with two decimals.
 #[inline]
 pub(super) fn push_cents(out: &mut Vec<u8>, cents: i64) {
-    let mut digits = [0u8; 20];
-    let mut at = digits.len() - 3;
-    let mut rest = cents.unsigned_abs();
-    let fraction = rest % 100;
-    rest /= 100;
-    digits[at..].copy_from_slice(&[b'.', b'0' + (fraction / 10) as u8, b'0' + (fraction % 10) as u8]);
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (rest % 10) as u8;
-        rest /= 10;
-        if rest == 0 {
-            break;
-        }
-    }
-    out.extend_from_slice(&digits[at..]);
+    let (whole, fraction) = (cents / 100, (cents % 100) as u8);
+    push_integer(out, whole);
+    out.extend_from_slice(&[b'.', b'0' + fraction / 10, b'0' + fraction % 10]);
 }
 
 /// Appends millionths as a decimal with two to six places.

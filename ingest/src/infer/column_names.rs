@@ -2,21 +2,20 @@
 
 use market::event::Kind;
 
-use super::column_vocabulary::{DIVIDEND, PRICE, SPLIT, VOLUME};
+use super::vocabulary::{canonical_column_of, is_word_of};
 use crate::format::normalize_column_name;
 
 /// Canonical column for a vendor's column name, and the strength of this evidence: from 1 for an ambiguous name to 3
 /// for an unambiguous one. `None` if the name is unknown.
 pub(super) fn canonical_column(kind: Kind, name: &str) -> Option<(&'static str, u8)> {
-    let tables: &[&[(&str, &'static str)]] = match kind {
-        Kind::Dividend => &[&DIVIDEND],
-        Kind::Split => &[&SPLIT],
-        _ => &[&PRICE, &VOLUME],
+    let rows = match kind {
+        Kind::Dividend => "dividend",
+        Kind::Split => "split",
+        _ => "price",
     };
     let find = |name: &str| {
         let name = normalize_column_name(name);
-        let known = tables.iter().flat_map(|table| table.iter()).find(|(word, _)| *word == name)?;
-        Some((known.1, strength(known.0)))
+        Some((canonical_column_of(rows, &name)?, strength(&name)))
     };
     find(name).or_else(|| find(&without_remark(name))).or_else(|| {
         let words = words_of(name);
@@ -71,43 +70,10 @@ fn has(words: &[&str], known: &[&str]) -> bool {
 }
 
 fn price_column(words: &[&str]) -> Option<(&'static str, u8)> {
-    const OTHERS: [&str; 31] = [
-        "adj",
-        "adjusted",
-        "prev",
-        "previous",
-        "prior",
-        "change",
-        "chg",
-        "pct",
-        "percent",
-        "avg",
-        "average",
-        "52",
-        "52wk",
-        "week",
-        "year",
-        "yield",
-        "cap",
-        "interest",
-        "premarket",
-        "after",
-        "ex",
-        "div",
-        "dividend",
-        "dividends",
-        "value",
-        "turnover",
-        "time",
-        "target",
-        "bid",
-        "ask",
-        "mid",
-    ];
     if has(words, &SYMBOL_WORDS) && words.len() <= 2 {
         return Some(("symbol", 3));
     }
-    if has(words, &OTHERS) {
+    if words.iter().any(|word| is_word_of("other price column", word)) {
         return None;
     }
     if has(words, &DATE_WORDS) {
@@ -127,30 +93,6 @@ fn price_column(words: &[&str]) -> Option<(&'static str, u8)> {
 }
 
 fn dividend_column(words: &[&str]) -> Option<(&'static str, u8)> {
-    const OTHERS: [&str; 22] = [
-        "yield",
-        "pct",
-        "percent",
-        "growth",
-        "frequency",
-        "freq",
-        "ratio",
-        "count",
-        "ytd",
-        "annual",
-        "annualized",
-        "ttm",
-        "trailing",
-        "forward",
-        "change",
-        "adj",
-        "adjusted",
-        "status",
-        "net",
-        "tax",
-        "total",
-        "currency",
-    ];
     let dated = has(words, &DATE_WORDS);
     if has(words, &SYMBOL_WORDS) && words.len() <= 2 {
         return Some(("symbol", 3));
@@ -161,7 +103,7 @@ fn dividend_column(words: &[&str]) -> Option<(&'static str, u8)> {
     if has(words, &["type", "kind", "category"]) {
         return Some(("type", 3));
     }
-    if has(words, &OTHERS) {
+    if words.iter().any(|word| is_word_of("other dividend column", word)) {
         return None;
     }
     let paid = ["pay", "paid", "payment", "payable", "payout", "distributed"];

@@ -26,7 +26,6 @@ use crate::source::unpack;
 mod cell_formats;
 mod cell_words;
 mod column_names;
-mod column_vocabulary;
 mod date_notation;
 mod json_profile;
 mod map_constants;
@@ -34,6 +33,7 @@ mod map_writer;
 mod proposal;
 mod table_evidence;
 mod table_profile;
+mod vocabulary;
 mod wide_layout;
 
 use proposal::Proposal;

@@ -9,6 +9,7 @@ use market::event::Kind;
 use super::cell_words::are_directions;
 use super::column_names::{canonical_column, kind_in_name, words_of};
 use super::table_profile::{ColumnContent, TableProfile};
+use super::vocabulary::is_word_of;
 use super::wide_layout::{WideLayout, infer_wide_layout};
 use crate::format::normalize_column_name;
 
@@ -84,16 +85,12 @@ impl Proposal {
 
 /// First unmapped column of tickers. A column with another meaning by its name, such as currency, is excluded.
 pub(super) fn maybe_symbol(profile: &TableProfile, mapped: &[usize]) -> Option<usize> {
-    const OTHERS: [&str; 11] = [
-        "currency", "exchange", "country", "type", "status", "unit", "market", "mic", "series", "sector",
-        "etf",
-    ];
     (0..profile.columns.len()).find(|index| {
         let column = &profile.columns[*index];
         let words = words_of(column.own_name(&profile.layout));
         column.content == ColumnContent::Tickers
             && !mapped.contains(index)
-            && !words.iter().any(|word| OTHERS.contains(&word.as_str()))
+            && !words.iter().any(|word| is_word_of("other ticker column", word))
     })
 }
 
@@ -187,21 +184,10 @@ fn is_per_share(cell: &str) -> bool {
 /// True for a table of company figures. Its dividend is the sum of a year, and its ex-date the date of the last
 /// payment.
 fn has_company_figures(profile: &TableProfile) -> bool {
-    const FIGURES: [&str; 9] = [
-        "marketcap",
-        "marketcapitalization",
-        "eps",
-        "peratio",
-        "pegratio",
-        "pe",
-        "beta",
-        "ebitda",
-        "grossprofit",
-    ];
     profile
         .columns
         .iter()
-        .any(|column| FIGURES.contains(&normalize_column_name(column.own_name(&profile.layout)).as_str()))
+        .any(|column| is_word_of("company figure", &normalize_column_name(column.own_name(&profile.layout))))
 }
 
 fn is_date(name: &str) -> bool {
@@ -255,23 +241,7 @@ fn by_content(profile: &TableProfile) -> Vec<MappedColumn> {
 
 /// Refuses a wide table if the file name shows that the cells are not prices.
 fn refuse_other_values(label: &str) -> Result<(), String> {
-    const OTHERS: [&str; 14] = [
-        "volume",
-        "volumes",
-        "return",
-        "returns",
-        "weights",
-        "weight",
-        "marketcap",
-        "eps",
-        "pe",
-        "shares",
-        "yield",
-        "yields",
-        "factors",
-        "beta",
-    ];
-    match words_of(label).into_iter().find(|word| OTHERS.contains(&word.as_str())) {
+    match words_of(label).into_iter().find(|word| is_word_of("other file", word)) {
         Some(word) => Err(format!(
             "is a table with a column for each symbol, whose cells are no prices by its name ({word})"
         )),
@@ -281,26 +251,10 @@ fn refuse_other_values(label: &str) -> Result<(), String> {
 
 /// Refuses a list of an account's transactions, because its amounts are for all shares held and not per share.
 fn refuse_transaction_list(profile: &TableProfile, label: &str) -> Result<(), String> {
-    const TRADES: [&str; 12] = [
-        "buy",
-        "sell",
-        "bought",
-        "sold",
-        "kauf",
-        "verkauf",
-        "purchase",
-        "sale",
-        "deposit",
-        "withdrawal",
-        "removal",
-        "delivery",
-    ];
-    const SHARE_COUNT_WORDS: [&str; 8] =
-        ["shares", "quantity", "qty", "units", "stück", "anzahl", "stk", "holding"];
     let is_share_count = |name: &str| {
         let words = words_of(name);
         words.len() <= 2
-            && words.iter().any(|word| SHARE_COUNT_WORDS.contains(&word.as_str()))
+            && words.iter().any(|word| is_word_of("share count", word))
             && !words
                 .iter()
                 .any(|word| ["from", "to", "old", "new", "traded", "outstanding"].contains(&word.as_str()))
@@ -313,7 +267,7 @@ fn refuse_transaction_list(profile: &TableProfile, label: &str) -> Result<(), St
     };
     let has_trades = |column: &super::table_profile::ColumnProfile| {
         column.content != ColumnContent::Numbers
-            && column.cells.iter().any(|cell| TRADES.contains(&cell.to_lowercase().as_str()))
+            && column.cells.iter().any(|cell| is_word_of("trade", &cell.to_lowercase()))
     };
     let bar = ["open", "high", "low", "close"];
     let is_bar =

@@ -7,6 +7,7 @@ use chrono::NaiveDateTime;
 use encoding_rs::WINDOWS_1252;
 
 use super::cell_formats::{NumberNotation, absent_words, are_numbers, date_formats, is_number, is_ticker};
+use super::vocabulary::is_word_of;
 use crate::normalize::{UtcTimeInterpretation, interpret_utc_times, is_absent_value, parse_utc_time};
 use crate::source::csv_reader::CsvReader;
 
@@ -270,21 +271,9 @@ fn dates_in_header(table: &[&NumberedLine]) -> Option<Vec<String>> {
 
 /// True if the first word of a line is a word for a total.
 fn is_total(cells: &[String]) -> bool {
-    const TOTALS: [&str; 10] = [
-        "total",
-        "totals",
-        "grand",
-        "subtotal",
-        "sum",
-        "summe",
-        "gesamt",
-        "gesamtsumme",
-        "average",
-        "totale",
-    ];
     let first = cells.iter().map(|cell| cell.trim().to_lowercase()).find(|cell| !cell.is_empty());
     let word = first.and_then(|cell| cell.split([' ', ':']).next().map(str::to_owned));
-    word.is_some_and(|word| TOTALS.contains(&word.as_str()))
+    word.is_some_and(|word| is_word_of("total", &word))
 }
 
 fn name_of(header: &[&NumberedLine], column: usize) -> String {

@@ -12,9 +12,8 @@ use chrono::{DateTime, Utc};
 use event_log::record_batch::{Body, TARGET_BYTES};
 use event_log::stream::StreamSettings;
 use market::event::{RunManifest as Manifest, RunState};
-use telemetry::Shutdown;
-use telemetry::failpoint;
 use telemetry::spans::SPAN_TARGET;
+use telemetry::{Shutdown, failpoint};
 use tokio::sync::mpsc;
 
 use crate::batch::chunk_encoder::ChunkEncoder;

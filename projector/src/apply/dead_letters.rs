@@ -3,8 +3,8 @@
 
 use event_log::sequence::Sequence;
 use store::copy::copy_into;
-use store::copy_row;
 use store::db::DbError;
+use store::{FromRow, copy_row, sql_row};
 use tokio_postgres::Transaction;
 
 /// One row or message that could not be applied.
@@ -92,33 +92,35 @@ pub fn to_printable(payload: &[u8]) -> String {
     String::from_utf8_lossy(cut).replace('\0', "\u{fffd}")
 }
 
-/// Dead letter as `projector dead-letters` prints it.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub struct DeadLetterEntry {
-    /// Fact set to which the row could not be applied.
-    pub fact_set: String,
-    /// Sequence of the message.
-    pub sequence: Sequence,
-    /// Number of the row within the message, counted from 1; 0 for the whole message.
-    pub item: i32,
-    /// Stable code, for example `bad_json`.
-    pub code: String,
-    /// Error with its sources, as text.
-    pub reason: String,
-    /// Subject of the message.
-    pub subject: String,
-    /// Id of the record batch; `None` if the headers contain no id.
-    pub frame: Option<String>,
-    /// Source of the row, if known.
-    pub source: Option<String>,
-    /// File from which the row was loaded, if known.
-    pub file: Option<String>,
-    /// Line of the row in its file; `None` for a whole message or an unknown line.
-    pub line: Option<i64>,
-    /// Status: `held`, `discarded` or `applied`.
-    pub status: String,
-    /// Refused content, as text from [`to_printable`].
-    pub payload: String,
+sql_row! {
+    /// Dead letter as `projector dead-letters` prints it.
+    #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+    pub struct DeadLetterEntry {
+        /// Fact set to which the row could not be applied.
+        pub fact_set: String,
+        /// Sequence of the message.
+        pub sequence: Sequence,
+        /// Number of the row within the message, counted from 1; 0 for the whole message.
+        pub item: i32,
+        /// Stable code, for example `bad_json`.
+        pub code: String,
+        /// Error with its sources, as text.
+        pub reason: String,
+        /// Subject of the message.
+        pub subject: String,
+        /// Id of the record batch; `None` if the headers contain no id.
+        pub frame: Option<String>,
+        /// Source of the row, if known.
+        pub source: Option<String>,
+        /// File from which the row was loaded, if known.
+        pub file: Option<String>,
+        /// Line of the row in its file; `None` for a whole message or an unknown line.
+        pub line: Option<i64>,
+        /// Status: `held`, `discarded` or `applied`.
+        pub status: String,
+        /// Refused content, as text from [`to_printable`].
+        pub payload: String,
+    }
 }
 
 const LIST: &str = include_str!("../../queries/dead_letters_list.sql");
@@ -130,24 +132,7 @@ pub async fn list_dead_letters(
     sequence: Option<Sequence>,
 ) -> Result<Vec<DeadLetterEntry>, DbError> {
     let rows = client.query(LIST, &[&sequence]).await?;
-    rows.iter()
-        .map(|row| {
-            Ok(DeadLetterEntry {
-                fact_set: row.try_get("fact_set")?,
-                sequence: row.try_get("sequence")?,
-                item: row.try_get("item")?,
-                code: row.try_get("code")?,
-                reason: row.try_get("reason")?,
-                subject: row.try_get("subject")?,
-                frame: row.try_get("frame")?,
-                source: row.try_get("source")?,
-                file: row.try_get("file")?,
-                line: row.try_get("line")?,
-                status: row.try_get("status")?,
-                payload: row.try_get("payload")?,
-            })
-        })
-        .collect()
+    Ok(rows.iter().map(DeadLetterEntry::from_row).collect::<Result<_, _>>()?)
 }
 
 /// Sets the status of a dead letter to `discarded`. Returns `false` if no such dead letter has status `held`.

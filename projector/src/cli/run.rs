@@ -24,7 +24,6 @@ use crate::generations::promote;
 use crate::generations::rebuild::rebuild_generation;
 use crate::monitoring::metrics::ProjectorMetrics;
 use crate::monitoring::poller::poll_gauges;
-use crate::policy::PolicyChange;
 use crate::quarantine::run_quarantine;
 use crate::report::lists;
 use crate::review::audit::{AuditArgs, audit_served};
@@ -108,7 +107,7 @@ async fn execute_command(arguments: Arguments) -> anyhow::Result<ExitCode> {
         }
         Command::Diff(args) => {
             let found = diff::compare_generations(&database, &args, Shutdown::listen()?).await?;
-            if args.json { report::print_json(&found)? } else { diff::print_diff(&found, &args) }
+            report::print_result(args.json, &found, |found| diff::print_diff(found, &args))?;
         }
         Command::Backup { args, applying } => {
             return run_backup(&ProjectorSettings::new(database, applying), &args).await;
@@ -121,11 +120,9 @@ async fn execute_command(arguments: Arguments) -> anyhow::Result<ExitCode> {
         #[cfg(feature = "parquet")]
         Command::Export(args) => {
             let manifest = crate::export::export_generation(&database, &args, Shutdown::listen()?).await?;
-            if args.json {
-                report::print_json(&manifest)?
-            } else {
-                crate::export::print_manifest(&manifest, &args.parquet)
-            }
+            report::print_result(args.json, &manifest, |manifest| {
+                crate::export::print_manifest(manifest, &args.parquet)
+            })?;
         }
         Command::Audit(args) => return run_audit(&database, &args).await,
         Command::Rules(output) => {
@@ -163,50 +160,30 @@ async fn check_health(args: HealthArgs) -> anyhow::Result<ExitCode> {
 
 async fn run_backup(settings: &ProjectorSettings, args: &BackupArgs) -> anyhow::Result<ExitCode> {
     let created = backup::create_backup(settings, args).await?;
-    if args.json {
-        report::print_json(&created)?
-    } else {
-        report::print_line(&created.summary())
-    }
+    report::print_result(args.json, &created, |created| report::print_line(&created.summary()))?;
     Ok(if created.missing_messages == 0 { ExitCode::SUCCESS } else { ExitCode::from(EXIT_FINDINGS) })
 }
 
 async fn run_restore(settings: &ProjectorSettings, args: &RestoreArgs) -> anyhow::Result<ExitCode> {
     let restored = backup::restore_backup(settings, args, Shutdown::listen()?).await?;
-    if args.json {
-        report::print_json(&restored)?
-    } else {
-        report::print_line(&restored.summary())
-    }
+    report::print_result(args.json, &restored, |restored| report::print_line(&restored.summary()))?;
     Ok(if restored.is_identical() { ExitCode::SUCCESS } else { ExitCode::from(EXIT_FINDINGS) })
 }
 
 async fn run_audit(database: &DatabaseArgs, args: &AuditArgs) -> anyhow::Result<ExitCode> {
     if let Some(run) = &args.since {
         let found = effect::measure_effect(database, args, run).await?;
-        if args.json {
-            report::print_json(&found)?
-        } else {
-            effect::print_effect(&found, args.limit)
-        }
+        report::print_result(args.json, &found, |found| effect::print_effect(found, args.limit))?;
         return Ok(ExitCode::SUCCESS);
     }
     if args.quality {
         let found = quality::measure_quality(database, args).await?;
-        if args.json {
-            report::print_json(&found)?
-        } else {
-            quality::print_quality(&found)
-        }
+        report::print_result(args.json, &found, quality::print_quality)?;
         return Ok(ExitCode::SUCCESS);
     }
     let mut client = db::connect(&database.projector_config(LIVE_FACTS)?).await?;
     let found = audit_served(&mut client).await?;
-    if args.json {
-        report::print_json(&found)?
-    } else {
-        report::print_audit(&found)
-    }
+    report::print_result(args.json, &found, report::print_audit)?;
     Ok(if found.is_clean() { ExitCode::SUCCESS } else { ExitCode::from(EXIT_FINDINGS) })
 }
 
@@ -226,15 +203,15 @@ async fn run_database_command(database: &DatabaseArgs, command: Command) -> anyh
             );
             let request = ExplainRequest { metric, session: date, generation, known_at };
             let found = explain_security(&mut client, &symbol, &request).await?;
-            if output.json { report::print_json(&found)? } else { report::print_explanation(&found) }
+            report::print_result(output.json, &found, report::print_explanation)?;
         }
         Command::Promote { args, output } => {
             let switched = promote::promote_generation(&mut client, &args).await?;
-            if output.json { report::print_json(&switched)? } else { report::print_switchover(&switched) }
+            report::print_result(output.json, &switched, report::print_switchover)?;
         }
         Command::Rollback { stale_ok, output } => {
             let switched = promote::rollback_generation(&mut client, stale_ok).await?;
-            if output.json { report::print_json(&switched)? } else { report::print_switchover(&switched) }
+            report::print_result(output.json, &switched, report::print_switchover)?;
         }
         Command::Drop { generation } => {
             promote::drop_generation(&mut client, generation).await?;
@@ -274,22 +251,13 @@ async fn run_policy_command(client: &mut Client, command: PolicyCommand) -> anyh
         PolicyCommand::List(output) => lists::print_policy(&policy::list_rules(client).await?, &output),
         PolicyCommand::Set { line, rank, unknown_ok, taking } => {
             let change = policy::set_rank(client, &line, rank, unknown_ok, &taking).await?;
-            print_policy_change(&change, taking.json)
+            report::print_result(taking.json, &change, report::print_policy_change)
         }
         PolicyCommand::Remove { line, taking } => {
             let change = policy::remove_rule(client, &line, &taking).await?;
-            print_policy_change(&change, taking.json)
+            report::print_result(taking.json, &change, report::print_policy_change)
         }
     }
-}
-
-fn print_policy_change(change: &PolicyChange, json: bool) -> anyhow::Result<()> {
-    if json {
-        report::print_json(change)?
-    } else {
-        report::print_policy_change(change)
-    }
-    Ok(())
 }
 
 async fn run_dead_letter_command(

@@ -15,6 +15,7 @@ use store::ids::GenerationId;
 use telemetry::outln;
 use tokio_postgres::Client;
 
+use crate::report;
 use crate::settings::{DatabaseArgs, LIVE_FACTS};
 
 const STATUS: &str = include_str!("../../queries/status.sql");
@@ -88,11 +89,7 @@ pub async fn print_status(
         postgres_error: facts.as_ref().err().map(|error| error_chain(error.as_ref())),
         facts: facts.ok(),
     };
-    if json {
-        outln!("{}", serde_json::to_string_pretty(&status)?);
-    } else {
-        print_text(&status);
-    }
+    report::print_result(json, &status, print_text)?;
     Ok(if is_unreachable { ExitCode::from(3) } else { ExitCode::SUCCESS })
 }
 

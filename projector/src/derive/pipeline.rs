@@ -24,8 +24,7 @@ use crate::error::DeriveError;
 use crate::facts::fact_cache::FactCache;
 use crate::write::encoded_security::EncodedSecurity;
 use crate::write::fingerprints::{HASHER, PublishedFingerprints, load_fingerprints};
-use crate::write::journal::Journal;
-use crate::write::journal::RowChange;
+use crate::write::journal::{Journal, RowChange};
 use crate::write::prepared_statements::PreparedStatements;
 use crate::write::read_tables;
 

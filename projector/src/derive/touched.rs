@@ -27,8 +27,7 @@ use crate::derive::pipeline::derive_all;
 use crate::error::DeriveError;
 use crate::facts::fact_cache::FactCache;
 use crate::generation::Generation;
-use crate::write::journal::Journal;
-use crate::write::journal::RowChange;
+use crate::write::journal::{Journal, RowChange};
 use crate::write::prepared_statements::PreparedStatements;
 use crate::write::read_tables;
 

@@ -15,8 +15,7 @@ use market::row::JsonColumn;
 use market::symbol::Symbol;
 use store::db::{self, create_fact_set, create_generation};
 use store::ids::GenerationId;
-use telemetry::Shutdown;
-use telemetry::failpoint;
+use telemetry::{Shutdown, failpoint};
 use tokio_postgres::Client;
 use tokio_postgres::types::ToSql;
 

@@ -17,12 +17,11 @@ use market::symbol::Symbol;
 use rayon::prelude::*;
 use store::facts::{load_known_symbols, load_securities};
 use store::history::load_histories;
-use tokio_postgres::{Client, IsolationLevel, Transaction};
+use tokio_postgres::{Client, Transaction};
 
-use crate::generation::Generation;
+use crate::generation::{Generation, begin_snapshot};
 use crate::progress::ProgressReport;
 
-const ACTIVE: &str = include_str!("../../queries/generation_active.sql");
 const DERIVED_WITH: &str = include_str!("../../queries/version_derived.sql");
 const RECORDS: &str = include_str!("../../queries/records_sources.sql");
 const BARS: &str = include_str!("../../queries/bars_sources.sql");
@@ -35,14 +34,8 @@ pub(super) async fn find_changed_securities(
     client: &mut Client,
     after: &SourcePolicy,
 ) -> anyhow::Result<Vec<Symbol>> {
-    let transaction = client
-        .build_transaction()
-        .isolation_level(IsolationLevel::RepeatableRead)
-        .read_only(true)
-        .start()
-        .await?;
-    let generation = Generation::from_row(&transaction.query_one(ACTIVE, &[]).await?)?;
-    generation.set_local_search_path(&transaction).await?;
+    let transaction = begin_snapshot(client).await?;
+    let generation = Generation::load_served(&transaction).await?;
     let row = transaction.query_one(DERIVED_WITH, &[]).await?;
     let (as_of, JsonColumn(before)): (Option<NaiveDate>, JsonColumn<SourcePolicy>) =
         (row.try_get("as_of")?, row.try_get("policy")?);

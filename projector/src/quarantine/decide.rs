@@ -7,14 +7,12 @@ use market::history::Observation;
 use market::metrics;
 use market::row::{QuarantineReason, Quarantined};
 use serde::Serialize;
-use tokio_postgres::{Client, IsolationLevel};
+use tokio_postgres::Client;
 
 use super::args::{DecideArgs, RevokeArgs, RowSelector};
 use super::publish::publish_decisions;
-use crate::generation::Generation;
+use crate::generation::{Generation, begin_snapshot};
 use crate::review::security::SecurityContext;
-
-const ACTIVE: &str = include_str!("../../queries/generation_active.sql");
 
 /// Published or revoked decision.
 #[derive(Debug, Serialize)]
@@ -96,14 +94,8 @@ pub(super) fn describe_report(decided: &DecisionReport) -> String {
 }
 
 async fn load_security(client: &mut Client, which: &RowSelector) -> anyhow::Result<SecurityContext> {
-    let transaction = client
-        .build_transaction()
-        .isolation_level(IsolationLevel::RepeatableRead)
-        .read_only(true)
-        .start()
-        .await?;
-    let generation = Generation::from_row(&transaction.query_one(ACTIVE, &[]).await?)?;
-    generation.set_local_search_path(&transaction).await?;
+    let transaction = begin_snapshot(client).await?;
+    let generation = Generation::load_served(&transaction).await?;
     SecurityContext::load(&transaction, &which.symbol, &generation).await
 }
 

@@ -6,10 +6,9 @@ use telemetry::out;
 use tokio_postgres::Client;
 
 use super::args::ListQuarantineArgs;
-use crate::generation::Generation;
+use crate::generation::{Generation, begin_snapshot};
 use crate::report::lists;
 
-const ACTIVE: &str = include_str!("../../queries/generation_active.sql");
 const LIST: &str = include_str!("../../queries/quarantine_list.sql");
 const CANONICAL: &str = include_str!("../../queries/symbols_canonical.sql");
 
@@ -26,9 +25,8 @@ async fn load_quarantined(
     client: &mut Client,
     args: &ListQuarantineArgs,
 ) -> anyhow::Result<Vec<Quarantined>> {
-    let transaction = client.build_transaction().read_only(true).start().await?;
-    let generation = Generation::from_row(&transaction.query_one(ACTIVE, &[]).await?)?;
-    generation.set_local_search_path(&transaction).await?;
+    let transaction = begin_snapshot(client).await?;
+    Generation::load_served(&transaction).await?;
     let symbol = match &args.symbol {
         Some(symbol) => {
             let row = transaction.query_opt(CANONICAL, &[&symbol.as_str()]).await?;

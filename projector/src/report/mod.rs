@@ -25,6 +25,15 @@ pub fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Prints a result as JSON, or as text with `print_text`.
+pub fn print_result<T: Serialize>(json: bool, result: &T, print_text: impl FnOnce(&T)) -> anyhow::Result<()> {
+    if json {
+        return print_json(result);
+    }
+    print_text(result);
+    Ok(())
+}
+
 /// Prints a line.
 pub fn print_line(text: &str) {
     outln!("{text}");

@@ -13,7 +13,7 @@ use store::ids::GenerationId;
 use tokio_postgres::{Client, Transaction};
 
 use crate::facts::known_at::{KnownAt, find_version};
-use crate::generation::Generation;
+use crate::generation::{Generation, begin_snapshot};
 use crate::review::security::SecurityContext;
 
 const ACTIVE: &str = "select generation from active";
@@ -42,12 +42,7 @@ pub async fn explain_security(
         Some(known_at) => Some(find_version(client, known_at).await?),
         None => None,
     };
-    let transaction = client
-        .build_transaction()
-        .isolation_level(tokio_postgres::IsolationLevel::RepeatableRead)
-        .read_only(true)
-        .start()
-        .await?;
+    let transaction = begin_snapshot(client).await?;
     let security = match &known {
         Some(version) => SecurityContext::load_known(&transaction, symbol, version).await?,
         None => load_of_generation(&transaction, symbol, request.generation).await?,

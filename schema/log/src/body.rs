@@ -6,10 +6,9 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use codec::records::{EncodedRecord, RawObservation, RecordLayout};
-use market::event::EventRecord;
 use market::event::{
-    Action, Decision, Dividend, DividendEvidence, Etf, EventRow, Fundamentals, HoldingSnapshot, Kind,
-    MarketSession, Reject, RunManifest, Security, Split,
+    Action, Decision, Dividend, DividendEvidence, Etf, EventRecord, EventRow, Fundamentals, HoldingSnapshot,
+    Kind, MarketSession, Reject, RunManifest, Security, Split,
 };
 
 use crate::codec::{CODEC, Codec, decode_json, encode_json};

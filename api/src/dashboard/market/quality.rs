@@ -11,9 +11,9 @@ use crate::dashboard::market::page::PageContent;
 use crate::dashboard::market::reader::MarketReader;
 use crate::dashboard::market::values::{humanize, render_date};
 use crate::dashboard::view::layout::{Section, format_count, format_grouped};
-use crate::read::QueryError;
-use crate::read::ServedGeneration;
+use crate::dashboard::view::table::{Number, Text, data_table, stacked_table};
 use crate::read::lookup::run_query;
+use crate::read::{QueryError, ServedGeneration};
 
 const COVERAGE: &str = include_str!("../../../queries/quality/coverage.sql");
 const FEEDS: &str = include_str!("../../../queries/quality/feeds.sql");
@@ -82,43 +82,33 @@ fn link(row: &Row) -> Result<Markup, Error> {
 
 fn feed_table(rows: &[Row]) -> Result<Markup, Error> {
     Ok(html! {
-        div.scroll tabindex="0" role="region" aria-label="Table: dividends by feed" {
-            table {
-                thead { tr { th scope="col" { "Feed" } th.number scope="col" { "Records" } th.number scope="col" { "Securities" } th scope="col" { "Newest ex-date" } } }
-                tbody {
-                    @for row in rows {
-                        tr {
-                            th scope="row" { (row.try_get::<_, &str>("source")?) }
-                            td.number { (count(row, "rows")?) } td.number { (count(row, "securities")?) }
-                            td { (render_date(&row.try_get::<_, NaiveDate>("newest")?.to_string())) }
-                        }
-                    }
+        (data_table("Table: dividends by feed", &[Text("Feed"), Number("Records"), Number("Securities"), Text("Newest ex-date")], html! {
+            @for row in rows {
+                tr {
+                    th scope="row" { (row.try_get::<_, &str>("source")?) }
+                    td.number { (count(row, "rows")?) } td.number { (count(row, "securities")?) }
+                    td { (render_date(&row.try_get::<_, NaiveDate>("newest")?.to_string())) }
                 }
             }
-        }
+        }))
     })
 }
 
 fn held_table(rows: &[Row]) -> Result<Markup, Error> {
     Ok(html! {
         @if rows.is_empty() { p { "None." } } @else {
-            div.scroll tabindex="0" role="region" aria-label="Table: rows that no figure uses" {
-                table.stack {
-                    thead { tr { th scope="col" { "Reason" } th scope="col" { "Kind" } th scope="col" { "Feed" } th.number scope="col" { "Rows" } th.number scope="col" { "Securities" } th scope="col" { "Example" } } }
-                    tbody {
-                        @for row in rows {
-                            tr {
-                                th scope="row" { (humanize(row.try_get("reason")?)) }
-                                td data-label="Kind" { (row.try_get::<_, &str>("kind")?) }
-                                td data-label="Feed" { (row.try_get::<_, &str>("source")?) }
-                                td.number data-label="Rows" { (count(row, "rows")?) }
-                                td.number data-label="Securities" { (count(row, "securities")?) }
-                                td data-label="Example" { (link(row)?) }
-                            }
-                        }
+            (stacked_table("Table: rows that no figure uses", &[Text("Reason"), Text("Kind"), Text("Feed"), Number("Rows"), Number("Securities"), Text("Example")], html! {
+                @for row in rows {
+                    tr {
+                        th scope="row" { (humanize(row.try_get("reason")?)) }
+                        td data-label="Kind" { (row.try_get::<_, &str>("kind")?) }
+                        td data-label="Feed" { (row.try_get::<_, &str>("source")?) }
+                        td.number data-label="Rows" { (count(row, "rows")?) }
+                        td.number data-label="Securities" { (count(row, "securities")?) }
+                        td data-label="Example" { (link(row)?) }
                     }
                 }
-            }
+            }))
         }
     })
 }

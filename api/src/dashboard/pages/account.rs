@@ -18,6 +18,7 @@ use crate::dashboard::session::notice::PageNotice;
 use crate::dashboard::session::visitor::AccountHolder;
 use crate::dashboard::session_cookie;
 use crate::dashboard::view::layout::{Section, error_message, format_time, success_message};
+use crate::dashboard::view::table::{Text, stacked_table};
 
 const PATH: &str = "/dashboard/account";
 const WRONG: &str = "That is not your present password.";
@@ -61,30 +62,25 @@ fn open_sessions(holder: &AccountHolder, open: &[SessionSummary]) -> Markup {
     html! {
         section.panel aria-labelledby="sessions" {
             h2 id="sessions" { "Sessions" }
-            div.scroll tabindex="0" role="region" aria-label="Table of sessions" {
-                table.stack {
-                    thead { tr { th scope="col" { "Browser" } th scope="col" { "Address" } th scope="col" { "Since" } th scope="col" { "Last seen" } th scope="col" { "Change" } } }
-                    tbody {
-                        @for session in open {
-                            tr {
-                                th scope="row" { (browser(&session.agent)) @if session.id == this { " " span.tag { "this one" } } }
-                                td data-label="Address" { (session.address) }
-                                td data-label="Since" { (format_time(session.created_at)) }
-                                td data-label="Last seen" { (format_time(session.seen_at)) }
-                                td {
-                                    @if session.id != this {
-                                        form method="post" action="/dashboard/sessions/end" {
-                                            (holder.csrf_field())
-                                            input type="hidden" name="id" value=(session.id);
-                                            button.quiet.danger type="submit" aria-label={ "End the session from " (session.address) } { "End" }
-                                        }
-                                    }
+            (stacked_table("Table of sessions", &[Text("Browser"), Text("Address"), Text("Since"), Text("Last seen"), Text("Change")], html! {
+                @for session in open {
+                    tr {
+                        th scope="row" { (browser(&session.agent)) @if session.id == this { " " span.tag { "this one" } } }
+                        td data-label="Address" { (session.address) }
+                        td data-label="Since" { (format_time(session.created_at)) }
+                        td data-label="Last seen" { (format_time(session.seen_at)) }
+                        td {
+                            @if session.id != this {
+                                form method="post" action="/dashboard/sessions/end" {
+                                    (holder.csrf_field())
+                                    input type="hidden" name="id" value=(session.id);
+                                    button.quiet.danger type="submit" aria-label={ "End the session from " (session.address) } { "End" }
                                 }
                             }
                         }
                     }
                 }
-            }
+            }))
             p.hint { "A session ends after 30 minutes without use, and after 12 hours." }
         }
     }

@@ -8,18 +8,14 @@ use crate::account::audit::{self, AuditEntry};
 use crate::dashboard::error::PageError;
 use crate::dashboard::session::visitor::AccountHolder;
 use crate::dashboard::view::layout::{Section, format_time};
+use crate::dashboard::view::table::{Text, stacked_table};
 
 pub(crate) async fn show_audit_log(holder: AccountHolder) -> Result<Response, PageError> {
     let entries = audit::list_recent_entries(&*holder.database_client().await?, holder.account_id()).await?;
     let body = html! {
         h1 { "Log" }
         p.lead { "Changes of this account, its keys and its plan. The log cannot be changed." }
-        div.scroll tabindex="0" role="region" aria-label="Log" {
-            table.stack {
-                thead { tr { th scope="col" { "What" } th scope="col" { "When" } th scope="col" { "By" } th scope="col" { "Details" } } }
-                tbody { @for entry in &entries { (row(entry)) } }
-            }
-        }
+        (stacked_table("Log", &[Text("What"), Text("When"), Text("By"), Text("Details")], html! { @for entry in &entries { (row(entry)) } }))
         p.hint { "The newest " (entries.len()) " entries." }
     };
     Ok(holder.render_page("Log", Section::Log, &body))

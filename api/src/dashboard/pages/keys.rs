@@ -13,6 +13,7 @@ use crate::dashboard::session::form::{AuthenticatedForm, Form};
 use crate::dashboard::session::notice::PageNotice;
 use crate::dashboard::session::visitor::AccountHolder;
 use crate::dashboard::view::layout::{Section, error_message, format_day, format_time, success_message};
+use crate::dashboard::view::table::{Text, stacked_table};
 
 /// Lifetimes of a key: form value, label and number of days. The first is the default.
 const LIFETIMES: [(&str, &str, i64); 3] =
@@ -137,17 +138,7 @@ pub(crate) fn render_key_table(keys: &[&ApiKey], with_actions: bool) -> Markup {
         keys.iter().any(|other| other.id > key.id && other.name == key.name && other.status == "active")
     };
     html! {
-        div.scroll tabindex="0" role="region" aria-label="Table of keys" {
-            table.stack {
-                thead {
-                    tr {
-                        th scope="col" { "Name" } th scope="col" { "Key" } th scope="col" { "Status" }
-                        th scope="col" { "Created" } th scope="col" { "Expires" } th scope="col" { "Last used" }
-                    }
-                }
-                tbody { @for key in keys { (row(key, with_actions, is_replaced(key))) } }
-            }
-        }
+        (stacked_table("Table of keys", &[Text("Name"), Text("Key"), Text("Status"), Text("Created"), Text("Expires"), Text("Last used")], html! { @for key in keys { (row(key, with_actions, is_replaced(key))) } }))
     }
 }
 

@@ -12,6 +12,7 @@ use crate::dashboard::error::PageError;
 use crate::dashboard::page_deadline::{VISITOR_LOOKUP_LIMIT, run_within};
 use crate::dashboard::session::visitor::Visitor;
 use crate::dashboard::view::layout::{self, Section, Viewer, format_grouped};
+use crate::dashboard::view::table::{Number, Text, stacked_table};
 
 /// Features that need a plan above Free, with the calls that use them.
 const GATED: [(Tier, &str, &str); 9] = [
@@ -80,16 +81,11 @@ fn body(tiers: &TierTable, current: Option<Tier>, how: &Markup) -> Markup {
         }
         section aria-labelledby="gated" {
             h2 id="gated" { "Endpoints that need a plan" }
-            div.scroll tabindex="0" role="region" aria-label="Table of endpoints that need a plan" {
-                table.stack {
-                    thead { tr { th scope="col" { "Feature" } th scope="col" { "Call" } th scope="col" { "Plan" } } }
-                    tbody {
-                        @for (tier, feature, call) in GATED {
-                            tr { th scope="row" { (feature) } td data-label="Call" { code { (call) } } td data-label="Plan" { (and_higher(tier)) } }
-                        }
-                    }
+            (stacked_table("Table of endpoints that need a plan", &[Text("Feature"), Text("Call"), Text("Plan")], html! {
+                @for (tier, feature, call) in GATED {
+                    tr { th scope="row" { (feature) } td data-label="Call" { code { (call) } } td data-label="Plan" { (and_higher(tier)) } }
                 }
-            }
+            }))
             p.hint { "Every other endpoint of the " a href="/docs" { "reference" } " is in every plan." }
         }
         (how)
@@ -99,30 +95,19 @@ fn body(tiers: &TierTable, current: Option<Tier>, how: &Markup) -> Markup {
 /// Table of plans.
 pub(crate) fn render_plan_table(tiers: &TierTable, current: Option<Tier>) -> Markup {
     html! {
-        div.scroll tabindex="0" role="region" aria-label="Table of plans" {
-            table.stack {
-                thead {
-                    tr {
-                        th scope="col" { "Plan" } th.number scope="col" { "Calls a minute" } th.number scope="col" { "Burst" }
-                        th.number scope="col" { "Calls a month" } th.number scope="col" { "History" }
-                        th scope="col" { "Endpoints" } th scope="col" { "Bulk" }
-                    }
-                }
-                tbody {
-                    @for plan in &tiers.0 {
-                        tr {
-                            th scope="row" { (plan_title(plan.tier)) @if current == Some(plan.tier) { " " span.tag { "yours" } } }
-                            td.number data-label="Calls a minute" { (plan.rate_per_minute) }
-                            td.number data-label="Burst" { (plan.burst) }
-                            td.number data-label="Calls a month" { (format_grouped(plan.monthly_quota)) }
-                            td.number data-label="History" { (years(plan)) }
-                            td data-label="Endpoints" { (endpoints(plan.tier)) }
-                            td data-label="Bulk" { @if plan.tier == Tier::Professional { "yes" } @else { "no" } }
-                        }
-                    }
+        (stacked_table("Table of plans", &[Text("Plan"), Number("Calls a minute"), Number("Burst"), Number("Calls a month"), Number("History"), Text("Endpoints"), Text("Bulk")], html! {
+            @for plan in &tiers.0 {
+                tr {
+                    th scope="row" { (plan_title(plan.tier)) @if current == Some(plan.tier) { " " span.tag { "yours" } } }
+                    td.number data-label="Calls a minute" { (plan.rate_per_minute) }
+                    td.number data-label="Burst" { (plan.burst) }
+                    td.number data-label="Calls a month" { (format_grouped(plan.monthly_quota)) }
+                    td.number data-label="History" { (years(plan)) }
+                    td data-label="Endpoints" { (endpoints(plan.tier)) }
+                    td data-label="Bulk" { @if plan.tier == Tier::Professional { "yes" } @else { "no" } }
                 }
             }
-        }
+        }))
     }
 }
 

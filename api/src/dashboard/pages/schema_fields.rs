@@ -4,6 +4,7 @@ use maud::{Markup, html};
 use serde_json::Value;
 
 use crate::dashboard::view::markdown;
+use crate::dashboard::view::table::{Text, stacked_table};
 
 /// Depth to which nested response fields are listed in the table.
 const LEVELS: usize = 2;
@@ -51,16 +52,11 @@ pub(super) fn fields(document: &Value, operation: &str, schema: &Value) -> Marku
         @if !rows.is_empty() {
             details {
                 summary { "Fields of the answer (" (rows.len()) ")" }
-                div.scroll tabindex="0" role="region" aria-label={ "Fields of " (operation) } {
-                    table.stack {
-                        thead { tr { th scope="col" { "Field" } th scope="col" { "Type" } th scope="col" { "Meaning" } } }
-                        tbody {
-                            @for (name, kind, meaning) in &rows {
-                                tr { th scope="row" { code { (name) } } td data-label="Type" { (kind) } td data-label="Meaning" { (markdown::render_inline(meaning)) } }
-                            }
-                        }
+                (stacked_table(&format!("Fields of {operation}"), &[Text("Field"), Text("Type"), Text("Meaning")], html! {
+                    @for (name, kind, meaning) in &rows {
+                        tr { th scope="row" { code { (name) } } td data-label="Type" { (kind) } td data-label="Meaning" { (markdown::render_inline(meaning)) } }
                     }
-                }
+                }))
             }
         }
     }

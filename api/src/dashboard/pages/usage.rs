@@ -10,6 +10,7 @@ use crate::dashboard::error::PageError;
 use crate::dashboard::session::visitor::AccountHolder;
 use crate::dashboard::view::chart;
 use crate::dashboard::view::layout::{Section, format_grouped, format_time};
+use crate::dashboard::view::table::{Number, Text, stacked_table};
 
 /// Number of days in the statistics.
 const DAYS: i64 = 30;
@@ -72,22 +73,17 @@ pub(crate) fn render_month_usage(used: &AccountUsage) -> Markup {
 
 fn by_endpoint(rows: &[EndpointCalls]) -> Markup {
     html! {
-        div.scroll tabindex="0" role="region" aria-label="Calls by endpoint and key" {
-            table.stack {
-                thead { tr { th scope="col" { "Endpoint" } th scope="col" { "Key" } th.number scope="col" { "Calls" } th.number scope="col" { "Answered" } th scope="col" { "Last" } } }
-                tbody {
-                    @for row in rows {
-                        tr {
-                            th scope="row" { code { (row.endpoint) } }
-                            td.label data-label="Key" { (row.key) @if !row.last_four.is_empty() { " " span.muted { "…" (row.last_four) } } }
-                            td.number data-label="Calls" { (format_grouped(row.calls)) }
-                            td.number data-label="Answered" { (format_grouped(row.answered)) }
-                            td data-label="Last" { (format_time(row.last_at)) }
-                        }
-                    }
+        (stacked_table("Calls by endpoint and key", &[Text("Endpoint"), Text("Key"), Number("Calls"), Number("Answered"), Text("Last")], html! {
+            @for row in rows {
+                tr {
+                    th scope="row" { code { (row.endpoint) } }
+                    td.label data-label="Key" { (row.key) @if !row.last_four.is_empty() { " " span.muted { "…" (row.last_four) } } }
+                    td.number data-label="Calls" { (format_grouped(row.calls)) }
+                    td.number data-label="Answered" { (format_grouped(row.answered)) }
+                    td data-label="Last" { (format_time(row.last_at)) }
                 }
             }
-        }
+        }))
     }
 }
 
@@ -96,22 +92,17 @@ fn refused(rows: &[RefusedCalls]) -> Markup {
         @if !rows.is_empty() {
             section.panel aria-labelledby="refused" {
                 h2 id="refused" { "Refused calls, and what to do" }
-                div.scroll tabindex="0" role="region" aria-label="Refused calls" {
-                    table.stack {
-                        thead { tr { th scope="col" { "What happened" } th scope="col" { "Endpoint" } th.number scope="col" { "Calls" } th scope="col" { "Last" } th scope="col" { "What to do" } } }
-                        tbody {
-                            @for row in rows {
-                                tr {
-                                    th scope="row" { (happened(row.outcome)) }
-                                    td data-label="Endpoint" { code { (row.endpoint) } }
-                                    td.number data-label="Calls" { (format_grouped(row.calls)) }
-                                    td data-label="Last" { (format_time(row.last_at)) }
-                                    td.words data-label="What to do" { (advice(row.outcome)) }
-                                }
-                            }
+                (stacked_table("Refused calls", &[Text("What happened"), Text("Endpoint"), Number("Calls"), Text("Last"), Text("What to do")], html! {
+                    @for row in rows {
+                        tr {
+                            th scope="row" { (happened(row.outcome)) }
+                            td data-label="Endpoint" { code { (row.endpoint) } }
+                            td.number data-label="Calls" { (format_grouped(row.calls)) }
+                            td data-label="Last" { (format_time(row.last_at)) }
+                            td.words data-label="What to do" { (advice(row.outcome)) }
                         }
                     }
-                }
+                }))
             }
         }
     }

@@ -7,6 +7,7 @@ use maud::{Markup, html};
 
 use crate::account::statistics::{CallOutcome, DailyCalls};
 use crate::dashboard::view::layout::{format_count, format_grouped};
+use crate::dashboard::view::table::{Heading, data_table};
 
 const HEIGHT: i64 = 160;
 /// Width of a bar including the space after it, in pixels.
@@ -97,18 +98,14 @@ fn top_of_axis(busiest: i64) -> i64 {
 }
 
 fn table(by_day: &BTreeMap<NaiveDate, DayCounts>) -> Markup {
-    html! {
-        div.scroll tabindex="0" role="region" aria-label="Calls a day" {
-            table {
-                thead { tr { th scope="col" { "Day (UTC)" } @for (_, title) in KINDS { th.number scope="col" { (title) } } } }
-                tbody {
-                    @for (day, counts) in by_day.iter().rev() {
-                        tr { th scope="row" { (day) } @for count in counts { td.number { (format_grouped(*count)) } } }
-                    }
-                }
-            }
+    let kinds = KINDS.map(|(_, title)| Heading::Number(title));
+    let headings = [[Heading::Text("Day (UTC)")].as_slice(), &kinds].concat();
+    let rows = html! {
+        @for (day, counts) in by_day.iter().rev() {
+            tr { th scope="row" { (day) } @for count in counts { td.number { (format_grouped(*count)) } } }
         }
-    }
+    };
+    data_table("Calls a day", &headings, rows)
 }
 
 #[cfg(test)]

@@ -2,9 +2,7 @@
 
 use market::row::EtfRow;
 
-use crate::read::QueryError;
-use crate::read::lookup;
-use crate::read::{DataVersion, ServedGeneration};
+use crate::read::{DataVersion, QueryError, ServedGeneration, lookup};
 
 const LIST: &str = include_str!("../../../queries/etfs/list.sql");
 

@@ -1,9 +1,7 @@
 //! Loader of the facet index, which has the names that filters accept.
 
 use crate::parameters::facets::{FacetIndex, FilterField};
-use crate::read::QueryError;
-use crate::read::ServedGeneration;
-use crate::read::lookup;
+use crate::read::{QueryError, ServedGeneration, lookup};
 
 const NAMES: &str = include_str!("../../../queries/filters/names.sql");
 

@@ -4,9 +4,7 @@ use std::collections::HashMap;
 
 use super::stocks::SecurityRow;
 use crate::parameters::facets::trigram::trigrams;
-use crate::read::QueryError;
-use crate::read::ServedGeneration;
-use crate::read::lookup;
+use crate::read::{QueryError, ServedGeneration, lookup};
 
 const NAMES: &str = include_str!("../../../queries/search/names.sql");
 

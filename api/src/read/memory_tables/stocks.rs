@@ -5,9 +5,7 @@
 use market::row::{StockFigures, StockRow};
 use store::FromRow;
 
-use crate::read::QueryError;
-use crate::read::lookup;
-use crate::read::{DataVersion, ServedGeneration};
+use crate::read::{DataVersion, QueryError, ServedGeneration, lookup};
 
 const LIST: &str = include_str!("../../../queries/stocks/list.sql");
 

@@ -6,8 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use store::ids::{GenerationId, JournalPosition};
 use tokio::sync::OnceCell;
 
-use crate::read::QueryError;
-use crate::read::ServedGeneration;
+use crate::read::{QueryError, ServedGeneration};
 
 /// Number of cached versions: the newest version, and the version before it for running requests.
 const KEPT: usize = 2;

@@ -9,15 +9,14 @@ use market::row::{DividendRow, TableRow};
 use serde::Serialize;
 use store::FromRow;
 use tokio_postgres::Row;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::ToSchema;
 
 use super::stream::{Bulk, BulkQuery, MAX_SYMBOLS, stream_bulk};
-use crate::answer::{Access, Professional};
-use crate::answer::{FinishedBody, HandlerContext, ResponseWriter};
+use crate::answer::{Access, FinishedBody, HandlerContext, Professional, ResponseWriter};
 use crate::error::ApiError;
 use crate::parameters::{
     DateRange, DocumentedParameters, Knowledge, Output, ParameterReader, Parameters, ResponseFormat,
-    SymbolList,
+    SymbolList, parameters,
 };
 use crate::read::{QueryError, ServedGeneration};
 use crate::render::envelope::Depth;
@@ -56,29 +55,24 @@ struct DividendLine<'a> {
     /// True if there are older dividends of the symbol in the range.
     has_more: bool,
 }
-/// Parameters of bulk dividends.
-#[derive(Debug, IntoParams)]
-#[into_params(parameter_in = Query)]
-pub(crate) struct BulkDividendsParameters {
-    /// Comma-separated symbols, 1 to 1000. Unknown symbols are listed in `meta.errors`.
-    #[param(value_type = String)]
-    symbols: SymbolList,
-    /// First ex-date. Default: start of the tier's history. Status 403 for an earlier day.
-    start_date: Option<NaiveDate>,
-    /// Last ex-date. Default: no limit, so that declared future ex-dates are included.
-    end_date: Option<NaiveDate>,
-    /// Maximum number of records per symbol. The newest records are returned. All records of the oldest returned day
-    /// are included. `has_more` is true if there are more records.
-    #[param(value_type = Option<i64>)]
-    per_symbol: i64,
-    /// Includes dividends that are expected in the next 12 months but not declared. Their amounts and payment
-    /// dates are estimates.
-    #[param(value_type = Option<bool>, default = false)]
-    include_projected: bool,
-    #[param(ignore)]
-    knowledge: Option<Knowledge>,
-    #[param(ignore)]
-    output: Output,
+parameters! {
+    /// Parameters of bulk dividends.
+    pub(crate) struct BulkDividendsParameters {
+        /// Comma-separated symbols, 1 to 1000. Unknown symbols are listed in `meta.errors`.
+        symbols: SymbolList,
+        /// First ex-date. Default: start of the tier's history. For an earlier day the response is a 403.
+        start_date: Option<NaiveDate>,
+        /// Last ex-date. Default: no limit, so that declared future ex-dates are included.
+        end_date: Option<NaiveDate>,
+        /// Maximum number of records per symbol. The newest records are returned. The oldest day is always complete.
+        /// `has_more` is true if there are more records.
+        per_symbol: i64,
+        /// Includes dividends that are expected in the next 12 months but not declared. Their amounts and payment
+        /// dates are estimates.
+        include_projected: bool,
+        knowledge: Option<Knowledge>,
+        output: Output,
+    }
 }
 
 impl Parameters for BulkDividendsParameters {
@@ -95,7 +89,7 @@ impl Parameters for BulkDividendsParameters {
             start_date: start,
             end_date: end,
             per_symbol,
-            include_projected: reader.read_bool("include_projected").unwrap_or(false),
+            include_projected: reader.read_bool_or("include_projected", false),
             knowledge: reader.read_knowledge(),
             output: reader.read_output_with_csv(DIVIDENDS_COLUMNS, &DIVIDEND_COLUMNS),
         }

@@ -5,13 +5,13 @@ use market::metrics::DerivedRows;
 use market::row::{Metrics, Quote, TableRow};
 use serde::Serialize;
 use tokio_postgres::Row;
-use utoipa::IntoParams;
 
 use super::stream::{Bulk, BulkQuery, MAX_SYMBOLS, RowRenderer, stream_bulk};
-use crate::answer::{Access, Professional};
-use crate::answer::{FinishedBody, HandlerContext, ResponseWriter};
+use crate::answer::{Access, FinishedBody, HandlerContext, Professional, ResponseWriter};
 use crate::error::ApiError;
-use crate::parameters::{DocumentedParameters, Knowledge, Output, ParameterReader, Parameters, SymbolList};
+use crate::parameters::{
+    DocumentedParameters, Knowledge, Output, ParameterReader, Parameters, SymbolList, parameters,
+};
 use crate::read::lookup;
 use crate::render::rows;
 use crate::routes::ErrorResponses;
@@ -21,17 +21,14 @@ use crate::routes::stocks::metrics::ANNUAL_TOTALS;
 const QUOTES: &str = include_str!("../../../queries/bulk/quotes.sql");
 const METRICS: &str = include_str!("../../../queries/bulk/metrics.sql");
 
-/// Parameters of bulk quotes and metrics.
-#[derive(Debug, IntoParams)]
-#[into_params(parameter_in = Query)]
-pub(crate) struct BulkParameters<const METRICS: bool> {
-    /// Comma-separated symbols, 1 to 1000. Unknown symbols are listed in `meta.errors`.
-    #[param(value_type = String)]
-    symbols: SymbolList,
-    #[param(ignore)]
-    knowledge: Option<Knowledge>,
-    #[param(ignore)]
-    output: Output,
+parameters! {
+    /// Parameters of bulk quotes and metrics.
+    pub(crate) struct BulkParameters<const METRICS: bool> {
+        /// Comma-separated symbols, 1 to 1000. Unknown symbols are listed in `meta.errors`.
+        symbols: SymbolList,
+        knowledge: Option<Knowledge>,
+        output: Output,
+    }
 }
 
 impl<const METRICS: bool> Parameters for BulkParameters<METRICS> {

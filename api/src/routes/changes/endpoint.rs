@@ -4,7 +4,6 @@ use axum::extract::MatchedPath;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Uri};
 use axum::response::sse::Sse;
 use axum::response::{IntoResponse, Response};
-use utoipa::IntoParams;
 
 use super::change_stream::{ChangeStream, StreamCall};
 use super::stream_filter::{MARKET, StreamFilter};
@@ -14,7 +13,7 @@ use crate::auth::credential;
 use crate::auth::tier::Tier;
 use crate::error::ApiError;
 use crate::parameters::{
-    ChangeKind, DocumentedParameters, ParameterReader, Parameters, SymbolList, SyncPoint,
+    ChangeKind, DocumentedParameters, ParameterReader, Parameters, SymbolList, SyncPoint, parameters,
 };
 use crate::read::changes::ChangeBody;
 use crate::read::lookup;
@@ -24,27 +23,22 @@ use crate::routes::changes::journal_start::JournalStart;
 /// Header that asks proxies not to buffer the stream.
 const BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
-/// Parameters of the change stream.
-#[derive(Debug, IntoParams)]
-#[into_params(parameter_in = Query)]
-pub(crate) struct ChangesParameters {
-    /// Comma-separated symbols (at most 50). Only Professional may omit the list, to get the changes of the whole
-    /// market.
-    #[param(value_type = Option<String>)]
-    symbols: Option<SymbolList>,
-    /// Kinds of changes, comma-separated. Default: all.
-    #[param(value_type = Option<String>)]
-    kinds: Option<Vec<ChangeKind>>,
-    /// `meta.sync_from` of a response, the id of an event, or an instant. The stream begins with the first change after
-    /// it. Default: the next change. The header `Last-Event-ID` has precedence.
-    #[param(value_type = Option<String>)]
-    since: Option<SyncPoint>,
-    /// If false, the stream ends after all present changes.
-    #[param(value_type = Option<bool>, default = true)]
-    follow: bool,
-    /// Form of decimals: exact numbers (default) or strings.
-    #[param(value_type = Option<String>)]
-    decimals: bool,
+parameters! {
+    /// Parameters of the change stream.
+    pub(crate) struct ChangesParameters {
+        /// Comma-separated symbols (at most 50). Only Professional may omit the list. The stream then has the changes of the
+        /// whole market.
+        symbols: Option<SymbolList>,
+        /// Kinds of changes, comma-separated. Default: all.
+        kinds: Option<Vec<ChangeKind>>,
+        /// `meta.sync_from` of a response, the id of an event, or an instant. The stream begins with the first change since
+        /// then. Default: the next change. The header `Last-Event-ID` has precedence.
+        since: Option<SyncPoint>,
+        /// False: the stream ends after all present changes.
+        follow: bool,
+        /// Form of decimals: exact numbers (default) or strings.
+        decimals: bool,
+    }
 }
 
 impl Parameters for ChangesParameters {
@@ -53,7 +47,7 @@ impl Parameters for ChangesParameters {
             symbols: reader.read_symbols(50),
             kinds: reader.read_words("kinds", ChangeKind::ALL),
             since: reader.read_stream_start(),
-            follow: reader.read_bool("follow").unwrap_or(true),
+            follow: reader.read_bool_or("follow", true),
             decimals: reader.read_word("decimals", &["number", "string"]) == Some("string"),
         }
     }

@@ -10,17 +10,16 @@ use rust_decimal::Decimal;
 use serde::Serialize;
 use store::FromRow;
 use tokio_postgres::types::ToSql;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::ToSchema;
 
 use std::sync::LazyLock;
 
-use crate::answer::{Access, Free};
-use crate::answer::{HandlerContext, RenderedBody};
+use crate::answer::{Access, Free, HandlerContext, RenderedBody};
 use crate::error::ApiError;
 use crate::parameters::facets::FilterField;
 use crate::parameters::{
     Bounds, DateRange, Direction, DocumentedParameters, OtherDateRanges, Output, Page, PageOptions,
-    ParameterReader, Parameters, SymbolList,
+    ParameterReader, Parameters, SymbolList, parameters,
 };
 use crate::read::DataVersion;
 use crate::read::lookup::{self, ResolvedSymbols};
@@ -85,45 +84,33 @@ static COLUMNS: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
     DividendRow::COLUMNS.iter().copied().chain(around).collect()
 });
 
-/// Parameters of a calendar.
-#[derive(Debug, IntoParams)]
-#[into_params(parameter_in = Query)]
-pub(crate) struct CalendarParameters<const DAYS: u64> {
-    /// First day. Default: today. Status 403 for a day before the tier's history.
-    #[param(value_type = Option<NaiveDate>)]
-    start_date: NaiveDate,
-    /// Last day, at most 366 days after start_date. Default: 7 days after start_date for ex-dates, 30 days for
-    /// payments.
-    #[param(value_type = Option<NaiveDate>)]
-    end_date: NaiveDate,
-    /// Comma-separated symbols (at most 50).
-    #[param(value_type = Option<String>)]
-    symbols: Option<SymbolList>,
-    /// Sectors by name or slug, comma-separated.
-    #[param(value_type = Option<String>)]
-    sector: Option<Vec<String>>,
-    /// Minimum headline dividend yield, percent.
-    #[param(value_type = Option<ExactDecimal>)]
-    min_yield: Option<Decimal>,
-    /// Minimum cash amount per share, as declared.
-    #[param(value_type = Option<ExactDecimal>)]
-    min_amount: Option<Decimal>,
-    /// Dividend types as declared, comma-separated.
-    #[param(value_type = Option<String>)]
-    r#type: Option<Vec<DividendType>>,
-    /// Payment frequencies, comma-separated.
-    #[param(value_type = Option<String>)]
-    frequency: Option<Vec<Frequency>>,
-    /// Includes dividends that are expected because of earlier payments but not declared. Their amounts and payment
-    /// dates are estimates.
-    #[param(value_type = Option<bool>, default = false)]
-    include_projected: bool,
-    #[param(ignore)]
-    other_days: OtherDateRanges,
-    #[param(ignore)]
-    page: Page,
-    #[param(ignore)]
-    output: Output,
+parameters! {
+    /// Parameters of a calendar.
+    pub(crate) struct CalendarParameters<const DAYS: u64> {
+        /// First day. Default: today. For a day before the tier's history the response is a 403.
+        start_date: NaiveDate,
+        /// Last day, at most 366 days after start_date. Default: 7 days after start_date for ex-dates, 30 days for
+        /// payments.
+        end_date: NaiveDate,
+        /// Comma-separated symbols (at most 50).
+        symbols: Option<SymbolList>,
+        /// Sectors by name or slug, comma-separated.
+        sector: Option<Vec<String>>,
+        /// Minimum headline dividend yield, percent.
+        min_yield: Option<Decimal>,
+        /// Minimum cash amount per share, as declared.
+        min_amount: Option<Decimal>,
+        /// Types as declared, comma-separated.
+        r#type: Option<Vec<DividendType>>,
+        /// Payment frequencies, comma-separated.
+        frequency: Option<Vec<Frequency>>,
+        /// Includes dividends that are expected because of earlier payments but not declared. Their amounts and payment
+        /// dates are estimates.
+        include_projected: bool,
+        other_days: OtherDateRanges,
+        page: Page,
+        output: Output,
+    }
 }
 
 impl<const DAYS: u64> Parameters for CalendarParameters<DAYS> {
@@ -144,7 +131,7 @@ impl<const DAYS: u64> Parameters for CalendarParameters<DAYS> {
             min_amount: reader.read_decimal("min_amount", Bounds::Amount),
             r#type: reader.read_words("type", DividendType::ALL),
             frequency: reader.read_words("frequency", Frequency::ALL),
-            include_projected: reader.read_bool("include_projected").unwrap_or(false),
+            include_projected: reader.read_bool_or("include_projected", false),
             other_days: reader.read_other_date_ranges(),
             page: reader.read_page(&PAGING),
             output: reader.read_output(&COLUMNS),

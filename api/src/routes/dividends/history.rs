@@ -7,15 +7,13 @@ use chrono::NaiveDate;
 use market::event::DividendType;
 use market::row::{DividendRow, DividendStatus, TableRow};
 use tokio_postgres::types::ToSql;
-use utoipa::IntoParams;
 
-use crate::answer::{Access, Free};
-use crate::answer::{HandlerContext, RenderedBody};
+use crate::answer::{Access, Free, HandlerContext, RenderedBody};
 use crate::auth::tier::Tier;
 use crate::error::ApiError;
 use crate::parameters::{
     DateRange, Direction, DocumentedParameters, Knowledge, OTHER_DATE_PARAMETERS, OtherDateRanges, Output,
-    Page, PageOptions, ParameterReader, Parameters, SymbolList, SyncPoint,
+    Page, PageOptions, ParameterReader, Parameters, SymbolList, SyncPoint, parameters,
 };
 use crate::read::DataVersion;
 use crate::read::lookup::{self, ResolvedSymbols};
@@ -36,40 +34,31 @@ const PAGING: PageOptions = PageOptions {
     order: &[("ex_date", Direction::Descending)],
 };
 
-/// Parameters of the dividend history.
-#[derive(Debug, IntoParams)]
-#[into_params(parameter_in = Query)]
-pub(crate) struct HistoryParameters {
-    /// Comma-separated symbols (at most 50). Unknown symbols are listed in `meta.missing`. Only Professional may omit
-    /// the list, and only with `updated_since`. The response then has the changes of the whole market.
-    #[param(value_type = Option<String>)]
-    symbols: Option<SymbolList>,
-    /// First ex-date. Default: start of the tier's history. Status 403 for an earlier day.
-    start_date: Option<NaiveDate>,
-    /// Last ex-date. Default: no limit, so that declared future ex-dates are included.
-    end_date: Option<NaiveDate>,
-    /// Dividend types as declared, comma-separated.
-    #[param(value_type = Option<String>)]
-    r#type: Option<Vec<DividendType>>,
-    /// Statuses declared, paid or cancelled, comma-separated. Default: declared and paid.
-    #[param(value_type = Option<String>)]
-    status: Option<Vec<DividendStatus>>,
-    /// Includes dividends that are expected in the next 12 months but not declared. Their amounts and payment
-    /// dates are estimates.
-    #[param(value_type = Option<bool>, default = false)]
-    include_projected: bool,
-    #[param(ignore)]
-    other_days: OtherDateRanges,
-    /// `meta.sync_from` of an earlier response, or an instant. Returns the rows that changed since then, in commit
-    /// order. Deleted rows are returned as cancelled. Conflicts with filters and `sort`.
-    #[param(value_type = Option<String>)]
-    updated_since: Option<SyncPoint>,
-    #[param(ignore)]
-    knowledge: Option<Knowledge>,
-    #[param(ignore)]
-    page: Page,
-    #[param(ignore)]
-    output: Output,
+parameters! {
+    /// Parameters of the dividend history.
+    pub(crate) struct HistoryParameters {
+        /// Comma-separated symbols (at most 50). Unknown symbols are listed in `meta.missing`. Only Professional may omit
+        /// the list, together with `updated_since`. The response then has the changes of the whole market.
+        symbols: Option<SymbolList>,
+        /// First ex-date. Default: start of the tier's history. For an earlier day the response is a 403.
+        start_date: Option<NaiveDate>,
+        /// Last ex-date. Default: no limit, so that declared future ex-dates are included.
+        end_date: Option<NaiveDate>,
+        /// Types as declared, comma-separated.
+        r#type: Option<Vec<DividendType>>,
+        /// Statuses declared, paid or cancelled, comma-separated. Default: declared and paid.
+        status: Option<Vec<DividendStatus>>,
+        /// Includes dividends that are expected in the next 12 months but not declared. Their amounts and payment
+        /// dates are estimates.
+        include_projected: bool,
+        other_days: OtherDateRanges,
+        /// `meta.sync_from` of an earlier response, or an instant. Returns the rows that changed since then, in commit
+        /// order. Deleted rows are returned as cancelled. Conflicts with filters and `sort`.
+        updated_since: Option<SyncPoint>,
+        knowledge: Option<Knowledge>,
+        page: Page,
+        output: Output,
+    }
 }
 
 impl Parameters for HistoryParameters {
@@ -91,7 +80,7 @@ impl Parameters for HistoryParameters {
             end_date: end,
             r#type: reader.read_words("type", DividendType::ALL),
             status: reader.read_words("status", STATUSES),
-            include_projected: reader.read_bool("include_projected").unwrap_or(false),
+            include_projected: reader.read_bool_or("include_projected", false),
             other_days: reader.read_other_date_ranges(),
             updated_since,
             knowledge: reader.read_knowledge(),

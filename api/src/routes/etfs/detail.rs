@@ -2,26 +2,22 @@
 
 use axum::response::Response;
 use market::row::{EtfRow, TableRow};
-use utoipa::IntoParams;
 
 use crate::answer::{Access, Free};
 use crate::error::ApiError;
-use crate::parameters::{DocumentedParameters, Output, ParameterReader, Parameters, PathSymbol};
-use crate::read::QueryError;
-use crate::read::lookup;
+use crate::parameters::{DocumentedParameters, Output, ParameterReader, Parameters, PathSymbol, parameters};
+use crate::read::{QueryError, lookup};
 use crate::render::envelope::Single;
 use crate::routes::ErrorResponses;
 
 const DETAIL: &str = include_str!("../../../queries/etfs/detail.sql");
 
-/// Parameters of fund details.
-#[derive(Debug, IntoParams)]
-#[into_params(parameter_in = Query)]
-pub(crate) struct DetailParameters {
-    #[param(ignore)]
-    symbol: PathSymbol,
-    #[param(ignore)]
-    output: Output,
+parameters! {
+    /// Parameters of fund details.
+    pub(crate) struct DetailParameters {
+        symbol: PathSymbol,
+        output: Output,
+    }
 }
 
 impl Parameters for DetailParameters {

@@ -10,19 +10,17 @@ use market::row::{HoldingRow, TableRow};
 use rust_decimal::Decimal;
 use serde::Serialize;
 use store::FromRow;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::ToSchema;
 
 use super::detail::unknown_fund_error;
-use crate::answer::{Access, Free};
-use crate::answer::{HandlerContext, RenderedBody};
+use crate::answer::{Access, Free, HandlerContext, RenderedBody};
 use crate::error::ApiError;
 use crate::parameters::facets::{FacetNames, FilterField, StandardNames};
 use crate::parameters::{
     Bounds, Direction, DocumentedParameters, Output, Page, PageOptions, ParameterError, ParameterReader,
-    Parameters, PathSymbol, SortValue, Sortable, is_among,
+    Parameters, PathSymbol, SortValue, Sortable, is_among, parameters,
 };
-use crate::read::DataVersion;
-use crate::read::lookup;
+use crate::read::{DataVersion, lookup};
 use crate::render::envelope::ListMeta;
 use crate::render::rows;
 use crate::routes::ErrorResponses;
@@ -101,25 +99,21 @@ pub(crate) struct HoldingsMeta {
     stale: bool,
 }
 
-/// Parameters of a fund's holdings.
-#[derive(Debug, IntoParams)]
-#[into_params(parameter_in = Query)]
-pub(crate) struct HoldingsParameters {
-    #[param(ignore)]
-    symbol: PathSymbol,
-    /// As-of date. The newest snapshot on or before this day is returned. Default: the newest snapshot.
-    as_of: Option<NaiveDate>,
-    /// Asset types of the fund's holdings, comma-separated, any case.
-    asset_type: Option<String>,
-    /// Sectors of the fund's holdings by name or slug, comma-separated.
-    sector: Option<String>,
-    /// Minimum weight, percent.
-    #[param(value_type = Option<ExactDecimal>)]
-    min_weight: Option<Decimal>,
-    #[param(ignore)]
-    page: Page,
-    #[param(ignore)]
-    output: Output,
+parameters! {
+    /// Parameters of a fund's holdings.
+    pub(crate) struct HoldingsParameters {
+        symbol: PathSymbol,
+        /// As-of date. The newest snapshot on or before this day is returned. Default: the newest snapshot.
+        as_of: Option<NaiveDate>,
+        /// Asset types of the fund's holdings, comma-separated, any case.
+        asset_type: Option<String>,
+        /// Sectors of the fund's holdings by name or slug, comma-separated.
+        sector: Option<String>,
+        /// Minimum weight, percent.
+        min_weight: Option<Decimal>,
+        page: Page,
+        output: Output,
+    }
 }
 
 impl Parameters for HoldingsParameters {

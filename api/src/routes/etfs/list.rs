@@ -8,13 +8,12 @@ use market::event::Frequency;
 use market::row::{EtfRow, TableRow};
 use market::symbol::Symbol;
 use rust_decimal::Decimal;
-use utoipa::IntoParams;
 
 use crate::answer::{Access, Free};
 use crate::parameters::facets::FilterField;
 use crate::parameters::{
     Bounds, Direction, DocumentedParameters, Output, Page, PageOptions, ParameterReader, Parameters,
-    SortValue, Sortable, is_among,
+    SortValue, Sortable, is_among, parameters,
 };
 use crate::render::envelope::List;
 use crate::routes::ErrorResponses;
@@ -27,49 +26,38 @@ const PAGING: PageOptions = PageOptions {
     order: &[("symbol", Direction::Ascending)],
 };
 
-/// Parameters of the list of funds.
-#[derive(Debug, IntoParams)]
-#[into_params(parameter_in = Query)]
-pub(crate) struct EtfsParameters {
-    /// Part of the name, or beginning of the symbol. Case is ignored.
-    q: Option<String>,
-    /// Issuers by name or slug, comma-separated.
-    #[param(value_type = Option<String>)]
-    issuer: Option<Vec<String>>,
-    /// Asset classes by name or slug, comma-separated.
-    #[param(value_type = Option<String>)]
-    asset_class: Option<Vec<String>>,
-    /// Categories by name or slug, comma-separated.
-    #[param(value_type = Option<String>)]
-    category: Option<Vec<String>>,
-    /// Strategies by name or slug, comma-separated.
-    #[param(value_type = Option<String>)]
-    strategy: Option<Vec<String>>,
-    /// Underlying security of single-stock funds.
-    related_symbol: Option<String>,
-    /// True for leveraged funds, false for all other funds.
-    is_leveraged: Option<bool>,
-    /// True for inverse funds, false for all other funds.
-    is_inverse: Option<bool>,
-    /// Payment frequencies, comma-separated.
-    #[param(value_type = Option<String>)]
-    frequency: Option<Vec<Frequency>>,
-    /// Maximum expense ratio, percent.
-    #[param(value_type = Option<ExactDecimal>)]
-    max_expense_ratio: Option<Decimal>,
-    /// Minimum assets under management.
-    #[param(value_type = Option<ExactDecimal>)]
-    min_aum: Option<Decimal>,
-    /// Minimum headline dividend yield, percent.
-    #[param(value_type = Option<ExactDecimal>)]
-    min_yield: Option<Decimal>,
-    /// Maximum headline dividend yield, percent.
-    #[param(value_type = Option<ExactDecimal>)]
-    max_yield: Option<Decimal>,
-    #[param(ignore)]
-    page: Page,
-    #[param(ignore)]
-    output: Output,
+parameters! {
+    /// Parameters of the list of funds.
+    pub(crate) struct EtfsParameters {
+        /// Part of the name, or beginning of the symbol, in any case.
+        q: Option<String>,
+        /// Issuers by name or slug, comma-separated.
+        issuer: Option<Vec<String>>,
+        /// Asset classes by name or slug, comma-separated.
+        asset_class: Option<Vec<String>>,
+        /// Categories by name or slug, comma-separated.
+        category: Option<Vec<String>>,
+        /// Strategies by name or slug, comma-separated.
+        strategy: Option<Vec<String>>,
+        /// Underlying security of single-stock funds.
+        related_symbol: Option<String>,
+        /// True for leveraged funds, false for all other funds.
+        is_leveraged: Option<bool>,
+        /// True for inverse funds, false for all other funds.
+        is_inverse: Option<bool>,
+        /// Payment frequencies, comma-separated.
+        frequency: Option<Vec<Frequency>>,
+        /// Maximum expense ratio, percent.
+        max_expense_ratio: Option<Decimal>,
+        /// Minimum assets under management.
+        min_aum: Option<Decimal>,
+        /// Minimum headline dividend yield, percent.
+        min_yield: Option<Decimal>,
+        /// Maximum headline dividend yield, percent.
+        max_yield: Option<Decimal>,
+        page: Page,
+        output: Output,
+    }
 }
 
 impl Parameters for EtfsParameters {

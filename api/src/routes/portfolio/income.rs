@@ -4,7 +4,7 @@ use axum::response::Response;
 use chrono::{Datelike, Days, Months, NaiveDate};
 use market::row::DividendRow;
 use serde::Serialize;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::ToSchema;
 
 use super::payment::IncomePayment;
 use super::position::{HoldingIncome, IncomeGap, Position, find_positions};
@@ -12,7 +12,7 @@ use super::totals::{IncomeMonth, IncomeTotal, months, totals};
 use crate::answer::{Access, Free, HandlerContext, RenderedBody};
 use crate::error::ApiError;
 use crate::parameters::{
-    DocumentedParameters, HoldingList, Output, ParameterReader, Parameters, ResponseFormat,
+    DocumentedParameters, HoldingList, Output, ParameterReader, Parameters, ResponseFormat, parameters,
 };
 use crate::read::lookup;
 use crate::render::envelope::{ListMeta, Meta, Single};
@@ -55,16 +55,14 @@ pub(crate) struct PortfolioIncome {
     payments: Vec<IncomePayment>,
 }
 
-/// Parameters of the income.
-#[derive(Debug, IntoParams)]
-#[into_params(parameter_in = Query)]
-pub(crate) struct IncomeParameters {
-    /// Holdings, comma-separated, at most 100: `SYMBOL:SHARES`, or `SYMBOL:SHARES:COST` with the purchase cost of all
-    /// shares. Lots of the same symbol are added up.
-    #[param(value_type = String)]
-    holdings: HoldingList,
-    #[param(ignore)]
-    output: Output,
+parameters! {
+    /// Parameters of the income.
+    pub(crate) struct IncomeParameters {
+        /// Holdings, comma-separated, at most 100: `SYMBOL:SHARES`, or `SYMBOL:SHARES:COST` with the purchase cost of all
+        /// shares. Several lots of a symbol are added.
+        holdings: HoldingList,
+        output: Output,
+    }
 }
 
 impl Parameters for IncomeParameters {

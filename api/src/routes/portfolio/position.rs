@@ -11,9 +11,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::parameters::{Holding, HoldingList};
-use crate::read::QueryError;
-use crate::read::lookup;
-use crate::read::{DataVersion, ServedGeneration};
+use crate::read::{DataVersion, QueryError, ServedGeneration, lookup};
 
 const HOLDINGS: &str = include_str!("../../../queries/portfolio/holdings.sql");
 

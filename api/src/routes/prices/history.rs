@@ -13,20 +13,18 @@ use market::row::TableRow;
 use market::text_enum;
 use rust_decimal::Decimal;
 use serde::Serialize;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::ToSchema;
 
 use super::price_encoder::PriceEncoder;
 use super::series::SecurityPrices;
-use crate::answer::{Access, Free};
-use crate::answer::{HandlerContext, RenderedBody};
+use crate::answer::{Access, Free, HandlerContext, RenderedBody};
 use crate::error::ApiError;
 use crate::parameters::{
     DateRange, Direction, DocumentedParameters, Knowledge, Output, Page, PageOptions, ParameterReader,
-    Parameters, PathSymbol,
+    Parameters, PathSymbol, parameters,
 };
-use crate::read::lookup;
 use crate::read::past_version::PastVersion;
-use crate::read::{DataVersion, QueryError, ServedGeneration};
+use crate::read::{DataVersion, QueryError, ServedGeneration, lookup};
 use crate::render::envelope::{Depth, ListMeta};
 use crate::render::rows;
 use crate::routes::ErrorResponses;
@@ -121,33 +119,26 @@ impl Span {
     }
 }
 
-/// Parameters of the price history.
-#[derive(Debug, IntoParams)]
-#[into_params(parameter_in = Query)]
-pub(crate) struct PricesParameters {
-    #[param(ignore)]
-    symbol: PathSymbol,
-    /// First session. Default: start of the tier's history. Status 403 for an earlier day.
-    start_date: Option<NaiveDate>,
-    /// Last session.
-    end_date: Option<NaiveDate>,
-    /// Range up to today; it conflicts with `start_date` and `end_date`. Status 403 if it begins before the tier's
-    /// history. max begins with the tier's history.
-    #[param(inline)]
-    range: Option<Span>,
-    /// Period that a price point covers. Default: daily.
-    #[param(inline, value_type = Option<Interval>)]
-    interval: Interval,
-    /// Adjustments of the prices, comma-separated. `split` includes spin-offs, and `all` includes everything. Default:
-    /// split.
-    #[param(value_type = Option<String>)]
-    adjustment: PriceBasis,
-    #[param(ignore)]
-    knowledge: Option<Knowledge>,
-    #[param(ignore)]
-    page: Page,
-    #[param(ignore)]
-    output: Output,
+parameters! {
+    /// Parameters of the price history.
+    pub(crate) struct PricesParameters {
+        symbol: PathSymbol,
+        /// First session. Default: start of the tier's history. For an earlier day the response is a 403.
+        start_date: Option<NaiveDate>,
+        /// Last session.
+        end_date: Option<NaiveDate>,
+        /// Range up to today, instead of dates. A range beyond the tier's history is a 403; max starts with the tier's
+        /// history.
+        range: Option<Span>,
+        /// Length of the period of a price point. Default: daily.
+        interval: Interval,
+        /// Adjustments of the prices, comma-separated. `split` includes spin-offs, and `all` includes everything. Default:
+        /// split.
+        adjustment: PriceBasis,
+        knowledge: Option<Knowledge>,
+        page: Page,
+        output: Output,
+    }
 }
 
 impl Parameters for PricesParameters {

@@ -7,12 +7,12 @@ use market::decimal::ExactDecimal;
 use market::price::{AdjustedBars, CumulativeFactors, PriceBasis, PricePoint};
 use market::row::TableRow;
 use serde::Serialize;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::ToSchema;
 
 use super::series::SecurityPrices;
 use crate::answer::{Access, Free};
 use crate::error::ApiError;
-use crate::parameters::{DocumentedParameters, Output, ParameterReader, Parameters, PathSymbol};
+use crate::parameters::{DocumentedParameters, Output, ParameterReader, Parameters, PathSymbol, parameters};
 use crate::read::lookup;
 use crate::render::envelope::Single;
 use crate::routes::ErrorResponses;
@@ -41,14 +41,12 @@ pub(crate) struct LatestPrice {
     point: PricePoint,
 }
 
-/// Parameters of the latest price.
-#[derive(Debug, IntoParams)]
-#[into_params(parameter_in = Query)]
-pub(crate) struct LatestParameters {
-    #[param(ignore)]
-    symbol: PathSymbol,
-    #[param(ignore)]
-    output: Output,
+parameters! {
+    /// Parameters of the latest price.
+    pub(crate) struct LatestParameters {
+        symbol: PathSymbol,
+        output: Output,
+    }
 }
 
 impl Parameters for LatestParameters {

@@ -11,17 +11,16 @@ use deadpool_postgres::Transaction;
 use market::day::{date_of, day_number};
 use market::price::{AdjustedBars, CumulativeFactors, PriceBasis};
 use serde::Serialize;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::ToSchema;
 
 use super::history::{COLUMNS, PriceRow, adjustment_text, read_adjustment};
 use super::price_encoder::PriceEncoder;
 use super::series::SecurityPrices;
-use crate::answer::{Access, Professional};
-use crate::answer::{BodyWriter, FinishedBody, HandlerContext, ResponseWriter};
+use crate::answer::{Access, BodyWriter, FinishedBody, HandlerContext, Professional, ResponseWriter};
 use crate::error::ApiError;
 use crate::parameters::{
     DateRange, Direction, DocumentedParameters, Output, Page, PageOptions, ParameterReader, Parameters,
-    ResponseFormat, SymbolList,
+    ResponseFormat, SymbolList, parameters,
 };
 use crate::read::DataVersion;
 use crate::read::lookup::{self, ResolvedSymbols};
@@ -40,27 +39,23 @@ const BATCH: u8 = 250;
 const PAGING: PageOptions =
     PageOptions { default_limit: 1_000, most: 10_000, keys: &[], order: &[("symbol", Direction::Ascending)] };
 
-/// Parameters of the market's prices.
-#[derive(Debug, IntoParams)]
-#[into_params(parameter_in = Query)]
-pub(crate) struct MarketPricesParameters {
-    /// Day of the prices. Default: the newest session of the market.
-    date: Option<NaiveDate>,
-    /// First day of a range of at most 31 days, instead of `date`. Default: 30 days before `end_date`.
-    start_date: Option<NaiveDate>,
-    /// Last day of a range of at most 31 days, instead of `date`. Default: 30 days after `start_date`.
-    end_date: Option<NaiveDate>,
-    /// Comma-separated symbols (at most 1000). Unknown symbols are listed in `meta.missing`. Default: the whole market.
-    #[param(value_type = Option<String>)]
-    symbols: Option<SymbolList>,
-    /// Adjustments of the prices, comma-separated. `split` includes spin-offs, and `all` includes everything. Default:
-    /// split.
-    #[param(value_type = Option<String>)]
-    adjustment: PriceBasis,
-    #[param(ignore)]
-    page: Page,
-    #[param(ignore)]
-    output: Output,
+parameters! {
+    /// Parameters of the market's prices.
+    pub(crate) struct MarketPricesParameters {
+        /// Day of the prices. Default: the newest session of the market.
+        date: Option<NaiveDate>,
+        /// First day of a range of at most 31 days, instead of `date`. Default: 30 days before `end_date`.
+        start_date: Option<NaiveDate>,
+        /// Last day of a range of at most 31 days, instead of `date`. Default: 30 days after `start_date`.
+        end_date: Option<NaiveDate>,
+        /// Comma-separated symbols (at most 1000). Unknown symbols are listed in `meta.missing`. Default: the whole market.
+        symbols: Option<SymbolList>,
+        /// Adjustments of the prices, comma-separated. `split` includes spin-offs, and `all` includes everything. Default:
+        /// split.
+        adjustment: PriceBasis,
+        page: Page,
+        output: Output,
+    }
 }
 
 impl Parameters for MarketPricesParameters {

@@ -11,29 +11,44 @@ pub(super) struct ScreenerFigure {
     pub(super) min: &'static str,
     pub(super) max: &'static str,
     pub(super) bounds: Bounds,
+    /// Name and unit, for the descriptions of the parameters.
+    pub(super) meaning: &'static str,
     pub(super) of: fn(&SecurityRow) -> Option<Decimal>,
 }
 
 macro_rules! figures {
-    ($($column:literal $min:literal $max:literal $bounds:ident $of:expr),* $(,)?) => {
-        &[$(ScreenerFigure { column: $column, min: $min, max: $max, bounds: Bounds::$bounds, of: $of }),*]
+    ($($column:literal $min:literal $max:literal $bounds:ident $meaning:literal $of:expr),* $(,)?) => {
+        &[$(ScreenerFigure { column: $column, min: $min, max: $max, bounds: Bounds::$bounds, meaning: $meaning, of: $of }),*]
     };
 }
 
 pub(super) const FIGURES: &[ScreenerFigure] = figures![
-    "dividend_yield" "min_yield" "max_yield" Percent |m| m.stock.dividend_yield.map(|v| v.0),
-    "yield_ttm" "min_yield_ttm" "max_yield_ttm" Percent |m| m.figures.screened.yield_ttm.map(|v| v.0),
-    "payout_ratio" "min_payout_ratio" "max_payout_ratio" Percent |m| m.figures.screened.payout_ratio.map(|v| v.0),
-    "growth_1y" "min_growth_1y" "max_growth_1y" SignedPercent |m| m.figures.screened.growth_1y.map(|v| v.0),
-    "growth_3y" "min_growth_3y" "max_growth_3y" SignedPercent |m| m.figures.screened.growth_3y.map(|v| v.0),
-    "growth_5y" "min_growth_5y" "max_growth_5y" SignedPercent |m| m.figures.screened.growth_5y.map(|v| v.0),
-    "growth_10y" "min_growth_10y" "max_growth_10y" SignedPercent |m| m.figures.screened.growth_10y.map(|v| v.0),
-    "increase_streak_years" "min_streak" "max_streak" Amount |m| m.stock.increase_streak_years.map(Decimal::from),
-    "market_cap" "min_market_cap" "max_market_cap" Amount |m| m.stock.market_cap.map(Decimal::from),
-    "price" "min_price" "max_price" Amount |m| m.stock.price.map(|v| v.0),
-    "volume" "min_volume" "max_volume" Amount |m| m.figures.screened.volume.map(Decimal::from),
-    "pe_ratio" "min_pe" "max_pe" Any |m| m.figures.screened.pe_ratio.map(|v| v.0),
-    "beta" "min_beta" "max_beta" Any |m| m.figures.screened.beta.map(|v| v.0),
+    "dividend_yield" "min_yield" "max_yield" Percent "`dividend_yield`, the headline yield, percent"
+        |m| m.stock.dividend_yield.map(|v| v.0),
+    "yield_ttm" "min_yield_ttm" "max_yield_ttm" Percent "trailing yield, percent"
+        |m| m.figures.screened.yield_ttm.map(|v| v.0),
+    "payout_ratio" "min_payout_ratio" "max_payout_ratio" Percent "payout ratio, percent"
+        |m| m.figures.screened.payout_ratio.map(|v| v.0),
+    "growth_1y" "min_growth_1y" "max_growth_1y" SignedPercent "dividend growth of one year, percent"
+        |m| m.figures.screened.growth_1y.map(|v| v.0),
+    "growth_3y" "min_growth_3y" "max_growth_3y" SignedPercent "dividend growth a year over three years, percent"
+        |m| m.figures.screened.growth_3y.map(|v| v.0),
+    "growth_5y" "min_growth_5y" "max_growth_5y" SignedPercent "dividend growth a year over five years, percent"
+        |m| m.figures.screened.growth_5y.map(|v| v.0),
+    "growth_10y" "min_growth_10y" "max_growth_10y" SignedPercent "dividend growth a year over ten years, percent"
+        |m| m.figures.screened.growth_10y.map(|v| v.0),
+    "increase_streak_years" "min_streak" "max_streak" Amount "`increase_streak_years`"
+        |m| m.stock.increase_streak_years.map(Decimal::from),
+    "market_cap" "min_market_cap" "max_market_cap" Amount "market capitalisation"
+        |m| m.stock.market_cap.map(Decimal::from),
+    "price" "min_price" "max_price" Amount "price"
+        |m| m.stock.price.map(|v| v.0),
+    "volume" "min_volume" "max_volume" Amount "volume of the latest session, shares"
+        |m| m.figures.screened.volume.map(Decimal::from),
+    "pe_ratio" "min_pe" "max_pe" Any "price over earnings"
+        |m| m.figures.screened.pe_ratio.map(|v| v.0),
+    "beta" "min_beta" "max_beta" Any "beta"
+        |m| m.figures.screened.beta.map(|v| v.0),
 ];
 
 pub(super) const SORT_KEYS: &[&str] = &[

@@ -10,8 +10,7 @@ use utoipa::ToSchema;
 
 use super::filters::{Criterion, Preset, ScreenFilters};
 use super::row::ScreenerRow;
-use crate::answer::RenderedBody;
-use crate::answer::{Access, Free};
+use crate::answer::{Access, Free, RenderedBody};
 use crate::concurrency::cpu_pool::run_low_priority;
 use crate::error::ApiError;
 use crate::parameters::DocumentedParameters;

@@ -1,25 +1,21 @@
 //! `GET /v1/stocks/{symbol}/dividends`: dividend records of one security.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 
 use axum::response::Response;
 use chrono::NaiveDate;
 use market::event::DividendType;
+use market::metrics::DerivedRows;
 use market::row::{DividendRow, DividendStatus, TableRow};
-use utoipa::IntoParams;
 
+use super::records::{RecordsQuery, render_records};
 use crate::answer::{Access, Starter};
-use crate::error::ApiError;
 use crate::parameters::{
     DateRange, Direction, DocumentedParameters, Knowledge, Output, Page, PageOptions, ParameterReader,
-    Parameters, PathSymbol, SortValue, Sortable, SyncPoint,
+    Parameters, PathSymbol, SortValue, Sortable, SyncPoint, parameters,
 };
-use crate::read::lookup::{self, SymbolRows};
-use crate::read::past_version::PastVersion;
-use crate::render::envelope::{Depth, List, Warning};
+use crate::render::envelope::List;
 use crate::routes::ErrorResponses;
-use crate::routes::changes::change_feed::{ChangeQuery, render_changes};
 
 const DIVIDENDS: &str = include_str!("../../../queries/stocks/dividends.sql");
 const PAGING: PageOptions = PageOptions {
@@ -46,36 +42,28 @@ pub(crate) fn selected_statuses(
     statuses
 }
 
-/// Parameters of a symbol's dividends.
-#[derive(Debug, IntoParams)]
-#[into_params(parameter_in = Query)]
-pub(crate) struct DividendsParameters {
-    #[param(ignore)]
-    symbol: PathSymbol,
-    /// First ex-date. Default: start of the tier's history. Status 403 for an earlier day.
-    start_date: Option<NaiveDate>,
-    /// Last ex-date. Default: no limit, so that declared future ex-dates are included.
-    end_date: Option<NaiveDate>,
-    /// Dividend types as declared, comma-separated.
-    #[param(value_type = Option<String>)]
-    r#type: Option<Vec<DividendType>>,
-    /// Statuses declared, paid or cancelled, comma-separated. Default: declared and paid.
-    #[param(value_type = Option<String>)]
-    status: Option<Vec<DividendStatus>>,
-    /// Includes dividends that are expected in the next 12 months but not declared. Their amounts and payment
-    /// dates are estimates.
-    #[param(value_type = Option<bool>, default = false)]
-    include_projected: bool,
-    /// `meta.sync_from` of an earlier response, or an instant. Returns the rows that changed since then, in commit
-    /// order. Deleted rows are returned as cancelled. Conflicts with filters and `sort`.
-    #[param(value_type = Option<String>)]
-    updated_since: Option<SyncPoint>,
-    #[param(ignore)]
-    knowledge: Option<Knowledge>,
-    #[param(ignore)]
-    page: Page,
-    #[param(ignore)]
-    output: Output,
+parameters! {
+    /// Parameters of a symbol's dividends.
+    pub(crate) struct DividendsParameters {
+        symbol: PathSymbol,
+        /// First ex-date. Default: start of the tier's history. For an earlier day the response is a 403.
+        start_date: Option<NaiveDate>,
+        /// Last ex-date. Default: no limit, so that declared future ex-dates are included.
+        end_date: Option<NaiveDate>,
+        /// Types as declared, comma-separated.
+        r#type: Option<Vec<DividendType>>,
+        /// Statuses declared, paid or cancelled, comma-separated. Default: declared and paid.
+        status: Option<Vec<DividendStatus>>,
+        /// Includes dividends that are expected in the next 12 months but not declared. Their amounts and payment
+        /// dates are estimates.
+        include_projected: bool,
+        /// `meta.sync_from` of an earlier response, or an instant. Returns the rows that changed since then, in commit
+        /// order. Deleted rows are returned as cancelled. Conflicts with filters and `sort`.
+        updated_since: Option<SyncPoint>,
+        knowledge: Option<Knowledge>,
+        page: Page,
+        output: Output,
+    }
 }
 
 impl Parameters for DividendsParameters {
@@ -87,7 +75,7 @@ impl Parameters for DividendsParameters {
         let DateRange { start, end } = reader.read_date_range();
         let (r#type, status) =
             (reader.read_words("type", DividendType::ALL), reader.read_words("status", STATUSES));
-        let include_projected = reader.read_bool("include_projected").unwrap_or(false);
+        let include_projected = reader.read_bool_or("include_projected", false);
         let updated_since = reader.read_updated_since(&FILTERS);
         let knowledge = reader.read_knowledge();
         let page = reader.read_page(&PAGING);
@@ -146,54 +134,28 @@ pub(crate) async fn dividends(access: Access<Starter, DividendsParameters>) -> R
     access
         .respond(async |context| {
             let asked = &context.parameters;
-            if let Some(since) = &asked.updated_since {
-                let (page, output) = (&asked.page, &asked.output);
-                lookup::require_known_symbol(&context.generation, &asked.symbol).await?;
-                let symbols = Some(&asked.symbol.to_list());
-                return render_changes::<DividendRow, _>(
-                    &context,
-                    ChangeQuery { since, symbols, page, output },
-                )
-                .await;
-            }
-            let start = asked.start_date.unwrap_or_else(|| context.first_day_of_tier_history());
             let statuses = selected_statuses(asked.status.as_ref(), asked.include_projected);
-            let live = async {
-                let found = lookup::find_rows::<DividendRow>(
-                    &context.generation,
-                    DIVIDENDS,
-                    &asked.symbol,
-                    &[&start, &asked.end_date, &asked.r#type, &statuses],
-                )
-                .await?;
-                Ok::<_, ApiError>((found.version, found))
+            let query = RecordsQuery {
+                statement: DIVIDENDS,
+                filters: &[&asked.end_date, &asked.r#type, &statuses],
+                kind: "dividend",
+                symbol: &asked.symbol,
+                start_date: asked.start_date,
+                updated_since: asked.updated_since.as_ref(),
+                knowledge: asked.knowledge.as_ref(),
+                page: &asked.page,
+                output: &asked.output,
             };
-            let past = async |past: Arc<PastVersion>| {
-                let security = context.past_security(&past, &asked.symbol).await?;
+            let select = |rows: DerivedRows, start: NaiveDate| {
                 let is_asked = |row: &DividendRow| {
                     start <= row.ex_date
                         && asked.end_date.is_none_or(|end| row.ex_date <= end)
                         && asked.r#type.as_ref().is_none_or(|types| types.contains(&row.r#type))
                         && statuses.contains(&row.status)
                 };
-                let held = security.count_quarantined("dividend");
-                let rows = security.rows.dividends.into_iter().filter(is_asked).collect();
-                Ok::<_, ApiError>(SymbolRows {
-                    version: past.version(),
-                    rows,
-                    quarantined_count: held,
-                    sync_from: Some(past.sync_from.clone()),
-                })
+                rows.dividends.into_iter().filter(is_asked).collect()
             };
-            let (_, found) = context.read_as_known(asked.knowledge.as_ref(), live, past).await?;
-            let today = context.today;
-            let depth = asked.start_date.is_none().then_some(Depth { from: start, tier: context.tier });
-            let page = asked.page.with_sync_from(found.sync_from);
-            context.render_page(&asked.output, &page, found.version, &found.rows, |meta| {
-                meta.sync_from = page.sync_from.clone();
-                meta.set_depth(depth, today);
-                meta.warnings.extend(Warning::quarantined(found.quarantined_count));
-            })
+            render_records(&context, query, select).await
         })
         .await
 }

@@ -6,12 +6,12 @@ use axum::response::Response;
 use chrono::NaiveDate;
 use market::decimal::ExactDecimal;
 use serde::Serialize;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::ToSchema;
 
 use crate::answer::{Access, Free};
 use crate::parameters::{
     Direction, DocumentedParameters, Output, Page, PageOptions, ParameterReader, Parameters, PathSymbol,
-    SortValue, Sortable,
+    SortValue, Sortable, parameters,
 };
 use crate::read::lookup;
 use crate::render::envelope::List;
@@ -52,16 +52,13 @@ store::sql_row! {
     }
 }
 
-/// Parameters of the funds that hold a security.
-#[derive(Debug, IntoParams)]
-#[into_params(parameter_in = Query)]
-pub(crate) struct EtfHoldersParameters {
-    #[param(ignore)]
-    symbol: PathSymbol,
-    #[param(ignore)]
-    page: Page,
-    #[param(ignore)]
-    output: Output,
+parameters! {
+    /// Parameters of the funds that hold a security.
+    pub(crate) struct EtfHoldersParameters {
+        symbol: PathSymbol,
+        page: Page,
+        output: Output,
+    }
 }
 
 impl Parameters for EtfHoldersParameters {

@@ -9,18 +9,15 @@ use market::identity::Identity;
 use market::metrics::ticker_events::ticker_events;
 use market::row::{JsonColumn, SecurityEvent, SecurityEventType, SplitStatus, TableRow};
 use tokio_postgres::types::ToSql;
-use utoipa::IntoParams;
 
 use crate::answer::{Access, Free};
 use crate::error::ApiError;
 use crate::parameters::{
     DateRange, Direction, DocumentedParameters, Knowledge, Output, Page, PageOptions, ParameterReader,
-    Parameters, PathSymbol, SortValue, Sortable,
+    Parameters, PathSymbol, SortValue, Sortable, parameters,
 };
-use crate::read::QueryError;
-use crate::read::lookup;
 use crate::read::past_version::PastVersion;
-use crate::read::{DataVersion, ServedGeneration};
+use crate::read::{DataVersion, QueryError, ServedGeneration, lookup};
 use crate::render::envelope::{Depth, List};
 use crate::routes::ErrorResponses;
 use crate::routes::past::security::PastSecurity;
@@ -29,25 +26,20 @@ const EVENTS: &str = include_str!("../../../queries/stocks/events.sql");
 const PAGING: PageOptions =
     PageOptions { default_limit: 50, most: 200, keys: &["date"], order: &[("date", Direction::Descending)] };
 
-/// Parameters of a symbol's events.
-#[derive(Debug, IntoParams)]
-#[into_params(parameter_in = Query)]
-pub(crate) struct EventsParameters {
-    #[param(ignore)]
-    symbol: PathSymbol,
-    /// First date. Default: start of the tier's history. Status 403 for an earlier day.
-    start_date: Option<NaiveDate>,
-    /// Last date. Default: no limit, so that announced future events are included.
-    end_date: Option<NaiveDate>,
-    /// Types of events, comma-separated.
-    #[param(value_type = Option<String>)]
-    r#type: Option<Vec<SecurityEventType>>,
-    #[param(ignore)]
-    knowledge: Option<Knowledge>,
-    #[param(ignore)]
-    page: Page,
-    #[param(ignore)]
-    output: Output,
+parameters! {
+    /// Parameters of a symbol's events.
+    pub(crate) struct EventsParameters {
+        symbol: PathSymbol,
+        /// First date. Default: start of the tier's history. For an earlier day the response is a 403.
+        start_date: Option<NaiveDate>,
+        /// Last date. Default: no limit, so that announced future events are included.
+        end_date: Option<NaiveDate>,
+        /// Types of events, comma-separated.
+        r#type: Option<Vec<SecurityEventType>>,
+        knowledge: Option<Knowledge>,
+        page: Page,
+        output: Output,
+    }
 }
 
 impl Parameters for EventsParameters {

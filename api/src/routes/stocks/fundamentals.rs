@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use axum::response::Response;
 use market::row::{FundamentalsRow, TableRow};
-use utoipa::IntoParams;
 
 use crate::answer::{Access, Starter};
 use crate::error::ApiError;
-use crate::parameters::{DocumentedParameters, Knowledge, Output, ParameterReader, Parameters, PathSymbol};
+use crate::parameters::{
+    DocumentedParameters, Knowledge, Output, ParameterReader, Parameters, PathSymbol, parameters,
+};
 use crate::read::lookup;
 use crate::read::past_version::PastVersion;
 use crate::render::envelope::Single;
@@ -17,16 +18,13 @@ use crate::routes::ErrorResponses;
 
 const FUNDAMENTALS: &str = include_str!("../../../queries/stocks/fundamentals.sql");
 
-/// Parameters of the fundamentals.
-#[derive(Debug, IntoParams)]
-#[into_params(parameter_in = Query)]
-pub(crate) struct FundamentalsParameters {
-    #[param(ignore)]
-    symbol: PathSymbol,
-    #[param(ignore)]
-    knowledge: Option<Knowledge>,
-    #[param(ignore)]
-    output: Output,
+parameters! {
+    /// Parameters of the fundamentals.
+    pub(crate) struct FundamentalsParameters {
+        symbol: PathSymbol,
+        knowledge: Option<Knowledge>,
+        output: Output,
+    }
 }
 
 impl Parameters for FundamentalsParameters {

@@ -4,18 +4,16 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use axum::response::Response;
-use market::decimal::ExactDecimal;
 use market::event::{Frequency, SecurityType};
 use market::row::{StockRow, TableRow};
 use rust_decimal::Decimal;
-use utoipa::IntoParams;
 
 use crate::answer::{Access, Free};
 use crate::concurrency::cpu_pool::run_low_priority;
 use crate::parameters::facets::FilterField;
 use crate::parameters::{
     Bounds, Direction, DocumentedParameters, Output, Page, PageOptions, ParameterReader, Parameters,
-    SortValue, Sortable, SymbolList, is_among,
+    SortValue, Sortable, SymbolList, is_among, parameters,
 };
 use crate::read::lookup::{self, ResolvedSymbols};
 use crate::render::envelope::List;
@@ -28,70 +26,50 @@ const PAGING: PageOptions = PageOptions {
     order: &[("symbol", Direction::Ascending)],
 };
 
-/// Parameters of the list of stocks and ETFs.
-#[derive(Debug, IntoParams)]
-#[into_params(parameter_in = Query)]
-pub(crate) struct ListParameters {
-    /// Comma-separated symbols (at most 100). Unknown symbols are listed in `meta.missing`.
-    #[param(value_type = Option<String>)]
-    symbols: Option<SymbolList>,
-    /// Security types, comma-separated.
-    #[param(value_type = Option<String>)]
-    r#type: Option<Vec<SecurityType>>,
-    /// Exchanges by market identifier code or name, comma-separated.
-    #[param(value_type = Option<String>)]
-    exchange: Option<Vec<String>>,
-    /// Sectors by name or slug, comma-separated.
-    #[param(value_type = Option<String>)]
-    sector: Option<Vec<String>>,
-    /// Industries by name or slug, comma-separated.
-    #[param(value_type = Option<String>)]
-    industry: Option<Vec<String>>,
-    /// Countries of domicile by ISO 3166 code or name, comma-separated.
-    #[param(value_type = Option<String>)]
-    country: Option<Vec<String>>,
-    /// ISO 4217 currencies, comma-separated, in any case.
-    #[param(value_type = Option<String>)]
-    currency: Option<Vec<String>>,
-    /// Payment frequencies, comma-separated.
-    #[param(value_type = Option<String>)]
-    frequency: Option<Vec<Frequency>>,
-    /// True for securities that pay regular dividends, false for all other securities.
-    pays_dividend: Option<bool>,
-    /// Older name of `pays_dividend`, with the same effect.
-    #[expect(dead_code, reason = "documented here, read as pays_dividend")]
-    has_dividends: Option<bool>,
-    /// True for securities that still trade, false for all other securities.
-    #[param(value_type = Option<bool>, default = true)]
-    is_active: bool,
-    /// Minimum headline dividend yield, percent.
-    #[param(value_type = Option<ExactDecimal>)]
-    min_yield: Option<Decimal>,
-    /// Maximum headline dividend yield, percent.
-    #[param(value_type = Option<ExactDecimal>)]
-    max_yield: Option<Decimal>,
-    /// Minimum price.
-    #[param(value_type = Option<ExactDecimal>)]
-    min_price: Option<Decimal>,
-    /// Maximum price.
-    #[param(value_type = Option<ExactDecimal>)]
-    max_price: Option<Decimal>,
-    /// Minimum market capitalisation.
-    #[param(value_type = Option<ExactDecimal>)]
-    min_market_cap: Option<Decimal>,
-    /// Maximum market capitalisation.
-    #[param(value_type = Option<ExactDecimal>)]
-    max_market_cap: Option<Decimal>,
-    #[param(ignore)]
-    page: Page,
-    #[param(ignore)]
-    output: Output,
+parameters! {
+    /// Parameters of the list of stocks and ETFs.
+    pub(crate) struct ListParameters {
+        /// Comma-separated symbols (at most 100). Unknown symbols are listed in `meta.missing`.
+        symbols: Option<SymbolList>,
+        /// Security types, comma-separated.
+        r#type: Option<Vec<SecurityType>>,
+        /// Exchanges by market identifier code or name, comma-separated.
+        exchange: Option<Vec<String>>,
+        /// Sectors by name or slug, comma-separated.
+        sector: Option<Vec<String>>,
+        /// Industries by name or slug, comma-separated.
+        industry: Option<Vec<String>>,
+        /// Countries of domicile by ISO 3166 code or name, comma-separated.
+        country: Option<Vec<String>>,
+        /// ISO 4217 currencies, comma-separated, in any case.
+        currency: Option<Vec<String>>,
+        /// Payment frequencies, comma-separated.
+        frequency: Option<Vec<Frequency>>,
+        /// True for securities that pay regular dividends, false for all other securities.
+        pays_dividend: Option<bool>,
+        /// True for securities that still trade, false for all other securities.
+        is_active: bool,
+        /// Minimum headline dividend yield, percent.
+        min_yield: Option<Decimal>,
+        /// Maximum headline dividend yield, percent.
+        max_yield: Option<Decimal>,
+        /// Minimum price.
+        min_price: Option<Decimal>,
+        /// Maximum price.
+        max_price: Option<Decimal>,
+        /// Minimum market capitalisation.
+        min_market_cap: Option<Decimal>,
+        /// Maximum market capitalisation.
+        max_market_cap: Option<Decimal>,
+        page: Page,
+        output: Output,
+    }
 }
 
 impl Parameters for ListParameters {
     fn read(reader: &mut ParameterReader<'_>) -> Self {
         let symbols = reader.read_symbols(100);
-        let is_active = reader.read_bool("is_active").unwrap_or(true);
+        let is_active = reader.read_bool_or("is_active", true);
         let (min_yield, max_yield) = reader.read_bounds("min_yield", "max_yield", Bounds::Percent);
         let (min_price, max_price) = reader.read_bounds("min_price", "max_price", Bounds::Amount);
         let (min_market_cap, max_market_cap) =
@@ -108,7 +86,6 @@ impl Parameters for ListParameters {
             currency: reader.read_currencies(),
             frequency: reader.read_words("frequency", Frequency::ALL),
             pays_dividend,
-            has_dividends: None,
             is_active,
             min_yield,
             max_yield,

@@ -8,18 +8,17 @@ use market::metrics::Explanation;
 use market::row::{Metrics, TableRow};
 use serde::Serialize;
 use store::feed_files::name_files;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::ToSchema;
 
-use crate::answer::HandlerContext;
-use crate::answer::{Access, Free};
+use crate::answer::{Access, Free, HandlerContext};
 use crate::auth::tier::Tier;
 use crate::error::ApiError;
 use crate::parameters::{
     DocumentedParameters, ExpandedColumn, Knowledge, Output, ParameterReader, Parameters, PathSymbol,
+    parameters,
 };
-use crate::read::DataVersion;
-use crate::read::lookup;
 use crate::read::past_version::{PastVersion, find_current_version};
+use crate::read::{DataVersion, lookup};
 use crate::render::envelope::{Single, Warning};
 use crate::routes::ErrorResponses;
 use crate::routes::past::security::PriceColumns;
@@ -51,26 +50,20 @@ impl MetricsAnswer {
     }
 }
 
-/// Parameters of the metrics.
-#[derive(Debug, IntoParams)]
-#[into_params(parameter_in = Query)]
-pub(crate) struct MetricsParameters {
-    #[param(ignore)]
-    symbol: PathSymbol,
-    /// As-of date. Facts declared or traded after this day have no effect. Default: the as-of date of the market.
-    as_of: Option<NaiveDate>,
-    /// Adds the observations, choices and formulas behind the figures (Starter and higher). With `fields`, only the
-    /// selected figures are explained. Observations before the tier's history are counted, but not listed.
-    #[param(default = false)]
-    #[param(value_type = Option<bool>)]
-    explain: bool,
-    /// Figures to explain; `None` for all figures.
-    #[param(ignore)]
-    explained: Option<Vec<&'static str>>,
-    #[param(ignore)]
-    knowledge: Option<Knowledge>,
-    #[param(ignore)]
-    output: Output,
+parameters! {
+    /// Parameters of the metrics.
+    pub(crate) struct MetricsParameters {
+        symbol: PathSymbol,
+        /// As-of date. Only facts that were known on this day are used. Default: the as-of date of the market.
+        as_of: Option<NaiveDate>,
+        /// Adds the observations, choices and formulas from which the figures follow (Starter and higher). With `fields`,
+        /// only the selected figures are explained. Observations before the tier's history are counted, but not listed.
+        explain: bool,
+        /// Figures to explain; `None` for all figures.
+        explained: Option<Vec<&'static str>>,
+        knowledge: Option<Knowledge>,
+        output: Output,
+    }
 }
 
 impl Parameters for MetricsParameters {
@@ -78,7 +71,7 @@ impl Parameters for MetricsParameters {
 
     fn read(reader: &mut ParameterReader<'_>) -> Self {
         let (symbol, as_of) = (reader.read_symbol(), reader.read_date("as_of"));
-        let explain = reader.read_bool("explain").unwrap_or(false);
+        let explain = reader.read_bool_or("explain", false);
         let past = as_of.is_none_or(|as_of| as_of <= reader.today());
         reader.require(past, "as_of", "is in the future");
         let knowledge = reader.read_knowledge();

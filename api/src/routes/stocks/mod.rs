@@ -7,6 +7,7 @@ pub(crate) mod fundamentals;
 pub(crate) mod list;
 pub(crate) mod metrics;
 pub(crate) mod quote;
+mod records;
 pub(crate) mod revisions;
 pub(crate) mod snapshot;
 pub(crate) mod splits;

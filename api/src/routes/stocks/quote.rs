@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use axum::response::Response;
 use market::row::{Quote, TableRow};
-use utoipa::IntoParams;
 
 use crate::answer::{Access, Free};
 use crate::error::ApiError;
-use crate::parameters::{DocumentedParameters, Knowledge, Output, ParameterReader, Parameters, PathSymbol};
+use crate::parameters::{
+    DocumentedParameters, Knowledge, Output, ParameterReader, Parameters, PathSymbol, parameters,
+};
 use crate::read::lookup;
 use crate::read::past_version::PastVersion;
 use crate::render::envelope::Single;
@@ -17,16 +18,13 @@ use crate::routes::ErrorResponses;
 
 const QUOTE: &str = include_str!("../../../queries/stocks/quote.sql");
 
-/// Parameters of the quote.
-#[derive(Debug, IntoParams)]
-#[into_params(parameter_in = Query)]
-pub(crate) struct QuoteParameters {
-    #[param(ignore)]
-    symbol: PathSymbol,
-    #[param(ignore)]
-    knowledge: Option<Knowledge>,
-    #[param(ignore)]
-    output: Output,
+parameters! {
+    /// Parameters of the quote.
+    pub(crate) struct QuoteParameters {
+        symbol: PathSymbol,
+        knowledge: Option<Knowledge>,
+        output: Output,
+    }
 }
 
 impl Parameters for QuoteParameters {

@@ -5,12 +5,11 @@ use std::borrow::Cow;
 use axum::response::Response;
 use chrono_tz::America::New_York;
 use market::row::{RevisedKind, Revision, TableRow};
-use utoipa::IntoParams;
 
 use crate::answer::{Access, Free};
 use crate::parameters::{
     Direction, DocumentedParameters, Output, Page, PageOptions, ParameterReader, Parameters, PathSymbol,
-    SortValue, Sortable,
+    SortValue, Sortable, parameters,
 };
 use crate::read::past_version::find_current_version;
 use crate::render::envelope::{Depth, List, Warning};
@@ -24,19 +23,15 @@ const PAGING: PageOptions = PageOptions {
     order: &[("known_at", Direction::Descending)],
 };
 
-/// Parameters of a symbol's revisions.
-#[derive(Debug, IntoParams)]
-#[into_params(parameter_in = Query)]
-pub(crate) struct RevisionsParameters {
-    #[param(ignore)]
-    symbol: PathSymbol,
-    /// Kinds of revised values, comma-separated: dividend, split, figure. Default: all.
-    #[param(value_type = Option<String>)]
-    kind: Option<Vec<RevisedKind>>,
-    #[param(ignore)]
-    page: Page,
-    #[param(ignore)]
-    output: Output,
+parameters! {
+    /// Parameters of a symbol's revisions.
+    pub(crate) struct RevisionsParameters {
+        symbol: PathSymbol,
+        /// Kinds of revised values, comma-separated: dividend, split, figure. Default: all.
+        kind: Option<Vec<RevisedKind>>,
+        page: Page,
+        output: Output,
+    }
 }
 
 impl Parameters for RevisionsParameters {

@@ -5,10 +5,10 @@ use std::sync::LazyLock;
 use axum::response::Response;
 use market::row::{Company, Coverage, Identifiers, Pricing, Stock, StockDividends, StockRow, TableRow};
 use serde::Serialize;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::ToSchema;
 
 use crate::answer::{Access, Free};
-use crate::parameters::{DocumentedParameters, Output, ParameterReader, Parameters, PathSymbol};
+use crate::parameters::{DocumentedParameters, Output, ParameterReader, Parameters, PathSymbol, parameters};
 use crate::read::lookup;
 use crate::render::envelope::Single;
 use crate::routes::ErrorResponses;
@@ -38,23 +38,21 @@ pub(crate) struct Snapshot {
     coverage: Coverage,
 }
 
-/// Parameters of the stock snapshot.
-#[derive(Debug, IntoParams)]
-#[into_params(parameter_in = Query)]
-pub(crate) struct SnapshotParameters {
-    #[param(ignore)]
-    symbol: PathSymbol,
-    /// Parts to return, comma-separated: company, pricing, dividends, coverage. Default: all.
-    #[param(value_type = Option<String>)]
-    #[expect(dead_code, reason = "documented here, folded into the fields when it is read")]
-    include: Option<Vec<&'static str>>,
-    #[param(ignore)]
-    output: Output,
+parameters! {
+    /// Parameters of the stock snapshot.
+    pub(crate) struct SnapshotParameters {
+        symbol: PathSymbol,
+        output: Output,
+    }
 }
 
 impl Parameters for SnapshotParameters {
     fn read(reader: &mut ParameterReader<'_>) -> Self {
         let (symbol, include) = (reader.read_symbol(), reader.read_words("include", PARTS));
+        reader.describe(
+            "include",
+            "Parts to return, comma-separated: company, pricing, dividends, coverage. Default: all.",
+        );
         let mut output = reader.read_output(&COLUMNS);
         if let Some(include) = &include {
             let chosen = output.fields.take().unwrap_or_else(|| COLUMNS.clone());
@@ -62,7 +60,7 @@ impl Parameters for SnapshotParameters {
                 chosen.into_iter().filter(|column| !PARTS.contains(column) || include.contains(column));
             output.fields = Some(kept.collect());
         }
-        Self { symbol, include, output }
+        Self { symbol, output }
     }
 }
 

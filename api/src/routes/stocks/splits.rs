@@ -1,24 +1,20 @@
 //! `GET /v1/stocks/{symbol}/splits`: split records of one security.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 
 use axum::response::Response;
 use chrono::NaiveDate;
+use market::metrics::DerivedRows;
 use market::row::{SplitRow, SplitStatus, SplitType, TableRow};
-use utoipa::IntoParams;
 
+use super::records::{RecordsQuery, render_records};
 use crate::answer::{Access, Free};
-use crate::error::ApiError;
 use crate::parameters::{
     DateRange, Direction, DocumentedParameters, Knowledge, Output, Page, PageOptions, ParameterReader,
-    Parameters, PathSymbol, SortValue, Sortable, SyncPoint,
+    Parameters, PathSymbol, SortValue, Sortable, SyncPoint, parameters,
 };
-use crate::read::lookup::{self, SymbolRows};
-use crate::read::past_version::PastVersion;
-use crate::render::envelope::{Depth, List, Warning};
+use crate::render::envelope::List;
 use crate::routes::ErrorResponses;
-use crate::routes::changes::change_feed::{ChangeQuery, render_changes};
 
 const SPLITS: &str = include_str!("../../../queries/stocks/splits.sql");
 const PAGING: PageOptions = PageOptions {
@@ -28,29 +24,23 @@ const PAGING: PageOptions = PageOptions {
     order: &[("ex_date", Direction::Descending)],
 };
 
-/// Parameters of a symbol's splits.
-#[derive(Debug, IntoParams)]
-#[into_params(parameter_in = Query)]
-pub(crate) struct SplitsParameters {
-    #[param(ignore)]
-    symbol: PathSymbol,
-    /// First ex-date. Default: start of the tier's history. Status 403 for an earlier day.
-    start_date: Option<NaiveDate>,
-    /// Last ex-date. Default: no limit, so that announced future splits are included.
-    end_date: Option<NaiveDate>,
-    /// Types of splits, comma-separated.
-    #[param(value_type = Option<String>)]
-    r#type: Option<Vec<SplitType>>,
-    /// `meta.sync_from` of an earlier response, or an instant. Returns the rows that changed since then, in commit
-    /// order. Deleted rows are returned as cancelled. Conflicts with filters and `sort`.
-    #[param(value_type = Option<String>)]
-    updated_since: Option<SyncPoint>,
-    #[param(ignore)]
-    knowledge: Option<Knowledge>,
-    #[param(ignore)]
-    page: Page,
-    #[param(ignore)]
-    output: Output,
+parameters! {
+    /// Parameters of a symbol's splits.
+    pub(crate) struct SplitsParameters {
+        symbol: PathSymbol,
+        /// First ex-date. Default: start of the tier's history. For an earlier day the response is a 403.
+        start_date: Option<NaiveDate>,
+        /// Last ex-date. Default: no limit, so that announced future splits are included.
+        end_date: Option<NaiveDate>,
+        /// Types of splits, comma-separated.
+        r#type: Option<Vec<SplitType>>,
+        /// `meta.sync_from` of an earlier response, or an instant. Returns the rows that changed since then, in commit
+        /// order. Deleted rows are returned as cancelled. Conflicts with filters and `sort`.
+        updated_since: Option<SyncPoint>,
+        knowledge: Option<Knowledge>,
+        page: Page,
+        output: Output,
+    }
 }
 
 impl Parameters for SplitsParameters {
@@ -95,50 +85,27 @@ pub(crate) async fn splits(access: Access<Free, SplitsParameters>) -> Response {
     access
         .respond(async |context| {
             let asked = &context.parameters;
-            if let Some(since) = &asked.updated_since {
-                let (page, output) = (&asked.page, &asked.output);
-                lookup::require_known_symbol(&context.generation, &asked.symbol).await?;
-                let symbols = Some(&asked.symbol.to_list());
-                return render_changes::<SplitRow, _>(&context, ChangeQuery { since, symbols, page, output })
-                    .await;
-            }
-            let start = asked.start_date.unwrap_or_else(|| context.first_day_of_tier_history());
-            let live = async {
-                let found = lookup::find_rows::<SplitRow>(
-                    &context.generation,
-                    SPLITS,
-                    &asked.symbol,
-                    &[&start, &asked.end_date, &asked.r#type],
-                )
-                .await?;
-                Ok::<_, ApiError>((found.version, found))
+            let query = RecordsQuery {
+                statement: SPLITS,
+                filters: &[&asked.end_date, &asked.r#type],
+                kind: "split",
+                symbol: &asked.symbol,
+                start_date: asked.start_date,
+                updated_since: asked.updated_since.as_ref(),
+                knowledge: asked.knowledge.as_ref(),
+                page: &asked.page,
+                output: &asked.output,
             };
-            let past = async |past: Arc<PastVersion>| {
-                let security = context.past_security(&past, &asked.symbol).await?;
+            let select = |rows: DerivedRows, start: NaiveDate| {
                 let is_asked = |row: &SplitRow| {
                     start <= row.ex_date
                         && asked.end_date.is_none_or(|end| row.ex_date <= end)
                         && asked.r#type.as_ref().is_none_or(|types| types.contains(&row.r#type))
                         && row.status != SplitStatus::Cancelled
                 };
-                let held = security.count_quarantined("split");
-                let rows = security.rows.splits.into_iter().filter(is_asked).collect();
-                Ok::<_, ApiError>(SymbolRows {
-                    version: past.version(),
-                    rows,
-                    quarantined_count: held,
-                    sync_from: Some(past.sync_from.clone()),
-                })
+                rows.splits.into_iter().filter(is_asked).collect()
             };
-            let (_, found) = context.read_as_known(asked.knowledge.as_ref(), live, past).await?;
-            let today = context.today;
-            let depth = asked.start_date.is_none().then_some(Depth { from: start, tier: context.tier });
-            let page = asked.page.with_sync_from(found.sync_from);
-            context.render_page(&asked.output, &page, found.version, &found.rows, |meta| {
-                meta.sync_from = page.sync_from.clone();
-                meta.set_depth(depth, today);
-                meta.warnings.extend(Warning::quarantined(found.quarantined_count));
-            })
+            render_records(&context, query, select).await
         })
         .await
 }

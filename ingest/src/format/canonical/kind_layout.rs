@@ -63,52 +63,18 @@ pub(crate) enum CanonicalColumnType {
 
 /// Type of a column's values, by column name.
 pub(crate) fn canonical_column_type(column: &str) -> CanonicalColumnType {
-    const TEXTS: [&str; 36] = [
-        "kind",
-        "id",
-        "action",
-        "observed_at",
-        "security_ref",
-        "symbol",
-        "name",
-        "type",
-        "type_text",
-        "exchange",
-        "currency",
-        "sector",
-        "industry",
-        "country",
-        "description",
-        "website",
-        "ceo",
-        "cik",
-        "figi",
-        "isin",
-        "cusip",
-        "status",
-        "basis",
-        "amount_basis",
-        "frequency",
-        "reported_currency",
-        "issuer",
-        "asset_class",
-        "category",
-        "strategy",
-        "index_name",
-        "domicile",
-        "related_symbol",
-        "successor",
-        "etf_symbol",
-        "asset_type",
-    ];
-    const WORDS: [&str; 3] = ["note", "is_leveraged", "is_inverse"];
-    const DATES: [&str; 5] = ["date", "as_of", "delisted_on", "dividend_suspended_on", "fiscal_period_end"];
-    if TEXTS.contains(&column) || WORDS.contains(&column) || LISTS.contains(&column) {
-        CanonicalColumnType::Text
-    } else if DATES.contains(&column) || column.ends_with("_date") || column.ends_with("_as_of") {
-        CanonicalColumnType::Date
-    } else {
-        CanonicalColumnType::Number
+    match column {
+        "kind" | "id" | "action" | "observed_at" | "security_ref" | "symbol" | "name" | "type"
+        | "type_text" | "exchange" | "currency" | "sector" | "industry" | "country" | "description"
+        | "website" | "ceo" | "cik" | "figi" | "isin" | "cusip" | "status" | "basis" | "amount_basis"
+        | "frequency" | "reported_currency" | "issuer" | "asset_class" | "category" | "strategy"
+        | "index_name" | "domicile" | "related_symbol" | "successor" | "etf_symbol" | "asset_type"
+        | "note" | "is_leveraged" | "is_inverse" | "former_symbols" | "indexes" => CanonicalColumnType::Text,
+        "date" | "as_of" | "delisted_on" | "dividend_suspended_on" | "fiscal_period_end" => {
+            CanonicalColumnType::Date
+        }
+        _ if column.ends_with("_date") || column.ends_with("_as_of") => CanonicalColumnType::Date,
+        _ => CanonicalColumnType::Number,
     }
 }
 

@@ -16,7 +16,6 @@ use crate::format::raw_json::RawJson;
 use crate::format::raw_trading_day::{RawTradingDay, SeriesDates, parse_split_shares};
 use crate::format::vendor_row::{VendorRow, count_row, read_documents, read_rows};
 use crate::normalize::{RowError, parse_session_date};
-use crate::price::bar_parser::PriceCells;
 use crate::source::feed_files::Encoding;
 
 pub(crate) static FORMAT: VendorFormat = VendorFormat {
@@ -116,26 +115,11 @@ fn read_row(
     let (line, bytes) = (row.line, row.raw.len());
     if row.has(&["close"]) {
         let date = parse_session_date("timestamp", row.bytes(&["timestamp"]), rows.zone())?;
-        let day = RawTradingDay {
-            symbol: &Symbol::parse(&symbol)
-                .map_err(|_| RowError::invalid_symbol("symbol", symbol.as_bytes()))?,
-            date,
-            prices: PriceCells {
-                open: row.bytes(&["open"]),
-                high: row.bytes(&["high"]),
-                low: row.bytes(&["low"]),
-                close: row.bytes(&["close"]),
-                volume: row.bytes(&["volume"]),
-                ..PriceCells::default()
-            },
-            has_dividends: row.has(&["dividendamount"]),
-            adjusted_close: row.bytes(&["adjustedclose"]),
-            dividend: ("dividend amount", row.bytes(&["dividendamount"])),
-            ratio: ("split coefficient", row.bytes(&["splitcoefficient"])),
-            line,
-            bytes,
-        };
-        day.add_to(options, rows)?;
+        let symbol =
+            Symbol::parse(&symbol).map_err(|_| RowError::invalid_symbol("symbol", symbol.as_bytes()))?;
+        let dividend = ("dividend amount", "dividendamount");
+        let ratio = ("split coefficient", "splitcoefficient");
+        RawTradingDay::of_row(row, &symbol, date, "adjustedclose", dividend, ratio).add_to(options, rows)?;
         days.push(date);
         return Ok(());
     }

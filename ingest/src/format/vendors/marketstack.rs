@@ -11,7 +11,6 @@ use crate::format::file_head::{FileHead, normalize_column_name};
 use crate::format::raw_trading_day::RawTradingDay;
 use crate::format::vendor_row::read_rows;
 use crate::normalize::{RowError, parse_session_date};
-use crate::price::bar_parser::PriceCells;
 use crate::source::feed_files::Encoding;
 
 pub(crate) static FORMAT: VendorFormat = VendorFormat {
@@ -34,24 +33,15 @@ fn read(file: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedReadE
     read_rows(file, rows, |row, rows| {
         let text = row.text(&["symbol"]).ok_or_else(|| RowError::missing_value("symbol"))?;
         let symbol = Symbol::parse(text).map_err(|_| RowError::invalid_symbol("symbol", text.as_bytes()))?;
-        let day = RawTradingDay {
-            symbol: &symbol,
-            date: parse_session_date("date", row.bytes(&["date"]), rows.zone())?,
-            prices: PriceCells {
-                open: row.bytes(&["open"]),
-                high: row.bytes(&["high"]),
-                low: row.bytes(&["low"]),
-                close: row.bytes(&["close"]),
-                volume: row.bytes(&["volume"]),
-                ..PriceCells::default()
-            },
-            dividend: ("dividend", row.bytes(&["dividend"])),
-            has_dividends: true,
-            adjusted_close: row.bytes(&["adjclose"]),
-            ratio: ("split_factor", row.bytes(&["splitfactor"])),
-            line: row.line,
-            bytes: row.raw.len(),
-        };
-        day.add_to(options, rows)
+        let date = parse_session_date("date", row.bytes(&["date"]), rows.zone())?;
+        let day = RawTradingDay::of_row(
+            row,
+            &symbol,
+            date,
+            "adjclose",
+            ("dividend", "dividend"),
+            ("split_factor", "splitfactor"),
+        );
+        RawTradingDay { has_dividends: true, ..day }.add_to(options, rows)
     })
 }

@@ -13,7 +13,6 @@ use crate::format::file_head::FileHead;
 use crate::format::raw_trading_day::{RawTradingDay, SeriesDates};
 use crate::format::vendor_row::{VendorRow, read_rows};
 use crate::normalize::{RowError, parse_session_date};
-use crate::price::bar_parser::PriceCells;
 
 pub(crate) static FORMAT: VendorFormat = VendorFormat {
     name: "tiingo",
@@ -50,30 +49,8 @@ fn read(file: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedReadE
         } else {
             let symbol = symbol.map_or_else(|| symbol_of(row), |symbol| Ok(symbol.clone()))?;
             let date = parse_session_date("date", row.bytes(&["date"]), rows.zone())?;
-            let prices = PriceCells {
-                open: row.bytes(&["open"]),
-                high: row.bytes(&["high"]),
-                low: row.bytes(&["low"]),
-                close: row.bytes(&["close"]),
-                volume: row.bytes(&["volume"]),
-                ..PriceCells::default()
-            };
-            let (dividend, ratio) = (row.bytes(&["divcash"]), row.bytes(&["splitfactor"]));
-            let (line, bytes) = (row.line, row.raw.len());
-            let (has_dividends, adjusted_close) = (row.has(&["divcash"]), row.bytes(&["adjclose"]));
-            let (dividend, ratio) = (("divCash", dividend), ("splitFactor", ratio));
-            RawTradingDay {
-                symbol: &symbol,
-                date,
-                prices,
-                dividend,
-                has_dividends,
-                adjusted_close,
-                ratio,
-                line,
-                bytes,
-            }
-            .add_to(options, rows)?;
+            let (dividend, ratio) = (("divCash", "divcash"), ("splitFactor", "splitfactor"));
+            RawTradingDay::of_row(row, &symbol, date, "adjclose", dividend, ratio).add_to(options, rows)?;
             days.push(date);
             Ok(())
         }

@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use event_log::record_batch::{BatchId, Body, RecordBatch};
-use market::event::EventRecord;
 use market::event::{
-    Action, Dividend, DividendEvidence, Etf, EventRow, Fundamentals, HoldingSnapshot, Kind, MarketSession,
-    Security, Split,
+    Action, Dividend, DividendEvidence, Etf, EventRecord, EventRow, Fundamentals, HoldingSnapshot, Kind,
+    MarketSession, Security, Split,
 };
 use market::metrics::merge::{dividend_preference, split_preference};
 use market::observation::VersionRank;

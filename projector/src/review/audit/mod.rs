@@ -16,7 +16,7 @@ use serde::Serialize;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Row, Transaction};
 
-use crate::generation::Generation;
+use crate::generation::{Generation, begin_snapshot};
 
 pub use agreement::SourceAgreement;
 pub(crate) use agreement::count_agreements;
@@ -26,7 +26,6 @@ pub(crate) use finding::AuditContext;
 pub use finding::{AuditFinding, FindingExample};
 use store::ids::GenerationId;
 
-pub(crate) const ACTIVE: &str = include_str!("../../../queries/generation_active.sql");
 pub(crate) const MARKET: &str = include_str!("../../../queries/audit/market.sql");
 
 /// Result of an audit.
@@ -182,14 +181,8 @@ const CHECKS: [SqlCheck; 16] = [
 
 /// Audits the served generation.
 pub async fn audit_served(client: &mut Client) -> anyhow::Result<AuditReport> {
-    let transaction = client
-        .build_transaction()
-        .isolation_level(tokio_postgres::IsolationLevel::RepeatableRead)
-        .read_only(true)
-        .start()
-        .await?;
-    let generation = Generation::from_row(&transaction.query_one(ACTIVE, &[]).await?)?;
-    generation.set_local_search_path(&transaction).await?;
+    let transaction = begin_snapshot(client).await?;
+    let generation = Generation::load_served(&transaction).await?;
     let row = transaction.query_one(MARKET, &[]).await?;
     let as_of: Option<NaiveDate> = row.try_get("as_of")?;
     let as_of = as_of.context("cannot audit: nothing is derived yet; load prices first")?;

@@ -20,9 +20,8 @@ use anyhow::Context;
 use market::history::SourcePolicy;
 use market::row::JsonColumn;
 use store::db;
-use tokio_postgres::IsolationLevel;
 
-use crate::generation::Generation;
+use crate::generation::{Generation, begin_snapshot};
 use crate::review::atomic_file::AtomicFile;
 use crate::review::audit::AuditArgs;
 use crate::review::diff::{CsvSink, DifferenceSink, HTML_ROWS};
@@ -56,12 +55,7 @@ pub async fn measure_effect(
     let generation = Generation::from_row(&client.query_one(ACTIVE, &[]).await?)?;
     generation.set_session_search_path(&client).await?;
     wait_until_served(&client, &generation, run, args.wait).await?;
-    let transaction = client
-        .build_transaction()
-        .isolation_level(IsolationLevel::RepeatableRead)
-        .read_only(true)
-        .start()
-        .await?;
+    let transaction = begin_snapshot(&mut client).await?;
     let position = RunPosition::load(&transaction, &generation, run).await?;
     let first = position.first.context("the run is not in the served tables")?;
     anyhow::ensure!(

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use anyhow::bail;
+use store::{FromRow, sql_row};
 use tokio::time::Instant;
 use tokio_postgres::{Client, GenericClient};
 
@@ -11,23 +12,25 @@ use crate::generation::Generation;
 const POSITION: &str = include_str!("../../../queries/effect/position.sql");
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Position of a run in the log, and the positions of the served tables and of the facts.
-#[derive(Debug)]
-pub(super) struct RunPosition {
-    /// Last message that the served tables contain.
-    pub(super) served: i64,
-    /// Last message that the facts contain.
-    checkpoint: i64,
-    /// `true` if a projector follows the log.
-    followed: bool,
-    /// First message of the run; `None` if the facts do not contain it.
-    pub(super) first: Option<i64>,
-    /// Last message of the run; `None` while it is incomplete.
-    last: Option<i64>,
-    /// Feed of the run.
-    pub(super) source: Option<String>,
-    /// Number of runs that began later.
-    pub(super) later_runs: i64,
+sql_row! {
+    /// Position of a run in the log, and the positions of the served tables and of the facts.
+    #[derive(Debug)]
+    pub(super) struct RunPosition {
+        /// Last message that the served tables contain.
+        pub(super) served: i64,
+        /// Last message that the facts contain.
+        checkpoint: i64,
+        /// `true` if a projector follows the log.
+        followed: bool,
+        /// First message of the run; `None` if the facts do not contain it.
+        pub(super) first: Option<i64>,
+        /// Last message of the run; `None` while it is incomplete.
+        last: Option<i64>,
+        /// Feed of the run.
+        pub(super) source: Option<String>,
+        /// Number of runs that began later.
+        pub(super) later_runs: i64,
+    }
 }
 
 impl RunPosition {
@@ -37,16 +40,7 @@ impl RunPosition {
         generation: &Generation,
         run: &str,
     ) -> Result<Self, tokio_postgres::Error> {
-        let row = client.query_one(POSITION, &[&run, &generation.fact_set]).await?;
-        Ok(Self {
-            served: row.try_get("served")?,
-            checkpoint: row.try_get("checkpoint")?,
-            followed: row.try_get("followed")?,
-            first: row.try_get("first")?,
-            last: row.try_get("last")?,
-            source: row.try_get("source")?,
-            later_runs: row.try_get("later_runs")?,
-        })
+        Self::from_row(&client.query_one(POSITION, &[&run, &generation.fact_set]).await?)
     }
 
     /// `true` if the served tables contain all facts.

@@ -23,11 +23,11 @@ use rayon::prelude::*;
 use store::db;
 use store::facts::load_securities;
 use store::history::load_histories;
-use tokio_postgres::{IsolationLevel, Transaction};
+use tokio_postgres::Transaction;
 
-use crate::generation::Generation;
+use crate::generation::{Generation, begin_snapshot};
 use crate::progress::ProgressReport;
-use crate::review::audit::{ACTIVE, AuditArgs, AuditContext, MARKET, count_agreements};
+use crate::review::audit::{AuditArgs, AuditContext, MARKET, count_agreements};
 use crate::review::html_page::HtmlFile;
 use crate::settings::{DatabaseArgs, LIVE_FACTS};
 use conflicts::{compare_securities, count_conflicts};
@@ -48,14 +48,8 @@ const CHUNK_HISTORIES: usize = 100;
 pub async fn measure_quality(database: &DatabaseArgs, args: &AuditArgs) -> anyhow::Result<QualityReport> {
     let page = args.html.as_deref().map(HtmlFile::create).transpose()?;
     let mut client = db::connect(&database.review_config(LIVE_FACTS)?).await?;
-    let transaction = client
-        .build_transaction()
-        .isolation_level(IsolationLevel::RepeatableRead)
-        .read_only(true)
-        .start()
-        .await?;
-    let generation = Generation::from_row(&transaction.query_one(ACTIVE, &[]).await?)?;
-    generation.set_local_search_path(&transaction).await?;
+    let transaction = begin_snapshot(&mut client).await?;
+    let generation = Generation::load_served(&transaction).await?;
     let row = transaction.query_one(MARKET, &[]).await?;
     let as_of: Option<NaiveDate> = row.try_get("as_of")?;
     let as_of = as_of.context("cannot report on the sources: nothing is derived yet; load prices first")?;

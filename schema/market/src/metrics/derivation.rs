@@ -3,13 +3,12 @@
 use std::collections::BTreeMap;
 use std::hash::BuildHasher;
 
-use super::computed;
 use super::computed::ComputedMetrics;
 use super::computed::provenance::{self, ReadingCounts, RowsBySource};
 use super::context::DerivationContext;
 use super::merge::closes_suffice;
-use super::rows;
 use super::rows::DerivedRows;
+use super::{computed, rows};
 use crate::history::History;
 
 /// Computed metrics of a security, ready to become rows.

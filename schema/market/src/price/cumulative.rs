@@ -7,8 +7,7 @@
 
 use crate::day::day_number;
 use crate::decimal::round;
-use crate::metrics::prices::adjustment::AdjustmentFactor;
-use crate::metrics::prices::adjustment::{AdjustmentStep, Ratio, cumulative_steps};
+use crate::metrics::prices::adjustment::{AdjustmentFactor, AdjustmentStep, Ratio, cumulative_steps};
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
 

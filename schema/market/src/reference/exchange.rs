@@ -1,81 +1,32 @@
 //! Exchanges: ISO 10383 market identifier codes, names, and look-up by common names.
 
+use std::sync::LazyLock;
+
 use super::spelling::plain;
+use super::table::{further_names, rows};
 
 /// Exchange.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct Exchange {
     /// Market identifier code, served in responses, for example `XNYS`.
     pub mic: &'static str,
     /// Name of the exchange.
     pub name: &'static str,
     /// Further names in lower case without blanks and punctuation.
-    aliases: &'static [&'static str],
+    aliases: Vec<&'static str>,
 }
 
-macro_rules! exchanges {
-    ($($mic:literal $name:literal [$($alias:literal)*];)*) => {
-        /// Known exchanges. The exchanges of the United States come first.
-        static ALL: &[Exchange] = &[$(Exchange { mic: $mic, name: $name, aliases: &[$($alias),*] }),*];
-    };
-}
-
-exchanges! {
-    "XNYS" "New York Stock Exchange" ["nyse" "newyorkstockexchangeinc" "nyq" "newyork"];
-    "XNAS" "Nasdaq" ["nasdaqstockmarket" "nasdaqnms" "nasdaqgs" "nasdaqgm" "nasdaqcm" "nms" "ngm" "ncm" "nas"
-        "nasdaqglobalselect" "nasdaqglobalselectmarket" "nasdaqglobalmarket" "nasdaqcapitalmarket" "xngs" "xnms" "xncm"];
-    "ARCX" "NYSE Arca" ["arca" "nysearca" "pcx" "pacx" "archipelago" "nysearcaexchange"];
-    "XASE" "NYSE American" ["amex" "nysemkt" "ase" "nyseamerican" "americanstockexchange"];
-    "BATS" "Cboe BZX" ["cboebzx" "batsexchange" "cboe" "cboebzxexchange" "batstrading" "bzx" "cboebzxusequitiesexchange"];
-    "IEXG" "Investors Exchange" ["iex" "investorsexchangellc"];
-    "XCHI" "NYSE Chicago" ["chicagostockexchange" "chx"];
-    "XPHL" "Nasdaq PHLX" ["phlx"];
-    "XBOS" "Nasdaq BX" [];
-    "OTCM" "OTC Markets" ["otc" "otcmarkets" "otcmkts" "otcgrey" "greymarket" "otcbb" "pnk" "pink" "pinksheets" "expertmarket" "nmfqs"];
-    "OTCQ" "OTCQX" ["otcqx"];
-    "OTCB" "OTCQB" ["otcqb"];
-    "XTSE" "Toronto Stock Exchange" ["tsx" "toronto" "tor"];
-    "XTSX" "TSX Venture Exchange" ["tsxv" "venture"];
-    "NEOE" "Cboe Canada" ["neo" "neoexchange"];
-    "XMEX" "Bolsa Mexicana de Valores" ["mexicanstockexchange" "bmv"];
-    "BVMF" "B3" ["bovespa" "sao" "bmfbovespa" "xbsp"];
-    "XLON" "London Stock Exchange" ["lse" "london"];
-    "XPAR" "Euronext Paris" ["nyseeuronexteuronextparis" "paris" "euronextparissa"];
-    "XAMS" "Euronext Amsterdam" ["euronextamsterdamnv" "amsterdam"];
-    "XBRU" "Euronext Brussels" ["nyseeuronexteuronextbrussels" "brussels"];
-    "XLIS" "Euronext Lisbon" ["nyseeuronexteuronextlisbon" "lisbon"];
-    "XDUB" "Euronext Dublin" ["irishstockexchange" "irishstockexchangeallmarket" "dublin"];
-    "XMIL" "Borsa Italiana" ["milan" "borsaitaliana" "euronextmilan"];
-    "XETR" "Xetra" ["deutscheborse" "deutscheboersexetra"];
-    "XFRA" "Frankfurt Stock Exchange" ["frankfurt" "deutscheborseag"];
-    "XSWX" "SIX Swiss Exchange" ["sixswissexchangeag" "six" "zurich" "swx"];
-    "XMAD" "Bolsa de Madrid" ["madrid" "bme" "mce"];
-    "XSTO" "Nasdaq Stockholm" ["stockholm" "nasdaqomxnordic" "nasdaqomxstockholm"];
-    "XHEL" "Nasdaq Helsinki" ["helsinki" "nasdaqomxhelsinkiltd"];
-    "XCSE" "Nasdaq Copenhagen" ["copenhagen" "omxnordicexchangecopenhagenas"];
-    "XOSL" "Oslo Børs" ["oslo" "osloborsasa" "euronextoslo"];
-    "XWBO" "Wiener Börse" ["wienerboerseag" "vienna"];
-    "XWAR" "Warsaw Stock Exchange" ["warsaw" "warsawstockexchangeequitiesmainmarket" "gpw"];
-    "XIST" "Borsa Istanbul" ["istanbul" "istanbulstockexchange"];
-    "XTAE" "Tel Aviv Stock Exchange" ["telaviv" "tase"];
-    "XJSE" "Johannesburg Stock Exchange" ["johannesburg" "jse"];
-    "XTKS" "Tokyo Stock Exchange" ["tokyo" "tse" "jpx"];
-    "XHKG" "Hong Kong Stock Exchange" ["hkex" "hongkong" "hkse" "hongkongexchangesandclearingltd"];
-    "XSHG" "Shanghai Stock Exchange" ["shanghai" "sse"];
-    "XSHE" "Shenzhen Stock Exchange" ["shenzhen" "szse"];
-    "XTAI" "Taiwan Stock Exchange" ["taiwan" "twse"];
-    "XKRX" "Korea Exchange" ["korea" "krx" "koreaexchangestockmarket"];
-    "XNSE" "National Stock Exchange of India" ["nse" "nationalstockexchangeofindialtd"];
-    "XBOM" "BSE" ["bombay" "bombaystockexchange"];
-    "XSES" "Singapore Exchange" ["sgx" "singapore"];
-    "XASX" "Australian Securities Exchange" ["asx" "asxallmarkets" "australia"];
-    "XNZE" "New Zealand Exchange" ["nzx" "newzealandexchangeltd"];
-}
+/// Known exchanges. The exchanges of the United States come first.
+static ALL: LazyLock<Vec<Exchange>> = LazyLock::new(|| {
+    let exchange =
+        |[mic, name, aliases]: [&'static str; 3]| Exchange { mic, name, aliases: further_names(aliases) };
+    rows(include_str!("exchange.txt")).map(exchange).collect()
+});
 
 impl Exchange {
     /// All known exchanges.
     pub fn all() -> &'static [Self] {
-        ALL
+        &ALL
     }
 
     /// Exchange of a code or name; `None` if unknown.
@@ -119,7 +70,7 @@ mod tests {
 
     #[test]
     fn a_name_means_one_exchange() {
-        for exchange in ALL {
+        for exchange in Exchange::all() {
             for name in exchange.codes_and_names() {
                 assert_eq!(Exchange::find(name), Some(exchange), "{name}");
             }

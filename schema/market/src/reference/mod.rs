@@ -6,6 +6,7 @@ mod country;
 mod exchange;
 mod sector;
 mod spelling;
+mod table;
 
 pub use country::Country;
 pub use exchange::Exchange;

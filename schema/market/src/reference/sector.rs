@@ -1,54 +1,25 @@
 //! The eleven sectors of the Global Industry Classification Standard, with look-up by vendors' names.
 
+use std::sync::LazyLock;
+
 use super::spelling::plain;
+use super::table::{further_names, rows};
 use crate::metrics::sector::slug;
 
 /// Sector of the Global Industry Classification Standard.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct Sector {
     /// Name served in responses, for example `Health Care`.
     pub name: &'static str,
     /// Further names in lower case without blanks and punctuation.
-    aliases: &'static [&'static str],
+    aliases: Vec<&'static str>,
 }
 
 /// Sectors in the order of the standard.
-static ALL: [Sector; 11] = [
-    Sector { name: "Energy", aliases: &["oilgas", "energytransportation"] },
-    Sector { name: "Materials", aliases: &["basicmaterials", "basicindustries", "rawmaterials"] },
-    Sector {
-        name: "Industrials",
-        aliases: &["industrial", "industrialgoods", "capitalgoods", "transportation"],
-    },
-    Sector {
-        name: "Consumer Discretionary",
-        aliases: &["consumercyclical", "consumercyclicals", "consumerdiscretion", "consumerservices"],
-    },
-    Sector {
-        name: "Consumer Staples",
-        aliases: &["consumerdefensive", "consumernoncyclical", "consumernoncyclicals", "consumernondurables"],
-    },
-    Sector { name: "Health Care", aliases: &["healthcare", "healthcaresector"] },
-    Sector { name: "Financials", aliases: &["financial", "financialservices", "finance"] },
-    Sector {
-        name: "Information Technology",
-        aliases: &["technology", "informationtechnologies", "infotech", "tech", "it"],
-    },
-    Sector {
-        name: "Communication Services",
-        aliases: &[
-            "communications",
-            "communication",
-            "communicationservice",
-            "telecommunicationservices",
-            "telecommunications",
-            "telecommunication",
-            "telecom",
-        ],
-    },
-    Sector { name: "Utilities", aliases: &["utility", "publicutilities"] },
-    Sector { name: "Real Estate", aliases: &["realestateinvestmenttrusts"] },
-];
+static ALL: LazyLock<Vec<Sector>> = LazyLock::new(|| {
+    let sector = |[name, aliases]: [&'static str; 2]| Sector { name, aliases: further_names(aliases) };
+    rows(include_str!("sector.txt")).map(sector).collect()
+});
 
 impl Sector {
     /// All sectors.

@@ -10,6 +10,7 @@ use serde::Deserialize;
 use crate::dashboard::market::chart::axis::Axis;
 use crate::dashboard::market::chart::thinning::{Point, thin_line};
 use crate::dashboard::market::values::render_date;
+use crate::dashboard::view::table::{Number, Text, data_table};
 
 /// Size of the drawing, in units that the browser stretches.
 const WIDTH: i64 = 2_000;
@@ -112,12 +113,9 @@ impl PriceChart<'_> {
             }
         }
         html! {
-            div.scroll tabindex="0" role="region" aria-label=(self.title) {
-                table {
-                    thead { tr { th scope="col" { "Session" } th.number scope="col" { (self.title) ", " (self.currency) } } }
-                    tbody { @for row in rows { tr { th scope="row" { (render_date(&row.date.to_string())) } td.number { (row.close) } } } }
-                }
-            }
+            (data_table(self.title, &[Text("Session"), Number(&format!("{}, {}", self.title, self.currency))], html! {
+                @for row in rows { tr { th scope="row" { (render_date(&row.date.to_string())) } td.number { (row.close) } } }
+            }))
         }
     }
 }

@@ -9,6 +9,7 @@ use crate::dashboard::market::api_calls::encode;
 use crate::dashboard::market::block::Block;
 use crate::dashboard::market::chart::bar_chart::{Bar, BarChart};
 use crate::dashboard::market::values::{Unit, digits, render_value, str_of};
+use crate::dashboard::view::table::{Number, Text, data_table, stacked_table};
 
 /// Sentences for the API's reasons why a part is missing. The page prints the symbol before the sentence.
 const REASONS: [(&str, &str); 7] = [
@@ -75,19 +76,14 @@ fn months(data: &Value) -> Markup {
             @let rows: Vec<&Value> = months.iter().filter(|month| str_of(&month["currency"]) == currency).collect();
             @let bars: Vec<Bar> = rows.iter().map(|month| bar(month)).collect();
             (BarChart { solid: "Confirmed", light: "Estimated", unit: currency, label: &format!("Income of twelve months in {currency}, confirmed and estimated"), bars: &bars }.render())
-            div.scroll tabindex="0" role="region" aria-label={ "Table: income by month, " (currency) } {
-                table {
-                    thead { tr { th scope="col" { "Month" } th.number scope="col" { "Confirmed" } th.number scope="col" { "Estimated" } th.number scope="col" { "Income, " (currency) } } }
-                    tbody {
-                        @for month in rows {
-                            tr {
-                                th scope="row" { (month_name(&month["month"], "%b %Y")) }
-                                td.number { (render_value(&month["confirmed"], Unit::Plain)) } td.number { (render_value(&month["estimated"], Unit::Plain)) } td.number { (render_value(&month["income"], Unit::Plain)) }
-                            }
-                        }
+            (data_table(&format!("Table: income by month, {currency}"), &[Text("Month"), Number("Confirmed"), Number("Estimated"), Number(&format!("Income, {currency}"))], html! {
+                @for month in rows {
+                    tr {
+                        th scope="row" { (month_name(&month["month"], "%b %Y")) }
+                        td.number { (render_value(&month["confirmed"], Unit::Plain)) } td.number { (render_value(&month["estimated"], Unit::Plain)) } td.number { (render_value(&month["income"], Unit::Plain)) }
                     }
                 }
-            }
+            }))
         }
     }
 }
@@ -105,29 +101,19 @@ fn bar(month: &Value) -> Bar {
 
 fn by_holding(data: &Value) -> Markup {
     html! {
-        div.scroll tabindex="0" role="region" aria-label="Table: income by holding" {
-            table.stack {
-                thead {
-                    tr {
-                        th scope="col" { "Holding" } th.number scope="col" { "Shares" } th.number scope="col" { "Value" } th.number scope="col" { "Income" }
-                        th.number scope="col" { "Yield" } th.number scope="col" { "Growth, 5 years" } th.number scope="col" { "Yield on cost" }
-                    }
-                }
-                tbody {
-                    @for row in rows(&data["holdings"]) {
-                        tr {
-                            th scope="row" { a href={ "/s/" (encode(str_of(&row["symbol"]))) } { (str_of(&row["symbol"])) } " " span.muted { (str_of(&row["name"])) } }
-                            td.number data-label="Shares" { (render_value(&row["shares"], Unit::Plain)) }
-                            td.number data-label="Value" { (render_value(&row["value"], Unit::Money(str_of(&row["price_currency"])))) }
-                            td.number data-label="Income" { (render_value(&row["income"], Unit::Money(str_of(&row["currency"])))) }
-                            td.number data-label="Yield" { (render_value(&row["dividend_yield"], Unit::Percent)) }
-                            td.number data-label="Growth" { (render_value(&row["growth_5y"], Unit::Percent)) }
-                            td.number data-label="Yield on cost" { (render_value(&row["yield_on_cost"], Unit::Percent)) }
-                        }
-                    }
+        (stacked_table("Table: income by holding", &[Text("Holding"), Number("Shares"), Number("Value"), Number("Income"), Number("Yield"), Number("Growth, 5 years"), Number("Yield on cost")], html! {
+            @for row in rows(&data["holdings"]) {
+                tr {
+                    th scope="row" { a href={ "/s/" (encode(str_of(&row["symbol"]))) } { (str_of(&row["symbol"])) } " " span.muted { (str_of(&row["name"])) } }
+                    td.number data-label="Shares" { (render_value(&row["shares"], Unit::Plain)) }
+                    td.number data-label="Value" { (render_value(&row["value"], Unit::Money(str_of(&row["price_currency"])))) }
+                    td.number data-label="Income" { (render_value(&row["income"], Unit::Money(str_of(&row["currency"])))) }
+                    td.number data-label="Yield" { (render_value(&row["dividend_yield"], Unit::Percent)) }
+                    td.number data-label="Growth" { (render_value(&row["growth_5y"], Unit::Percent)) }
+                    td.number data-label="Yield on cost" { (render_value(&row["yield_on_cost"], Unit::Percent)) }
                 }
             }
-        }
+        }))
     }
 }
 
@@ -135,24 +121,19 @@ fn payments(data: &Value) -> Markup {
     let payments = rows(&data["payments"]);
     html! {
         details { summary { (payments.len()) " payments" }
-            div.scroll tabindex="0" role="region" aria-label="Table: payments" {
-                table.stack {
-                    thead { tr { th scope="col" { "Payment" } th scope="col" { "Holding" } th scope="col" { "Ex-date" } th.number scope="col" { "A share" } th.number scope="col" { "Income" } th scope="col" { "Status" } } }
-                    tbody {
-                        @for row in payments {
-                            @let money = Unit::Money(str_of(&row["currency"]));
-                            tr {
-                                th scope="row" { (render_value(&row["payment_date"], Unit::Date)) }
-                                td data-label="Holding" { (str_of(&row["symbol"])) }
-                                td data-label="Ex-date" { (render_value(&row["ex_date"], Unit::Date)) }
-                                td.number data-label="A share" { (render_value(&row["amount"], money)) }
-                                td.number data-label="Income" { (render_value(&row["income"], money)) }
-                                td data-label="Status" { (str_of(&row["amount_status"])) }
-                            }
-                        }
+            (stacked_table("Table: payments", &[Text("Payment"), Text("Holding"), Text("Ex-date"), Number("A share"), Number("Income"), Text("Status")], html! {
+                @for row in payments {
+                    @let money = Unit::Money(str_of(&row["currency"]));
+                    tr {
+                        th scope="row" { (render_value(&row["payment_date"], Unit::Date)) }
+                        td data-label="Holding" { (str_of(&row["symbol"])) }
+                        td data-label="Ex-date" { (render_value(&row["ex_date"], Unit::Date)) }
+                        td.number data-label="A share" { (render_value(&row["amount"], money)) }
+                        td.number data-label="Income" { (render_value(&row["income"], money)) }
+                        td data-label="Status" { (str_of(&row["amount_status"])) }
                     }
                 }
-            }
+            }))
         }
     }
 }

@@ -13,6 +13,7 @@ use crate::dashboard::market::reader::MarketReader;
 use crate::dashboard::market::screener::table::render_table;
 use crate::dashboard::market::values::{Unit, render_value, str_of};
 use crate::dashboard::view::layout::Section;
+use crate::dashboard::view::table::{Heading, stacked_table};
 
 /// Figures of a sector: field, title, and true for percent.
 const FIGURES: [(&str, &str, bool); 8] = [
@@ -77,19 +78,15 @@ fn figure(value: &Value, is_percent: bool) -> Markup {
 }
 
 fn sectors_table(rows: &[Value]) -> Markup {
-    html! {
-        div.scroll tabindex="0" role="region" aria-label="Table: sectors" {
-            table.stack {
-                thead { tr { th scope="col" { "Sector" } @for (_, title, _) in FIGURES { th.number scope="col" { (title) } } } }
-                tbody {
-                    @for row in rows {
-                        tr {
-                            th scope="row" { a href={ "/sectors/" (encode(str_of(&row["slug"]))) } { (str_of(&row["sector"])) } }
-                            @for (field, title, is_percent) in FIGURES { td.number data-label=(title) { (figure(&row[field], is_percent)) } }
-                        }
-                    }
-                }
+    let figures = FIGURES.map(|(_, title, _)| Heading::Number(title));
+    let headings = [[Heading::Text("Sector")].as_slice(), &figures].concat();
+    let rows = html! {
+        @for row in rows {
+            tr {
+                th scope="row" { a href={ "/sectors/" (encode(str_of(&row["slug"]))) } { (str_of(&row["sector"])) } }
+                @for (field, title, is_percent) in FIGURES { td.number data-label=(title) { (figure(&row[field], is_percent)) } }
             }
         }
-    }
+    };
+    stacked_table("Table: sectors", &headings, rows)
 }

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use crate::dashboard::market::flag_words::describe_flag;
 use crate::dashboard::market::values::{Unit, render_value, str_of};
+use crate::dashboard::view::table::{Text, stacked_table};
 
 /// Renders the flags and the quarantined rows of the metrics.
 pub(crate) fn render_quality(metrics: &Value) -> Markup {
@@ -17,21 +18,16 @@ pub(crate) fn render_quality(metrics: &Value) -> Markup {
         }
         @if !rows.is_empty() {
             h3 { "Rows that no figure uses" }
-            div.scroll tabindex="0" role="region" aria-label="Table: quarantined rows" {
-                table.stack {
-                    thead { tr { th scope="col" { "Row" } th scope="col" { "Date" } th scope="col" { "Reason" } th scope="col" { "Feed and line" } } }
-                    tbody {
-                        @for row in rows {
-                            tr {
-                                th scope="row" { (str_of(&row["kind"])) }
-                                td data-label="Date" { (render_value(&row["date"], Unit::Date)) }
-                                td.words data-label="Reason" { (str_of(&row["message"])) }
-                                td data-label="Feed and line" { code { (str_of(&row["source"])) } @if row["line"].as_i64().is_some_and(|line| line > 0) { ", line " (row["line"]) } }
-                            }
-                        }
+            (stacked_table("Table: quarantined rows", &[Text("Row"), Text("Date"), Text("Reason"), Text("Feed and line")], html! {
+                @for row in rows {
+                    tr {
+                        th scope="row" { (str_of(&row["kind"])) }
+                        td data-label="Date" { (render_value(&row["date"], Unit::Date)) }
+                        td.words data-label="Reason" { (str_of(&row["message"])) }
+                        td data-label="Feed and line" { code { (str_of(&row["source"])) } @if row["line"].as_i64().is_some_and(|line| line > 0) { ", line " (row["line"]) } }
                     }
                 }
-            }
+            }))
         }
     }
 }

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::dashboard::market::chart::bar_chart::{Bar, BarChart};
 use crate::dashboard::market::values::{Unit, digits, humanize, render_value, str_of};
+use crate::dashboard::view::table::{Number, Text, data_table, stacked_table};
 
 /// Number of payments that are shown at first. Older payments are folded.
 const SHOWN: usize = 12;
@@ -34,16 +35,11 @@ pub(crate) fn render_years(metrics: &Value) -> Markup {
     html! {
         (chart.render())
         details { summary { "The same as a table" }
-            div.scroll tabindex="0" role="region" aria-label="Table: dividends by year" {
-                table {
-                    thead { tr { th scope="col" { "Year" } th.number scope="col" { "Dividends a share" } } }
-                    tbody {
-                        @for year in years {
-                            tr { th scope="row" { (year["year"]) @if year["complete"] == false { " " span.tag.off { (incompleteness(year, running)) } } } td.number { (render_value(&year["amount"], Unit::Money(currency))) } }
-                        }
-                    }
+            (data_table("Table: dividends by year", &[Text("Year"), Number("Dividends a share")], html! {
+                @for year in years {
+                    tr { th scope="row" { (year["year"]) @if year["complete"] == false { " " span.tag.off { (incompleteness(year, running)) } } } td.number { (render_value(&year["amount"], Unit::Money(currency))) } }
                 }
-            }
+            }))
         }
     }
 }
@@ -75,17 +71,7 @@ pub(crate) fn render_rows(rows: &[Value]) -> Markup {
 
 fn table(rows: &[Value]) -> Markup {
     html! {
-        div.scroll tabindex="0" role="region" aria-label="Table: payments" {
-            table.stack {
-                thead {
-                    tr {
-                        th scope="col" { "Ex-date" } th scope="col" { "Payment" } th.number scope="col" { "Amount" }
-                        th.number scope="col" { "Change" } th.number scope="col" { "Yield at ex-date" } th scope="col" { "Status" }
-                    }
-                }
-                tbody { @for row in rows { (render_row(row)) } }
-            }
-        }
+        (stacked_table("Table: payments", &[Text("Ex-date"), Text("Payment"), Number("Amount"), Number("Change"), Number("Yield at ex-date"), Text("Status")], html! { @for row in rows { (render_row(row)) } }))
     }
 }
 

@@ -13,6 +13,7 @@ use crate::dashboard::market::reader::MarketReader;
 use crate::dashboard::market::security::figures::{show_figure, title_of};
 use crate::dashboard::market::values::{Unit, humanize, render_value, str_of};
 use crate::dashboard::view::layout::Section;
+use crate::dashboard::view::table::{Number, Text, stacked_table};
 
 pub(crate) async fn show_explanation(
     reader: MarketReader,
@@ -80,21 +81,16 @@ fn derivation(entry: &Value, explanation: &Value) -> Markup {
 fn rows(observations: &[Value]) -> Markup {
     html! {
         h3 { "Rows behind it" }
-        div.scroll tabindex="0" role="region" aria-label="Table: rows behind the figure" {
-            table.stack {
-                thead { tr { th scope="col" { "Row" } th scope="col" { "Date" } th.number scope="col" { "Value" } th scope="col" { "Use" } th scope="col" { "Feed and line" } } }
-                tbody {
-                    @for row in observations {
-                        tr {
-                            th scope="row" { (humanize(str_of(&row["kind"]))) }
-                            td data-label="Date" { (render_value(&row["date"], Unit::Date)) }
-                            td.number data-label="Value" { (render_value(&row["amount"], Unit::Money(str_of(&row["currency"])))) }
-                            td.words data-label="Use" { (humanize(str_of(&row["outcome"]))) @if !str_of(&row["reason"]).is_empty() { ": " (str_of(&row["reason"])) } }
-                            td data-label="Feed and line" { code { (str_of(&row["source"])) } @if !str_of(&row["file"]).is_empty() { ", " (str_of(&row["file"])) } @if row["line"].as_i64().is_some_and(|line| line > 0) { ", line " (row["line"]) } }
-                        }
-                    }
+        (stacked_table("Table: rows behind the figure", &[Text("Row"), Text("Date"), Number("Value"), Text("Use"), Text("Feed and line")], html! {
+            @for row in observations {
+                tr {
+                    th scope="row" { (humanize(str_of(&row["kind"]))) }
+                    td data-label="Date" { (render_value(&row["date"], Unit::Date)) }
+                    td.number data-label="Value" { (render_value(&row["amount"], Unit::Money(str_of(&row["currency"])))) }
+                    td.words data-label="Use" { (humanize(str_of(&row["outcome"]))) @if !str_of(&row["reason"]).is_empty() { ": " (str_of(&row["reason"])) } }
+                    td data-label="Feed and line" { code { (str_of(&row["source"])) } @if !str_of(&row["file"]).is_empty() { ", " (str_of(&row["file"])) } @if row["line"].as_i64().is_some_and(|line| line > 0) { ", line " (row["line"]) } }
                 }
             }
-        }
+        }))
     }
 }

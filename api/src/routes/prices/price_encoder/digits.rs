@@ -28,18 +28,7 @@ pub(super) fn write_digits(out: &mut Vec<u8>, value: u64, width: usize) {
 
 /// Writes an integer without leading zeros.
 pub(super) fn write_integer(out: &mut Vec<u8>, value: u64) {
-    let mut buffer = [0u8; 20];
-    let mut start = buffer.len();
-    let mut rest = value;
-    loop {
-        start -= 1;
-        buffer[start] = last_digit(rest);
-        rest /= 10;
-        if rest == 0 {
-            break;
-        }
-    }
-    out.extend_from_slice(&buffer[start..]);
+    out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
 }
 
 /// Writes the decimal point and a fraction of `places` digits, without trailing zeros. Writes nothing for 0.

@@ -4,8 +4,7 @@ use chrono::{Datelike, NaiveDate};
 use rust_decimal::Decimal;
 
 use super::entry::Unit::{Amounts, Percent, Unrounded};
-use super::entry::{ExplainedMetric, ExplainedObservation};
-use super::entry::{date, entry, number};
+use super::entry::{ExplainedMetric, ExplainedObservation, date, entry, number};
 use super::observations::{of_dividends, of_fundamentals, of_payment, of_security};
 use crate::metrics::computed::ComputedMetrics;
 use crate::metrics::dividends::class::DividendClass;

@@ -2,9 +2,8 @@
 
 use rust_decimal::Decimal;
 
-use super::entry::ExplainedMetric;
 use super::entry::Unit::{Percent, Ratio, Unrounded};
-use super::entry::{entry, number, window};
+use super::entry::{ExplainedMetric, entry, number, window};
 use super::observations::{of_bar, of_dividends, of_fundamentals, of_price, of_security};
 use crate::decimal::round;
 use crate::event::Kind;

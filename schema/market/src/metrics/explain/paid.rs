@@ -3,8 +3,7 @@
 use rust_decimal::Decimal;
 
 use super::entry::Unit::{Amount, Percent, Price, Unrounded};
-use super::entry::{ExplainedMetric, ExplainedObservation};
-use super::entry::{date, entry, number, window};
+use super::entry::{ExplainedMetric, ExplainedObservation, date, entry, number, window};
 use super::observations::{of_dividends, of_payment, of_price, of_security};
 use crate::metrics::arithmetic;
 use crate::metrics::calendar::months_before;
