@@ -192,11 +192,10 @@ fn print_unused(group: &[&ExplainedObservation]) {
 }
 
 fn print_observation(observation: &ExplainedObservation) {
-    let amount = observation.amount.as_ref().map(ToString::to_string).unwrap_or_default();
-    let date = observation.date.map(|date| date.to_string()).unwrap_or_default();
     let currency = observation.currency.as_deref().unwrap_or_default();
-    let mut line =
-        format!("    {:<12} {date:<10} {:>16}", observation.kind, format!("{amount} {currency}").trim());
+    let amount = observation.amount.as_ref().map(|amount| format!("{amount} {currency}")).unwrap_or_default();
+    let date = observation.date.map(|date| date.to_string()).unwrap_or_default();
+    let mut line = format!("    {:<12} {date:<10} {:>16}", observation.kind, amount.trim());
     line += &format!(" from {}", observation.source);
     let origin = match (&observation.file, observation.line) {
         // The line of a price observation is the first line of its record batch.

@@ -1,5 +1,6 @@
 //! Result of a comparison.
 
+use market::history::{PolicyRule, SourcePolicy};
 use serde::Serialize;
 
 use super::accumulator::Differences;
@@ -33,10 +34,23 @@ pub(super) fn find_reasons(a: &ComparedGeneration, b: &ComparedGeneration) -> Ve
         a.method_version != b.method_version,
         format!("rules: version {} against {}", a.method_version, b.method_version),
     );
-    let [policy_a, policy_b] = [a, b].map(|side| serde_json::json!(side.policy));
+    let [policy_a, policy_b] = [a, b].map(|generation| describe_policy(&generation.policy));
     note(a.policy != b.policy, format!("source policy: {policy_a} against {policy_b}"));
-    note(a.as_of != b.as_of, format!("market date: {:?} against {:?}", a.as_of, b.as_of));
+    let [as_of_a, as_of_b] =
+        [a, b].map(|generation| generation.as_of.map_or_else(|| "none".to_owned(), |day| day.to_string()));
+    note(a.as_of != b.as_of, format!("market date: {as_of_a} against {as_of_b}"));
     note(a.fact_set != b.fact_set, format!("facts: {} against {}", a.fact_set, b.fact_set));
     note(a.sequence != b.sequence, format!("log: applied to {} against {}", a.sequence, b.sequence));
     reasons
+}
+
+/// Rules as text: `price desk rank 1 from 2020-01-01, dividend other rank 2`; `none` without rules.
+fn describe_policy(policy: &SourcePolicy) -> String {
+    let describe = |PolicyRule { kind, source, from, to, rank }: &PolicyRule| {
+        let from = from.map(|day| format!(" from {day}")).unwrap_or_default();
+        let to = to.map(|day| format!(" to {day}")).unwrap_or_default();
+        format!("{kind} {source} rank {rank}{from}{to}")
+    };
+    let rules: Vec<String> = policy.rules.iter().map(describe).collect();
+    if rules.is_empty() { "none".to_owned() } else { rules.join(", ") }
 }

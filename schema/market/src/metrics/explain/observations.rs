@@ -107,6 +107,7 @@ pub(crate) fn of_day(computed: &ComputedMetrics<'_>, day: i32) -> Vec<ExplainedO
         // The used close is raw. All other closes are on the share basis of their source.
         let close = match used {
             Some((index, _)) => Some(series.close(index)),
+            None if version.retracted => None,
             None => prices.bars.decimal(prices.bars.close[bar]),
         };
         Some(ExplainedObservation {
