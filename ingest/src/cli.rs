@@ -10,7 +10,7 @@ use std::sync::Arc;
 use clap::{Parser, Subcommand};
 use event_log::archive::ArchiveError;
 use event_log::stream::StreamSettings;
-use telemetry::command_line::UnusedOptions;
+use telemetry::command_line::HiddenOptions;
 use telemetry::listener::{MetricsSettings, parse_listen_address};
 use telemetry::table::ListArgs;
 use telemetry::{Shutdown, outln};
@@ -79,13 +79,13 @@ struct IngestHealthArgs {
 }
 
 /// Connection options, by the commands that ignore them.
-const UNUSED: [UnusedOptions; 2] = [
-    UnusedOptions {
+const HIDDEN: [HiddenOptions; 2] = [
+    HiddenOptions {
         commands: &["map", "generate", "health"],
         options: &["nats_url", "nats_stream", "nats_subject_prefix", "nats_replicas"],
     },
     // These commands never create the stream.
-    UnusedOptions {
+    HiddenOptions {
         commands: &["runs", "verify", "resume", "undo", "export", "rejects", "freshness", "show"],
         options: &["nats_replicas"],
     },
@@ -94,7 +94,7 @@ const UNUSED: [UnusedOptions; 2] = [
 /// Runs the program.
 pub fn main() -> ExitCode {
     let _telemetry = telemetry::init("ingest", "warn,ingest=info");
-    let cli: Cli = telemetry::command_line::parse(&UNUSED);
+    let cli: Cli = telemetry::command_line::parse(&HIDDEN);
     match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime.block_on(run(cli)),
         Err(error) => fail(format_args!("cannot start the runtime: {error}"), 2),

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use store::db::{self, DatabaseSettings, error_chain};
-use telemetry::command_line::UnusedOptions;
+use telemetry::command_line::HiddenOptions;
 
 use crate::app::settings::ServeSettings;
 use crate::command::{self, AccountCommand, AuditArguments, KeyCommand, UsageArguments};
@@ -53,11 +53,11 @@ struct HealthArguments {
 }
 
 /// Options that have no effect on some commands.
-const UNUSED: [UnusedOptions; 1] = [UnusedOptions { commands: &["health"], options: &["database_url"] }];
+const HIDDEN: [HiddenOptions; 1] = [HiddenOptions { commands: &["health"], options: &["database_url"] }];
 
 /// Runs the program.
 pub fn main() -> ExitCode {
-    let arguments: ApiArguments = telemetry::command_line::parse(&UNUSED);
+    let arguments: ApiArguments = telemetry::command_line::parse(&HIDDEN);
     let _telemetry = telemetry::init("api", "info");
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     if let ApiCommand::Serve(settings) = &arguments.command {

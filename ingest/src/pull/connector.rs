@@ -124,7 +124,7 @@ fn default_look_back() -> u64 {
 
 impl Connector {
     /// Reads a shipped manifest by name, or else a file.
-    pub(super) fn open(name: &str) -> Result<Self, PullError> {
+    pub(super) fn read(name: &str) -> Result<Self, PullError> {
         let shipped = SHIPPED.iter().find(|(shipped, _)| *shipped == name);
         let text = match shipped {
             Some((_, text)) => (*text).to_owned(),

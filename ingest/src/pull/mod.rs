@@ -58,7 +58,7 @@ pub async fn pull(
         return print_manifests(args);
     }
     let connectors =
-        args.manifests.iter().map(|name| Connector::open(name)).collect::<Result<Vec<_>, _>>()?;
+        args.manifests.iter().map(|name| Connector::read(name)).collect::<Result<Vec<_>, _>>()?;
     if args.dry_run {
         return report_dry_run(args, &connectors, settings, report).await;
     }
@@ -84,7 +84,7 @@ pub async fn pull(
 
 fn print_manifests(args: &PullArgs) -> Result<u8, PullError> {
     for name in &args.manifests {
-        Connector::open(name)?;
+        Connector::read(name)?;
         match SHIPPED.iter().find(|(shipped, _)| shipped == name) {
             Some((_, text)) => outln!("{}", text.trim_end()),
             None => outln!("# {name} is a valid manifest"),

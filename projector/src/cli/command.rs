@@ -94,7 +94,7 @@ pub(crate) enum Command {
         #[command(flatten)]
         stream: StreamSettings,
         #[command(flatten)]
-        output: OutputArgs,
+        output: JsonArgs,
     },
     /// Build a new generation of read tables; resumes an interrupted build
     Rebuild {
@@ -136,7 +136,7 @@ pub(crate) enum Command {
         #[arg(long, requires = "metric")]
         date: Option<NaiveDate>,
         #[command(flatten)]
-        output: OutputArgs,
+        output: JsonArgs,
     },
     /// Check the served data and print findings with next steps; or report on a load or on the sources
     ///
@@ -149,7 +149,7 @@ pub(crate) enum Command {
         #[command(flatten)]
         args: PromoteArgs,
         #[command(flatten)]
-        output: OutputArgs,
+        output: JsonArgs,
     },
     /// Serve the previous generation again
     Rollback {
@@ -157,7 +157,7 @@ pub(crate) enum Command {
         #[arg(long)]
         stale_ok: bool,
         #[command(flatten)]
-        output: OutputArgs,
+        output: JsonArgs,
     },
     /// Remove a generation that is not served
     Drop { generation: GenerationId },
@@ -177,7 +177,7 @@ pub(crate) enum Command {
 }
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct OutputArgs {
+pub(crate) struct JsonArgs {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -219,7 +219,7 @@ pub(crate) enum DeadLetterCommand {
     Show {
         sequence: Sequence,
         #[command(flatten)]
-        output: OutputArgs,
+        output: JsonArgs,
     },
     /// Apply dead letters again: the dead letters of one message, or all
     Retry {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use store::db::{self, DbError, error_chain};
 use telemetry::Shutdown;
-use telemetry::command_line::UnusedOptions;
+use telemetry::command_line::HiddenOptions;
 use telemetry::listener::MetricsSettings;
 use telemetry::table::ListArgs;
 use tokio_postgres::Client;
@@ -33,10 +33,10 @@ use crate::settings::{DatabaseArgs, LIVE_FACTS, ProjectorSettings};
 use crate::{policy, report};
 
 /// Options that some commands ignore.
-const UNUSED: [UnusedOptions; 2] = [
-    UnusedOptions { commands: &["rules", "health"], options: &["database_url", "projector_database_url"] },
+const HIDDEN: [HiddenOptions; 2] = [
+    HiddenOptions { commands: &["rules", "health"], options: &["database_url", "projector_database_url"] },
     // These commands never create the stream.
-    UnusedOptions {
+    HiddenOptions {
         commands: &["backup", "status", "quarantine", "dead-letters"],
         options: &["nats_replicas"],
     },
@@ -48,7 +48,7 @@ const EXIT_FINDINGS: u8 = 4;
 /// Entry point of the program.
 pub fn main() -> ExitCode {
     let _telemetry = telemetry::init("projector", "info,async_nats=warn,refinery_core=warn");
-    let arguments: Arguments = telemetry::command_line::parse(&UNUSED);
+    let arguments: Arguments = telemetry::command_line::parse(&HIDDEN);
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {

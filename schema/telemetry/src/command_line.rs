@@ -3,9 +3,9 @@
 
 use clap::{Command, Parser};
 
-/// Global options that some commands ignore.
+/// Global options that the help of some commands hides, because these commands ignore them.
 #[derive(Debug, Clone, Copy)]
-pub struct UnusedOptions {
+pub struct HiddenOptions {
     /// Names of the commands that ignore the options.
     pub commands: &'static [&'static str],
     /// Ids of the options. They stay valid, but help does not list them.
@@ -13,17 +13,17 @@ pub struct UnusedOptions {
 }
 
 /// Parses the arguments of the process. An error or `--help` ends the process.
-pub fn parse<T: Parser>(unused: &[UnusedOptions]) -> T {
-    let mut command = prepare(T::command(), unused);
+pub fn parse<T: Parser>(hidden: &[HiddenOptions]) -> T {
+    let mut command = prepare(T::command(), hidden);
     let mut matches =
         command.try_get_matches_from_mut(std::env::args_os()).unwrap_or_else(|error| error.exit());
     T::from_arg_matches_mut(&mut matches).unwrap_or_else(|error| error.format(&mut command).exit())
 }
 
-fn prepare(mut command: Command, unused: &[UnusedOptions]) -> Command {
+fn prepare(mut command: Command, hidden: &[HiddenOptions]) -> Command {
     // `build` copies the global options to each command.
     command.build();
-    for one in unused {
+    for one in hidden {
         for name in one.commands {
             command = command.mut_subcommand(name, |subcommand| hide_options(subcommand, one.options));
         }
@@ -69,14 +69,14 @@ mod tests {
     #[test]
     fn help_and_usage_name_what_a_command_needs() {
         use clap::CommandFactory;
-        let unused = [UnusedOptions { commands: &["draw"], options: &["server"] }];
-        let mut command = prepare(Arguments::command(), &unused);
+        let hidden = [HiddenOptions { commands: &["draw"], options: &["server"] }];
+        let mut command = prepare(Arguments::command(), &hidden);
         let mut text =
             |arguments: &[&str]| command.try_get_matches_from_mut(arguments).unwrap_err().to_string();
         assert!(text(&["program", "load", "--help"]).contains("--server"));
         assert!(!text(&["program", "draw", "--help"]).contains("--server"));
         assert!(text(&["program", "load"]).contains("Usage: program load [OPTIONS] <PATH>\n"));
-        let mut command = prepare(Arguments::command(), &unused);
+        let mut command = prepare(Arguments::command(), &hidden);
         assert!(command.try_get_matches_from_mut(["program", "draw", "x", "--server", "y"]).is_ok());
     }
 }

@@ -34,7 +34,9 @@ pub(super) async fn compute_changes(
             .each_own_batch(Kind::Price, |batch| series(&batch).for_each(|series| table.add_own(series)))
             .await?;
         scope
-            .each_other_batch(Kind::Price, |batch| series(&batch).for_each(|series| table.add_other(series)))
+            .each_batch_of_other_runs(Kind::Price, |batch| {
+                series(&batch).for_each(|series| table.add_other(series))
+            })
             .await?;
         for series in table.undo(&mut changes)? {
             batches.push(Body::Prices(vec![series]))?;

@@ -133,7 +133,7 @@ async fn compute_changes_of<T: Undoable>(
     scope.each_own_batch(T::KIND, own).await?;
     let others =
         |batch: RecordBatch| T::rows(&batch.body).iter().for_each(|row| table.add_other(row, batch.id));
-    scope.each_other_batch(T::KIND, others).await?;
+    scope.each_batch_of_other_runs(T::KIND, others).await?;
     let (rows, changes) = table.undo();
     for rows in rows.chunks(ROWS_PER_BATCH) {
         batches.push(T::body(rows.to_vec()))?;
@@ -191,7 +191,7 @@ struct KeyVersions<T> {
 /// Rows of other runs with the same natural key as a row of the run. A retraction without an id also withdraws these
 /// rows.
 #[derive(Debug)]
-struct KeyNeighbours<T> {
+struct NaturalKeyRows<T> {
     /// Highest-ranked version of each id.
     ids: BTreeMap<String, RecordVersion<T>>,
     /// Highest-ranked retraction without an id.
@@ -203,7 +203,7 @@ struct KeyNeighbours<T> {
 struct RecordTable<T> {
     by_key: BTreeMap<String, KeyVersions<T>>,
     /// Rows with ids by natural key, for kinds with `BY_NATURAL_KEY`.
-    neighbours: BTreeMap<String, KeyNeighbours<T>>,
+    neighbours: BTreeMap<String, NaturalKeyRows<T>>,
     currencies: SecurityCurrencies,
 }
 
@@ -220,7 +220,7 @@ type RetractionTime = (i64, DateTime<Utc>);
 impl<T: Undoable> RecordTable<T> {
     fn add_own(&mut self, row: &EventRow<T>, batch: BatchId) {
         if T::BY_NATURAL_KEY {
-            let none = || KeyNeighbours { ids: BTreeMap::new(), withdrawn: None };
+            let none = || NaturalKeyRows { ids: BTreeMap::new(), withdrawn: None };
             self.neighbours.entry(row.record.natural_key(&self.currencies)).or_insert_with(none);
         }
         let key = T::key(row, &self.currencies);

@@ -40,7 +40,7 @@ impl UndoScope<'_> {
     }
 
     /// Calls `each` for every record batch of other runs of the source with rows of a kind.
-    pub(super) async fn each_other_batch(
+    pub(super) async fn each_batch_of_other_runs(
         &self,
         kind: Kind,
         each: impl FnMut(RecordBatch),

@@ -1,6 +1,5 @@
-//! CSV file of a comparison, with one line per differing value; and the trait of all files with differing values.
+//! CSV file of a comparison, with one line per differing value.
 
-use std::fmt;
 use std::fs::File;
 use std::io::BufWriter;
 
@@ -9,27 +8,16 @@ use telemetry::csv_cell::escape_formula;
 
 use super::cell::CellValue;
 use super::difference::RowDifference;
+use super::sink::{DifferenceSink, HEADER};
 use crate::review::atomic_file::AtomicFile;
 
-/// Column names of the file.
-pub(super) const HEADER: [&str; 7] = ["table", "symbol", "key", "change", "column", "a", "b"];
-
-/// Output file for differing values.
-pub(crate) trait DifferenceSink: fmt::Debug {
-    /// Writes one line per differing column.
-    fn write(&mut self, difference: &RowDifference) -> anyhow::Result<()>;
-
-    /// Completes the file and gives it its final name.
-    fn finish(self: Box<Self>) -> anyhow::Result<()>;
-}
-
 #[derive(Debug)]
-pub(crate) struct CsvSink {
+pub(crate) struct CsvDifferences {
     writer: csv::Writer<BufWriter<File>>,
     file: AtomicFile,
 }
 
-impl CsvSink {
+impl CsvDifferences {
     pub(crate) fn create(file: AtomicFile) -> anyhow::Result<Self> {
         let mut writer = csv::Writer::from_writer(BufWriter::new(file.create()?));
         writer.write_record(HEADER).with_context(|| file.to_string())?;
@@ -37,7 +25,7 @@ impl CsvSink {
     }
 }
 
-impl DifferenceSink for CsvSink {
+impl DifferenceSink for CsvDifferences {
     fn write(&mut self, difference: &RowDifference) -> anyhow::Result<()> {
         let (symbol, key) = (escape_formula(difference.owner()), escape_formula(difference.rest_of_key()));
         let change = difference.change.to_string();

@@ -21,6 +21,7 @@ mod ranking;
 mod result;
 mod row_cells;
 mod rows;
+mod sink;
 mod tables;
 mod text;
 
@@ -41,7 +42,8 @@ use result::find_reasons;
 use rows::TableComparison;
 use tables::{HOLDINGS, PRICES, SECTORS, SYMBOLS};
 
-pub(crate) use self::csv::{CsvSink, DifferenceSink};
+pub(crate) use self::csv::CsvDifferences;
+pub(crate) use self::sink::DifferenceSink;
 pub use accumulator::Differences;
 pub(crate) use accumulator::{DiffAccumulator, TableDiff};
 pub use args::DiffArgs;
@@ -144,11 +146,11 @@ fn create_sinks(args: &DiffArgs) -> anyhow::Result<Vec<Box<dyn DifferenceSink>>>
     }
     let mut files: Vec<Box<dyn DifferenceSink>> = Vec::new();
     if let Some(path) = &args.csv {
-        files.push(Box::new(CsvSink::create(AtomicFile::new(path)?)?));
+        files.push(Box::new(CsvDifferences::create(AtomicFile::new(path)?)?));
     }
     #[cfg(feature = "parquet")]
     if let Some(path) = &args.parquet {
-        files.push(Box::new(parquet::ParquetSink::create(AtomicFile::new(path)?)?));
+        files.push(Box::new(parquet::ParquetDifferences::create(AtomicFile::new(path)?)?));
     }
     Ok(files)
 }

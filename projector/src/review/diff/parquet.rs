@@ -5,18 +5,18 @@ use std::path::Path;
 
 use anyhow::Context;
 
-use super::csv::{DifferenceSink, HEADER};
 use super::difference::RowDifference;
+use super::sink::{DifferenceSink, HEADER};
 use crate::export::{ColumnType, ParquetColumn, ParquetFileWriter};
 use crate::review::atomic_file::AtomicFile;
 
 #[derive(Debug)]
-pub(super) struct ParquetSink {
+pub(super) struct ParquetDifferences {
     writer: ParquetFileWriter,
     file: AtomicFile,
 }
 
-impl ParquetSink {
+impl ParquetDifferences {
     pub(super) fn create(file: AtomicFile) -> anyhow::Result<Self> {
         let columns = HEADER.map(|name| ParquetColumn::new(name, ColumnType::Text)).into();
         let folder = file.path().parent().unwrap_or(Path::new(""));
@@ -26,7 +26,7 @@ impl ParquetSink {
     }
 }
 
-impl DifferenceSink for ParquetSink {
+impl DifferenceSink for ParquetDifferences {
     fn write(&mut self, difference: &RowDifference) -> anyhow::Result<()> {
         let (symbol, key) = (difference.owner(), difference.rest_of_key());
         let change = difference.change.to_string();

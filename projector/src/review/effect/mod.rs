@@ -24,7 +24,7 @@ use store::db;
 use crate::generation::{Generation, begin_snapshot};
 use crate::review::atomic_file::AtomicFile;
 use crate::review::audit::AuditArgs;
-use crate::review::diff::{CsvSink, DifferenceSink, HTML_ROWS};
+use crate::review::diff::{CsvDifferences, DifferenceSink, HTML_ROWS};
 use crate::review::html_page::HtmlFile;
 use crate::settings::{DatabaseArgs, LIVE_FACTS};
 use comparison::EffectComparison;
@@ -48,7 +48,7 @@ pub async fn measure_effect(
     let page = args.html.as_deref().map(HtmlFile::create).transpose()?;
     let mut files: Vec<Box<dyn DifferenceSink>> = Vec::new();
     if let Some(path) = &args.csv {
-        files.push(Box::new(CsvSink::create(AtomicFile::new(path)?)?));
+        files.push(Box::new(CsvDifferences::create(AtomicFile::new(path)?)?));
     }
     let keep = if page.is_some() { args.limit.max(HTML_ROWS) } else { args.limit };
     let mut client = db::connect(&database.review_config(LIVE_FACTS)?).await?;

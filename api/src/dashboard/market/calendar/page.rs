@@ -10,7 +10,7 @@ use crate::dashboard::market::api_calls::{ApiCalls, MarketError, with_parameter}
 use crate::dashboard::market::block::{Block, Choice, render_choices};
 use crate::dashboard::market::calendar::days::render_days;
 use crate::dashboard::market::calendar::filters::{CalendarChoice, KINDS};
-use crate::dashboard::market::calendar::subscription::file_address;
+use crate::dashboard::market::calendar::subscription::calendar_url;
 use crate::dashboard::market::page::{PageContent, as_file};
 use crate::dashboard::market::reader::MarketReader;
 use crate::dashboard::view::layout::Section;
@@ -114,7 +114,7 @@ fn subscribe(choice: &CalendarChoice) -> Markup {
         section.panel aria-labelledby="subscribe" {
             h2 id="subscribe" { "In your calendar" }
             @if symbols.is_empty() { p { "Filter by symbols, and subscribe to their dates as iCalendar." } }
-            @else { p { a href=(file_address(symbols)) { "iCalendar of " (symbols) } ": add this address to your calendar program. It follows changes." } }
+            @else { p { a href=(calendar_url(symbols)) { "iCalendar of " (symbols) } ": add this address to your calendar program. It follows changes." } }
             p.hint { "With an account, " code { "/feed/YOUR-KEY/calendar.ics?symbols=…" } " is the same for a program without a sign-in. Make a key for it, and delete the key to end it." }
         }
     }

@@ -8,7 +8,7 @@ use crate::dashboard::market::icalendar::{as_calendar, dividends_calendar, divid
 use crate::dashboard::market::reader::MarketReader;
 
 /// Address of the calendar of symbols.
-pub(crate) fn file_address(symbols: &str) -> String {
+pub(crate) fn calendar_url(symbols: &str) -> String {
     format!("/calendar.ics?symbols={}", encode(symbols))
 }
 

@@ -94,7 +94,7 @@ async fn build(
             (unread(portfolio))
             (render_income(&answer["data"], &call))
             (keep(&portfolio.holdings, &entered, reader))
-            details { summary { "Change the holdings" } (fields(&entered)) }
+            details { summary { "Change the holdings" } (render_form(&entered)) }
         })),
         Err(MarketError::Refused(mistake)) => Ok(content(form(&entered, Some(&mistake)))),
         Err(error) => Err(error),
@@ -117,7 +117,7 @@ fn form(entered: &str, mistake: Option<&str>) -> Markup {
         h1 { (TITLE) }
         p.lead { "Enter your shares and see the dividends of twelve months: what is declared, and what earlier payments let you expect." }
         (error_message(mistake))
-        section.panel aria-label="Holdings" { (fields(entered)) }
+        section.panel aria-label="Holdings" { (render_form(entered)) }
     }
 }
 
@@ -151,7 +151,7 @@ fn keep(holdings: &str, entered: &str, reader: &MarketReader) -> Markup {
     }
 }
 
-fn fields(entered: &str) -> Markup {
+fn render_form(entered: &str) -> Markup {
     html! {
         form method="post" action="/income" enctype="multipart/form-data" {
             label for="text" { "Symbols and shares, a line each" }

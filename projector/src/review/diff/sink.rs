@@ -1,0 +1,17 @@
+//! Output files for differing values: interface and column names of CSV and Parquet.
+
+use std::fmt;
+
+use super::difference::RowDifference;
+
+/// Column names of the file.
+pub(super) const HEADER: [&str; 7] = ["table", "symbol", "key", "change", "column", "a", "b"];
+
+/// Output file for differing values.
+pub(crate) trait DifferenceSink: fmt::Debug {
+    /// Writes one line per differing column.
+    fn write(&mut self, difference: &RowDifference) -> anyhow::Result<()>;
+
+    /// Completes the file and gives it its final name.
+    fn finish(self: Box<Self>) -> anyhow::Result<()>;
+}
