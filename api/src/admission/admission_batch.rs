@@ -155,7 +155,7 @@ impl AdmissionBatch {
         Ok(())
     }
 
-    /// True if the account of the key was written; `None` if the key is not cached.
+    /// True if this batch wrote the row of the key's account; `None` if the key is not cached.
     pub(crate) fn is_written(&self, key_index: usize) -> Option<bool> {
         let (account, _) = self.keys[key_index].as_ref()?;
         Some(self.list[*account].written.is_some())

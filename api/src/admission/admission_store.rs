@@ -18,7 +18,7 @@ use tokio_postgres::{Client, Config, Error, Row, Statement};
 use crate::admission::account_cache::AccountCache;
 use crate::admission::admission_batch::{AdmissionBatch, CachedAccount, CachedKey, KeyBucket, WriteMode};
 use crate::admission::decision::{AdmissionDecision, AdmissionError, AdmissionOutcome, AdmissionRequest};
-use crate::admission::usage_totals::{UsageKey, UsageTotals};
+use crate::admission::usage_totals::{UsageIncrement, UsageKey};
 use crate::auth::credential::PresentedKey;
 use crate::auth::ids::{AccountId, KeyId};
 use crate::concurrency::background_tasks::BackgroundTasks;
@@ -228,7 +228,7 @@ impl AdmissionStore {
     /// Adds calls to the statistics. Rows are written in key order, so that instances cannot deadlock.
     pub(crate) async fn add_usage(
         &self,
-        sums: &BTreeMap<UsageKey, UsageTotals>,
+        sums: &BTreeMap<UsageKey, UsageIncrement>,
     ) -> Result<(), AdmissionError> {
         let accounts: Vec<AccountId> = sums.keys().map(|row| row.account).collect();
         let keys: Vec<KeyId> = sums.keys().map(|row| row.key).collect();

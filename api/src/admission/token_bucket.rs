@@ -89,7 +89,7 @@ impl Bucket {
 /// Remaining limits of an account after a call.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct RemainingLimits {
-    /// Bucket that refuses the next call sooner.
+    /// The tighter of the two buckets of account and key. It is the account's bucket if the key has no own limit.
     pub(crate) bucket: Bucket,
     pub(crate) now: DateTime<Utc>,
     pub(crate) quota: i64,

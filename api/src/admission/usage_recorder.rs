@@ -25,7 +25,7 @@ use crate::account::statistics::CallOutcome;
 use crate::admission::decision::AdmissionError;
 use crate::admission::request_context::AccountCharge;
 use crate::admission::store_connection::StoreConnection;
-use crate::admission::usage_totals::{UsageKey, UsageTotals};
+use crate::admission::usage_totals::{UsageIncrement, UsageKey};
 use crate::auth::ids::{AccountId, KeyId};
 use crate::concurrency::background_tasks::BackgroundTasks;
 
@@ -111,7 +111,7 @@ fn outcome(status: StatusCode, quota_refused: bool) -> CallOutcome {
 /// Sums up calls, and writes the sums.
 struct UsageWriter {
     connection: StoreConnection,
-    sums: BTreeMap<UsageKey, UsageTotals>,
+    sums: BTreeMap<UsageKey, UsageIncrement>,
     missing: Arc<AtomicU64>,
     /// Day of the last removal of old statistics.
     day: Option<NaiveDate>,
@@ -156,7 +156,7 @@ impl UsageWriter {
             self.missing.fetch_add(1, Ordering::Relaxed);
             return;
         }
-        let sum = self.sums.entry(row).or_insert(UsageTotals { calls: 0, last_at: at });
+        let sum = self.sums.entry(row).or_insert(UsageIncrement { calls: 0, last_at: at });
         sum.calls += 1;
         sum.last_at = sum.last_at.max(at);
     }
@@ -195,7 +195,10 @@ impl UsageWriter {
         }
     }
 
-    async fn add_to_store(&mut self, chunk: &BTreeMap<UsageKey, UsageTotals>) -> Result<(), AdmissionError> {
+    async fn add_to_store(
+        &mut self,
+        chunk: &BTreeMap<UsageKey, UsageIncrement>,
+    ) -> Result<(), AdmissionError> {
         self.connection.open_store().await?.add_usage(chunk).await
     }
 
@@ -205,7 +208,10 @@ impl UsageWriter {
 }
 
 /// Removes up to `rows` rows from the sums.
-fn take_rows(sums: &mut BTreeMap<UsageKey, UsageTotals>, rows: usize) -> BTreeMap<UsageKey, UsageTotals> {
+fn take_rows(
+    sums: &mut BTreeMap<UsageKey, UsageIncrement>,
+    rows: usize,
+) -> BTreeMap<UsageKey, UsageIncrement> {
     let rest = sums.keys().nth(rows).cloned().map(|next| sums.split_off(&next)).unwrap_or_default();
     std::mem::replace(sums, rest)
 }
@@ -225,7 +231,7 @@ mod tests {
             outcome: CallOutcome::Rate,
         };
         let mut sums: BTreeMap<_, _> =
-            (0..5).map(|account| (row(account), UsageTotals { calls: account, last_at: at })).collect();
+            (0..5).map(|account| (row(account), UsageIncrement { calls: account, last_at: at })).collect();
         let mut taken = vec![];
         while !sums.is_empty() {
             taken.push(take_rows(&mut sums, 2).values().map(|sum| sum.calls).collect::<Vec<_>>());

@@ -19,7 +19,7 @@ pub(crate) struct UsageKey {
 
 /// Calls to add to a row, and the time of the last call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct UsageTotals {
+pub(crate) struct UsageIncrement {
     pub(crate) calls: i64,
     pub(crate) last_at: DateTime<Utc>,
 }

@@ -78,7 +78,7 @@ pub(crate) struct AttemptCharge(Vec<AttemptLimit>);
 enum ChargeOutcome {
     /// The attempt is charged. The caller must wait for this time before the password is checked.
     Charged(Duration),
-    /// The limit at this index refuses the attempt. An attempt after this time is accepted.
+    /// The limit with this index refuses the attempt. The duration is the wait until the next attempt.
     Refused(usize, Duration),
 }
 

@@ -18,7 +18,7 @@ impl CallContext {
         Self { id, is_refused: Arc::default() }
     }
 
-    pub(super) fn refuse_key(&self) {
+    pub(super) fn record_refused_key(&self) {
         self.is_refused.store(true, Ordering::Release);
     }
 

@@ -58,7 +58,7 @@ impl McpServer {
         };
         let status = response.status();
         if status == StatusCode::UNAUTHORIZED {
-            call_context.refuse_key();
+            call_context.record_refused_key();
         }
         if status.is_server_error() {
             self.refund(caller);

@@ -66,7 +66,7 @@ pub(super) fn find(name: &str) -> Result<Option<&'static Tool>, ErrorData> {
 }
 
 impl Tool {
-    /// Adds the arguments that all tools have, and the choices of the argument that selects the endpoint.
+    /// Adds the arguments common to all tools. If an argument selects the endpoint, adds its accepted values.
     fn complete(&mut self) {
         if let ToolRoute::Chosen { by, paths } = &self.route {
             self.arguments[by]["enum"] = paths.keys().cloned().collect();

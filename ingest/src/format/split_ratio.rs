@@ -1,6 +1,7 @@
 //! Split ratios written as one number: 7.0 is 1 to 7, 0.1 is 10 to 1, 1.5 is 2 to 3.
 //!
-//! A ratio below 1 means n to 1 if exactly one n gives the ratio after rounding: 0.033333 is 30 to 1 (R39).
+//! A ratio below 1 means n to 1 if 1/n equals it, or if exactly one n gives it after rounding: 0.033333 is 30 to 1
+//! (R39).
 
 use rust_decimal::{Decimal, RoundingStrategy};
 
@@ -41,7 +42,8 @@ pub(super) fn parse_ratio(text: &str) -> Option<(Decimal, Decimal)> {
     }
 }
 
-/// Number n of a reverse split n to 1, if the ratio is 1/n rounded. `None` if no n or several n round to the ratio.
+/// Number n of a reverse split n to 1. `None` unless 1/n equals the ratio, or only this n gives the ratio after
+/// rounding.
 fn unit_fraction(ratio: Decimal) -> Option<Decimal> {
     let rounds = |old: Decimal| {
         let quotient = Decimal::ONE.checked_div(old)?;

@@ -46,8 +46,8 @@ const SHOWN_ROWS: usize = 3;
 
 /// Proposes a map for a file without a known format, for `ingest load --map`.
 ///
-/// A map is a TOML file with the meaning of the columns, the notation of dates and numbers, and the place of the
-/// symbol. Review the proposed map, correct it, and try it: ingest map FILE > my.toml, then ingest load FILE --map
+/// A map is a TOML file with the meaning of the columns, the notation of dates and numbers, and the source of the
+/// symbol: a column or the file name. Review the proposed map, correct it, and try it: ingest map FILE > my.toml, then ingest load FILE --map
 /// my.toml --source NAME --dry-run
 ///
 /// Without FILE, the command lists the shipped maps. With the name of a shipped map, it prints this map.
@@ -181,7 +181,7 @@ fn reader_options(map: Option<Arc<ColumnMap>>, symbol: Option<Symbol>) -> Reader
     }
 }
 
-/// First rows of a file, read with a map, as comment lines.
+/// First rows of a file as the map reads them, with rejects and review, as comment lines below the proposed map.
 fn first_rows(file: &FeedFile, bytes: &[u8], map: &str, symbol: Option<Symbol>) -> Result<String, String> {
     let map = ColumnMap::parse(map).map_err(|error| error.to_string())?;
     let options = reader_options(Some(Arc::new(map)), symbol);

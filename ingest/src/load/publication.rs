@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use event_log::record_batch::{BODY_VERSION, BatchId, Body, Envelope, RecordBatch, schema_name};
 use event_log::shared::SharedMessageBuilder;
-use market::event::{InputBatches, Kind, RunManifest, RunState};
+use market::event::{InputBatchCount, Kind, RunManifest, RunState};
 
 use crate::batch::chunk_encoder::EncodedBatch;
 use crate::load::error::LoadError;
@@ -129,8 +129,8 @@ impl<'a> Publication<'a> {
         self.wait_until_stored().await
     }
 
-    fn input_batches(&self) -> Vec<InputBatches> {
-        let one = |((input, kind), batches): (&(String, Kind), &u64)| InputBatches {
+    fn input_batches(&self) -> Vec<InputBatchCount> {
+        let one = |((input, kind), batches): (&(String, Kind), &u64)| InputBatchCount {
             input: input.clone(),
             kind: *kind,
             frames: *batches,

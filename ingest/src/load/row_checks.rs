@@ -1,4 +1,4 @@
-//! Checks of the accepted rows of a load, for its summary: retractions without a row, assumed currencies, and a review by
+//! Checks of the accepted rows of a load, for its summary: retractions that match no row, assumed currencies, and a review by
 //! the domain rules.
 
 use chrono::NaiveDate;

@@ -15,7 +15,8 @@ use crate::source::regular_file::{Links, read_small_text};
 ///
 /// MANIFEST is the name of a shipped manifest (alphavantage, eodhd, massive, massive-flatfiles, tiingo, url) or a TOML
 /// file of the same form. `--show` prints a shipped manifest as a template. A manifest contains the requests, their
-/// schedule and the call budget of the vendor. Credentials are read from the environment variables in the manifest.
+/// schedule and the call budget of the vendor. It also names the
+/// environment variables with the credentials.
 ///
 /// The bookmark of each request is stored in the log, and advances only after the rows of the request are in the log.
 /// Each call is recorded in the log before it is made. A budget therefore counts across restarts and machines.

@@ -60,7 +60,7 @@ pub(super) struct PageFile {
     name: String,
     /// Path of the written page, for reading.
     pub path: PathBuf,
-    /// Path relative to the folder with the files of new responses.
+    /// Path in the folder of the pull's responses: number of the response, then file name.
     pub relative: String,
 }
 

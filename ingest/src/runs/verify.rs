@@ -352,7 +352,7 @@ pub async fn resume_runs(
 #[cfg(test)]
 mod tests {
     use chrono::DateTime;
-    use market::event::InputBatches;
+    use market::event::InputBatchCount;
 
     use super::*;
 
@@ -360,7 +360,7 @@ mod tests {
     fn a_manifest_promises_the_ids_of_its_frames() {
         let begun =
             RunManifest::started("r".to_owned(), "eod".to_owned(), "auto".to_owned(), DateTime::UNIX_EPOCH);
-        let cut = |kind, batches| InputBatches { input: "a".to_owned(), kind, frames: batches };
+        let cut = |kind, batches| InputBatchCount { input: "a".to_owned(), kind, frames: batches };
         let run = RunManifest {
             state: RunState::Completed,
             frames: vec![cut(Kind::Price, 2), cut(Kind::Dividend, 1)],

@@ -1,4 +1,4 @@
-//! Module index: metrics of batches in `metrics.rs`, gauges in `gauges.rs`, their poller in `poller.rs`.
+//! Monitoring of the projector: counters of batches, gauges, and the task that updates the gauges.
 
 pub(crate) mod gauges;
 pub mod metrics;

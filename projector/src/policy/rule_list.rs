@@ -22,7 +22,7 @@ pub enum RuleState {
     Ends,
 }
 
-/// Rule of the policy with its state.
+/// Rule of the live policy or of the served tables, with its state.
 #[derive(Debug, Serialize)]
 pub struct ListedRule {
     /// Source, kind, date range and rank.

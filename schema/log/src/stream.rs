@@ -21,7 +21,13 @@ use market::event::Kind;
 #[derive(Debug, Clone, Args)]
 pub struct StreamSettings {
     /// URL of the NATS server, or several URLs separated by commas
-    #[arg(long, env = "NATS_URL", default_value = "nats://127.0.0.1:4222", global = true)]
+    #[arg(
+        long,
+        env = "NATS_URL",
+        hide_env_values = true,
+        default_value = "nats://127.0.0.1:4222",
+        global = true
+    )]
     pub nats_url: String,
     /// Name of the JetStream stream of the log
     #[arg(long, env = "NATS_STREAM", default_value = "MARKET", global = true)]

@@ -18,7 +18,7 @@ impl Default for EventWriter {
 
 impl Write for EventWriter {
     fn write(&mut self, event: &[u8]) -> io::Result<usize> {
-        self.0.write_all(&indent_lines(event))?;
+        self.0.write_all(&indent_continuation_lines(event))?;
         Ok(event.len())
     }
 
@@ -27,7 +27,7 @@ impl Write for EventWriter {
     }
 }
 
-fn indent_lines(event: &[u8]) -> Vec<u8> {
+fn indent_continuation_lines(event: &[u8]) -> Vec<u8> {
     let text = event.strip_suffix(b"\n").unwrap_or(event);
     let mut lines = Vec::with_capacity(event.len() + INDENT.len());
     for byte in text {
@@ -47,7 +47,7 @@ mod tests {
 
     #[test]
     fn a_text_cannot_begin_a_line() {
-        assert_eq!(indent_lines(b"WARN a\nERROR b\rc\n"), b"WARN a\n    ERROR b\\rc\n");
-        assert_eq!(indent_lines(b"WARN a\n"), b"WARN a\n");
+        assert_eq!(indent_continuation_lines(b"WARN a\nERROR b\rc\n"), b"WARN a\n    ERROR b\\rc\n");
+        assert_eq!(indent_continuation_lines(b"WARN a\n"), b"WARN a\n");
     }
 }

@@ -1,6 +1,6 @@
 //! Live example of the landing page: an API response that is refreshed every minute.
 //!
-//! Invariants: the example is a security for which `projector audit` would report nothing. No page waits longer than
+//! Invariants: the example has no flag of [`SUSPECT`] and no quarantined row. No page waits longer than
 //! [`MAX_PAGE_WAIT`] for the example, so that pages are also shown during a database outage.
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -32,7 +32,8 @@ const FUND: &str = "/v1/etfs?limit=1&fields=symbol";
 const SECTOR: &str = "/v1/sectors?limit=1&fields=sector";
 /// Maximum size of a response about one security, in bytes.
 const BYTES: usize = 64 * 1024;
-/// Flags that exclude a security: the flags that `projector audit` reports, and the flags of uncertain metrics.
+/// Flags that exclude a security from the example. Some are findings of `projector audit`; the others mark uncertain
+/// metrics.
 const SUSPECT: [&str; 10] = [
     "amount_dip",
     "amount_held",

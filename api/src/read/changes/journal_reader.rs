@@ -35,7 +35,7 @@ pub(crate) struct JournalReader {
 
 /// Handle of a stream that follows the ring. The journal reader pauses after the last handle is dropped.
 #[derive(Debug)]
-pub(crate) struct Follower {
+pub(crate) struct RingSubscription {
     reader: Arc<JournalReader>,
     appended: watch::Receiver<u64>,
 }
@@ -57,11 +57,11 @@ impl JournalReader {
     }
 
     /// Adds a follower.
-    pub(crate) fn follow(self: &Arc<Self>) -> Follower {
+    pub(crate) fn follow(self: &Arc<Self>) -> RingSubscription {
         let appended = self.appended.subscribe();
         let _ring = self.ring();
         self.followers.send_modify(|count| *count += 1);
-        Follower { reader: Arc::clone(self), appended }
+        RingSubscription { reader: Arc::clone(self), appended }
     }
 
     /// Reads the journal until the process ends.
@@ -142,7 +142,7 @@ impl JournalReader {
     }
 }
 
-impl Follower {
+impl RingSubscription {
     /// Index of the first change after a position.
     pub(crate) fn index_after(&self, position: JournalPosition) -> Result<u64, Lagged> {
         self.reader.ring().index_after(position)
@@ -161,7 +161,7 @@ impl Follower {
     }
 }
 
-impl Drop for Follower {
+impl Drop for RingSubscription {
     fn drop(&mut self) {
         let _ring = self.reader.ring();
         self.reader.followers.send_modify(|count| *count -= 1);

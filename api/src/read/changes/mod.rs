@@ -12,5 +12,5 @@ mod tracked_row;
 pub(crate) use change::{Change, ChangeBody, ChangeContent};
 pub(crate) use change_page::{ChangePage, ChangeSelection};
 pub(crate) use change_ring::Lagged;
-pub(crate) use journal_reader::{Follower, JournalReader};
+pub(crate) use journal_reader::{JournalReader, RingSubscription};
 pub(crate) use tracked_row::{ChangedRow, TrackedRow};

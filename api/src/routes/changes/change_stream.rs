@@ -28,7 +28,7 @@ use crate::auth::ids::AccountId;
 use crate::auth::tier::{Tier, years_before};
 use crate::error::ApiError;
 use crate::parameters::{JournalPlace, MinVersion};
-use crate::read::changes::{Change, ChangePage, ChangeSelection, Follower, Lagged};
+use crate::read::changes::{Change, ChangePage, ChangeSelection, Lagged, RingSubscription};
 use crate::render::rows::RenderError;
 use crate::routes::changes::journal_start::JournalStart;
 
@@ -59,7 +59,7 @@ pub(super) struct ChangeStream {
     tier: Tier,
     has_text_decimals: bool,
     follows: bool,
-    follower: Follower,
+    follower: RingSubscription,
     journal: String,
     /// Place after the last delivered change.
     place: JournalPlace,

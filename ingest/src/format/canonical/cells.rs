@@ -1,4 +1,4 @@
-//! Cells of a canonical CSV record.
+//! Conversion of a CSV record to cells by column name. Text that is not UTF-8 is an error.
 
 use std::borrow::Cow;
 

@@ -213,7 +213,7 @@ impl DiffRun<'_> {
         Ok(())
     }
 
-    /// Counts the rows of a table, and begins the table in the accumulator.
+    /// Counts the rows of a table in both generations, and adds an empty comparison of the table to the result.
     async fn count_table(&mut self, table: &ComparedTable, only: Option<&[String]>) -> anyhow::Result<()> {
         let since = self.args.since;
         let [rows_a, rows_b] = match table.name {

@@ -16,9 +16,9 @@ const PADDING: usize = 16;
 /// Maximum width, in bits, of codes that are decoded with 8-byte reads.
 const NARROW: usize = 57;
 
-/// Coding of a block's values.
+/// BlockCoding of a block's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Coding {
+enum BlockCoding {
     /// Unsigned integers; for a block without negative values.
     Plain,
     /// Zigzag integers: the lowest bit is the sign.
@@ -27,7 +27,7 @@ enum Coding {
     Sparse,
 }
 
-impl Coding {
+impl BlockCoding {
     fn of(values: &[i64]) -> Self {
         if values.contains(&MISSING) {
             Self::Sparse
@@ -52,7 +52,7 @@ impl Coding {
 /// Appends the blocks of a column.
 pub(super) fn write(values: &[i64], bytes: &mut Vec<u8>) {
     for block in values.chunks(BLOCK) {
-        let coding = Coding::of(block);
+        let coding = BlockCoding::of(block);
         let mut codes = [0; BLOCK];
         codes.iter_mut().zip(block).for_each(|(code, value)| *code = coding.code(*value));
         let widest = codes.iter().fold(0, |all, code| all | code);

@@ -63,7 +63,7 @@ fn a_finer_scale_changes_no_price() {
 }
 
 #[test]
-fn places_that_no_price_needs_are_dropped() {
+fn decimal_places_that_no_price_needs_are_dropped() {
     let check = |scale, prices: &[i64], expected: (u32, &[i64])| {
         let rows: Vec<(i32, i64)> = (730_001..).zip(prices.iter().copied()).collect();
         let mut some = bars(scale, &rows);

@@ -19,4 +19,4 @@ pub use records::{
 };
 pub(crate) use row::line_column;
 pub use row::{EventRow, Reject};
-pub use run_manifest::{Bookmark, InputBatches, Pull, RunManifest, RunState};
+pub use run_manifest::{Bookmark, InputBatchCount, Pull, RunManifest, RunState};

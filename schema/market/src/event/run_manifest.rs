@@ -46,7 +46,7 @@ pub struct RunManifest {
     /// Number of record batches for each input and kind. The batch ids are derived from these numbers. The list is
     /// final only if the run is completed.
     #[serde(default)]
-    pub frames: Vec<InputBatches>,
+    pub frames: Vec<InputBatchCount>,
     /// Number of log messages of the run. Small record batches share a message. Absent if each batch has its own
     /// message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -138,7 +138,7 @@ fn is_zero(number: &u64) -> bool {
 
 /// Number of record batches of one kind from one input.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct InputBatches {
+pub struct InputBatchCount {
     /// Digest of the input.
     pub input: String,
     /// Kind of the rows.

@@ -47,7 +47,7 @@ table_row! {
         "kind" kind: RevisedKind,
         /// Id of the dividend or split record; null for a figure.
         "id" id: Option<String>,
-        /// Ex-date of the record; for a figure, the market date for which both values are computed.
+        /// Ex-date of the record; for a figure, the market date of `before` and `after`.
         "date" date: NaiveDate,
         /// Name of the revised field.
         "field" field: String,

@@ -11,7 +11,7 @@ use crate::metrics::dividends::rate_changes::{RateChanges, rate_changes};
 use crate::metrics::dividends::streak::{
     Streak, StreakInput, StreakSeed, increase_streak, is_at_risk, payment_years,
 };
-use crate::metrics::dividends::yields::DividendRate;
+use crate::metrics::dividends::yields::RegularDividend;
 use crate::row::{Flag, Flags};
 
 /// Longest span of a growth rate, years.
@@ -52,7 +52,7 @@ pub(crate) fn growth(inputs: &MetricInputs<'_>, income: &IncomeMetrics, flags: &
     if totals.gaps.iter().any(|year| *year >= first_used) {
         flags.set(Flag::PaymentGap);
     }
-    let sustained: Vec<DividendRate> = inputs.schedule.sustained_rates().collect();
+    let sustained: Vec<RegularDividend> = inputs.schedule.sustained_amounts().collect();
     GrowthMetrics {
         growth: [1, 3, 5, LONGEST_SPAN].map(|span| totals.growth(running - 1, span).ok()),
         streak,

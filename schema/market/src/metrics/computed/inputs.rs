@@ -14,7 +14,7 @@ use crate::metrics::dividends::class::DividendClass;
 use crate::metrics::dividends::completeness::DividendCompleteness;
 use crate::metrics::dividends::frequency::{FrequencyEstimate, TaggedDate, estimate_frequency};
 use crate::metrics::dividends::schedule::{Reading, Schedule, ScheduleRow};
-use crate::metrics::dividends::yields::DividendRate;
+use crate::metrics::dividends::yields::RegularDividend;
 use crate::metrics::merge::{AsOfView, Merged, Payment, currency, merge};
 use crate::metrics::prices::series::PriceSeries;
 use crate::metrics::rules::Rules;
@@ -49,7 +49,7 @@ pub(crate) struct MetricInputs<'a> {
     /// Payment schedule of the regular rows in the dividend currency, including declared future rows.
     pub schedule: Schedule,
     /// Regular parts of the rows in `schedule`, by ex-date.
-    pub rates: Vec<DividendRate>,
+    pub rates: Vec<RegularDividend>,
     /// Ex-dates of the rates and of quarantined regular amounts, in order.
     pub ex_dates: Vec<NaiveDate>,
     pub rhythm: FrequencyEstimate,
@@ -90,7 +90,7 @@ impl<'a> MetricInputs<'a> {
             is_listed: security.is_none_or(|security| is_listed(security, as_of)),
             price: latest_price(&series, as_of),
             ex_days,
-            rates: schedule.rates().collect(),
+            rates: schedule.regular_amounts().collect(),
             schedule,
             ex_dates,
             rhythm,

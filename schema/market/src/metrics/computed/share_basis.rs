@@ -13,7 +13,7 @@ use super::growth::GrowthMetrics;
 use super::inputs::MetricInputs;
 use crate::event::ShareBasis;
 use crate::metrics::arithmetic::{quotient, within_factor};
-use crate::metrics::dividends::yields::DividendRate;
+use crate::metrics::dividends::yields::RegularDividend;
 use crate::metrics::merge::has_moved_with;
 use crate::metrics::prices::adjustment::SplitEvent;
 use crate::row::{Flag, Flags};
@@ -91,13 +91,13 @@ fn is_exactly(event: &SplitEvent, ratio: Decimal) -> bool {
 }
 
 /// True if every row of an ex-date has the share basis `raw` (as declared).
-fn is_declared(inputs: &MetricInputs<'_>, rate: &DividendRate) -> bool {
+fn is_declared(inputs: &MetricInputs<'_>, rate: &RegularDividend) -> bool {
     let mut rows = inputs.payments().iter().filter(|payment| payment.ex_date == rate.ex_date);
     rows.all(|payment| payment.observation.record.amount_basis == ShareBasis::Raw)
 }
 
 /// Amount divided by the close before its ex-date, both on the as-of date's share basis.
-fn yield_at(inputs: &MetricInputs<'_>, rate: &DividendRate) -> Option<Decimal> {
+fn yield_at(inputs: &MetricInputs<'_>, rate: &RegularDividend) -> Option<Decimal> {
     let series = inputs.series();
     let close = series.close_on_share_basis(series.before(rate.ex_date)?, inputs.as_of);
     quotient(rate.amount, close)

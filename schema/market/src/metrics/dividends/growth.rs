@@ -133,7 +133,7 @@ impl AnnualTotals {
         self.years.get(index).copied()
     }
 
-    /// `D[year]`; 0 for years without payments.
+    /// Total of a dividend year per share; 0 for years without payments.
     pub fn amount(&self, year: i32) -> Decimal {
         self.total(year).map_or(Decimal::ZERO, |total| total.amount)
     }
@@ -193,24 +193,24 @@ mod tests {
     use super::*;
     use crate::decimal::round;
     use crate::metrics::dividends::schedule::ScheduleRow;
-    use crate::metrics::dividends::yields::DividendRate;
+    use crate::metrics::dividends::yields::RegularDividend;
     use crate::metrics::rules::Rules;
 
     fn date(text: &str) -> NaiveDate {
         text.parse().unwrap()
     }
 
-    fn totals_of(rates: &[DividendRate], as_of: &str) -> AnnualTotals {
+    fn totals_of(rates: &[RegularDividend], as_of: &str) -> AnnualTotals {
         let rows: Vec<ScheduleRow> = rates.iter().map(|rate| ScheduleRow::from(*rate)).collect();
         AnnualTotals::new(&Schedule::read(&rows, &Rules::DEFAULT), date(as_of))
     }
 
-    fn yearly(first: i32, amounts: &[Decimal]) -> Vec<DividendRate> {
+    fn yearly(first: i32, amounts: &[Decimal]) -> Vec<RegularDividend> {
         let day = |year| NaiveDate::from_ymd_opt(year, 5, 15).unwrap();
         (first..)
             .zip(amounts)
             .filter(|(_, a)| !a.is_zero())
-            .map(|(year, amount)| DividendRate { ex_date: day(year), amount: *amount })
+            .map(|(year, amount)| RegularDividend { ex_date: day(year), amount: *amount })
             .collect()
     }
 
@@ -268,8 +268,10 @@ mod tests {
             ("2024-08-10", dec!(1)),
             ("2024-11-10", dec!(1)),
         ];
-        let rates: Vec<DividendRate> =
-            rows.iter().map(|(day, amount)| DividendRate { ex_date: date(day), amount: *amount }).collect();
+        let rates: Vec<RegularDividend> = rows
+            .iter()
+            .map(|(day, amount)| RegularDividend { ex_date: date(day), amount: *amount })
+            .collect();
         let growth = totals_of(&rates, "2025-01-31").growth(2024, 1);
         assert_eq!(growth, Err(NoGrowthReason::PartialBase(2023)));
     }
@@ -290,8 +292,8 @@ mod tests {
             "2024-07-05",
             "2024-10-05",
         ];
-        let rates: Vec<DividendRate> =
-            days.iter().map(|day| DividendRate { ex_date: date(day), amount: dec!(1) }).collect();
+        let rates: Vec<RegularDividend> =
+            days.iter().map(|day| RegularDividend { ex_date: date(day), amount: dec!(1) }).collect();
         let totals = totals_of(&rates, "2025-01-31");
         assert_eq!(totals.shifted, [2024]);
         assert!((2022..=2024).all(|year| totals.amount(year) == dec!(4)));
@@ -301,8 +303,10 @@ mod tests {
 
     /// Totals of a semi-annual payer; the running year is 2025.
     fn years(days: &[(&str, Decimal)]) -> AnnualTotals {
-        let rates: Vec<DividendRate> =
-            days.iter().map(|(day, amount)| DividendRate { ex_date: date(day), amount: *amount }).collect();
+        let rates: Vec<RegularDividend> = days
+            .iter()
+            .map(|(day, amount)| RegularDividend { ex_date: date(day), amount: *amount })
+            .collect();
         totals_of(&rates, "2025-01-31")
     }
 
@@ -376,8 +380,8 @@ mod tests {
     #[test]
     fn a_first_year_is_complete_if_its_payments_cover_it() {
         let first_year = |days: &[&str], as_of: &str| {
-            let rates: Vec<DividendRate> =
-                days.iter().map(|day| DividendRate { ex_date: date(day), amount: dec!(1) }).collect();
+            let rates: Vec<RegularDividend> =
+                days.iter().map(|day| RegularDividend { ex_date: date(day), amount: dec!(1) }).collect();
             let totals = totals_of(&rates, as_of);
             totals.is_complete(totals.first_year().unwrap(), date(as_of).year())
         };

@@ -10,7 +10,7 @@ use chrono::NaiveDate;
 use rust_decimal::Decimal;
 
 use super::streak::{is_cut, is_increase};
-use super::yields::{DividendRate, has_unequal_halves};
+use super::yields::{RegularDividend, has_unequal_halves};
 use crate::metrics::arithmetic::change_percent;
 use crate::metrics::calendar::months_before;
 use crate::metrics::rules::Rules;
@@ -28,7 +28,7 @@ pub struct RateChanges {
 
 /// Finds the changes among the rates whose ex-date or declaration is on or before the as-of date.
 pub fn rate_changes(
-    rates: &[DividendRate],
+    rates: &[RegularDividend],
     payments_per_year: Option<i32>,
     as_of: NaiveDate,
     rules: &Rules,
@@ -53,7 +53,7 @@ pub fn rate_changes(
     changes
 }
 
-fn is_comparable(rates: &[DividendRate], index: usize) -> bool {
+fn is_comparable(rates: &[RegularDividend], index: usize) -> bool {
     let gap =
         |from: usize, to: usize| rates.get(to).map(|rate| (rate.ex_date - rates[from].ex_date).num_days());
     match (gap(index - 1, index), gap(index, index + 1)) {
@@ -74,8 +74,10 @@ mod tests {
         cuts: i32,
     ) {
         let date = |text: &str| text.parse::<NaiveDate>().unwrap();
-        let rates: Vec<DividendRate> =
-            rows.iter().map(|(day, amount)| DividendRate { ex_date: date(day), amount: *amount }).collect();
+        let rates: Vec<RegularDividend> = rows
+            .iter()
+            .map(|(day, amount)| RegularDividend { ex_date: date(day), amount: *amount })
+            .collect();
         let found = rate_changes(&rates, Some(payments), date("2025-01-31"), &Rules::DEFAULT);
         let expected = RateChanges {
             latest_increase: increase.map(|(day, size)| (date(day), size)),
@@ -128,7 +130,7 @@ mod tests {
             let raised = first + chrono::Days::new(100);
             let days =
                 [(first, dec!(1)), (raised, dec!(1.1)), (raised + chrono::Days::new(after), dec!(1.1))];
-            let rates = days.map(|(ex_date, amount)| DividendRate { ex_date, amount });
+            let rates = days.map(|(ex_date, amount)| RegularDividend { ex_date, amount });
             rate_changes(&rates, Some(4), "2025-01-31".parse().unwrap(), &Rules::DEFAULT)
                 .latest_increase
                 .is_some()

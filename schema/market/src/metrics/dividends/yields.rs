@@ -37,7 +37,7 @@ use crate::row::{DividendState, ForwardBasis, YieldBasis};
 
 /// Regular dividend of one ex-date.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DividendRate {
+pub struct RegularDividend {
     /// Ex-date.
     pub ex_date: NaiveDate,
     /// Amount per share on the as-of date's share basis.
@@ -45,7 +45,7 @@ pub struct DividendRate {
 }
 
 /// Rates with an ex-date after the day 12 months before `as_of`, up to and including `as_of`.
-pub fn trailing_rates(rates: &[DividendRate], as_of: NaiveDate) -> &[DividendRate] {
+pub fn trailing_rates(rates: &[RegularDividend], as_of: NaiveDate) -> &[RegularDividend] {
     let start = months_before(as_of, 12);
     let from = rates.partition_point(|rate| rate.ex_date <= start);
     let to = rates.partition_point(|rate| rate.ex_date <= as_of);
@@ -53,7 +53,7 @@ pub fn trailing_rates(rates: &[DividendRate], as_of: NaiveDate) -> &[DividendRat
 }
 
 /// Sum of the rates.
-pub fn sum(rates: &[DividendRate]) -> Decimal {
+pub fn sum(rates: &[RegularDividend]) -> Decimal {
     remove_division_error(rates.iter().map(|rate| rate.amount).sum())
 }
 
@@ -82,7 +82,7 @@ impl ForwardDividend {
 
 /// Computes the forward dividend of the next 12 months. `rates` contains every declared payment, in order.
 pub fn forward_dividend(
-    rates: &[DividendRate],
+    rates: &[RegularDividend],
     payments_per_year: Option<i32>,
     status: DividendState,
     as_of: NaiveDate,
@@ -110,7 +110,7 @@ pub fn forward_dividend(
 }
 
 /// True if the latest amount is far above the earlier amounts and not confirmed.
-fn is_latest_unusual(rates: &[DividendRate], rules: &Rules) -> bool {
+fn is_latest_unusual(rates: &[RegularDividend], rules: &Rules) -> bool {
     let Some(newest @ [before @ .., previous, latest]) = rates.last_chunk::<5>() else { return false };
     let without_pause = newest.windows(2).all(|pair| !is_restart(pair[0].ex_date, pair[1].ex_date, rules));
     let four = before.iter().chain([previous]).map(|rate| rate.amount).collect();
@@ -121,9 +121,9 @@ fn is_latest_unusual(rates: &[DividendRate], rules: &Rules) -> bool {
 }
 
 /// True if half-yearly dividends alternate between interim and final dividends.
-pub(crate) fn has_unequal_halves(rates: &[DividendRate], rules: &ForwardRules) -> bool {
-    let differs = |pair: &[DividendRate]| halves_differ(pair[1].amount, pair[0].amount, rules);
-    let direction = |pair: &[DividendRate]| pair[1].amount.cmp(&pair[0].amount);
+pub(crate) fn has_unequal_halves(rates: &[RegularDividend], rules: &ForwardRules) -> bool {
+    let differs = |pair: &[RegularDividend]| halves_differ(pair[1].amount, pair[0].amount, rules);
+    let direction = |pair: &[RegularDividend]| pair[1].amount.cmp(&pair[0].amount);
     match rates.last_chunk::<5>() {
         Some(newest) => {
             newest.windows(2).all(differs)
@@ -187,7 +187,7 @@ const RANGE_MINIMUM: usize = 12;
 /// Range of trailing yields at the last 60 month ends. A month end needs 12 months of history. `None` with fewer than
 /// 12 such month ends.
 pub(crate) fn yield_range(
-    rates: &[DividendRate],
+    rates: &[RegularDividend],
     series: &PriceSeries<'_>,
     last_month: i32,
     as_of: NaiveDate,
@@ -224,8 +224,8 @@ mod tests {
         text.parse().unwrap()
     }
 
-    fn rates(rows: &[(&str, Decimal)]) -> Vec<DividendRate> {
-        rows.iter().map(|(day, amount)| DividendRate { ex_date: date(day), amount: *amount }).collect()
+    fn rates(rows: &[(&str, Decimal)]) -> Vec<RegularDividend> {
+        rows.iter().map(|(day, amount)| RegularDividend { ex_date: date(day), amount: *amount }).collect()
     }
 
     #[test]
@@ -247,7 +247,7 @@ mod tests {
         let history =
             rates(&[("2023-09-07", dec!(0.10)), ("2024-05-07", dec!(0.32)), ("2024-09-05", dec!(0.11))]);
         let even = rates(&[("2024-03-28", dec!(45)), ("2024-09-27", dec!(49.5))]);
-        let check = |rates: &[DividendRate], payments, expected: Option<Decimal>| {
+        let check = |rates: &[RegularDividend], payments, expected: Option<Decimal>| {
             let found =
                 forward_dividend(rates, payments, DividendState::Active, date("2024-12-31"), &Rules::DEFAULT)
                     .amount;
@@ -266,10 +266,10 @@ mod tests {
     }
 
     /// Payments every `days` days, the last on 2024-12-02.
-    fn paid(days: i64, amounts: &[Decimal]) -> Vec<DividendRate> {
+    fn paid(days: i64, amounts: &[Decimal]) -> Vec<RegularDividend> {
         let back = (0..amounts.len()).rev().map(|back| days * i64::try_from(back).unwrap());
         back.zip(amounts)
-            .map(|(back, amount)| DividendRate {
+            .map(|(back, amount)| RegularDividend {
                 ex_date: date("2024-12-02") - chrono::TimeDelta::days(back),
                 amount: *amount,
             })

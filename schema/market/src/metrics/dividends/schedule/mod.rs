@@ -27,7 +27,7 @@ mod slots;
 use chrono::{Datelike, NaiveDate};
 
 use super::frequency::is_restart;
-use super::yields::DividendRate;
+use super::yields::RegularDividend;
 use crate::metrics::rules::Rules;
 use crate::row::AmountReading;
 
@@ -72,15 +72,15 @@ impl Schedule {
     }
 
     /// Regular parts of all rows that have a slot.
-    pub fn rates(&self) -> impl Iterator<Item = DividendRate> {
+    pub fn regular_amounts(&self) -> impl Iterator<Item = RegularDividend> {
         let regular = self.regular();
-        regular.map(|reading| DividendRate { ex_date: reading.ex_date, amount: reading.regular })
+        regular.map(|reading| RegularDividend { ex_date: reading.ex_date, amount: reading.regular })
     }
 
     /// Amounts for growth and streak of all rows that have a slot.
-    pub fn sustained_rates(&self) -> impl Iterator<Item = DividendRate> {
+    pub fn sustained_amounts(&self) -> impl Iterator<Item = RegularDividend> {
         let regular = self.regular();
-        regular.map(|reading| DividendRate { ex_date: reading.ex_date, amount: reading.sustained })
+        regular.map(|reading| RegularDividend { ex_date: reading.ex_date, amount: reading.sustained })
     }
 
     /// Readings of all rows that have a slot.

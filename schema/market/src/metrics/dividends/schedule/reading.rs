@@ -4,7 +4,7 @@ use chrono::NaiveDate;
 use rust_decimal::Decimal;
 
 use crate::event::Frequency;
-use crate::metrics::dividends::yields::DividendRate;
+use crate::metrics::dividends::yields::RegularDividend;
 use crate::row::AmountReading;
 
 /// Sum of the regular rows of one ex-date in one currency.
@@ -29,8 +29,8 @@ pub enum AmountDoubt {
     Capital,
 }
 
-impl From<DividendRate> for ScheduleRow {
-    fn from(DividendRate { ex_date, amount }: DividendRate) -> Self {
+impl From<RegularDividend> for ScheduleRow {
+    fn from(RegularDividend { ex_date, amount }: RegularDividend) -> Self {
         Self { ex_date, amount, tag: None, doubt: None }
     }
 }

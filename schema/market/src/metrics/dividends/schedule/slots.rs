@@ -16,7 +16,8 @@ use crate::metrics::rules::ScheduleRules;
 const MISSING_FROM: i64 = 1600;
 /// Minimum payments a year at which a missing payment is detected.
 const NOTICED_FROM: i32 = 4;
-/// Minimum ratio of the rates after and before missing slots. Below this ratio, the missing slots are a pause.
+/// Minimum of the amount after missing slots divided by the amount before them. Below it, the gap is a pause of the
+/// payer. This applies to gaps longer than `assumed_slots`.
 const NO_LOWER: Decimal = Decimal::from_parts(98, 0, 0, false, 2);
 
 /// Assigns the rows of a segment to dividend years; reports missing slots and years of a changed frequency.

@@ -1,12 +1,12 @@
 use super::*;
 use crate::metrics::dividends::schedule::{Schedule, ScheduleRow};
-use crate::metrics::dividends::yields::DividendRate;
+use crate::metrics::dividends::yields::RegularDividend;
 use crate::metrics::rules::Rules;
 use chrono::NaiveDate;
 
 const RULES: StreakRules = Rules::DEFAULT.streak;
 
-fn totals_of(rates: &[DividendRate]) -> AnnualTotals {
+fn totals_of(rates: &[RegularDividend]) -> AnnualTotals {
     let rows: Vec<ScheduleRow> = rates.iter().map(|rate| ScheduleRow::from(*rate)).collect();
     AnnualTotals::new(&Schedule::read(&rows, &Rules::DEFAULT), "2025-02-01".parse().unwrap())
 }
@@ -15,10 +15,10 @@ fn totals_of(rates: &[DividendRate]) -> AnnualTotals {
 fn totals(amounts: &[Decimal]) -> AnnualTotals {
     let first = 2025 - i32::try_from(amounts.len()).unwrap();
     let day = |year| NaiveDate::from_ymd_opt(year, 5, 15).unwrap();
-    let rates: Vec<DividendRate> = (first..)
+    let rates: Vec<RegularDividend> = (first..)
         .zip(amounts)
         .filter(|(_, a)| !a.is_zero())
-        .map(|(year, amount)| DividendRate { ex_date: day(year), amount: *amount })
+        .map(|(year, amount)| RegularDividend { ex_date: day(year), amount: *amount })
         .collect();
     totals_of(&rates)
 }
@@ -133,10 +133,10 @@ fn paid_years_and_risk() {
 #[test]
 fn a_short_first_year_is_no_base() {
     let paid = |days: &[&str]| -> AnnualTotals {
-        let rates: Vec<DividendRate> = days
+        let rates: Vec<RegularDividend> = days
             .iter()
             .zip([dec!(1), dec!(1), dec!(1), dec!(1), dec!(1.1)])
-            .map(|(day, amount)| DividendRate { ex_date: day.parse().unwrap(), amount })
+            .map(|(day, amount)| RegularDividend { ex_date: day.parse().unwrap(), amount })
             .collect();
         totals_of(&rates)
     };

@@ -31,8 +31,8 @@ fn range(paid: &[(&str, Decimal)], other: &[(&str, i64)], split: Option<&str>, l
     let halved = |day: &str| SplitEvent::of_shares(date(day), Ratio { from: dec!(1), to: dec!(2) });
     let splits = Splits::new(split.map(halved).into_iter().collect());
     let (series, last) = (PriceSeries::new(&bars, &splits), date(last));
-    let rates: Vec<DividendRate> =
-        paid.iter().map(|(day, amount)| DividendRate { ex_date: date(day), amount: *amount }).collect();
+    let rates: Vec<RegularDividend> =
+        paid.iter().map(|(day, amount)| RegularDividend { ex_date: date(day), amount: *amount }).collect();
     let found = yield_range(&rates, &series, month_number(last), date("2024-01-31"))?;
     let told = |value: Decimal| value.round_dp(4).normalize();
     Some(format!("{} {} {}", told(found.average), told(found.highest), told(found.lowest)))

@@ -10,7 +10,7 @@ use crate::metrics::prices::adjustment::{Ratio, Splits};
 /// Maximum number of decimal places of a price converted to raw.
 const PLACES: u32 = 10;
 
-/// Converts bars to the share basis of their own days. `newest` replaces basis day 0.
+/// Converts split-adjusted bars to prices as traded. `newest` is the basis of bars whose source names no basis day.
 ///
 /// Bars with a close that overflows or rounds to 0 are left out.
 pub(crate) fn raw_bars(bars: Bars, splits: &Splits, newest: NaiveDate) -> Bars {
