@@ -103,8 +103,9 @@ pub struct ServeSettings {
     #[arg(long, env = "API_READ_CONNECTIONS", default_value_t = 8)]
     pub read_connections: usize,
     /// Number of Postgres connections for expensive responses (bulk, long ranges), and of such responses rendered at
-    /// the same time. Default: half the cores, so that the other half serves all other requests
-    #[arg(long, env = "API_COSTLY_CONNECTIONS", default_value_t = (cores() / 2).max(1))]
+    /// the same time. While other requests are in progress, no response is started beside half as many. Default: the
+    /// cores
+    #[arg(long, env = "API_COSTLY_CONNECTIONS", default_value_t = cores())]
     pub costly_connections: usize,
     /// Maximum wait of an expensive request in the fair queue, in milliseconds. After it the response is 503
     #[arg(long, env = "API_TURN_TIMEOUT_MS", default_value_t = 20_000)]

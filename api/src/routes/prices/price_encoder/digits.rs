@@ -1,4 +1,10 @@
-//! Conversion of integers to decimal digits, optimized for price responses.
+//! Conversion of integers to decimal digits, eight at a time.
+//!
+//! Eight digits are the bytes of a 64-bit integer, so the arithmetic on one integer converts all of them.
+
+/// Exclusive limit of integers with eight digits.
+const EIGHT_DIGITS: u64 = 100_000_000;
+const ASCII_ZEROS: u64 = 0x3030_3030_3030_3030;
 
 /// Quotient `a / b`, rounded half away from zero.
 pub(super) fn divide_rounded(a: i128, b: i128) -> i128 {
@@ -15,47 +21,81 @@ pub(super) fn divide_rounded(a: i128, b: i128) -> i128 {
     if (a < 0) == (b < 0) { rounded } else { -rounded }
 }
 
-/// Writes an integer with `width` digits, including leading zeros. `width` is at most 20.
-pub(super) fn write_digits(out: &mut Vec<u8>, value: u64, width: usize) {
-    let mut buffer = [b'0'; 20];
-    let mut rest = value;
-    for digit in buffer[..width].iter_mut().rev() {
-        *digit = last_digit(rest);
-        rest /= 10;
-    }
-    out.extend_from_slice(&buffer[..width]);
-}
-
 /// Writes an integer without leading zeros.
 pub(super) fn write_integer(out: &mut Vec<u8>, value: u64) {
-    let mut buffer = [0u8; 20];
-    let mut start = buffer.len();
-    let mut rest = value;
-    loop {
-        start -= 1;
-        buffer[start] = last_digit(rest);
-        rest /= 10;
-        if rest == 0 {
-            break;
+    if value >= EIGHT_DIGITS {
+        write_integer(out, value / EIGHT_DIGITS);
+        return write_first(out, eight_digits(value % EIGHT_DIGITS), 8);
+    }
+    let digits = eight_digits(value);
+    let zeros = (digits.trailing_zeros() / 8).min(7);
+    write_first(out, digits >> (zeros * 8), 8 - zeros);
+}
+
+/// Writes the point and a fraction of at most eight digits, `PLACES`, without trailing zeros. Writes nothing for 0.
+pub(super) fn write_trimmed_fraction<const PLACES: u32>(out: &mut Vec<u8>, fraction: u64) {
+    if fraction > 0 {
+        let digits = eight_digits(fraction * const { 10u64.pow(8 - PLACES) });
+        out.push(b'.');
+        write_first(out, digits, 8 - digits.leading_zeros() / 8);
+    }
+}
+
+/// Writes a date as `YYYY-MM-DD`. The year has at most four digits.
+pub(super) fn write_date(out: &mut Vec<u8>, year: u32, month: u32, day: u32) {
+    let digits = eight_digits(u64::from(year) * 10_000 + u64::from(month) * 100 + u64::from(day));
+    let [a, b, c, d, e, f, g, h] = (digits | ASCII_ZEROS).to_le_bytes();
+    out.extend_from_slice(&[a, b, c, d, b'-', e, f, b'-', g, h]);
+}
+
+/// Writes the first `count` of eight digits. All eight are copied, because copies of a constant size are fast.
+fn write_first(out: &mut Vec<u8>, digits: u64, count: u32) {
+    let end = out.len() + count as usize;
+    out.extend_from_slice(&(digits | ASCII_ZEROS).to_le_bytes());
+    out.truncate(end);
+}
+
+/// Digits of a value below [`EIGHT_DIGITS`], one per byte. The first digit is the lowest byte.
+fn eight_digits(value: u64) -> u64 {
+    debug_assert!(value < EIGHT_DIGITS, "{value} has more than eight digits");
+    // Two numbers of four digits, then four of two, then eight of one. A quotient by 100 or 10 is a product and a shift.
+    let fours = (value / 10_000) | ((value % 10_000) << 32);
+    let hundreds = ((fours * 10_486) >> 20) & 0x0000_007f_0000_007f;
+    let twos = hundreds | ((fours - hundreds * 100) << 16);
+    let tens = ((twos * 103) >> 10) & 0x000f_000f_000f_000f;
+    tens | ((twos - tens * 10) << 8)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn all_numbers_of_four_digits_are_converted() {
+        for value in 0..10_000u64 {
+            let text = format!("{value:04}{:04}", 9_999 - value);
+            let digits = eight_digits(value * 10_000 + 9_999 - value);
+            assert_eq!((digits | ASCII_ZEROS).to_le_bytes(), text.as_bytes());
         }
     }
-    out.extend_from_slice(&buffer[start..]);
-}
 
-/// Writes the point and a fraction of `places` digits without trailing zeros. Writes nothing for 0.
-pub(super) fn write_trimmed_fraction(out: &mut Vec<u8>, fraction: u64, places: u32) {
-    if fraction == 0 {
-        return;
-    }
-    let (mut fraction, mut places) = (fraction, places);
-    while fraction % 10 == 0 {
-        fraction /= 10;
-        places -= 1;
-    }
-    out.push(b'.');
-    write_digits(out, fraction, places as usize);
-}
+    proptest! {
+        #[test]
+        fn integers_equal_the_standard_library(value: u64, shift in 0u32..64) {
+            let (value, mut out) = (value >> shift, b"a".to_vec());
+            write_integer(&mut out, value);
+            prop_assert_eq!(String::from_utf8_lossy(&out), format!("a{value}"));
+        }
 
-fn last_digit(value: u64) -> u8 {
-    b'0' + (value % 10) as u8
+        #[test]
+        fn quotients_are_rounded_half_away_from_zero(a in -10_000i128..10_000, b in -100i128..100, wide: bool) {
+            prop_assume!(b != 0);
+            let factor = if wide { 1i128 << 70 } else { 1 };
+            let twice = a * 2 / b;
+            let expected = (twice + twice.signum()) / 2;
+            prop_assert_eq!(divide_rounded(a * factor, b * factor), expected);
+        }
+    }
 }
