@@ -90,7 +90,8 @@ impl CumulativeFactor {
     /// decimal quotient of 28 digits is on the same side.
     fn fast_volume(&self, volume: i64) -> Option<i64> {
         let (old, new) = self.shares?;
-        let product = u64::try_from(volume).ok()?.checked_mul(new).filter(|product| *product < MAX_PRODUCT)?;
+        let product =
+            u64::try_from(volume).ok()?.checked_mul(new).filter(|product| *product < MAX_PRODUCT)?;
         i64::try_from((product + old / 2) / old).ok()
     }
 }

@@ -23,22 +23,50 @@ pub(super) fn divide_rounded(a: i128, b: i128) -> i128 {
 
 /// Writes an integer without leading zeros.
 pub(super) fn write_integer(out: &mut Vec<u8>, value: u64) {
-    if value >= EIGHT_DIGITS {
-        write_integer(out, value / EIGHT_DIGITS);
-        return write_first(out, eight_digits(value % EIGHT_DIGITS), 8);
+    if value < EIGHT_DIGITS {
+        let (text, length) = integer_text(value);
+        write_first(out, text.into(), length);
+    } else {
+        out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
     }
-    let digits = eight_digits(value);
-    let zeros = (digits.trailing_zeros() / 8).min(7);
-    write_first(out, digits >> (zeros * 8), 8 - zeros);
 }
 
-/// Writes the point and a fraction of at most eight digits, `PLACES`, without trailing zeros. Writes nothing for 0.
-pub(super) fn write_trimmed_fraction<const PLACES: u32>(out: &mut Vec<u8>, fraction: u64) {
-    if fraction > 0 {
-        let digits = eight_digits(fraction * const { 10u64.pow(8 - PLACES) });
-        out.push(b'.');
-        write_first(out, digits, 8 - digits.leading_zeros() / 8);
+/// Writes an integer as a decimal with `PLACES` decimal places, at most seven, without trailing zeros.
+pub(super) fn write_scaled<const PLACES: u32>(out: &mut Vec<u8>, value: u64) {
+    let unit = const { 10u64.pow(PLACES) };
+    let (whole, fraction) = (value / unit, value % unit);
+    if whole >= EIGHT_DIGITS {
+        write_integer(out, whole);
+        return write_trimmed_fraction::<PLACES>(out, fraction);
     }
+    // Eight digits, the point and seven digits are the bytes of a 128-bit integer.
+    let (whole, length) = integer_text(whole);
+    let (fraction, places) = fraction_text::<PLACES>(fraction);
+    let text = u128::from(whole) | (u128::from(fraction) << 8 | u128::from(b'.')) << (8 * length);
+    write_first(out, text, if places == 0 { length } else { length + 1 + places });
+}
+
+/// Writes the point and a fraction of `PLACES` digits, at most seven, without trailing zeros. Writes nothing for 0.
+pub(super) fn write_trimmed_fraction<const PLACES: u32>(out: &mut Vec<u8>, fraction: u64) {
+    let (text, places) = fraction_text::<PLACES>(fraction);
+    if places > 0 {
+        write_first(out, u128::from(text) << 8 | u128::from(b'.'), places + 1);
+    }
+}
+
+/// ASCII digits of an integer below [`EIGHT_DIGITS`] without leading zeros, first digit in the lowest byte, and their
+/// number.
+fn integer_text(value: u64) -> (u64, u32) {
+    let digits = eight_digits(value);
+    let zeros = (digits.trailing_zeros() / 8).min(7);
+    ((digits | ASCII_ZEROS) >> (8 * zeros), 8 - zeros)
+}
+
+/// ASCII digits of a fraction of `PLACES` digits, first digit in the lowest byte, and their number without trailing
+/// zeros.
+fn fraction_text<const PLACES: u32>(fraction: u64) -> (u64, u32) {
+    let digits = eight_digits(fraction * const { 10u64.pow(8 - PLACES) });
+    (digits | ASCII_ZEROS, 8 - digits.leading_zeros() / 8)
 }
 
 /// Writes a date as `YYYY-MM-DD`. The year has at most four digits.
@@ -48,10 +76,10 @@ pub(super) fn write_date(out: &mut Vec<u8>, year: u32, month: u32, day: u32) {
     out.extend_from_slice(&[a, b, c, d, b'-', e, f, b'-', g, h]);
 }
 
-/// Writes the first `count` of eight digits. All eight are copied, because copies of a constant size are fast.
-fn write_first(out: &mut Vec<u8>, digits: u64, count: u32) {
+/// Writes the first `count` bytes of a text. All 16 are copied, because copies of a constant size are fast.
+fn write_first(out: &mut Vec<u8>, text: u128, count: u32) {
     let end = out.len() + count as usize;
-    out.extend_from_slice(&(digits | ASCII_ZEROS).to_le_bytes());
+    out.extend_from_slice(&text.to_le_bytes());
     out.truncate(end);
 }
 

@@ -15,7 +15,7 @@ mod value_writer;
 use market::price::{AdjustedBars, SessionRange};
 
 use crate::parameters::{Output, ResponseFormat};
-use column::PriceColumn;
+use column::{Label, PriceColumn};
 use point_values::{PointValues, price};
 use segments::{Segment, Segments};
 use value_writer::ValueWriter;
@@ -36,7 +36,7 @@ pub(super) struct RowLabels<'a> {
 #[derive(Debug)]
 pub(super) struct PriceEncoder {
     /// Columns, each with the bytes before its value: the separator and, in JSON, the name.
-    columns: Vec<(Vec<u8>, PriceColumn)>,
+    columns: Vec<(Label, PriceColumn)>,
     /// Bytes after the last value of a row.
     end: &'static [u8],
     is_csv: bool,
@@ -55,7 +55,7 @@ impl PriceEncoder {
                 (true, _) => ",".to_owned(),
                 (false, _) => format!("{separator}\"{name}\":"),
             };
-            (label.into_bytes(), PriceColumn::from_name(name))
+            (Label::new(&label), PriceColumn::from_name(name))
         };
         Self {
             columns: names.iter().enumerate().map(column).collect(),
@@ -92,7 +92,7 @@ impl PriceEncoder {
             }
             segment = segments.find(segment, period.end - 1);
             for (label, column) in &self.columns {
-                text.out.extend_from_slice(label);
+                label.write(text.out);
                 write_value(*column, &values, row_labels, period, segment, &mut text);
             }
             text.out.extend_from_slice(self.end);

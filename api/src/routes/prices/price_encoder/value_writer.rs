@@ -5,7 +5,7 @@ use market::day::date_of;
 use market::price::Micros;
 use rust_decimal::Decimal;
 
-use super::digits::{write_date, write_integer, write_trimmed_fraction};
+use super::digits::{write_date, write_integer, write_scaled, write_trimmed_fraction};
 
 /// Output buffer, and the form of its values.
 #[derive(Debug)]
@@ -47,24 +47,16 @@ impl ValueWriter<'_> {
         if value < 0 {
             self.out.push(b'-');
         }
-        let unit = const { 10u64.pow(PLACES) };
         let magnitude = value.unsigned_abs();
-        let fraction = match u64::try_from(magnitude) {
-            Ok(magnitude) => {
-                write_integer(self.out, magnitude / unit);
-                magnitude % unit
-            }
+        match u64::try_from(magnitude) {
+            Ok(magnitude) => write_scaled::<PLACES>(self.out, magnitude),
             Err(_) => {
-                self.out.extend_from_slice((magnitude / u128::from(unit)).to_string().as_bytes());
-                #[expect(
-                    clippy::cast_possible_truncation,
-                    reason = "a remainder is less than its 64-bit divisor"
-                )]
-                let fraction = (magnitude % u128::from(unit)) as u64;
-                fraction
+                let unit = const { 10u128.pow(PLACES) };
+                self.out.extend_from_slice((magnitude / unit).to_string().as_bytes());
+                #[expect(clippy::cast_possible_truncation, reason = "the fraction has `PLACES` digits")]
+                write_trimmed_fraction::<PLACES>(self.out, (magnitude % unit) as u64);
             }
-        };
-        write_trimmed_fraction::<PLACES>(self.out, fraction);
+        }
         self.out.extend(self.quote);
     }
 
