@@ -1,5 +1,5 @@
 //! Price encoder. It writes price points as JSON or CSV directly from the columns. For ten years of daily prices,
-//! structs and serde take twenty times as long.
+//! structs and serde take several times as long.
 //!
 //! Invariant: the bytes equal the bytes that serde writes for [`market::price::PricePoint`], for every basis and
 //! interval.
