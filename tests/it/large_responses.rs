@@ -1,9 +1,10 @@
 //! Answers of many megabytes: whole for those that take them, recognisably broken when they fail, and little to hold for
 //! those that take nothing.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
+use futures::future::try_join_all;
 use harness::eventually;
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -164,5 +165,33 @@ async fn forty_long_answers_that_nobody_takes_hold_little() -> Result<()> {
         ensure!(stream.read_buf(&mut taken).await? > 0, "closed after {} bytes", taken.len());
     }
     assert!(taken.len() > 8_000_000, "{} bytes", taken.len());
+    Ok(())
+}
+
+#[tokio::test]
+async fn short_answers_do_not_wait_for_a_flood_of_long_ones() -> Result<()> {
+    let (world, path) = wide().await?;
+    let keys = [world.app.key("professional").await?, world.app.key("professional").await?];
+    let timed = async |path: &str, key: &str| -> Result<Duration> {
+        let started = Instant::now();
+        let reply = world.api.get(path, Some(key)).await?;
+        ensure!(reply.status == 200, "{path}: {}", reply.text());
+        Ok(started.elapsed())
+    };
+    let flood = try_join_all((0..8).map(|n| timed(&path, &keys[n % 2])));
+    let short = async {
+        let mut times = Vec::new();
+        for limit in 1..=50 {
+            // Each is another answer, so none is cached.
+            let path = format!("/v1/stocks/COLA/dividends?limit={limit}");
+            times.push(timed(&path, &world.professional).await?);
+        }
+        anyhow::Ok(times)
+    };
+    let (mut long, mut short) = tokio::try_join!(flood, short)?;
+    long.sort_unstable();
+    short.sort_unstable();
+    let (short, long) = (short[short.len() / 2], long[long.len() / 2]);
+    assert!(short * 10 < long, "half of the short answers take {short:?}, of the long ones {long:?}");
     Ok(())
 }

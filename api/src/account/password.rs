@@ -91,6 +91,7 @@ impl PasswordHashing {
     pub(crate) fn new(max_concurrent: usize) -> Self {
         Self(FairQueue::new(QueueLimits {
             max_permits: max_concurrent,
+            max_permits_beside_others: max_concurrent,
             max_in_progress_per_key: max_concurrent,
             max_waiters_per_key: MAX_WAITERS_PER_KEY,
             max_waiters: MAX_WAITERS,

@@ -20,6 +20,7 @@ use crate::app::state::App;
 use crate::auth::credential;
 use crate::auth::ids::AccountId;
 use crate::auth::tier::{Tier, TierTable, years_before};
+use crate::concurrency::fair_queue::OrdinaryRequest;
 use crate::error::ApiError;
 use crate::parameters::facets::FacetIndex;
 use crate::parameters::served_rules::ServedRules;
@@ -45,7 +46,7 @@ pub(crate) struct Access<G, P> {
     pub(crate) parameters: P,
     pub(crate) format: ResponseFormat,
     /// True if the response is expensive. Expensive responses of several accounts are rendered round-robin.
-    pub(crate) is_costly: bool,
+    pub(crate) ordinary: Option<OrdinaryRequest<AccountId>>,
     /// Instant of the parameter `known_at`.
     pub(crate) known_at: Option<DateTime<Utc>>,
     /// True if the client can detect a truncated response. False for HTTP/1.0.
@@ -91,6 +92,7 @@ impl<G: RequiredTier, P: Parameters> FromRequestParts<App> for Access<G, P> {
             let facet_index = Box::pin(app.facet_index()).await;
             read = parse_parameters::<P>(&path, parts, app, today, &served_rules, Some(&facet_index));
         }
+        let ordinary = (!read.is_costly).then(|| app.fair_queue.begin_ordinary_request());
         let admitted = admit(parts, app, &read.requirements::<G>(today)).await?;
         std::mem::replace(&mut read.errors, Ok(()))?;
         let mut generation = app.projection.pin_version(&read.min_version).await;
@@ -117,7 +119,7 @@ impl<G: RequiredTier, P: Parameters> FromRequestParts<App> for Access<G, P> {
             today,
             parameters: read.parameters,
             format: read.format,
-            is_costly: read.is_costly,
+            ordinary,
             known_at: read.known_at,
             detects_truncation: parts.version >= Version::HTTP_11,
             target: parts.uri.path_and_query().map_or("", PathAndQuery::as_str).to_owned(),

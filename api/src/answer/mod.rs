@@ -28,16 +28,16 @@ use pending_response::prepare;
 impl<G: RequiredTier, P: Parameters> Access<G, P> {
     /// Responds from the cache, with the result of `render`, or with 304 Not Modified.
     pub(crate) async fn respond<F>(
-        self,
+        mut self,
         render: impl FnOnce(HandlerContext<P>) -> F + Send + 'static,
     ) -> Response
     where
         F: Future<Output = Result<RenderedBody, ApiError>> + Send + 'static,
     {
-        if self.is_costly {
+        let Some(_in_progress) = self.ordinary.take() else {
             let write = async |context, outlet| write_rendered(outlet, render(context).await?);
             return Box::pin(self.respond_streaming(write)).await;
-        }
+        };
         match prepare(self) {
             Ok((asked, context)) => match asked.cached_response() {
                 Some(kept) => kept,

@@ -106,7 +106,7 @@ pub struct ServeSettings {
     /// Number of Postgres connections for expensive responses (bulk, long ranges). It also limits how many of these
     /// responses are rendered at the same time. Default: half the cores, so that the other half serves all other
     /// requests
-    #[arg(long, env = "API_COSTLY_CONNECTIONS", default_value_t = (cores() / 2).max(1))]
+    #[arg(long, env = "API_COSTLY_CONNECTIONS", default_value_t = cores())]
     pub costly_connections: usize,
     /// Maximum wait of an expensive request in the fair queue, in milliseconds. After this time the response is 503
     #[arg(long, env = "API_TURN_TIMEOUT_MS", default_value_t = 20_000)]

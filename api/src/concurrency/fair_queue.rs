@@ -1,12 +1,14 @@
 //! Fair queue for expensive work. Its keys, such as accounts, are served round-robin. Urgent keys are served before all
 //! other keys.
 //!
-//! Invariants: never more than `max_permits` permits are in use. A permit whose waiter no longer exists returns to the
-//! queue. The stack depth does not depend on the number of waiters.
+//! Invariants: never more than `max_permits` permits are in use. While an ordinary request is in progress, no permit is
+//! granted above `max_permits_beside_others`. A permit whose waiter no longer exists returns to the queue. The stack depth
+//! does not depend on the number of waiters.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt::Debug;
 use std::hash::Hash;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -39,7 +41,10 @@ pub(crate) trait QueueKey: Copy + Eq + Hash + Debug + Send + Sync + 'static {
 pub(crate) struct QueueLimits {
     /// Maximum number of permits in use.
     pub(crate) max_permits: usize,
-    /// Maximum number of pieces of work in progress per key.
+    /// Maximum number of permits in use up to which further permits are granted while an ordinary request is in
+    /// progress.
+    pub(crate) max_permits_beside_others: usize,
+    /// Maximum number of works in progress per key.
     pub(crate) max_in_progress_per_key: usize,
     /// Maximum number of waiters per key.
     pub(crate) max_waiters_per_key: usize,
@@ -50,10 +55,12 @@ pub(crate) struct QueueLimits {
 }
 
 impl QueueLimits {
-    /// Limits for expensive responses. At most `renderers` responses are rendered at the same time.
+    /// Limits for expensive responses. At most `renderers` responses are rendered at the same time. While ordinary
+    /// requests are in progress, no response is started beside half as many.
     pub(crate) fn of_responses(renderers: usize, timeout: Duration) -> Self {
         Self {
             max_permits: renderers.max(1),
+            max_permits_beside_others: (renderers / 2).max(1),
             max_in_progress_per_key: MAX_IN_PROGRESS_PER_ACCOUNT,
             max_waiters_per_key: MAX_WAITERS_PER_ACCOUNT,
             max_waiters: usize::MAX,
@@ -66,8 +73,14 @@ impl QueueLimits {
 #[derive(Debug)]
 pub(crate) struct FairQueue<K: QueueKey> {
     limits: QueueLimits,
+    /// Number of ordinary requests in progress.
+    ordinary_requests: AtomicUsize,
     state: Mutex<QueueState<K>>,
 }
+
+/// Ordinary request in progress, which takes precedence over expensive work until it is dropped.
+#[derive(Debug)]
+pub(crate) struct OrdinaryRequest<K: QueueKey>(Arc<FairQueue<K>>);
 
 #[derive(Debug)]
 struct QueueState<K: QueueKey> {
@@ -121,7 +134,13 @@ impl<K: QueueKey> FairQueue<K> {
             keys: HashMap::new(),
             orders: [VecDeque::new(), VecDeque::new()],
         };
-        Arc::new(Self { limits, state: Mutex::new(state) })
+        Arc::new(Self { limits, ordinary_requests: AtomicUsize::new(0), state: Mutex::new(state) })
+    }
+
+    /// Counts an ordinary request as in progress.
+    pub(crate) fn begin_ordinary_request(self: &Arc<Self>) -> OrdinaryRequest<K> {
+        self.ordinary_requests.fetch_add(1, Ordering::Relaxed);
+        OrdinaryRequest(Arc::clone(self))
     }
 
     /// Waits for a permit for this key.
@@ -137,10 +156,19 @@ impl<K: QueueKey> FairQueue<K> {
         }
     }
 
-    /// Sends reservations to waiters while there is capacity.
+    /// Number of permits in use up to which further permits are granted.
+    fn capacity(&self) -> usize {
+        match self.ordinary_requests.load(Ordering::Relaxed) {
+            0 => self.limits.max_permits,
+            _ => self.limits.max_permits_beside_others,
+        }
+    }
+
+    /// Sends reservations to waiters while there is capacity. A waiter for which there is none waits for a permit in
+    /// use, so its return dispatches again. The end of an ordinary request needs no dispatch.
     fn dispatch(self: &Arc<Self>) {
         let mut state = self.state();
-        while state.permits_in_use < self.limits.max_permits {
+        while state.permits_in_use < self.capacity() {
             let Some((key, waiter)) = state.next_waiter() else { break };
             let reservation = Reservation { queue: Some(Arc::clone(self)), key };
             if let Err(mut undelivered) = waiter.send(reservation) {
@@ -296,6 +324,12 @@ impl<K: QueueKey> Drop for Reservation<K> {
             }
             queue.dispatch();
         }
+    }
+}
+
+impl<K: QueueKey> Drop for OrdinaryRequest<K> {
+    fn drop(&mut self) {
+        self.0.ordinary_requests.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

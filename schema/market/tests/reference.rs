@@ -70,7 +70,7 @@ proptest! {
             let factor = factors.at(factors.position(*day));
             let served = |basis| {
                 let multiplier = PriceMultiplier::new(factor, basis, derived.bars.scale);
-                Decimal::from_i128_with_scale(multiplier.micros(factor, derived.bars.close[index]), 6)
+                Decimal::from_i128_with_scale(multiplier.micros(derived.bars.close[index]), 6)
             };
             prop_assert_eq!(served(PriceBasis::SPLIT), nearest(&exact::split_adjusted(&case, date_of(*day)), 6));
             prop_assert_eq!(served(PriceBasis::ALL), nearest(&exact::adjusted(&case, date_of(*day)), 6));

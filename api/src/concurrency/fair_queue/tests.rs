@@ -44,6 +44,29 @@ async fn accounts_are_served_round_robin() {
 }
 
 #[tokio::test]
+async fn half_the_permits_are_granted_beside_ordinary_requests() {
+    let queue = new(4, LONG);
+    let ordinary = [queue.begin_ordinary_request(), queue.begin_ordinary_request()];
+    let mut permits = Vec::new();
+    for account in 1..=2 {
+        permits.push(queue.acquire(account).now_or_never().expect("half the permits").expect("a permit"));
+    }
+    let mut third = Box::pin(queue.acquire(3));
+    assert!((&mut third).now_or_never().is_none());
+    drop(ordinary);
+    // Alone, expensive requests use all permits.
+    permits.push(queue.acquire(4).now_or_never().expect("all permits").expect("a permit"));
+    permits.push(third.now_or_never().expect("all permits").expect("a permit"));
+    let mut last = Box::pin(queue.acquire(5));
+    assert!((&mut last).now_or_never().is_none());
+    let _ordinary = queue.begin_ordinary_request();
+    permits.truncate(2);
+    assert!((&mut last).now_or_never().is_none(), "half the permits are in use");
+    permits.truncate(1);
+    assert!((&mut last).now_or_never().is_some());
+}
+
+#[tokio::test]
 async fn an_account_has_four_in_flight_until_they_are_sent() {
     let queue = new(100, LONG);
     let mut slots = Vec::new();
@@ -106,6 +129,7 @@ async fn a_permit_that_was_sent_but_not_received_returns() {
 async fn urgent_keys_come_first_and_a_full_queue_takes_from_the_greediest() {
     let limits = QueueLimits {
         max_permits: 1,
+        max_permits_beside_others: 1,
         max_in_progress_per_key: 1,
         max_waiters_per_key: 9,
         max_waiters: 4,

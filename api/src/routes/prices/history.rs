@@ -286,10 +286,7 @@ fn page(
     let adjusted =
         AdjustedBars { bars, cumulative: &cumulative, factors: &series.factors, basis: asked.adjustment };
     let mut body = rows::list_opening(&asked.output)?;
-    body.extend(
-        PriceEncoder::new(&adjusted, series.row_labels(), &asked.output, periods.len())
-            .encode_rows(periods.iter()),
-    );
+    PriceEncoder::new(&asked.output).encode(&adjusted, series.row_labels(), periods, &mut body);
     let total_return = total_return(series, first..end.max(first));
     let list = list(context, series, periods.len(), start, next_cursor.clone());
     let meta = PricesMeta {

@@ -197,6 +197,7 @@ async fn next(
 }
 
 struct PageBuilder {
+    encoder: PriceEncoder,
     body: BodyWriter,
     count: usize,
     limit: usize,
@@ -209,7 +210,8 @@ struct PageBuilder {
 impl PageBuilder {
     fn new(asked: &MarketPricesParameters, mut body: BodyWriter) -> Result<Self, ApiError> {
         body.write(rows::list_opening(&asked.output)?)?;
-        Ok(Self { body, count: 0, limit: asked.page.row_limit(), last: None, more: false })
+        let encoder = PriceEncoder::new(&asked.output);
+        Ok(Self { encoder, body, count: 0, limit: asked.page.row_limit(), last: None, more: false })
     }
 
     /// Adds the bars of a security that are within the range and after the cursor, up to the page limit.
@@ -235,12 +237,13 @@ impl PageBuilder {
         let last = date_of(series.bars.day[sessions.end - 1]).to_string();
         self.last = Some([Some(series.symbol.clone()), Some(last)]);
         let periods: Vec<Range<usize>> = sessions.map(|session| session..session + 1).collect();
-        let writer = PriceEncoder::new(&adjusted, series.row_labels(), &asked.output, periods.len());
+        let mut rows = Vec::new();
         if self.count > 0 && asked.output.format == ResponseFormat::Json {
-            self.body.write(&b","[..])?;
+            rows.push(b',');
         }
         self.count += periods.len();
-        self.body.write(writer.encode_rows(periods.iter()))
+        self.encoder.encode(&adjusted, series.row_labels(), &periods, &mut rows);
+        self.body.write(rows)
     }
 }
 

@@ -1,7 +1,4 @@
-//! Cumulative adjustment factors: raw prices to adjusted prices, fast and exact (R10, R11).
-//!
-//! A price is multiplied by a fixed-point factor with 64 fraction bits. Near a rounding boundary, the error of the
-//! factor could change the rounded price. Exact decimal arithmetic is then used.
+//! Cumulative adjustment factors: raw prices and volumes to adjusted ones (R10, R11).
 //!
 //! Invariant: every result equals the decimal result, rounded once, half away from zero.
 
@@ -11,14 +8,10 @@ use crate::metrics::prices::adjustment::{AdjustmentFactor, AdjustmentStep, Ratio
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
 
-/// Price in millionths. Prices in responses have six places.
-pub type Micros = i128;
-
-const PLACES: u32 = 6;
-const HALF: u64 = 1 << 63;
-/// Minimum distance from a rounding boundary for fixed-point arithmetic, in units of 2^-64 millionths. The error of the
-/// price is added to it.
-const DOUBT: u128 = 1 << 27;
+/// Maximum share count of a split ratio whose volumes are converted with 64-bit integers.
+const MAX_SHARES: u64 = 1_000_000;
+/// Exclusive limit of the products of such volumes. Larger volumes may exceed the limit of clamped results.
+const MAX_PRODUCT: u64 = 1_000_000_000_000_000_000;
 
 /// Basis of prices in a response: the adjustments that are applied to earlier prices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -57,19 +50,19 @@ pub struct CumulativeFactor {
     split: Ratio,
     price_only: Ratio,
     dividend: Decimal,
+    /// Old and new shares of `split`, if both are small integers.
+    shares: Option<(u64, u64)>,
 }
 
 impl CumulativeFactor {
     /// Converts a raw value to a basis, rounded to 18 places only.
     pub fn exact(&self, value: Decimal, basis: PriceBasis) -> Decimal {
         let (ratio, dividend) = self.multipliers(basis);
-        let value = ratio.apply(value).saturating_mul(dividend);
-        // Removes the division error of the last digits.
-        round(value, 18)
+        exact(value, ratio, dividend)
     }
 
     /// Ratio and dividend factor of a basis.
-    fn multipliers(&self, basis: PriceBasis) -> (Ratio, Decimal) {
+    pub(super) fn multipliers(&self, basis: PriceBasis) -> (Ratio, Decimal) {
         let ratio = if basis.split { self.split } else { Ratio::ONE };
         let ratio = if basis.spin_off { ratio.then(self.price_only) } else { ratio };
         (ratio, if basis.dividend { self.dividend } else { Decimal::ONE })
@@ -82,12 +75,40 @@ impl CumulativeFactor {
 
     /// Converts a volume to today's share basis; `None` beyond 64 bits.
     pub fn adjusted_volume(&self, volume: i64) -> Option<i64> {
+        if let Some(shares) = self.fast_volume(volume) {
+            return Some(shares);
+        }
         if self.split.is_one() {
             return Some(volume);
         }
         let shares = round(round(self.split.inverse().apply(volume.into()), 18), 0);
         i64::try_from(shares).ok()
     }
+
+    /// Converts a volume with integers. The quotient of such integers is an exact half, or so far from one that the
+    /// decimal quotient of 28 digits is on the same side.
+    fn fast_volume(&self, volume: i64) -> Option<i64> {
+        let (old, new) = self.shares?;
+        let product =
+            u64::try_from(volume).ok()?.checked_mul(new).filter(|product| *product < MAX_PRODUCT)?;
+        i64::try_from((product + old / 2) / old).ok()
+    }
+}
+
+/// Old and new shares of a ratio, if both are integers from 1 to [`MAX_SHARES`].
+fn small_shares(ratio: Ratio) -> Option<(u64, u64)> {
+    let small = |shares: Decimal| {
+        let whole = u64::try_from(shares).ok().filter(|whole| Decimal::from(*whole) == shares);
+        whole.filter(|whole| (1..=MAX_SHARES).contains(whole))
+    };
+    Some((small(ratio.from)?, small(ratio.to)?))
+}
+
+/// Converts a raw value by a ratio and a dividend factor, rounded to 18 places only.
+pub(super) fn exact(value: Decimal, ratio: Ratio, dividend: Decimal) -> Decimal {
+    let value = ratio.apply(value).saturating_mul(dividend);
+    // Removes the division error of the last digits.
+    round(value, 18)
 }
 
 /// Cumulative factors of a security, by day.
@@ -105,9 +126,15 @@ impl CumulativeFactors {
             split: step.split,
             price_only: step.price_only,
             dividend: step.dividend,
+            shares: small_shares(step.split),
         };
-        let (split, price_only) = (Ratio::ONE, Ratio::ONE);
-        let none = CumulativeFactor { before: i32::MAX, split, price_only, dividend: Decimal::ONE };
+        let none = CumulativeFactor {
+            before: i32::MAX,
+            split: Ratio::ONE,
+            price_only: Ratio::ONE,
+            dividend: Decimal::ONE,
+            shares: None,
+        };
         Self(cumulative_steps(&factors).into_iter().map(step).chain([none]).collect())
     }
 
@@ -126,60 +153,6 @@ impl CumulativeFactors {
     pub fn len(&self) -> usize {
         self.0.len()
     }
-}
-
-/// One cumulative factor as a fixed-point number, for one basis and for prices of one scale.
-#[derive(Debug, Clone)]
-pub struct PriceMultiplier {
-    /// Millionths per unit of the price's last place, times 2^64; `None` if the number does not fit.
-    fixed: Option<u128>,
-    scale: u32,
-    basis: PriceBasis,
-}
-
-impl PriceMultiplier {
-    /// Computes the fixed-point factor. If it does not fit, [`Self::micros`] uses exact arithmetic.
-    pub fn new(step: &CumulativeFactor, basis: PriceBasis, scale: u32) -> Self {
-        Self { fixed: fixed_point(step, basis, scale), scale, basis }
-    }
-
-    /// Converts a raw price to millionths on the basis. `mantissa` is the price as an integer at the multiplier's
-    /// scale.
-    pub fn micros(&self, step: &CumulativeFactor, mantissa: i64) -> Micros {
-        self.fast(mantissa)
-            .unwrap_or_else(|| micros(step.exact(Decimal::new(mantissa, self.scale), self.basis)))
-    }
-
-    fn fast(&self, mantissa: i64) -> Option<Micros> {
-        let magnitude = u128::from(mantissa.unsigned_abs());
-        let product = magnitude.checked_mul(self.fixed?)?;
-        #[expect(clippy::cast_possible_truncation, reason = "the low half is wanted")]
-        let fraction = product as u64;
-        if u128::from(fraction.abs_diff(HALF)) <= DOUBT + 2 * magnitude {
-            return None;
-        }
-        let whole = i128::try_from(product >> 64).ok()? + i128::from(fraction > HALF);
-        Some(if mantissa < 0 { -whole } else { whole })
-    }
-}
-
-/// Factor in millionths per unit of the price's last place, with 64 fraction bits, rounded down.
-fn fixed_point(step: &CumulativeFactor, basis: PriceBasis, scale: u32) -> Option<u128> {
-    let (Ratio { from, to }, dividend) = step.multipliers(basis);
-    let unit = Decimal::new(10i64.pow(PLACES), 0).checked_div(Decimal::from(10u64.checked_pow(scale)?))?;
-    let factor = unit.checked_mul(from)?.checked_div(to)?.checked_mul(dividend)?;
-    let whole = factor.trunc();
-    let fraction = factor.checked_sub(whole)?.checked_mul(Decimal::from(1u128 << 64))?.trunc();
-    let (whole, fraction) = (u128::try_from(whole).ok()?, u128::try_from(fraction).ok()?);
-    // From 2^32 on, the 28 digits of a quotient are too few for a 64-bit fraction.
-    if whole >> 32 == 0 { Some((whole << 64) + fraction) } else { None }
-}
-
-/// Converts a decimal to millionths, rounded half away from zero.
-pub fn micros(value: Decimal) -> Micros {
-    let mut rounded = round(value, PLACES);
-    rounded.rescale(PLACES);
-    rounded.mantissa()
 }
 
 #[cfg(test)]
@@ -201,90 +174,10 @@ mod tests {
         }
     }
 
-    fn check(factors: &[AdjustmentFactor], day: i32, price: &str, basis: PriceBasis, expected: &str) {
-        let steps = CumulativeFactors::new(factors, None);
-        let step = steps.at(steps.position(day));
-        let price: Decimal = price.parse().expect("a decimal");
-        let mantissa = i64::try_from(price.mantissa()).expect("a small price");
-        let found = PriceMultiplier::new(step, basis, price.scale()).micros(step, mantissa);
-        assert_eq!(
-            Decimal::from_i128_with_scale(found, 6).normalize(),
-            expected.parse().expect("a decimal"),
-            "{price} {day}"
-        );
-    }
-
-    #[test]
-    fn splits_and_dividends_lower_earlier_prices() {
-        let one = Decimal::ONE;
-        let apple = [factor(200, 1, 4, one), factor(100, 1, 7, one)];
-        check(&apple, 99, "645.57", PriceBasis::SPLIT, "23.056071");
-        check(&apple, 100, "100", PriceBasis::SPLIT, "25");
-        check(&apple, 200, "100", PriceBasis::SPLIT, "100");
-        check(&apple, 99, "645.57", PriceBasis::RAW, "645.57");
-        let there_and_back = [factor(100, 1, 3, one), factor(200, 3, 1, one)];
-        check(&there_and_back, 50, "100.01", PriceBasis::SPLIT, "100.01");
-        let same_day = [factor(100, 1, 2, Decimal::new(99, 2))];
-        check(&same_day, 99, "100", PriceBasis::ALL, "49.5");
-        check(&same_day, 99, "100", PriceBasis::SPLIT, "50");
-    }
-
-    #[test]
-    fn halves_round_away_from_zero() {
-        check(&[factor(2, 1, 2, Decimal::ONE)], 1, "0.000001", PriceBasis::SPLIT, "0.000001");
-        check(&[factor(2, 1, 2, Decimal::ONE)], 1, "0.000003", PriceBasis::SPLIT, "0.000002");
-        check(&[], 1, "1.00000050", PriceBasis::RAW, "1.000001");
-    }
-
-    #[test]
-    fn the_greatest_prices_are_rounded_as_their_exact_halves() {
-        // 1,666.6666665 and 8,000,063,919,654.5390625: with a factor cut to 64 bits both fall below the half.
-        check(&[factor(2, 1, 6, Decimal::ONE)], 1, "9999.999999", PriceBasis::SPLIT, "1666.666667");
-        let merged = [factor(2, 1_126_409, 1_408, Decimal::ONE)];
-        check(&merged, 1, "9999999999", PriceBasis::SPLIT, "8000063919654.539063");
-        // For so large a factor, a decimal has too few places for 64 fraction bits.
-        let merged = [factor(2, 4_608_299, 384, Decimal::ONE)];
-        check(&merged, 1, "999999999", PriceBasis::SPLIT, "12000778633832.554688");
-    }
-
-    #[test]
-    fn nearly_every_price_goes_the_fast_way() {
-        let paid = factor(100, 1, 7, Decimal::new(97, 2));
-        let steps = CumulativeFactors::new(&[paid], None);
-        for (scale, basis) in
-            [(2, PriceBasis::SPLIT), (2, PriceBasis::ALL), (6, PriceBasis::SPLIT), (6, PriceBasis::RAW)]
-        {
-            let multiplier = PriceMultiplier::new(steps.at(0), basis, scale);
-            for price in (1..=1000).map(|number| number * 9_999_991) {
-                let exact = micros(steps.at(0).exact(Decimal::new(price, scale), basis));
-                assert_eq!(multiplier.fast(price), Some(exact), "{price} {scale} {basis:?}");
-                assert_eq!(multiplier.fast(-price), Some(-exact));
-            }
-        }
-    }
-
     #[test]
     fn what_has_not_happened_is_not_in_the_price() {
         let steps = CumulativeFactors::new(&[factor(100, 1, 2, Decimal::ONE)], Some(date_of(99)));
         assert_eq!(steps.at(steps.position(50)).factor(PriceBasis::SPLIT), Decimal::ONE);
-    }
-
-    proptest! {
-        #[test]
-        fn the_fast_way_equals_the_exact_one(
-            events in proptest::collection::vec((1i32..1000, 1i64..20, 1i64..20, 0u64..400_000_000_000), 0..12),
-            day in 0i32..1000, mantissa in -10_000_000_000i64..10_000_000_000, scale in 0u32..=10,
-        ) {
-            let factors: Vec<AdjustmentFactor> = events.iter()
-                .map(|(day, from, to, paid)| factor(*day, *from, *to, Decimal::ONE - Decimal::from(*paid) / Decimal::from(700_000_000_007u64)))
-                .collect();
-            let steps = CumulativeFactors::new(&factors, None);
-            let step = steps.at(steps.position(day));
-            for basis in [PriceBasis::RAW, PriceBasis::SPLIT, PriceBasis::ALL] {
-                let exact = micros(step.exact(Decimal::new(mantissa, scale), basis));
-                prop_assert_eq!(PriceMultiplier::new(step, basis, scale).micros(step, mantissa), exact);
-            }
-        }
     }
 
     #[test]
@@ -331,35 +224,31 @@ mod tests {
         assert_eq!(steps.at(0).adjusted_volume(100), Some(200));
     }
 
-    #[test]
-    fn prices_beyond_the_fast_way_are_exact() {
-        // More places than a fixed point can have, a factor above 2^63, and a negative price.
-        check(&[], 1, "0.0000000000000000004", PriceBasis::RAW, "0");
-        check(
-            &[factor(2, 1_000_000_000_000, 1, Decimal::ONE)],
-            1,
-            "40.15",
-            PriceBasis::SPLIT,
-            "40150000000000",
-        );
-        check(
-            &[factor(2, 1_000_000_000_000, 1, Decimal::ONE), factor(3, 1_000_000, 1, Decimal::ONE)],
-            1,
-            "0.5",
-            PriceBasis::SPLIT,
-            "500000000000000000",
-        );
-        check(&[factor(2, 1, 3, Decimal::ONE)], 1, "-1", PriceBasis::SPLIT, "-0.333333");
-        check(&[factor(2, 1, 3, Decimal::ONE)], 1, "2", PriceBasis::SPLIT, "0.666667");
-        check(&[factor(2, 3, 1, Decimal::new(5, 1))], 1, "2", PriceBasis::ALL, "3");
+    proptest! {
+        #[test]
+        fn volumes_equal_their_decimal_results(
+            (from, to) in (1i64..1_200_000, 1i64..1_200_000), volume in 0i64..100_000_000_000_000,
+        ) {
+            let ratio = Ratio { from: from.into(), to: to.into() };
+            let steps = CumulativeFactors::new(&[factor(2, from, to, Decimal::ONE)], None);
+            let exact = round(round(ratio.inverse().apply(volume.into()), 18), 0);
+            prop_assert_eq!(steps.at(0).adjusted_volume(volume), i64::try_from(exact).ok());
+        }
     }
 
     #[test]
-    fn what_happened_on_the_day_itself_is_in_the_price() {
-        let steps = CumulativeFactors::new(&[factor(100, 1, 2, Decimal::ONE)], Some(date_of(100)));
-        assert_eq!(steps.at(steps.position(99)).factor(PriceBasis::SPLIT), Decimal::new(5, 1));
-        assert_eq!(micros(Decimal::new(15, 7)), 2);
-        assert_eq!(micros(Decimal::new(-15, 7)), -2);
-        assert_eq!(micros(Decimal::new(14, 7)), 1);
+    fn halves_of_shares_round_up_and_odd_ratios_are_exact() {
+        let volume = |from, to, volume| {
+            CumulativeFactors::new(&[factor(2, from, to, Decimal::ONE)], None).at(0).adjusted_volume(volume)
+        };
+        assert_eq!([volume(2, 1, 3), volume(3, 1, 4), volume(3, 1, 5)], [Some(2), Some(1), Some(2)]);
+        // Larger results are clamped.
+        let limit = Some(1_000_000_000_000_000_000);
+        assert_eq!((volume(2, 1, i64::MAX), volume(1, 2, i64::MAX)), (limit, limit));
+        let fraction = AdjustmentFactor {
+            split: Ratio { from: Decimal::new(15, 1), to: Decimal::ONE },
+            ..factor(2, 1, 1, Decimal::ONE)
+        };
+        assert_eq!(CumulativeFactors::new(&[fraction], None).at(0).adjusted_volume(10), Some(7));
     }
 }

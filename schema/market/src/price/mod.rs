@@ -3,11 +3,13 @@
 //! Invariant: raw prices are never changed; every adjusted price is computed from them and rounded once.
 
 mod cumulative;
+mod multiplier;
 mod period;
 mod point;
 mod raw;
 
-pub use cumulative::{CumulativeFactor, CumulativeFactors, Micros, PriceBasis, PriceMultiplier, micros};
+pub use cumulative::{CumulativeFactor, CumulativeFactors, PriceBasis};
+pub use multiplier::{Micros, PriceMultiplier, micros};
 pub use period::{Interval, SessionRange};
 pub use point::{AdjustedBars, PricePoint};
 pub use raw::RawBars;

@@ -168,7 +168,6 @@ fn served_close(derived: &DerivedRows, day: NaiveDate, basis: PriceBasis) -> Dec
     let index = derived.bars.day.binary_search(&wanted).expect("a bar of the day");
     let factors = CumulativeFactors::new(&derived.factors, None);
     let factor = factors.at(factors.position(wanted));
-    let micros =
-        PriceMultiplier::new(factor, basis, derived.bars.scale).micros(factor, derived.bars.close[index]);
+    let micros = PriceMultiplier::new(factor, basis, derived.bars.scale).micros(derived.bars.close[index]);
     Decimal::from_i128_with_scale(micros, 6).normalize()
 }

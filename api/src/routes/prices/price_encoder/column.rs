@@ -1,4 +1,4 @@
-//! Identifiers of the columns of a price row.
+//! Columns of a price row: identifiers, and the labels of their values.
 
 /// Identifier of a column. It avoids comparing column names for each row.
 #[derive(Debug, Clone, Copy)]
@@ -45,5 +45,30 @@ impl PriceColumn {
             "change" => Self::Change,
             _ => Self::ChangePercent,
         }
+    }
+}
+
+/// Bytes before the value of a column: the separator and, in JSON, the name.
+#[derive(Debug)]
+pub(super) struct Label {
+    bytes: [u8; Self::MAX],
+    length: usize,
+}
+
+impl Label {
+    /// Maximum length, in bytes. It is constant, because copies of a constant size are fast.
+    const MAX: usize = 32;
+
+    pub(super) fn new(text: &str) -> Self {
+        debug_assert!(text.len() <= Self::MAX, "the label {text} is too long");
+        let mut bytes = [0; Self::MAX];
+        bytes.iter_mut().zip(text.bytes()).for_each(|(byte, of_text)| *byte = of_text);
+        Self { bytes, length: text.len() }
+    }
+
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
+        let end = out.len() + self.length;
+        out.extend_from_slice(&self.bytes);
+        out.truncate(end);
     }
 }

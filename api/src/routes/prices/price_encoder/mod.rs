@@ -1,27 +1,29 @@
 //! Price encoder. It writes price points as JSON or CSV directly from the columns. For ten years of daily prices,
-//! structs and serde take five times as long.
+//! structs and serde take several times as long.
 //!
 //! Invariant: the bytes equal the bytes that serde writes for [`market::price::PricePoint`], for every basis and
 //! interval.
 
 mod column;
 mod digits;
-mod segment_values;
+mod point_values;
+mod segments;
 #[cfg(test)]
 mod tests;
 mod value_writer;
 
-use market::decimal::round;
-use market::price::{AdjustedBars, PriceBasis, SessionRange, micros};
+use market::price::{AdjustedBars, SessionRange};
 
 use crate::parameters::{Output, ResponseFormat};
-use column::PriceColumn;
-use digits::divide_rounded;
-use segment_values::SegmentValues;
+use column::{Label, PriceColumn};
+use point_values::{PointValues, price};
+use segments::{Segment, Segments};
 use value_writer::ValueWriter;
 
 /// Usual maximum size of an encoded price point, in bytes.
-const POINT: usize = 320;
+const POINT: usize = 352;
+/// Usual maximum size of the end of a page, in bytes.
+const META: usize = 2048;
 
 /// Symbol and currency of a security's rows.
 #[derive(Debug, Clone, Copy)]
@@ -30,127 +32,105 @@ pub(super) struct RowLabels<'a> {
     pub(super) currency: Option<&'a str>,
 }
 
-fn columns(output: &Output) -> &[&'static str] {
-    output.fields.as_deref().unwrap_or(output.columns)
+/// Writer of price points in the form that a request asks for.
+#[derive(Debug)]
+pub(super) struct PriceEncoder {
+    /// Columns, each with the bytes before its value: the separator and, in JSON, the name.
+    columns: Vec<(Label, PriceColumn)>,
+    /// Bytes after the last value of a row.
+    end: &'static [u8],
+    is_csv: bool,
+    /// Quotation mark around decimals, if they are JSON strings.
+    quote: Option<u8>,
 }
 
-/// Writer of price points.
-pub(super) struct PriceEncoder<'a> {
-    row_labels: RowLabels<'a>,
-    cells: Vec<PriceColumn>,
-    /// Bytes before the value of each column: the separator and, in JSON, the name.
-    labels: Vec<Vec<u8>>,
-    values: SegmentValues<'a>,
-    text: ValueWriter,
-}
-
-impl<'a> PriceEncoder<'a> {
-    /// Creates a writer with room for `points` points.
-    pub(super) fn new(
-        adjusted: &'a AdjustedBars<'a>,
-        row_labels: RowLabels<'a>,
-        output: &Output,
-        points: usize,
-    ) -> Self {
-        let columns = columns(output);
+impl PriceEncoder {
+    pub(super) fn new(output: &Output) -> Self {
+        let names = output.fields.as_deref().unwrap_or(output.columns);
         let is_csv = output.format == ResponseFormat::Csv;
-        let label = |(index, column): (usize, &&str)| match (is_csv, index) {
-            (true, 0) => Vec::new(),
-            (true, _) => b",".to_vec(),
-            (false, 0) => format!("{{\"{column}\":").into_bytes(),
-            (false, _) => format!(",\"{column}\":").into_bytes(),
+        let column = |(index, name): (usize, &&'static str)| {
+            let separator = if index == 0 { "{" } else { "," };
+            let label = match (is_csv, index) {
+                (true, 0) => String::new(),
+                (true, _) => ",".to_owned(),
+                (false, _) => format!("{separator}\"{name}\":"),
+            };
+            (Label::new(&label), PriceColumn::from_name(name))
         };
         Self {
-            row_labels,
-            cells: columns.iter().map(|column| PriceColumn::from_name(column)).collect(),
-            labels: columns.iter().enumerate().map(label).collect(),
-            values: SegmentValues::new(adjusted),
-            text: ValueWriter {
-                out: Vec::with_capacity(points * POINT + 512),
-                quote: (output.text_decimals && !is_csv).then_some(b'"'),
-                is_csv,
+            columns: names.iter().enumerate().map(column).collect(),
+            end: match (is_csv, names.is_empty()) {
+                (true, _) => b"\r\n",
+                (false, true) => b"{}",
+                (false, false) => b"}",
             },
+            is_csv,
+            quote: (output.text_decimals && !is_csv).then_some(b'"'),
         }
     }
 
-    /// Encodes these periods, in order, as items of a JSON array or as CSV records.
-    pub(super) fn encode_rows<'p>(mut self, periods: impl Iterator<Item = &'p SessionRange>) -> Vec<u8> {
-        for (index, period) in periods.enumerate() {
-            if index > 0 && !self.text.is_csv {
-                self.text.out.push(b',');
+    /// Appends consecutive periods, ascending or descending, as items of a JSON array or as CSV records.
+    pub(super) fn encode(
+        &self,
+        adjusted: &AdjustedBars<'_>,
+        row_labels: RowLabels<'_>,
+        periods: &[SessionRange],
+        out: &mut Vec<u8>,
+    ) {
+        let (Some(first), Some(last)) = (periods.first(), periods.last()) else { return };
+        out.reserve(periods.len() * POINT + META);
+        // A change needs the close before the first period.
+        let start = first.start.min(last.start).saturating_sub(1);
+        let sessions = start..first.end.max(last.end);
+        let segments = Segments::new(adjusted, sessions.clone());
+        let values = PointValues::new(adjusted, &segments, sessions);
+        let Some(mut segment) = segments.first() else { return };
+        let mut text = ValueWriter { out, quote: self.quote, is_csv: self.is_csv };
+        for (index, period) in periods.iter().enumerate() {
+            if index > 0 && !self.is_csv {
+                text.out.push(b',');
             }
-            self.row(period);
-        }
-        self.text.out
-    }
-
-    fn row(&mut self, period: &SessionRange) {
-        let position = self.values.prepare(period);
-        for index in 0..self.cells.len() {
-            self.text.out.extend_from_slice(&self.labels[index]);
-            self.value(self.cells[index], period, position);
-        }
-        let end: &[u8] = match (self.text.is_csv, self.cells.is_empty()) {
-            (true, _) => b"\r\n",
-            (false, true) => b"{}",
-            (false, false) => b"}",
-        };
-        self.text.out.extend_from_slice(end);
-    }
-
-    fn value(&mut self, cell: PriceColumn, period: &SessionRange, position: usize) {
-        let (values, text) = (&self.values, &mut self.text);
-        let (adjusted, last) = (values.adjusted, period.end - 1);
-        let bars = adjusted.bars;
-        let sessions = |column: &'a [i64]| {
-            period.clone().filter_map(move |session| values.on_requested_basis(session, column[session]))
-        };
-        match cell {
-            PriceColumn::Symbol => text.write_code(Some(self.row_labels.symbol)),
-            PriceColumn::Currency => text.write_code(self.row_labels.currency),
-            PriceColumn::Date => text.write_date(bars.day[last]),
-            PriceColumn::Open => text.write_price(sessions(&bars.open).next()),
-            PriceColumn::High => text.write_price(sessions(&bars.high).max()),
-            PriceColumn::Low => text.write_price(sessions(&bars.low).min()),
-            PriceColumn::Close => text.write_price(values.on_requested_basis(last, bars.close[last])),
-            PriceColumn::Volume => text.write_count(adjusted.volume(period)),
-            PriceColumn::Vwap => text.write_price(match period.len() {
-                1 => values.on_requested_basis(period.start, bars.vwap[period.start]),
-                _ => adjusted.vwap(period).map(micros),
-            }),
-            PriceColumn::TradeCount => text.write_count(adjusted.trade_count(period)),
-            PriceColumn::RawClose => {
-                text.write_price(values.on_basis(last, bars.close[last], PriceBasis::RAW))
+            segment = segments.find(segment, period.end - 1);
+            for (label, column) in &self.columns {
+                label.write(text.out);
+                write_value(*column, &values, row_labels, period, segment, &mut text);
             }
-            PriceColumn::AdjClose => {
-                text.write_price(values.on_basis(last, bars.close[last], PriceBasis::ALL))
-            }
-            PriceColumn::SplitFactor => {
-                text.write_decimal_text(values.segment(position).map_or("", |segment| &segment.split_factor))
-            }
-            PriceColumn::TotalFactor => {
-                text.write_decimal_text(values.segment(position).map_or("", |segment| &segment.total_factor))
-            }
-            PriceColumn::Dividend => text.write_decimal(values.cash_and_split_ratio(period).0),
-            PriceColumn::SplitRatio => text.write_decimal(values.cash_and_split_ratio(period).1),
-            PriceColumn::Change => text.write_price(values.change(period)),
-            PriceColumn::ChangePercent => self.change_percent(period),
+            text.out.extend_from_slice(self.end);
         }
     }
+}
 
-    fn change_percent(&mut self, period: &SessionRange) {
-        let before = period.start.checked_sub(1);
-        match before.and_then(|before| self.values.difference(period.end - 1, before)) {
-            Some((difference, previous)) if previous != 0 => {
-                self.text.write_scaled(
-                    divide_rounded(i128::from(difference) * 1_000_000, i128::from(previous)),
-                    4,
-                );
-            }
-            _ => {
-                let percent = self.values.adjusted.change(period).and_then(|(_, percent)| percent);
-                self.text.write_decimal(percent.map(|percent| round(percent, 4)));
-            }
-        }
+/// Writes a value of a period. `segment` is the segment of the period's last session.
+fn write_value(
+    column: PriceColumn,
+    values: &PointValues<'_>,
+    row_labels: RowLabels<'_>,
+    period: &SessionRange,
+    segment: &Segment<'_>,
+    text: &mut ValueWriter<'_>,
+) {
+    let (bars, last) = (values.adjusted.bars, period.end - 1);
+    match column {
+        PriceColumn::Symbol => text.write_code(Some(row_labels.symbol)),
+        PriceColumn::Currency => text.write_code(row_labels.currency),
+        PriceColumn::Date => text.write_date(bars.day[last]),
+        PriceColumn::Open => text.write_price(values.prices(&bars.open, period, segment).next()),
+        PriceColumn::High => text.write_price(values.prices(&bars.high, period, segment).max()),
+        PriceColumn::Low => text.write_price(values.prices(&bars.low, period, segment).min()),
+        PriceColumn::Close => text.write_price(price(bars.close[last], &segment.requested)),
+        PriceColumn::Volume => text.write_count(values.volume(period, segment)),
+        PriceColumn::Vwap => text.write_price(values.vwap(period, segment)),
+        PriceColumn::TradeCount => text.write_count(values.adjusted.trade_count(period)),
+        PriceColumn::RawClose => text.write_price(price(bars.close[last], &segment.raw)),
+        PriceColumn::AdjClose => text.write_price(price(bars.close[last], &segment.all)),
+        PriceColumn::SplitFactor => text.write_decimal_text(&segment.split_factor),
+        PriceColumn::TotalFactor => text.write_decimal_text(&segment.total_factor),
+        PriceColumn::Dividend => text.write_decimal(values.events(period).0),
+        PriceColumn::SplitRatio => text.write_decimal(values.events(period).1),
+        PriceColumn::Change => text.write_price(values.change(period, segment)),
+        PriceColumn::ChangePercent => match values.change_percent(period, segment) {
+            Some(percent) => text.write_scaled::<4>(percent),
+            None => text.write_decimal(values.exact_change_percent(period)),
+        },
     }
 }

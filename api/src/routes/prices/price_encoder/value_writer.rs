@@ -5,18 +5,18 @@ use market::day::date_of;
 use market::price::Micros;
 use rust_decimal::Decimal;
 
-use super::digits::{write_digits, write_integer, write_trimmed_fraction};
+use super::digits::{write_date, write_integer, write_scaled, write_trimmed_fraction};
 
 /// Output buffer, and the form of its values.
 #[derive(Debug)]
-pub(super) struct ValueWriter {
-    pub(super) out: Vec<u8>,
+pub(super) struct ValueWriter<'a> {
+    pub(super) out: &'a mut Vec<u8>,
     /// Quotation mark around decimals, if they are JSON strings; `None` for JSON numbers and CSV.
     pub(super) quote: Option<u8>,
     pub(super) is_csv: bool,
 }
 
-impl ValueWriter {
+impl ValueWriter<'_> {
     /// Writes a ticker or currency code. Its characters need no escape.
     pub(super) fn write_code(&mut self, value: Option<&str>) {
         let Some(value) = value else { return self.write_missing() };
@@ -36,31 +36,25 @@ impl ValueWriter {
     /// Writes a price in millionths.
     pub(super) fn write_price(&mut self, value: Option<Micros>) {
         match value {
-            Some(value) => self.write_scaled(value, 6),
+            Some(value) => self.write_scaled::<6>(value),
             None => self.write_missing(),
         }
     }
 
-    /// Writes an integer as a decimal with `places` decimal places, without trailing zeros.
-    pub(super) fn write_scaled(&mut self, value: i128, places: u32) {
+    /// Writes an integer as a decimal with `PLACES` decimal places, without trailing zeros.
+    pub(super) fn write_scaled<const PLACES: u32>(&mut self, value: i128) {
         self.out.extend(self.quote);
         if value < 0 {
             self.out.push(b'-');
         }
-        let (unit, magnitude) = (10u64.pow(places), value.unsigned_abs());
+        let magnitude = value.unsigned_abs();
         match u64::try_from(magnitude) {
-            Ok(magnitude) => {
-                write_integer(&mut self.out, magnitude / unit);
-                write_trimmed_fraction(&mut self.out, magnitude % unit, places);
-            }
+            Ok(magnitude) => write_scaled::<PLACES>(self.out, magnitude),
             Err(_) => {
-                let (whole, fraction) = (magnitude / u128::from(unit), magnitude % u128::from(unit));
-                self.out.extend_from_slice(whole.to_string().as_bytes());
-                #[expect(
-                    clippy::cast_possible_truncation,
-                    reason = "a remainder is less than its 64-bit divisor"
-                )]
-                write_trimmed_fraction(&mut self.out, fraction as u64, places);
+                let unit = const { 10u128.pow(PLACES) };
+                self.out.extend_from_slice((magnitude / unit).to_string().as_bytes());
+                #[expect(clippy::cast_possible_truncation, reason = "the fraction has `PLACES` digits")]
+                write_trimmed_fraction::<PLACES>(self.out, (magnitude % unit) as u64);
             }
         }
         self.out.extend(self.quote);
@@ -73,7 +67,7 @@ impl ValueWriter {
                 if value < 0 {
                     self.out.push(b'-');
                 }
-                write_integer(&mut self.out, value.unsigned_abs());
+                write_integer(self.out, value.unsigned_abs());
             }
             None => self.write_missing(),
         }
@@ -92,14 +86,10 @@ impl ValueWriter {
     /// Writes the date of a day number.
     pub(super) fn write_date(&mut self, day: i32) {
         let date = date_of(day);
-        let year = u64::from(date.year().unsigned_abs());
-        self.out.extend((!self.is_csv).then_some(b'"'));
-        write_digits(&mut self.out, year, 4);
-        self.out.push(b'-');
-        write_digits(&mut self.out, date.month().into(), 2);
-        self.out.push(b'-');
-        write_digits(&mut self.out, date.day().into(), 2);
-        self.out.extend((!self.is_csv).then_some(b'"'));
+        let quote = (!self.is_csv).then_some(b'"');
+        self.out.extend(quote);
+        write_date(self.out, date.year().unsigned_abs() % 10_000, date.month(), date.day());
+        self.out.extend(quote);
     }
 
     /// Writes the digits of a decimal.
