@@ -27,8 +27,8 @@ use crate::parameters::served_rules::ServedRules;
 use crate::parameters::{MinVersion, ParameterErrors, ParameterReader, Parameters, ResponseFormat};
 use crate::read::{QueryError, ServedGeneration};
 
-/// Request extension of the service's own calls, by which it renders pages. The value is the tier of the page's reader.
-/// Such a call is not charged, and every endpoint admits it. Clients cannot set this extension.
+/// Request extension that marks an internal call, which renders a page of the dashboard for a reader of this tier.
+/// Every endpoint admits internal calls without a charge. Clients cannot set the extension.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct InternalRequest(pub(crate) Tier);
 
@@ -36,12 +36,12 @@ pub(crate) struct InternalRequest(pub(crate) Tier);
 #[derive(Debug)]
 pub(crate) struct Access<G, P> {
     pub(crate) app: App,
-    /// Generation from which the response is read. The parameters were parsed with its rules, so it stays the same for
-    /// the whole request.
+    /// Generation from which the response is read, the same for the whole request. The parameters were parsed with the
+    /// rules of this generation.
     pub(crate) generation: Result<Arc<ServedGeneration>, QueryError>,
     pub(crate) account_id: AccountId,
     pub(crate) tier: Tier,
-    /// Current day of the service.
+    /// Current day in New York, unless the settings name another day.
     pub(crate) today: NaiveDate,
     pub(crate) parameters: P,
     pub(crate) format: ResponseFormat,
@@ -73,8 +73,7 @@ impl<G: RequiredTier, P: Parameters> FromRequestParts<App> for Access<G, P> {
                 decoded = values;
                 decoded.iter().collect()
             }
-            // A path segment that is not UTF-8 matches no resource. Its invalid bytes are replaced for the error
-            // message.
+            // The path is not UTF-8, so it matches no resource. Its invalid bytes are replaced for the error message.
             Err(_) => {
                 template = parts.extensions.get::<MatchedPath>().cloned();
                 shown = decode_lossily(parts.uri.path());
@@ -105,7 +104,8 @@ impl<G: RequiredTier, P: Parameters> FromRequestParts<App> for Access<G, P> {
         if let Ok(generation) = &generation
             && generation.served_rules() != served_rules
         {
-            // The parameters were parsed with other rules than those of the pinned generation.
+            // The parameters were parsed with rules that differ from those of the pinned generation, so they are parsed
+            // again.
             let facet_index = Box::pin(app.facet_index()).await;
             let rules = generation.served_rules();
             read = parse_parameters::<P>(&path, parts, app, today, &rules, Some(&facet_index));
@@ -129,7 +129,7 @@ impl<G: RequiredTier, P: Parameters> FromRequestParts<App> for Access<G, P> {
     }
 }
 
-/// Decoded segments of a path. Bytes that are not UTF-8 are replaced.
+/// Percent-decoded segments of a path. Bytes that are not UTF-8 are replaced.
 fn decode_lossily(path: &str) -> Vec<String> {
     let decode = |segment| percent_encoding::percent_decode_str(segment).decode_utf8_lossy().into_owned();
     path.split('/').map(decode).collect()
@@ -143,20 +143,21 @@ struct ParsedParameters<P> {
     /// True if filters contain names that were not checked, because the facet index was not given.
     needs_facet_index: bool,
     min_version: MinVersion,
-    /// Instant of `known_at`.
+    /// Instant in the parameter `known_at`; `None` if absent.
     known_at: Option<DateTime<Utc>>,
-    /// Generation of `data_version`.
+    /// Generation in the parameter `data_version`; `None` if absent.
     named_generation: Option<GenerationId>,
     errors: Result<(), ParameterErrors>,
 }
 
 /// Properties of a request that decide its admission.
 struct AccessRequirements {
-    /// Minimum tier of the endpoint, and the feature's name for a refusal.
+    /// Minimum tier of the endpoint, and the feature name that a 403 shows.
     endpoint: (Tier, &'static str),
-    /// Minimum tier of the used parameters, and the feature's name for a refusal.
+    /// Minimum tier of the given parameters, and the feature name that a 403 shows. `None` if the endpoint's tier
+    /// suffices.
     parameter_tier: Option<(Tier, &'static str)>,
-    /// Oldest day of the requested history.
+    /// Oldest day that the parameters name; `None` without a day or with invalid parameters.
     oldest_day: Option<NaiveDate>,
     /// True if the request matches an endpoint and its parameters have no errors.
     counts_as_call: bool,
@@ -210,8 +211,8 @@ fn parse_parameters<P: Parameters>(
     }
 }
 
-/// Decides the admission of a request: credential, tier, history depth, rate and quota. No other function admits
-/// requests.
+/// Decides the admission of a request: credential, tier, history depth, rate and quota. Only batches of change streams
+/// are admitted elsewhere.
 async fn admit(
     parts: &Parts,
     app: &App,
@@ -263,7 +264,7 @@ pub(crate) fn quota_exceeded(usage: &RemainingLimits) -> ApiError {
     }
 }
 
-/// Error for a tier that is too low. It names the first cause: endpoint, parameter, or history depth.
+/// Error for a tier that is too low. It names the first cause found, in this order: endpoint, parameter, history depth.
 fn tier_refusal(required: &AccessRequirements, tiers: &TierTable, current: Tier) -> ApiError {
     if let Some((_, feature)) = [Some(required.endpoint), required.parameter_tier]
         .into_iter()

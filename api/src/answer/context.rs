@@ -20,9 +20,9 @@ pub(crate) struct HandlerContext<P> {
     pub(crate) app: App,
     pub(crate) generation: Arc<ServedGeneration>,
     pub(crate) tier: Tier,
-    /// Current day of the service.
+    /// Current day in New York, unless the settings name another day.
     pub(crate) today: NaiveDate,
-    /// Instant of the parameter `known_at`.
+    /// Instant in the parameter `known_at`; `None` if absent.
     pub(crate) known_at: Option<DateTime<Utc>>,
     pub(crate) parameters: P,
 }

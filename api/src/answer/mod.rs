@@ -1,6 +1,6 @@
-//! Responses of handlers: cached or rendered bodies, single resources or pages, 304 Not Modified, headers.
+//! HTTP responses around the body that a handler renders: cache look-up, 304 Not Modified, headers and streaming.
 //!
-//! Handlers pass boxed futures to these functions. All handlers therefore share the code, which is compiled once.
+//! The futures of handlers are boxed, so that `buffered` and `streamed` are compiled once and not once per handler.
 //!
 //! Invariant: a body and its data version come from the same snapshot.
 
@@ -48,8 +48,8 @@ impl<G: RequiredTier, P: Parameters> Access<G, P> {
         }
     }
 
-    /// Responds with a body that `write` streams. Streaming starts when the body becomes long. A later error truncates
-    /// the response.
+    /// Responds with the body that `write` produces. JSON above 1 MiB is streamed; a later error truncates the
+    /// response.
     pub(crate) async fn respond_streaming<F>(
         self,
         write: impl FnOnce(HandlerContext<P>, ResponseWriter) -> F + Send + 'static,

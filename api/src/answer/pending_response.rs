@@ -24,7 +24,7 @@ pub(super) struct PendingResponse {
     pub(super) app: App,
     pub(super) generation: Arc<ServedGeneration>,
     pub(super) account_id: AccountId,
-    /// True if the response may be streamed. An error can truncate a streamed response.
+    /// True if the response may be streamed: it is JSON, and the client detects a truncated response.
     pub(super) accepts_streaming: bool,
 }
 
@@ -36,8 +36,8 @@ pub(super) struct CacheHandle {
 }
 
 #[expect(clippy::result_large_err, reason = "a response is handed on once, and not by way of the heap")]
-/// Builds the cache key. `Err` is a finished response: 304 if the client's copy is current, or the error of an
-/// unreadable generation.
+/// Builds the cache key and the handler context. `Err` is a finished response: 304, or the error of an unreadable
+/// generation.
 pub(super) fn prepare<G: RequiredTier, P: Parameters>(
     access: Access<G, P>,
 ) -> Result<(PendingResponse, HandlerContext<P>), Response> {

@@ -10,8 +10,8 @@ use crate::render::body_channel::{BodySender, Disconnected, MAX_UNCOMPRESSED};
 #[derive(Debug)]
 pub(crate) struct ResponseWriter {
     sender: BodySender,
-    /// Channel that gets the data version when the body exceeds [`MAX_UNCOMPRESSED`] bytes. The receiver then starts
-    /// streaming. `None` if the response must not be streamed.
+    /// Channel to the task that responds. It gets the data version when the body exceeds [`MAX_UNCOMPRESSED`] bytes,
+    /// and then starts streaming. `None` if the response must not be streamed.
     long_signal: Option<oneshot::Sender<DataVersion>>,
 }
 
@@ -48,7 +48,7 @@ impl BodyWriter {
     pub(crate) fn write(&mut self, bytes: impl Into<Bytes>) -> Result<(), Disconnected> {
         let bytes = bytes.into();
         self.length += bytes.len();
-        // Signal before the write, so that the client reads while the body is written.
+        // The task that responds is notified before the write, so that the client reads while the body is written.
         if self.length > MAX_UNCOMPRESSED
             && let Some(long_signal) = self.long_signal.take()
         {

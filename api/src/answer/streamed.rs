@@ -22,11 +22,11 @@ use crate::render::body_channel::{BodyReceiver, body_channel};
 
 type WriteOutcome = Result<FinishedBody, ApiError>;
 
-/// Handler that writes a response from this generation.
+/// Handler that reads from a generation and writes the response.
 type WriteHandler =
     Box<dyn FnOnce(Arc<ServedGeneration>, ResponseWriter) -> LocalBoxFuture<'static, WriteOutcome> + Send>;
 
-/// Runs `write` and responds. A short response is sent as a whole, a long response in parts.
+/// Runs `write` and responds. JSON above 1 MiB is sent in parts while it is rendered, any other body as a whole.
 pub(super) async fn respond(asked: PendingResponse, write: WriteHandler) -> Result<Response, ApiError> {
     if let Some(kept) = asked.cached_response() {
         return Ok(kept);
@@ -78,7 +78,7 @@ fn on_own_thread<F: Future<Output = WriteOutcome>>(
         lower_thread_priority();
         let outcome = runtime.block_on(writing());
         drop((work, slot));
-        // After the response head was sent, the receiver no longer exists.
+        // If streaming has started, there is no receiver any more. An error is then only logged.
         match finish.send(outcome) {
             Ok(()) | Err(Ok(_) | Err(ApiError::ClientDisconnected(_))) => {}
             Err(Err(error)) => {
@@ -89,7 +89,7 @@ fn on_own_thread<F: Future<Output = WriteOutcome>>(
     Ok(finished)
 }
 
-/// Response for a finished body. A short body is also cached.
+/// Response for a finished body. The body is also cached if no part of it is compressed.
 fn respond_complete(
     app: &App,
     handle: &CacheHandle,

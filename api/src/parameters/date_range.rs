@@ -40,7 +40,7 @@ impl ParameterReader<'_> {
         OtherDateRanges { declared, record }
     }
 
-    /// Reads both bounds. Records an error if they are reversed.
+    /// Reads a range from the parameters `first` and `last`. Records an error if `first` is after `last`.
     fn read_days(&mut self, first: &'static str, last: &'static str) -> DateRange {
         let (start, end) = (self.read_date(first), self.read_date(last));
         let ordered = start.zip(end).is_none_or(|(start, end)| start <= end);

@@ -48,7 +48,7 @@ impl FacetIndex {
         self.0.entry(field).or_default().insert(name);
     }
 
-    /// Served names of a filter, combined with `others`.
+    /// Served names of a filter, and the names in `others`.
     pub(crate) fn names_with(&self, field: FilterField, others: FacetNames) -> FacetNames {
         let known = self.0.get(&field).into_iter().flat_map(FacetNames::names);
         known.chain(others.names()).cloned().collect()
@@ -131,12 +131,12 @@ impl FacetNames {
     }
 }
 
-/// Standard codes and names of exchanges or countries. They are accepted even if no data is loaded.
+/// Standard codes and names of exchanges or countries. Filters accept them even if no data is loaded.
 #[derive(Clone, Copy)]
 pub(crate) struct StandardNames {
-    /// Finds the served code for a code or name.
+    /// Finds the standard code for a code or name of an exchange or country; `None` if unknown.
     find: fn(&str) -> Option<&'static str>,
-    /// Pairs of a served code and one of its names.
+    /// Pairs of a standard code and one of its spellings.
     spellings: fn() -> Vec<(&'static str, &'static str)>,
 }
 

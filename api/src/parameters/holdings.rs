@@ -10,7 +10,7 @@ use super::symbols::{ListedSymbol, SymbolList};
 const MAX_HOLDINGS: usize = 100;
 /// Maximum length of a holding, in characters.
 const MAX_LENGTH: usize = 64;
-/// Maximum number of shares, and maximum cost.
+/// Maximum number of shares of a holding, and maximum cost in units of the currency.
 const MAX_NUMBER: i64 = 1_000_000_000;
 /// Maximum decimal places of shares and cost.
 const PLACES: u32 = 6;
@@ -22,7 +22,7 @@ const ITEM: &str = r"^[A-Za-z0-9^./ -]{1,24}:[0-9]{1,9}(\.[0-9]{1,6})?(:[0-9]{1,
 pub(crate) struct Holding {
     /// Number of shares, above 0.
     pub(crate) shares: Decimal,
-    /// Purchase cost of all shares, in the currency of the price.
+    /// Purchase cost of all shares, in the currency of the price; `None` if unknown.
     pub(crate) cost: Option<Decimal>,
 }
 

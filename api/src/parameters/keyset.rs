@@ -103,8 +103,8 @@ impl Page {
         (placed.into_iter().map(|(_, row)| row).collect(), cursor)
     }
 
-    /// Selects the rows of the page, unsorted. The flag is true if more rows follow. Memory is proportional to the page
-    /// size, not to the list.
+    /// Selects the rows of the page, unsorted. The flag is true if further rows follow the page. Memory is proportional
+    /// to the page size, not to the list.
     fn take_first<'a, T>(
         &self,
         rows: impl Iterator<Item = (SortPosition<'a>, T)>,
@@ -113,7 +113,7 @@ impl Page {
         let compare = |(a, _): &(SortPosition<'_>, T), (b, _): &(SortPosition<'_>, T)| a.compare(b, self);
         let (mut first, mut more) = (Vec::new(), false);
         for row in rows {
-            // After the first truncation, the row at index `limit` is a bound: greater rows are not on this page.
+            // After the first truncation, a row that sorts after the row at index `limit` cannot be on this page.
             if more && compare(&row, &first[limit]).is_gt() {
                 continue;
             }

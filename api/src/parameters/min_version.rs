@@ -4,12 +4,12 @@
 /// Header with the effect of the parameter `min_version`.
 pub(crate) const MIN_VERSION_HEADER: &str = "if-min-version";
 
-/// Oldest version that a request accepts. The default accepts every version.
+/// Oldest data version that a request accepts. The default accepts every version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct MinVersion {
     /// Minimum position in the journal.
     pub(crate) position: i64,
-    /// Generation and minimum sequence, for a version without a position.
+    /// Generation and minimum log sequence; `None` if the position determines the version.
     pub(crate) sequence: Option<(i32, i64)>,
     /// True if the client named the version in `min_version` or `If-Min-Version`. Older data is then an error.
     pub(crate) is_explicit: bool,
@@ -21,7 +21,7 @@ impl MinVersion {
         Self { position, ..Self::default() }
     }
 
-    /// Parses `g3.184467`, or `g3.184467.92` with a position.
+    /// Parses `g3.184467`, or `g3.184467.92` with a journal position.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let mut parts = text.strip_prefix('g')?.splitn(3, '.');
         let generation = i32::try_from(parse_digits(parts.next()?)?).ok()?;
@@ -43,7 +43,7 @@ impl MinVersion {
         newest
     }
 
-    /// Raises the minimum to that of `other`, if `other` is stricter.
+    /// Combines two minimums: position and sequence become the greater of both values.
     pub(crate) fn raise(&mut self, other: Self) {
         self.position = self.position.max(other.position);
         self.sequence = self.sequence.max(other.sequence);

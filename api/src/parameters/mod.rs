@@ -1,7 +1,8 @@
 //! Request parameters: parsed once into types, with all errors collected.
 //!
-//! Invariants: parsing does no I/O. Unknown, repeated and conflicting parameters are errors. A route accepts exactly
-//! the parameters that its function `read` reads. The list `allowed` in a 400 therefore names all of them.
+//! Invariants: parsing does no I/O. Unknown, repeated and conflicting parameters are errors. An endpoint accepts
+//! exactly the parameters that its function `read` reads. The list `allowed` in a 400 therefore names all accepted
+//! parameters.
 
 pub(crate) mod cursor;
 mod date_range;

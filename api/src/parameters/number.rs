@@ -96,7 +96,7 @@ fn plain_integer(text: &str) -> Option<i64> {
 }
 
 /// Parses a number in JSON notation, for comparison with figures. A number too small for `Decimal` becomes the smallest
-/// decimal of its sign. No figure lies between the two.
+/// decimal of its sign. No figure lies between the number and this decimal.
 fn threshold(text: &str) -> Option<Decimal> {
     let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
     let digits = mantissa.strip_prefix(['-', '+']).unwrap_or(mantissa);
@@ -116,7 +116,7 @@ fn threshold(text: &str) -> Option<Decimal> {
     Some(value.normalize())
 }
 
-/// Divides a number by a power of ten. A result too small for `Decimal` becomes the smallest decimal of its sign.
+/// Divides a number by 10^`places`. A result too small for `Decimal` becomes the smallest decimal of its sign.
 fn shifted(number: Decimal, places: u32) -> Decimal {
     let scale = places.saturating_add(number.scale());
     let smallest = || match number {

@@ -38,7 +38,7 @@ fn recorded_specs<P: Parameters>() -> Vec<ParameterSpec> {
 }
 
 impl ParameterSpec {
-    /// Parameter of the document, with the description that the endpoint has for this name.
+    /// Parameter in OpenAPI form. The endpoint's description has precedence over the description from the reader.
     fn documented_by(self, descriptions: &[(&str, &str)]) -> Parameter {
         let of_endpoint = descriptions.iter().find(|(field, _)| field.trim_start_matches("r#") == self.name);
         let description = of_endpoint.map(|(_, lines)| unindented(lines)).filter(|text| !text.is_empty());
@@ -58,7 +58,7 @@ impl ParameterSpec {
     }
 }
 
-/// Lines of a doc comment without the blank before each line.
+/// Lines of a doc comment without their leading and trailing blanks.
 fn unindented(lines: &str) -> String {
     lines.lines().map(str::trim).collect::<Vec<_>>().join("\n")
 }

@@ -8,14 +8,14 @@ use super::{MIN_VERSION_HEADER, MinVersion, ParameterReader, ResponseFormat};
 
 /// Maximum number of names in `fields`.
 const MAX_FIELDS: usize = 50;
-/// Pattern of a data version, with or without a position.
+/// Pattern of a data version, with or without a journal position.
 pub(super) const VERSION_PATTERN: &str = "^g[0-9]{1,9}\\.[0-9]{1,18}(\\.[0-9]{1,18})?$";
 
-/// Column with a list. If `fields` of a CSV request names it, the CSV has one row per element.
+/// Column whose value is a list. If `fields` of a CSV request names the column, the CSV has one row per list element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ExpandedColumn {
     pub(crate) name: &'static str,
-    /// Fields of an element, which are the columns of the CSV.
+    /// Fields of a list element. They replace the column in the CSV.
     pub(crate) fields: &'static [&'static str],
 }
 
@@ -29,12 +29,12 @@ pub(crate) struct Output {
     pub(crate) columns: &'static [&'static str],
     /// Selected fields; `None` for all.
     pub(crate) fields: Option<Vec<&'static str>>,
-    /// Column whose elements are the rows of the CSV.
+    /// Column whose list elements become CSV rows; `None` if each CSV row is a whole resource.
     pub(crate) expanded: Option<ExpandedColumn>,
 }
 
 impl Output {
-    /// Expands `column` into one CSV row per element if `fields` names it.
+    /// Expands `column` into one CSV row per list element, if the request is for CSV and `fields` names the column.
     pub(crate) fn expand_if_named(self, column: ExpandedColumn) -> Self {
         let named = self.fields.as_ref().is_some_and(|fields| fields.contains(&column.name));
         let expanded = (named && self.format == ResponseFormat::Csv).then_some(column);
@@ -77,7 +77,8 @@ impl ParameterReader<'_> {
         Output { format, text_decimals, columns, fields, expanded: None }
     }
 
-    /// Reads `fields`, whose names must be in `columns`. The OpenAPI document also lists the names in `others`.
+    /// Reads `fields`, whose names must be in `columns`. The OpenAPI document also lists `others`, the columns of the
+    /// CSV.
     fn read_fields(
         &mut self,
         columns: &'static [&'static str],

@@ -7,8 +7,8 @@ use crate::parameters::cursor::ResponseSigner;
 
 /// Maximum number of keys in `sort`.
 pub(super) const MAX_SORT_KEYS: usize = 3;
-/// Prefix of the signed filters of a cursor with a data version. Release 0.1.0 signed filters without a prefix, so it
-/// refuses such cursors.
+/// Prefix of the signed filters in cursors that contain a data version. Release 0.1.0 expects no prefix, so it refuses
+/// such cursors.
 const CURSOR_FORMAT: &str = "2 ";
 /// Maximum length of a cursor, in characters.
 const MAX_CURSOR_LENGTH: usize = 512;
@@ -46,8 +46,8 @@ pub(crate) struct Page {
     /// Last row of the previous page: the values of its sort keys, and its unique tie-breaker. `None` on the first
     /// page.
     pub(crate) after: Option<Vec<Option<String>>>,
-    /// `sync_from` of the first page. A synchronization from it includes the changes made while the client reads the
-    /// pages.
+    /// `sync_from` of the first page, repeated on all later pages; `None` without a change feed. A synchronization from
+    /// it includes the changes made while the client reads the pages.
     pub(crate) sync_from: Option<String>,
     filters: String,
 }
@@ -74,7 +74,7 @@ impl ParameterReader<'_> {
         if let Some(version) = after.as_mut().and_then(Vec::pop).flatten() {
             self.min_version.raise(MinVersion::parse(&version).unwrap_or_default());
         }
-        // Release 0.1.0 issued cursors without a data version.
+        // Cursors of release 0.1.0 have no data version, and their filters have no prefix.
         after = after.or_else(|| open(&filters));
         self.bad_cursor |= cursor.is_some() && after.is_none();
         let sync_from = after.as_mut().and_then(Vec::pop).flatten();
@@ -143,12 +143,13 @@ impl Page {
         self.limit.unsigned_abs() as usize
     }
 
-    /// Value of a sort key in the cursor. `position` is the index of the key in `order`.
+    /// Value of a sort key in the cursor; `None` for null or on the first page. `position` is the index of the key in
+    /// `order`.
     pub(crate) fn after_value(&self, position: usize) -> Option<&str> {
         self.after.as_ref()?.get(position)?.as_deref()
     }
 
-    /// Signed cursor of the page after a row with these key values.
+    /// Signed cursor for the page that follows a row with these key values.
     pub(crate) fn cursor(
         &self,
         key: &[Option<String>],
@@ -159,7 +160,7 @@ impl Page {
         signer.seal(&sealed, &self.filters)
     }
 
-    /// Copy of the page with the given `sync_from`. Later pages keep the value from their cursor.
+    /// Copy of the page with the given `sync_from`. A page that follows a cursor keeps the value in the cursor.
     pub(crate) fn with_sync_from(&self, sync_from: Option<String>) -> Self {
         Self { sync_from: self.sync_from.clone().or(sync_from), ..self.clone() }
     }

@@ -7,7 +7,7 @@ use crate::auth::tier::Tier;
 
 /// Parameter set of one endpoint.
 pub(crate) trait Parameters: Sized + Send + Sync + 'static {
-    /// Feature name in a 403. It is not used if every tier has access.
+    /// Feature name that a 403 shows. It is empty if every tier has access.
     const FEATURE: &'static str = "";
     /// True if the response differs by tier.
     const TIER_MATTERS: bool = false;
@@ -33,12 +33,12 @@ pub(crate) trait Parameters: Sized + Send + Sync + 'static {
 
 /// Parameters with descriptions in the OpenAPI document.
 pub(crate) trait DescribedParameters {
-    /// Descriptions by name of the field, which is the name of the parameter. A field without documentation, such as
-    /// the page, consists of parameters that the reader describes.
+    /// Descriptions by parameter name, which is the field name. An undocumented field, such as `page`, is described by
+    /// the reader.
     const DESCRIPTIONS: &'static [(&'static str, &'static str)] = &[];
 }
 
-/// Declares the parameters of an endpoint as a struct. The documentation of a field is the description of the parameter.
+/// Declares the parameter struct of an endpoint. The documentation of a field is the description of the parameter.
 macro_rules! parameters {
     ($(#[doc = $about:literal])+ pub(crate) struct $name:ident $(<const $constant:ident: $of:ty>)? {
         $($(#[doc = $description:literal])* $field:ident: $type:ty,)+
@@ -58,7 +58,7 @@ macro_rules! parameters {
 
 pub(crate) use parameters;
 
-/// Parameters of a request without an endpoint.
+/// Empty parameter set of a request that matches no endpoint.
 #[derive(Debug)]
 pub(crate) struct UnroutedParameters;
 

@@ -16,7 +16,7 @@ use crate::parameters::cursor::CursorSigner;
 use crate::parameters::facets::{FacetIndex, UnknownFacet, sort_by_similarity};
 use crate::parameters::served_rules::ServedRules;
 
-/// Initial capacity of the list of known names.
+/// Initial capacity of the list of accepted parameter names.
 const PARAMETERS: usize = 16;
 /// Number of JSON rows above which a response is expensive.
 const MANY_ROWS: i64 = 1_000;
@@ -42,15 +42,15 @@ pub(crate) struct ParameterReader<'a> {
     today: NaiveDate,
     /// Rules of the served figures.
     served_rules: Arc<ServedRules>,
-    /// Names that filters accept. If `None`, names are not checked.
+    /// Names that filters accept; `None` if names are not checked.
     pub(super) facet_index: Option<&'a FacetIndex>,
     /// True if a name was accepted without a check.
     pub(super) needs_facet_index: bool,
-    /// Instant of `known_at`.
+    /// Instant in the parameter `known_at`; `None` if absent.
     pub(super) known_at: Option<DateTime<Utc>>,
-    /// True if the request asks for the data of an earlier version.
+    /// True if the request names `data_version` or `known_at`.
     pub(super) asks_for_past: bool,
-    /// Generation of `data_version`.
+    /// Generation in the parameter `data_version`; `None` if absent.
     pub(super) named_generation: Option<GenerationId>,
     /// Specifications of the parameters read so far, for the OpenAPI document; `None` while serving requests.
     pub(super) recorded_specs: Option<Vec<ParameterSpec>>,
@@ -90,7 +90,7 @@ impl<'a> ParameterReader<'a> {
         }
     }
 
-    /// Same reader with the index of filter names.
+    /// Copy of the reader with the index of filter names.
     pub(crate) fn with_facet_index(self, facet_index: Option<&'a FacetIndex>) -> Self {
         Self { facet_index, ..self }
     }
@@ -109,12 +109,12 @@ impl<'a> ParameterReader<'a> {
         self.query.iter().any(|(known, _)| known == name)
     }
 
-    /// Current day of the service.
+    /// Current day in New York, unless the settings name another day.
     pub(crate) fn today(&self) -> NaiveDate {
         self.today
     }
 
-    /// Format of the response. Valid after the output options are read.
+    /// Format of the response. Call this after the output options are read.
     pub(crate) fn format(&self) -> ResponseFormat {
         self.format
     }
@@ -124,12 +124,13 @@ impl<'a> ParameterReader<'a> {
         self.min_version
     }
 
-    /// Instant of `known_at`. Its day must be within the tier's history.
+    /// Instant in the parameter `known_at`; `None` if absent. Its day must be within the tier's history.
     pub(crate) fn known_at(&self) -> Option<DateTime<Utc>> {
         self.known_at
     }
 
-    /// Generation of `data_version`. If its tables still exist, they may contain the response.
+    /// Generation in the parameter `data_version`; `None` if absent. The response may come from the tables of this
+    /// generation.
     pub(crate) fn named_generation(&self) -> Option<GenerationId> {
         self.named_generation
     }
@@ -202,8 +203,8 @@ impl<'a> ParameterReader<'a> {
         }
     }
 
-    /// Records the description of a parameter for the OpenAPI document. The parameter must have been read before. A
-    /// description in the parameter set of the endpoint has precedence.
+    /// Records the description of a parameter for the OpenAPI document, after the parameter was read. A description in
+    /// the endpoint's parameter struct has precedence.
     pub(crate) fn describe(&mut self, name: &str, description: impl Display) {
         if let Some(spec) = self.recorded_spec(name) {
             spec.description = description.to_string();
@@ -280,7 +281,7 @@ impl<'a> ParameterReader<'a> {
         found.map(|word| word == "true")
     }
 
-    /// Reads a boolean, or the default.
+    /// Reads a boolean; returns `default` if absent.
     pub(crate) fn read_bool_or(&mut self, name: &'static str, default: bool) -> bool {
         let value = self.read_bool(name);
         if let Some(spec) = self.recorded_spec(name) {
@@ -289,7 +290,7 @@ impl<'a> ParameterReader<'a> {
         value.unwrap_or(default)
     }
 
-    /// Reads a boolean that has an older name. Both names together are an error.
+    /// Reads a boolean by its name or by its older name `alias`. A request with both names is an error.
     pub(crate) fn read_bool_or_alias(&mut self, name: &'static str, alias: &'static str) -> Option<bool> {
         let (value, older) = (self.read_bool(name), self.read_bool(alias));
         self.describe(alias, format_args!("Older name of `{name}`, with the same effect."));

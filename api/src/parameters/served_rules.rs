@@ -11,12 +11,12 @@ use tokio_postgres::Row;
 /// Rule parameters of a generation, with the operator's note.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub(crate) struct ServedRules {
-    /// Value of `metrics.method_version`.
+    /// Version of the calculation rules, equal to `metrics.method_version`.
     #[serde(rename = "version")]
     pub(crate) method_version: String,
     /// Rule parameters with non-default values, by name.
     pub(crate) rules: BTreeMap<String, String>,
-    /// Operator's note about the promotion.
+    /// Note that the operator wrote for the promotion; `None` without a note.
     pub(crate) note: Option<String>,
 }
 

@@ -6,14 +6,14 @@ use serde_json::json;
 use super::ParameterReader;
 use super::spec::ITEM;
 
-/// Maximum length of a list item, in characters. All tickers are shorter. A request head has room for a thousand such
-/// items.
+/// Maximum length of a list item, in characters. All tickers are shorter. A request head has room for a thousand items
+/// of this length.
 const MAX_LENGTH: usize = 24;
 
 /// Symbol in a path. An invalid ticker is answered with a 404, like an unknown ticker.
 #[derive(Debug, Clone)]
 pub(crate) struct PathSymbol {
-    /// Symbol as the client wrote it, truncated.
+    /// Symbol as the client wrote it, truncated for error messages.
     pub(crate) text: String,
     symbol: Option<Symbol>,
 }
@@ -62,7 +62,7 @@ impl ListedSymbol {
 pub(crate) struct SymbolList(pub(crate) Vec<ListedSymbol>);
 
 impl SymbolList {
-    /// Parallel arrays of list indexes and spellings, with which one statement looks up all symbols.
+    /// Parallel arrays of list indexes and spellings, the input of the statement that looks up all symbols.
     pub(crate) fn to_columns(&self) -> (Vec<i32>, Vec<String>) {
         let listed = self.0.iter().zip(0i32..);
         listed

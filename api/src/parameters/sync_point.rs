@@ -23,7 +23,7 @@ const PATTERN: &str = "^([0-9a-f]{8}\\.[0-9]{1,18}(\\.[A-Za-z0-9_-]+)?|[0-9]{4}-
 /// Point after which changes are returned: a journal position or a time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum SyncPoint {
-    /// `meta.sync_from` of a response, or the id of an event.
+    /// Journal position: `meta.sync_from` of a response, or the id of an event.
     Place {
         journal: String,
         place: JournalPlace,
@@ -46,7 +46,8 @@ impl SyncPoint {
 }
 
 impl ParameterReader<'_> {
-    /// Reads `updated_since`. It conflicts with filters, because a row that no longer matches would not be reported.
+    /// Reads `updated_since`. Filters conflict with it, because a row that no longer matches a filter would not be
+    /// reported.
     pub(crate) fn read_updated_since(&mut self, filters: &[&'static str]) -> Option<SyncPoint> {
         let text = self.read_sync_text("updated_since")?;
         for filter in filters {
@@ -56,8 +57,8 @@ impl ParameterReader<'_> {
         self.parse_sync_point("updated_since", &text)
     }
 
-    /// Reads the start of a change stream: the header `Last-Event-ID`, else `since`. A browser that reconnects sends the
-    /// header with an unchanged query.
+    /// Reads the start of a change stream. The header `Last-Event-ID` has precedence over `since`, because a
+    /// reconnecting browser sends both.
     pub(crate) fn read_stream_start(&mut self) -> Option<SyncPoint> {
         let since = self.read_sync_text("since");
         let header = self.headers.get(LAST_EVENT_ID);
@@ -90,13 +91,13 @@ const INSTANT_PATTERN: &str =
 /// Earlier state of the data that a request asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Knowledge {
-    /// Version of an earlier response.
+    /// Data version of an earlier response.
     Version(VersionName),
-    /// Everything that was known at an instant.
+    /// Data that was known at an instant.
     At(DateTime<Utc>),
 }
 
-/// Parses an instant, or a day, which counts to its end in New York.
+/// Parses an instant or a day. A day means its last microsecond in New York. `None` if invalid.
 fn parse_instant(text: &str) -> Option<DateTime<Utc>> {
     if text.contains('T') {
         return DateTime::parse_from_rfc3339(text).ok().map(|instant| instant.to_utc());
@@ -107,7 +108,7 @@ fn parse_instant(text: &str) -> Option<DateTime<Utc>> {
 }
 
 impl ParameterReader<'_> {
-    /// Reads `data_version` and `known_at`. `None` for the current version.
+    /// Reads `data_version` and `known_at`. `None` without both parameters, or with an invalid value.
     pub(crate) fn read_knowledge(&mut self) -> Option<Knowledge> {
         let version =
             self.read_value("data_version", || json!({ "type": "string", "pattern": VERSION_PATTERN }));

@@ -11,7 +11,7 @@ pub(crate) struct ParameterError {
     pub(crate) param: String,
     /// Human-readable message.
     pub(crate) error: String,
-    /// Accepted values: a list of words, or bounds.
+    /// Accepted values: a list of words, or bounds; `None` if there is no such list.
     pub(crate) allowed: Option<Value>,
 }
 
@@ -27,7 +27,7 @@ impl ParameterError {
     }
 }
 
-/// Truncates a text of the client, so that messages stay short.
+/// Truncates text from the client, so that error messages stay short.
 pub(super) fn truncate_for_message(text: &str) -> String {
     text.chars().take(64).collect()
 }

@@ -9,12 +9,12 @@ use super::change_kind::ChangeKind;
 /// Maximum length of a place as text, in bytes. Symbols and ids are much shorter.
 const LONGEST: usize = 512;
 
-/// Place in the journal, directly after a change.
+/// Place in the journal: directly after one change, or after a whole commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct JournalPlace {
     /// Position of the commit.
     pub(crate) position: JournalPosition,
-    /// Last change before the place; `None` if the place is after the whole commit.
+    /// Key of the last change before the place; `None` if the place is after the whole commit.
     pub(crate) row: Option<RowKey>,
 }
 
@@ -36,7 +36,7 @@ impl JournalPlace {
         Self { position, row: None }
     }
 
-    /// Parses `812`, or `812.W3RydWUs…` with a row.
+    /// Parses `812` (after a commit) or `812.W3RydWUs…` (after a row of the commit).
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let (digits, row) = match text.split_once('.') {
             Some((digits, row)) => (digits, Some(row)),
@@ -51,7 +51,8 @@ impl JournalPlace {
         Some(Self { position, row })
     }
 
-    /// Position of the last commit that is complete at this place, for readers that cannot start within a commit.
+    /// Position of the last commit whose changes all precede this place. Readers that cannot start within a commit
+    /// start there.
     pub(crate) fn completed_position(&self) -> JournalPosition {
         match self.row {
             Some(_) => JournalPosition(self.position.0.saturating_sub(1)),

@@ -39,15 +39,15 @@ pub(crate) enum ChangeContent {
     Events { events: Vec<SecurityEvent>, spellings: Vec<String> },
     /// Adjustment factors in ex-date order.
     Factors(Vec<Factor>),
-    /// Dividend status or lists; `None` if the value was removed.
+    /// Dividend status, or dividend lists; `None` if the value was removed.
     Value(Option<JsonForms>),
 }
 
-/// JSON of a value in two forms: decimals as numbers, and decimals as strings.
+/// JSON of a value in two forms: with decimals as numbers, and with decimals as strings.
 #[derive(Debug)]
 pub(crate) struct JsonForms {
     numbers: Box<RawValue>,
-    /// `None` if the value has no decimals.
+    /// Form with decimals as strings; `None` if the value has no decimals.
     texts: Option<Box<RawValue>>,
 }
 
@@ -139,7 +139,7 @@ pub(crate) struct ChangeBody<'a> {
 }
 
 impl Change {
-    /// Place after this change.
+    /// Journal place directly after this change.
     pub(crate) fn place(&self) -> JournalPlace {
         let row = if self.completes_commit { None } else { Some(self.key.clone()) };
         JournalPlace { position: self.position, row }
@@ -163,7 +163,7 @@ impl Change {
         !matches!(self.content, ChangeContent::Row { ex_date, .. } if ex_date < first_day)
     }
 
-    /// Event data for a client whose history begins on `first_day`; `None` if the row is older.
+    /// Event data for a client whose history begins on `first_day`; `None` if the ex-date is earlier.
     pub(crate) fn body(
         &self,
         first_day: NaiveDate,
@@ -214,7 +214,7 @@ fn render_unless(
 }
 
 impl JsonForms {
-    /// Renders a value in both forms.
+    /// Renders a value with decimals as numbers and with decimals as strings.
     pub(crate) fn render(value: &impl Serialize) -> Result<Self, serde_json::Error> {
         let numbers = serde_json::value::to_raw_value(value)?;
         let texts = with_decimals_as_text(|| serde_json::value::to_raw_value(value))?;

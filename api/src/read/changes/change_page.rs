@@ -49,7 +49,7 @@ pub(crate) struct ChangePage {
     pub(crate) journal: String,
     pub(crate) version: DataVersion,
     pub(crate) changes: Vec<Change>,
-    /// Place after the page.
+    /// Journal place after the last change of the page.
     pub(crate) end: JournalPlace,
     /// True if more changes follow.
     pub(crate) has_more: bool,
@@ -104,7 +104,7 @@ impl ChangePage {
     }
 }
 
-/// Order of delivery without symbol and id: position, then removed rows before live rows, then kind.
+/// Sort key of the delivery order, without symbol and id: position, live flag (removed rows first), kind.
 type ChangeGroup = (JournalPosition, bool, ChangeKind);
 
 impl Change {
@@ -147,7 +147,7 @@ impl KindReader<'_, '_> {
         }
     }
 
-    /// Key after which the changes of the kind start: live flag, symbol and id. Its position is that of `after`.
+    /// Key of the change after which this kind continues: live flag, symbol and id. The position is that of `after`.
     fn bound(&self, kind: ChangeKind) -> (bool, &str, &str) {
         match &self.after.row {
             None => (true, GREATEST, GREATEST),
@@ -195,7 +195,7 @@ impl KindReader<'_, '_> {
         for row in self.transaction.query(&statement, &parameters).await? {
             let symbol: String = row.try_get(symbol_column)?;
             let content = read(&symbol, &row)?;
-            // A removed value is not a removed row: its content is empty.
+            // Values are never removed rows: a removed value has the live flag and empty content.
             let key = RowKey { live: true, kind, symbol, id: String::new() };
             changes.push(Change {
                 position: row.try_get("position")?,

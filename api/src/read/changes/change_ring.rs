@@ -9,21 +9,22 @@ use super::change::Change;
 
 /// Maximum number of changes in the ring.
 const CAPACITY: usize = 8_192;
-/// Maximum size of the changes in the ring, in bytes. A dividend takes about 2 kB, all factors of a security up to 10 kB.
+/// Maximum size of the changes in the ring, in bytes. A dividend takes about 2 kB. All factors of a security take at
+/// most about 10 kB.
 const MAX_BYTES: usize = 16 * 1024 * 1024;
 
-/// Error for a reader whose next change was already evicted from the ring.
+/// Error for a reader whose next change was already evicted from the ring buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the changes are no longer in memory")]
 pub(crate) struct Lagged;
 
-/// Changes of the ring from an index on.
+/// Changes read from the ring, beginning at an index.
 #[derive(Debug)]
 pub(crate) struct RingRead {
     pub(crate) changes: Vec<Arc<Change>>,
-    /// Index after these changes.
+    /// Index of the change that follows these changes.
     pub(crate) next: u64,
-    /// Position up to which the reader then has all changes; `None` if the ring has more changes.
+    /// Position up to which the reader has all changes after this read; `None` if the ring has more changes.
     pub(crate) complete: Option<JournalPosition>,
 }
 
@@ -32,13 +33,13 @@ pub(crate) struct RingRead {
 pub(super) struct ChangeRing {
     capacity: usize,
     changes: VecDeque<Arc<Change>>,
-    /// Size of the changes in the ring, in bytes.
+    /// Approximate size of the changes in the ring, in bytes.
     bytes: usize,
     /// Index of the first change in the ring.
     first: u64,
-    /// Position after which the ring has every change, up to `complete`.
+    /// Position after which the ring contains every change, up to the position `complete`.
     start: JournalPosition,
-    /// Position up to which all commits were appended.
+    /// Position up to which the changes of all commits were appended.
     complete: JournalPosition,
 }
 
@@ -55,7 +56,7 @@ impl ChangeRing {
         }
     }
 
-    /// Empties the ring and restarts it after a position. All readers get [`Lagged`].
+    /// Empties the ring and restarts it after a position. The next read of every reader fails with [`Lagged`].
     pub(super) fn restart(&mut self, position: JournalPosition) {
         // One index is skipped, so that readers at the end of the ring lag too.
         self.first = self.end() + 1;
@@ -64,7 +65,8 @@ impl ChangeRing {
         (self.start, self.complete) = (position, position);
     }
 
-    /// Appends changes. `complete` is the position up to which the ring then has all changes; `None` if unknown.
+    /// Appends changes. `complete` is the position up to which the ring has all changes after the append; `None` if
+    /// unknown.
     pub(super) fn append(&mut self, changes: Vec<Change>, complete: Option<JournalPosition>) {
         for change in changes {
             debug_assert!(change.position >= self.complete, "changes are in commit order");
@@ -90,7 +92,7 @@ impl ChangeRing {
         Ok(self.first + u64::try_from(index).unwrap_or(u64::MAX))
     }
 
-    /// Returns at most `limit` changes from an index on.
+    /// Returns at most `limit` changes, beginning at an index.
     pub(super) fn read(&self, index: u64, limit: usize) -> Result<RingRead, Lagged> {
         let skipped = index.checked_sub(self.first).and_then(|skipped| usize::try_from(skipped).ok());
         let skipped = skipped.filter(|skipped| *skipped <= self.changes.len()).ok_or(Lagged)?;

@@ -1,6 +1,7 @@
-//! Reader of the journal: one task per instance that appends new changes to the ring that all streams share.
+//! Reader of the journal: one task per instance. It appends new changes to the ring buffer, from which all streams
+//! read.
 //!
-//! While no stream is open, the task reads nothing.
+//! The task reads nothing while no stream is open.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -20,14 +21,15 @@ use crate::read::projection::Projection;
 const PAGE: i64 = 500;
 /// Pause between two reads of a long commit. Streams read the ring during the pause.
 const PAUSE: Duration = Duration::from_millis(25);
-/// Start of an unused ring. All journal positions are before it, so every reader lags.
+/// Start position of a ring without followers. It exceeds all journal positions, so that every read fails with
+/// [`Lagged`].
 const NEVER: JournalPosition = JournalPosition(i64::MAX);
 
-/// Shared changes of an instance, and the task that reads them.
+/// Ring of the newest changes, shared by all streams of an instance, and the task that fills it.
 #[derive(Debug)]
 pub(crate) struct JournalReader {
     ring: Mutex<ChangeRing>,
-    /// Number of appends. A new number wakes the streams.
+    /// Number of appends to the ring. Each increase wakes the waiting streams.
     appended: watch::Sender<u64>,
     /// Number of streams that follow the ring. It changes only while the ring is locked.
     followers: watch::Sender<usize>,
@@ -40,10 +42,10 @@ pub(crate) struct RingSubscription {
     appended: watch::Receiver<u64>,
 }
 
-/// Progress of the reader in one journal.
+/// Progress of the task in one journal.
 struct Progress {
     journal: String,
-    /// Place after the last change in the ring.
+    /// Journal place after the last change that was appended to the ring.
     place: JournalPlace,
 }
 
@@ -56,7 +58,7 @@ impl JournalReader {
         })
     }
 
-    /// Adds a follower.
+    /// Registers a stream that reads from the ring.
     pub(crate) fn follow(self: &Arc<Self>) -> RingSubscription {
         let appended = self.appended.subscribe();
         let _ring = self.ring();
@@ -68,7 +70,7 @@ impl JournalReader {
     pub(crate) async fn run(self: Arc<Self>, projection: Arc<Projection>) {
         static LIMIT: LogLimit = LogLimit::new();
         let (mut followers, mut progress) = (self.followers.subscribe(), None);
-        // The sender lives as long as this reader.
+        // `wait_for` cannot fail, because `self` owns the sender.
         while followers.wait_for(|count| *count > 0).await.is_ok() {
             let polled = projection.polled();
             if let Err(error) = self.read_new(&projection, &mut progress).await
@@ -84,7 +86,7 @@ impl JournalReader {
         }
     }
 
-    /// Empties the ring and returns true if there are no followers.
+    /// Empties the ring if no stream follows it. Returns true if the ring was emptied.
     fn rest(&self) -> bool {
         let mut ring = self.ring();
         let is_unused = *self.followers.borrow() == 0;
@@ -94,7 +96,7 @@ impl JournalReader {
         is_unused
     }
 
-    /// Reads all new changes.
+    /// Appends all new changes to the ring.
     async fn read_new(
         &self,
         projection: &Projection,
@@ -115,8 +117,8 @@ impl JournalReader {
                 .await?;
             generation.record_returned_version(page.version);
             if progress.as_ref().is_none_or(|progress| progress.journal != page.journal) {
-                // Positions of another journal are not comparable. Streams of the former journal end and must start
-                // again.
+                // Positions of different journals are not comparable. Streams of the former journal end, and their
+                // clients download all data again.
                 let is_first = progress.is_none();
                 self.ring().restart(if is_first { after.position } else { page.version.position });
                 let place = JournalPlace::after_commit(page.version.position);
@@ -154,9 +156,9 @@ impl RingSubscription {
         self.reader.ring().read(index, limit)
     }
 
-    /// Waits for an append after the last read.
+    /// Waits until changes are appended after the last read.
     pub(crate) async fn appended(&mut self) {
-        // The sender lives as long as this follower.
+        // `changed` cannot fail, because `reader` owns the sender.
         let _ = self.appended.changed().await;
     }
 }

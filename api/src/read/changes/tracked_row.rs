@@ -6,7 +6,7 @@ use store::FromRow;
 use store::ids::JournalPosition;
 use tokio_postgres::Row;
 
-/// Type of rows whose changes are journaled one by one.
+/// Row type whose changes the journal records row by row.
 pub(crate) trait TrackedRow: FromRow + Serialize {
     /// Statement that selects the changed rows.
     const CHANGES: &'static str;
