@@ -17,7 +17,7 @@ pub(crate) enum QueryError {
     NoGeneration,
     #[error("cannot read: no generation is active; promote one")]
     NoneActive,
-    /// The generation has no version row, because it is being built or dropped.
+    /// The generation has no row with its data version, because it is being built or dropped.
     #[error("cannot read generation {0}: it has no version row")]
     Unversioned(GenerationId),
     /// Another generation was promoted during the request.
@@ -35,15 +35,15 @@ pub(crate) enum QueryError {
     Timeout,
     #[error("cannot read: the connection to Postgres ended")]
     ConnectionEnded,
-    /// The client named a version that the primary does not have.
+    /// The client named a data version that the primary does not have.
     #[error("cannot read: no data of the requested version exists")]
     VersionNotServed,
-    /// The version was served, but this program cannot derive it.
+    /// The data version was served in the past, but this program cannot derive it.
     #[error("cannot derive version {version}: it has rules {method} of program {program}")]
     VersionGone { version: String, method: String, program: String },
     #[error("Nothing was known at {0}")]
     NothingKnown(DateTime<Utc>),
-    /// Postgres reports a transient condition: it starts, stops, or lacks a resource.
+    /// Postgres reports a transient condition: it starts, stops, or lacks a resource such as memory.
     #[error("postgres cannot run a statement now")]
     Transient(#[source] Arc<Error>),
     /// Permanent error of a statement. A retry would fail too.
@@ -56,7 +56,7 @@ pub(crate) enum QueryError {
 }
 
 impl QueryError {
-    /// True if a retry may succeed.
+    /// True if the same query may succeed on a retry.
     pub(crate) fn is_transient(&self) -> bool {
         !matches!(
             self,

@@ -13,14 +13,14 @@ use crate::parameters::served_rules::ServedRules;
 
 const VERSION: &str = include_str!("../../queries/projection/version.sql");
 const EXISTS: &str = "select id from generations where id = $1";
-/// Maximum number of generations with open connections.
+/// Maximum number of former generations with open connections.
 const MAX_OPEN: usize = 2;
 
-/// Former generations of the primary, opened on request.
+/// Former generations in the primary database. Connections to a generation are opened at its first use.
 pub(super) struct KeptGenerations {
     settings: ConnectionSettings,
     shared: Arc<SharedReadState>,
-    /// Open generations, the most recently used last.
+    /// Former generations with open connections, the most recently used last.
     open: Mutex<Vec<Arc<ServedGeneration>>>,
 }
 
@@ -35,13 +35,14 @@ impl KeptGenerations {
         Self { settings, shared, open: Mutex::default() }
     }
 
-    /// Finds a former generation through the database of `served`. `None` if it was dropped or is not readable.
+    /// Opens a former generation of the primary, after the database of `served` confirmed that it exists. `None` if it
+    /// was dropped or is not readable.
     pub(super) async fn find(
         &self,
         served: &ServedGeneration,
         id: GenerationId,
     ) -> Option<Arc<ServedGeneration>> {
-        // A dropped generation needs no connection.
+        // Only an existing generation needs a connection.
         run_query(served, EXISTS, &[&id]).await.ok()?.first()?;
         let mut open = self.open.lock().await;
         let known = open.iter().position(|generation| generation.id == id).map(|place| open.remove(place));

@@ -7,7 +7,7 @@ use event_log::sequence::Sequence;
 
 use super::projection::Projection;
 
-/// Measured lag behind the log.
+/// Measured lag of the served data behind the log.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LagMeasurement {
     /// Number of log messages that are not applied yet.
@@ -30,12 +30,12 @@ impl LagMeasurement {
     }
 }
 
-/// Latest measurement of the lag.
+/// Latest measurement of the lag, shared by its readers and the polling task.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LagMonitor(Arc<RwLock<Option<LagMeasurement>>>);
 
-/// Interval between two polls of the log server, and timeout of each poll. A log server that does not reply is reported
-/// within two seconds.
+/// Interval between two polls of the log server, and timeout of each poll. An unresponsive log server is therefore
+/// reported within two seconds.
 const POLL: Duration = Duration::from_millis(900);
 /// Time for which a measurement is valid.
 const VALID_FOR: Duration = Duration::from_secs(4);
@@ -49,7 +49,7 @@ impl LagMonitor {
         measurement.filter(|measurement| measurement.measured_at.elapsed() < VALID_FOR)
     }
 
-    /// Polls the stream's last sequence. Reconnects after a loss of the connection.
+    /// Polls the last sequence of the log and measures the lag. Reconnects after a loss of the connection.
     pub(crate) async fn poll_stream(self, url: String, stream: String, projection: Arc<Projection>) {
         let settings = event_log::stream::StreamSettings {
             nats_url: url,
@@ -81,8 +81,8 @@ impl LagMonitor {
             let last = stream.cached_info().state.last_sequence;
             let applied = projection.pin().map_or(0, |generation| generation.version().sequence);
             let applied = Sequence::try_from(applied).map_err(|error| error.to_string())?;
-            // `applied` can exceed `last`: the projector may have applied messages published after the stream's
-            // response.
+            // The projector may have applied messages published after the log server replied, so `applied` can exceed
+            // `last`.
             let events = last.saturating_sub(applied.to_u64());
             if events == 0 {
                 caught_up_at = Instant::now();

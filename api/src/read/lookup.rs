@@ -19,13 +19,14 @@ const VERSION: &str = include_str!("../../queries/projection/version.sql");
 pub(crate) struct SymbolRows<T> {
     pub(crate) version: DataVersion,
     pub(crate) rows: Vec<T>,
-    /// Number of the symbol's quarantined rows.
+    /// Number of quarantined rows of the symbol.
     pub(crate) quarantined_count: i64,
-    /// Value for `updated_since` in a later request.
+    /// Value for `updated_since` in a later request; `None` without a change feed, or while the served generation
+    /// changes.
     pub(crate) sync_from: Option<String>,
 }
 
-/// Runs a statement in the generation. The statement is prepared once per connection.
+/// Runs a statement in the generation. Each connection prepares the statement once.
 pub(crate) async fn run_query(
     generation: &ServedGeneration,
     statement: &str,
@@ -36,7 +37,7 @@ pub(crate) async fn run_query(
     Ok(client.query(&statement, parameters).await?)
 }
 
-/// Finds the single row of a symbol and converts it to its struct.
+/// Finds the single row of a symbol and parses it into `T`. Also returns the data version.
 pub(crate) async fn find_one<T: FromRow>(
     generation: &ServedGeneration,
     statement: &'static str,
@@ -46,8 +47,8 @@ pub(crate) async fn find_one<T: FromRow>(
     Ok((version, T::from_row(&row)?))
 }
 
-/// Finds the single row of a symbol, in a batch (see [`super::lookup_batch`]). The statement must select the version.
-/// For an unknown symbol, its other columns must be null.
+/// Finds the single row of a symbol, in a batch (see [`super::lookup_batch`]). For an unknown symbol, the statement
+/// must return a row with the version and nulls.
 pub(crate) async fn find_row(
     generation: &ServedGeneration,
     statement: &'static str,
@@ -67,8 +68,8 @@ pub(crate) async fn find_row(
     }
 }
 
-/// Finds the rows of a known symbol. The statement must also select `canonical`, `held` and `sync_from`. `canonical` is
-/// null for an unknown symbol. `held` is the number of quarantined rows.
+/// Finds the rows of a known symbol. The statement must also select three columns: `canonical` (null for an unknown
+/// symbol), `held` (number of quarantined rows) and `sync_from`.
 pub(crate) async fn find_rows<T: FromRow>(
     generation: &ServedGeneration,
     statement: &str,
@@ -130,16 +131,16 @@ pub(crate) async fn resolve_symbols(
     Ok(resolved)
 }
 
-/// Canonical symbols of a list.
+/// Result of the look-up of a symbol list.
 #[derive(Debug, Default)]
 pub(crate) struct ResolvedSymbols {
-    /// Distinct canonical symbols; `None` without a list.
+    /// Distinct canonical symbols of the known symbols; `None` without a list.
     pub(crate) known: Option<Vec<String>>,
-    /// Unknown symbols, as the client wrote them.
+    /// Symbols without a security, as the client wrote them.
     pub(crate) missing: Vec<String>,
 }
 
-/// Finds the canonical symbols of an optional list, and its unknown symbols.
+/// Finds the canonical symbols of an optional list. Also returns the unknown symbols of the list.
 pub(crate) async fn resolve_symbol_list(
     generation: &ServedGeneration,
     symbols: Option<&SymbolList>,
@@ -157,14 +158,14 @@ pub(crate) async fn resolve_symbol_list(
     Ok(ResolvedSymbols { known: Some(known), missing })
 }
 
-/// Converts the rows that have a symbol. A statement without results returns one row with the version and nulls. This
-/// row is left out.
+/// Parses the rows that have a symbol. A statement without results returns one row with the version and nulls, which is
+/// left out.
 pub(crate) fn rows_with_symbol<T: FromRow>(rows: &[Row]) -> Result<Vec<T>, QueryError> {
     let present = rows.iter().filter(|row| matches!(row.try_get::<_, Option<&str>>("symbol"), Ok(Some(_))));
     Ok(present.map(T::from_row).collect::<Result<_, _>>()?)
 }
 
-/// Starts a read-only transaction. All its statements see the same version.
+/// Starts a read-only transaction. All statements of the transaction see the same data version.
 pub(crate) async fn begin_snapshot(client: &mut Object) -> Result<Transaction<'_>, QueryError> {
     let builder = client.build_transaction().isolation_level(IsolationLevel::RepeatableRead).read_only(true);
     Ok(builder.start().await?)

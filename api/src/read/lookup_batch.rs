@@ -1,5 +1,5 @@
-//! Batched look-ups of single rows. While a statement is running, further look-ups wait in a queue. The next statement
-//! looks up at most 256 of them.
+//! Batched look-ups of single rows. Look-ups that arrive while a statement is running wait in a queue. The next
+//! statement takes at most 256 of them.
 //!
 //! Invariants: every waiting look-up gets a row or an error. A look-up is skipped if its caller no longer waits. The
 //! queues are dropped with their generation.
@@ -43,8 +43,8 @@ impl LookupBatcher {
         Self { tasks, unresponsive, queues: Mutex::default() }
     }
 
-    /// Looks up the row of the first known spelling in `candidates`. The statement gets parallel arrays of look-up
-    /// indexes and spellings. It returns one row per look-up, with the index in the column `ordinal`.
+    /// Looks up the row of the first known spelling in `candidates`. The parameters of the statement are parallel
+    /// arrays of look-up indexes and spellings. The column `ordinal` of each row is the look-up index.
     pub(crate) async fn look_up_row(
         &self,
         pool: &Pool,

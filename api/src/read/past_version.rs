@@ -11,7 +11,7 @@ use super::lookup::run_query;
 use super::{DataVersion, QueryError, ServedGeneration};
 use crate::parameters::Knowledge;
 
-/// Earlier data version, with the inputs of its derivation.
+/// Earlier data version, with the source policy and rules from which it is derived.
 #[derive(Debug)]
 pub(crate) struct PastVersion(ServedVersion);
 
@@ -23,7 +23,7 @@ impl Deref for PastVersion {
     }
 }
 
-/// Finds the version that the generation serves.
+/// Finds the data version that the generation serves now.
 pub(crate) async fn find_current_version(generation: &ServedGeneration) -> Result<PastVersion, QueryError> {
     let rows = run_query(generation, CURRENT_VERSION, &[]).await?;
     let row = rows.first().ok_or(QueryError::Unversioned(generation.id))?;
@@ -58,7 +58,7 @@ impl PastVersion {
         DataVersion { generation, sequence, as_of, position, is_repeated }
     }
 
-    /// True if `served`, the version of the served tables, is this version.
+    /// True if the served tables contain this version. `served` is the version of the served tables.
     pub(crate) fn is_served_as(&self, served: &DataVersion) -> bool {
         self.is_current && self.generation == served.generation && self.position == served.position
     }
@@ -74,7 +74,7 @@ impl PastVersion {
         self.0.inputs.as_ref().ok_or_else(|| self.gone_error())
     }
 
-    /// Fails if this program cannot derive the version, because its rules differ or the facts were dropped.
+    /// Fails if this program cannot derive the version, because it has other rules or the facts were dropped.
     pub(crate) fn require_reproducible(&self) -> Result<(), QueryError> {
         let is_reproducible = self.derivable().is_some() && self.has_facts;
         if is_reproducible { Ok(()) } else { Err(self.gone_error()) }

@@ -46,7 +46,7 @@ impl Connect for HostConnector {
         Box::pin(async move {
             match connect::open(&config, &self.tls).await {
                 Ok((client, driver)) => {
-                    // The driver's error is ignored, because statements report a lost connection.
+                    // The driver's error is ignored, because the next statement reports the lost connection.
                     let driving = tokio::spawn(async move {
                         let _ = driver.await;
                     });

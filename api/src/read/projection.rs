@@ -20,11 +20,12 @@ use crate::concurrency::background_tasks::BackgroundTasks;
 use crate::parameters::MinVersion;
 use crate::parameters::served_rules::ServedRules;
 
-/// Maximum wait for a replica with the requested version. Then the primary is read.
+/// Maximum wait for a replica with the requested version, before the primary is read.
 const REPLICA_WAIT: Duration = Duration::from_millis(200);
-/// Maximum wait for any database with the requested version.
+/// Maximum wait for any database with the requested version, before the request fails.
 const VERSION_WAIT: Duration = Duration::from_secs(2);
-/// Number of primary polls that must complete during a request. The second one certainly started after the request.
+/// Number of polls of the primary that must complete during a request. The first may have started before the request,
+/// the second did not.
 const FRESH_POLLS: u64 = 2;
 
 /// Databases that serve reads, shared by all requests.
@@ -34,14 +35,14 @@ pub(crate) struct Projection {
     replicas: Vec<Arc<ReadSource>>,
     primary: Arc<ReadSource>,
     kept: KeptGenerations,
-    /// Counter of requests. It selects the replica that a request tries first.
+    /// Number of requests so far. It selects the replica that the next request tries first.
     next: AtomicUsize,
     max_replica_age: Duration,
 }
 
 impl Projection {
-    /// Follows the active generation of the primary and of each replica, until `tasks` is stopped. `tasks` also runs
-    /// the batched look-ups.
+    /// Starts the tasks that follow the active generation of the primary and of each replica. They end when `tasks` is
+    /// stopped. `tasks` also runs the batched look-ups.
     pub(crate) fn follow(
         primary: ConnectionSettings,
         replicas: Vec<ConnectionSettings>,
@@ -60,14 +61,15 @@ impl Projection {
         Self { shared, replicas, primary, kept, next: AtomicUsize::default(), max_replica_age }
     }
 
-    /// Pins a current generation for the duration of a request.
+    /// Pins the active generation of one database for the duration of a request.
     pub(crate) fn pin(&self) -> Result<Arc<ServedGeneration>, QueryError> {
         let turn = self.next.load(Ordering::Relaxed);
         let found = self.find(&self.answered(), true, turn).or_else(|| self.primary.generation());
         found.ok_or(QueryError::NoGeneration)
     }
 
-    /// Pins a generation with at least this version. Waits briefly for a replica, then reads the primary.
+    /// Pins a generation with at least this version. Waits briefly for a replica, then for the primary. If the primary
+    /// does not have a version that the client did not name, the primary is read anyway.
     ///
     /// # Errors
     /// [`QueryError::VersionNotServed`] if the client named the version, and the primary does not have it.
@@ -104,7 +106,8 @@ impl Projection {
         }
     }
 
-    /// Future that completes after the next poll of a database. Each commit of the projector triggers a poll.
+    /// Future that completes after the next poll of any database. Each commit of the projector triggers a poll of the
+    /// primary.
     pub(crate) fn polled(&self) -> Notified<'_> {
         self.shared.polled.notified()
     }
@@ -118,7 +121,7 @@ impl Projection {
         self.kept.find(served, id).await
     }
 
-    /// Version of the newest data that this instance returned.
+    /// Greatest journal position in the responses of this instance, as a minimum version.
     fn answered(&self) -> MinVersion {
         MinVersion::of_position(self.shared.answered.load(Ordering::Relaxed))
     }
@@ -134,7 +137,7 @@ impl Projection {
         replicas.chain(primary).find(|generation| generation.version().reaches(min))
     }
 
-    /// True if a replica is reachable and not too old.
+    /// True if the replica is reachable and its data is not older than `max_replica_age`.
     fn is_read(&self, replica: &ReadSource) -> bool {
         replica.is_reachable() && replica.age() <= self.max_replica_age
     }
@@ -144,13 +147,13 @@ impl Projection {
         self.replicas.iter().chain([&self.primary]).any(|source| source.is_reachable())
     }
 
-    /// Number of replicas in use, and number of excluded replicas.
+    /// Number of replicas in use, and number of replicas that are unreachable or too old.
     pub(crate) fn count_replicas(&self) -> [usize; 2] {
         let read = self.replicas.iter().filter(|replica| self.is_read(replica)).count();
         [read, self.replicas.len() - read]
     }
 
-    /// Rules by which the served figures were derived.
+    /// Rules from which the figures of the served generation were derived.
     pub(crate) fn served_rules(&self) -> Arc<ServedRules> {
         self.pin().map_or_else(|_| Arc::default(), |generation| generation.served_rules())
     }

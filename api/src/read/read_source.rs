@@ -1,4 +1,4 @@
-//! Database that serves reads: the primary or a replica. One task follows its active generation.
+//! Database that serves reads: the primary or a replica. One task per database follows the active generation.
 //!
 //! Invariants: a new generation is served only after a connection to it was opened. After a reconnect, all connections
 //! are new, because the host may have changed.
@@ -28,11 +28,11 @@ use crate::parameters::served_rules::ServedRules;
 
 const ACTIVE: &str = include_str!("../../queries/projection/active.sql");
 const VERSION: &str = include_str!("../../queries/projection/version.sql");
-/// Polling interval of the primary. It limits the delay after a missed notification.
+/// Polling interval of the primary. It limits the delay after a lost notification.
 const POLL: Duration = Duration::from_secs(2);
 /// Polling interval of a replica, which sends no notifications.
 const REPLICA_POLL: Duration = Duration::from_millis(300);
-/// Minimum pause between two polls.
+/// Minimum pause between two polls, even if notifications arrive faster.
 const MIN_POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Pause between heartbeats.
 const BEAT: Duration = Duration::from_millis(300);
@@ -51,7 +51,7 @@ pub(crate) struct ConnectionSettings {
 }
 
 impl ConnectionSettings {
-    /// Settings with additional session options.
+    /// Connection configuration with additional session options.
     fn with_options(&self, options: &str) -> Config {
         let mut config = self.config.clone();
         let existing = config.get_options().unwrap_or_default().to_owned();
@@ -59,13 +59,14 @@ impl ConnectionSettings {
         config
     }
 
-    /// Settings for one of the hosts. The heartbeat watches only one server, so all connections must use the same host.
+    /// Settings for one host of the URL. The heartbeat watches only one server, so all connections must use the same
+    /// host.
     fn on_host(&self, index: usize) -> Self {
         Self { config: connect::config_of_host(&self.config, index), ..self.clone() }
     }
 
-    /// Opens a generation. Its sessions become read-only after the sign-in, because `target_session_attrs` checks this
-    /// setting during the sign-in.
+    /// Opens connection pools for a generation. A session becomes read-only only after the sign-in, because
+    /// `target_session_attrs` tests the setting during the sign-in.
     pub(super) fn open_generation(
         &self,
         id: GenerationId,
@@ -115,7 +116,7 @@ pub(super) struct ReadSource {
     current: RwLock<Option<Arc<ServedGeneration>>>,
     reachable: AtomicBool,
     polls: AtomicU64,
-    /// Time at which the database last had the newest known data.
+    /// Last time at which the database had the newest known journal position.
     current_at: Mutex<Instant>,
 }
 
@@ -145,12 +146,12 @@ impl ReadSource {
         self.polls.load(Ordering::Acquire)
     }
 
-    /// Time since this database last had the newest known data.
+    /// Time since the database last had the newest known journal position.
     pub(super) fn age(&self) -> Duration {
         self.current_at.lock().unwrap_or_else(PoisonError::into_inner).elapsed()
     }
 
-    /// Follows the active generation until the process ends, and reconnects after each loss.
+    /// Follows the active generation until the process ends. Reconnects after each lost connection.
     pub(super) async fn follow(
         self: Arc<Self>,
         shared: Arc<SharedReadState>,
@@ -232,8 +233,8 @@ impl ReadSource {
         }
     }
 
-    /// Reads the active generation and its version, and serves them. `followed` is the open generation; `None` after a
-    /// reconnect.
+    /// Reads the active generation and its version, and serves them. `followed` is the generation of the previous poll;
+    /// `None` after a reconnect.
     async fn poll(
         &self,
         shared: &SharedReadState,
@@ -270,8 +271,8 @@ impl ReadSource {
         Ok(())
     }
 
-    /// Records the journal position of a poll. The primary is authoritative. After a reconnect its position may be
-    /// lower, because a failover can lose the newest data.
+    /// Records the journal position that a poll read. At the first poll after a reconnect, the position of the primary
+    /// may be lower, because a failover can lose the newest data.
     fn record_position(&self, shared: &SharedReadState, position: i64, is_first: bool) {
         if self.is_primary {
             if is_first {
@@ -295,7 +296,7 @@ fn reconnect_pauses() -> backon::ExponentialBackoff {
         .build()
 }
 
-/// Returns when the server does not reply to a heartbeat in time.
+/// Returns when the server does not reply to a heartbeat within [`BEAT_TIMEOUT`].
 async fn wait_until_unresponsive(client: &Client) {
     while let Ok(Ok(_)) = tokio::time::timeout(BEAT_TIMEOUT, client.simple_query("")).await {
         tokio::time::sleep(BEAT).await;

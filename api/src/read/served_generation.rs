@@ -30,9 +30,9 @@ pub(crate) struct ServedGeneration {
     answered: Arc<AtomicI64>,
     served_rules: RwLock<Arc<ServedRules>>,
     pub(crate) past_benchmarks: Arc<BenchmarkCache>,
-    /// Cancelled when the database stops replying.
+    /// Cancelled when the database stops replying to heartbeats.
     unresponsive: CancellationToken,
-    /// Same generation with separate connections for expensive responses; `None` in that copy.
+    /// Copy of this generation with separate connections for expensive responses; `None` in the copy itself.
     expensive: Option<Arc<ServedGeneration>>,
 }
 
@@ -78,7 +78,7 @@ impl ServedGeneration {
             return self.run_while_responsive(async { Ok::<_, QueryError>(self.pool.get().await?) }).await;
         }
         // A worker thread connects, because expensive requests run on low-priority threads. tokio's blocking threads
-        // for name resolution would inherit that priority.
+        // for name resolution would inherit the low priority.
         let pool = self.pool.clone();
         tokio::spawn(async move { pool.get().await })
             .await
@@ -86,7 +86,8 @@ impl ServedGeneration {
             .map_err(QueryError::from)
     }
 
-    /// The row of one symbol, looked up in a batch.
+    /// Looks up the row of one symbol in a batch. The row has nulls for an unknown symbol; `None` if the generation has
+    /// no version row.
     pub(crate) async fn look_up_row(
         &self,
         statement: &'static str,
@@ -107,17 +108,17 @@ impl ServedGeneration {
         }
     }
 
-    /// Ends all work that uses this generation's connections.
+    /// Fails all work that uses the connections of this generation.
     pub(super) fn abandon(&self) {
         self.unresponsive.cancel();
     }
 
-    /// Same generation with the connections for expensive responses.
+    /// Copy of this generation with the connections for expensive responses.
     pub(crate) fn expensive_generation(self: &Arc<Self>) -> Arc<Self> {
         Arc::clone(self.expensive.as_ref().unwrap_or(self))
     }
 
-    /// Usage of both connection pools: for reads, and for expensive responses.
+    /// Usage of both connection pools: first the pool for ordinary reads, then the pool for expensive responses.
     pub(crate) fn pool_usage(&self) -> [PoolUse; 2] {
         let used = |pool: &Pool| {
             let status = pool.status();
@@ -126,7 +127,7 @@ impl ServedGeneration {
         [used(&self.pool), used(self.expensive.as_ref().map_or(&self.pool, |expensive| &expensive.pool))]
     }
 
-    /// Rules by which the generation's figures were derived.
+    /// Rules from which the figures of the generation were derived.
     pub(crate) fn served_rules(&self) -> Arc<ServedRules> {
         Arc::clone(&self.served_rules.read().unwrap_or_else(PoisonError::into_inner))
     }
@@ -135,12 +136,12 @@ impl ServedGeneration {
         *self.served_rules.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(rules);
     }
 
-    /// Newest known version.
+    /// Newest known data version of the generation.
     pub(crate) fn version(&self) -> DataVersion {
         *self.version.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Records the version of a response of this instance. It may be newer than the version of the latest poll.
+    /// Records the data version of a response of this instance, which may be newer than the version of the latest poll.
     pub(crate) fn record_returned_version(&self, version: DataVersion) {
         self.record_known_version(version);
         self.answered.fetch_max(version.position.0, Ordering::Relaxed);
@@ -149,7 +150,7 @@ impl ServedGeneration {
     /// Records a version, unless a newer version is known.
     pub(super) fn record_known_version(&self, version: DataVersion) {
         let mut known = self.version.write().unwrap_or_else(PoisonError::into_inner);
-        // A response of an earlier version may be of another generation.
+        // The response may be derived for an earlier version, which another generation served.
         if version.generation == self.id && version.position >= known.position {
             *known = version;
         }

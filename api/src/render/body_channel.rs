@@ -35,12 +35,12 @@ pub(crate) struct Truncated;
 #[derive(Debug)]
 pub(crate) struct BodySender {
     backlog: SharedBacklog,
-    /// Bytes of the segment that is not complete yet.
+    /// Bytes of the current segment, which is not complete yet.
     segment: Vec<u8>,
     is_finished: bool,
 }
 
-/// Read end of the channel. Dropping it also drops its guard.
+/// Read end of the channel. It owns a guard, such as a permit, and drops the guard when it is dropped.
 #[derive(Debug)]
 pub(crate) struct BodyReceiver<H> {
     backlog: SharedBacklog,
@@ -55,7 +55,7 @@ struct State {
     waiting: VecDeque<Segment>,
     /// Size of the uncompressed part of the backlog, in bytes.
     plain: usize,
-    /// Size of the whole backlog before compression, in bytes.
+    /// Size of the whole backlog, in bytes before compression.
     left: usize,
     end: Option<Result<(), Truncated>>,
     is_read: bool,
@@ -68,7 +68,7 @@ enum Segment {
     Packed { bytes: Box<[u8]>, unpacked: usize },
 }
 
-/// Creates both ends of an empty channel. `guard` is dropped with the read end.
+/// Creates both ends of an empty channel. The read end owns `guard`.
 pub(crate) fn body_channel<H>(guard: H) -> (BodySender, BodyReceiver<H>) {
     let backlog = SharedBacklog::default();
     backlog.state().is_read = true;
@@ -91,7 +91,7 @@ impl SharedBacklog {
             state.plain + bytes.len() <= MAX_UNCOMPRESSED
         };
         let unpacked = bytes.len();
-        // A boxed slice drops the spare capacity of the compressor's buffer.
+        // A boxed slice is used, because it has no spare capacity.
         let packed =
             if is_room { None } else { zstd::bulk::compress(&bytes, LEVEL).ok().map(Vec::into_boxed_slice) };
         let mut state = self.state();

@@ -19,7 +19,7 @@ use crate::read::DataVersion;
 
 /// Approximate size of an entry without its body and request, in bytes.
 const ENTRY: usize = 256;
-/// Estimated number of entries, from which the cache sizes its history of evicted entries.
+/// Estimated number of entries. The cache derives the size of its history of evicted entries from it.
 const ANSWERS: usize = 1 << 16;
 
 /// Cache key: all values that determine the body of a response.
@@ -46,7 +46,7 @@ impl CacheKey {
         hasher.update(&[self.format as u8, tier]);
         hasher.update(self.target.as_bytes());
         let tag = hasher.finalize().to_hex();
-        // The tag contains the version, so that a later request with this tag is not served older data.
+        // The tag contains the version, so that a later request with this tag does not get older data.
         HeaderValue::try_from(["W/\"", &version.to_exact_text(), "-", &tag[..32], "\""].concat())
             .unwrap_or_else(|_| HeaderValue::from_static("W/\"0\""))
     }
@@ -57,7 +57,8 @@ impl CacheKey {
 pub(crate) struct CachedResponse {
     pub(crate) body: Bytes,
     pub(crate) etag: HeaderValue,
-    /// `Link` header to the next page, for CSV. In JSON, the body contains the cursor.
+    /// `Link` header to the next page of a CSV list; `None` on the last page and for JSON, whose body contains the
+    /// cursor.
     pub(crate) link: Option<HeaderValue>,
 }
 
@@ -86,8 +87,8 @@ impl ResponseCache {
         Self { entries, metrics }
     }
 
-    /// Returns the cached response, or renders it with `fill`. Concurrent calls share one `fill`. Errors are not
-    /// cached.
+    /// Returns the cached response, or renders it with `fill` and caches it. Concurrent calls with the same key share
+    /// one `fill`. Errors are not cached.
     pub(crate) async fn get_or_render<E>(
         &self,
         key: &CacheKey,

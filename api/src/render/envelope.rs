@@ -124,14 +124,14 @@ impl ListMeta {
 }
 
 impl ListMeta {
-    /// Sets the start of the range for a request without a start date. Also sets the current day, from which this start
-    /// is computed.
+    /// Sets the start of the range and the current day, from which the start is computed. `None` if the request has a
+    /// start date.
     pub(crate) fn set_depth(&mut self, depth: Option<Depth>, today: NaiveDate) {
         self.depth = depth;
         self.today = depth.map(|_| today);
     }
 
-    /// Sets `missing`, and adds a warning for each unknown symbol.
+    /// Sets the unknown symbols of the request, and adds a warning for each symbol.
     pub(crate) fn set_missing(&mut self, missing: Vec<String>) {
         self.warnings.extend(missing.iter().map(|symbol| Warning::unknown_symbol(symbol)));
         self.missing = Some(missing);
@@ -139,7 +139,7 @@ impl ListMeta {
 }
 
 impl Warning {
-    /// Warning about quarantined rows; `None` if `count` is 0.
+    /// Warning about `count` quarantined rows; `None` if `count` is 0.
     pub(crate) fn quarantined(count: i64) -> Option<Self> {
         let message = format!(
             "{count} rows are quarantined because their neighbours contradict them; the metrics list them"

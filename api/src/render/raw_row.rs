@@ -50,7 +50,8 @@ impl<T: TableRow> ToJsonObject for RawRow<T> {
 }
 
 impl<T> RawRow<T> {
-    /// Writes the value of one column. `quote` is the quotation mark around decimals, if any.
+    /// Writes the value of one column. `place` is the index of the column. `quote` is the quotation mark around
+    /// decimals; `None` for JSON numbers and CSV.
     fn write(&self, place: usize, quote: Option<u8>, body: &mut Vec<u8>) -> Result<(), RenderError> {
         match *self.row.columns()[place].type_() {
             Type::TEXT => self.write_by(place, body, plain::<&str>),
@@ -83,7 +84,7 @@ impl<T> RawRow<T> {
     }
 }
 
-/// Row read from a table, or derived again from facts.
+/// Row in one of two forms: read from a table, or derived again from facts.
 #[derive(Debug)]
 pub(crate) enum StoredOrDerived<T> {
     Stored(RawRow<T>),

@@ -1,7 +1,7 @@
 //! Renderer of rows to JSON or CSV. It writes all fields or selected fields, and decimals as numbers or texts.
 //!
-//! Invariant: digits are copied without arithmetic. A CSV page has the same columns as the JSON page. A dotted column of
-//! CSV is a path in the JSON object (`quote.price`).
+//! Invariant: digits are copied without arithmetic. A CSV page has the same columns as the JSON page. A dotted name of
+//! a CSV column, such as `quote.price`, is a path in the JSON object.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ use tokio_postgres::types::Type;
 
 use crate::parameters::{Output, ResponseFormat};
 
-/// Rendering error. A request can never cause it.
+/// Rendering error, always a defect of the service and never caused by a request.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RenderError {
     #[error("cannot write JSON: {0}")]
@@ -33,7 +33,7 @@ pub(crate) enum RenderError {
 
 /// Value that can be rendered as a JSON object.
 pub(crate) trait ToJsonObject {
-    /// JSON bytes of the value, with decimals in the requested form.
+    /// JSON bytes of the value, with decimals as numbers or strings, as the request demands.
     fn to_json(&self, output: &Output) -> Result<Vec<u8>, RenderError>;
 }
 
@@ -112,12 +112,12 @@ pub(crate) fn list_closing(output: &Output, meta: &impl Serialize) -> Result<Vec
     Ok(body)
 }
 
-/// Value as JSON, with decimals in the requested form.
+/// Value as JSON, with decimals as numbers or strings, as the request demands.
 fn json(output: &Output, value: &impl Serialize) -> Result<Vec<u8>, serde_json::Error> {
     with_decimal_style(output, || serde_json::to_vec(value))
 }
 
-/// Runs `serialize` with decimals in the requested form.
+/// Runs `serialize` with decimals as numbers or strings, as the request demands.
 fn with_decimal_style<T>(output: &Output, serialize: impl FnOnce() -> T) -> T {
     // CSV does not distinguish text from numbers, so decimals stay numbers.
     if output.text_decimals && output.format == ResponseFormat::Json {
@@ -127,7 +127,7 @@ fn with_decimal_style<T>(output: &Output, serialize: impl FnOnce() -> T) -> T {
     }
 }
 
-/// JSON object with only the members in `fields`. Digits are unchanged.
+/// JSON object with only the keys in `fields`. Digits are unchanged.
 fn select_members(row: &[u8], fields: &[&str]) -> Result<Box<RawValue>, RenderError> {
     let members: JsonMembers<'_> = serde_json::from_slice(row)?;
     let mut text = String::with_capacity(row.len());
@@ -162,7 +162,7 @@ fn csv_header(output: &Output) -> Vec<&'static str> {
     header
 }
 
-/// CSV records of JSON objects: one per object, or one per element of the expanded column.
+/// CSV records of JSON objects: one record per object, or one per list element of the expanded column.
 fn records(
     output: &Output,
     rows: impl IntoIterator<Item = Result<Vec<u8>, RenderError>>,
@@ -183,7 +183,7 @@ fn records(
     })
 }
 
-/// Writes one CSV record. `element` is the element of the expanded column.
+/// Writes one CSV record. `element` is a list element of the expanded column; `None` without such a column.
 fn write_csv_record(
     writer: &mut csv::Writer<Vec<u8>>,
     output: &Output,
@@ -221,7 +221,7 @@ fn cell(value: Option<&RawValue>) -> Result<String, serde_json::Error> {
     }
 }
 
-/// Members of a JSON object in order, with unparsed values.
+/// Keys and unparsed values of a JSON object, in order.
 struct JsonMembers<'a>(Vec<(String, &'a RawValue)>);
 
 impl<'a> JsonMembers<'a> {
@@ -238,7 +238,7 @@ impl<'a> JsonMembers<'a> {
         }
     }
 
-    /// Elements of a member that is a list of objects.
+    /// Elements of the list at the key `name`, each a JSON object.
     fn elements(&self, name: &str) -> Result<Vec<JsonMembers<'a>>, serde_json::Error> {
         self.get(name).map_or_else(|| Ok(vec![]), |list| serde_json::from_str(list.get()))
     }

@@ -112,7 +112,7 @@ impl Parameters for CompareParameters {
     }
 }
 
-/// Distinct CSV columns of the chosen fields, in the order of the sections.
+/// Distinct CSV columns for the names in `fields`, in the order of the sections.
 fn csv_columns(chosen: &[&'static str]) -> Vec<&'static str> {
     let mut columns: Vec<&str> = chosen.iter().copied().filter(|name| *name == "symbol").collect();
     for (section, of_section) in SECTION_COLUMNS.iter() {
@@ -137,7 +137,7 @@ pub(crate) async fn compare(access: Access<Free, CompareParameters>) -> Response
     access.respond(side_by_side).await
 }
 
-/// Rows of the three tables by symbol. All rows have the same data version.
+/// Quotes, fundamentals and metrics by symbol. All rows have the same data version.
 struct ComparedRows {
     /// Distinct canonical symbols in request order.
     named: Vec<String>,
@@ -149,7 +149,7 @@ struct ComparedRows {
 }
 
 impl ComparedRows {
-    /// Rows of the served generation.
+    /// Reads the rows from the served generation, in one snapshot.
     async fn read(context: &HandlerContext<CompareParameters>) -> Result<(DataVersion, Self), ApiError> {
         let asked = Some(&context.parameters.symbols);
         let ResolvedSymbols { known, missing } =
@@ -179,7 +179,7 @@ impl ComparedRows {
         Ok((version, Self { named, missing, quotes, fundamentals, metrics }))
     }
 
-    /// Rows of an earlier version.
+    /// Derives the rows of an earlier data version from facts.
     async fn derive(
         context: &HandlerContext<CompareParameters>,
         past: Arc<PastVersion>,
@@ -231,7 +231,7 @@ async fn side_by_side(context: HandlerContext<CompareParameters>) -> Result<Rend
     Ok(RenderedBody { body: rows::render_list(&asked.output, &items, &meta)?, version, next_cursor: None })
 }
 
-/// Figure of a comparison. The flag is true if a smaller value is better.
+/// Compared figure: name, flag and value. The flag is true if the smallest value is best.
 type Contest = (&'static str, bool, fn(&CompareItem) -> Option<Decimal>);
 
 const CONTESTS: &[Contest] = &[

@@ -91,7 +91,7 @@ impl Modify for SecuritySchemes {
     }
 }
 
-/// Completes the document with examples, headers and the error responses that all endpoints share.
+/// Completes the document with the parts that all endpoints share: examples, headers and error responses.
 pub(crate) fn complete_document(document: &utoipa::openapi::OpenApi) -> Result<Value, serde_json::Error> {
     let mut document = serde_json::to_value(document)?;
     let examples: Map<String, Value> = serde_json::from_str(EXAMPLES)?;
@@ -192,9 +192,8 @@ fn add_gone_response(responses: &mut Value) {
     });
 }
 
-/// Simplifies choices between schemas. A nullable exact decimal becomes one schema, descriptions move out of the
-/// choice, and `oneOf` becomes `anyOf`. `anyOf` is needed, because a decimal as text also matches the schema of a
-/// string.
+/// Simplifies choices between schemas. A nullable exact decimal becomes one schema, and the description moves out of
+/// the choice. `oneOf` becomes `anyOf`, because a decimal as text also matches the schema of a string.
 fn simplify_choices(value: &mut Value) {
     let choices = value.as_object_mut().and_then(|members| members.remove("oneOf"));
     if let Some(mut choices) = choices {
@@ -241,7 +240,7 @@ fn header_of((name, kind, meaning): (&str, &str, &str)) -> (String, Value) {
     (name.to_owned(), json!({ "description": meaning, "schema": { "type": kind } }))
 }
 
-/// Headers of a response, as references.
+/// Headers of a response, as references to components. `keyed` is true for endpoints that need a key.
 fn headers(status: &str, keyed: bool, is_stream: bool) -> Value {
     let quota: &[&str] = &["X-Quota-Limit", "X-Quota-Remaining", "X-Quota-Reset"];
     let own: &[&str] = match status {

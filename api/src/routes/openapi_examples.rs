@@ -12,8 +12,8 @@ use crate::connection::request_id::{self, RequestId};
 use crate::error::ApiError;
 use crate::parameters::ParameterError;
 
-/// Example values by parameter name, without the prefixes `min_` and `max_`. They fit the market of the example
-/// responses.
+/// Example values by parameter name, without the prefixes `min_` and `max_`. With these values, requests match rows of
+/// the example market.
 const VALUES: &[(&str, &str)] = &[
     ("symbols", r#"["SPY"]"#),
     ("symbol", r#""SPY""#),
@@ -69,7 +69,7 @@ fn by_schema(name: &str, schema: &Value) -> Value {
             if name.ends_with("end_date") || name.ends_with("_to") { "2019-12-31" } else { "2019-12-02" }
                 .into()
         }
-        // Choose a minimum that matches rows of the example market, and a larger maximum.
+        // A minimum must match rows of the example market; a maximum must be larger.
         (Some("number"), ..) if name.starts_with("min_") => {
             schema["minimum"].as_i64().map_or(2, |least| least.max(2)).into()
         }

@@ -18,8 +18,8 @@ async fn live() -> Response {
     probe_response(StatusCode::OK, json!({ "status": "alive" }))
 }
 
-/// Responds with 200 if admission can decide, a generation is served, and the instance is not stopping; otherwise with
-/// 503.
+/// Responds with 200 if the database of keys is reachable, a generation is served, and the instance is not stopping;
+/// otherwise with 503.
 async fn ready(State(app): State<App>) -> Response {
     match app.find_unreadiness() {
         None => probe_response(StatusCode::OK, json!({ "status": "ready" })),

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::parameters::served_rules::ServedRules;
 
-/// OpenAPI document with two serialized texts: without a notice, and with the latest notice.
+/// OpenAPI document with two cached texts: without a notice, and with the notice for the latest rules.
 #[derive(Debug)]
 pub(super) struct NoticedDocument {
     document: Value,
@@ -24,7 +24,8 @@ impl NoticedDocument {
         }
     }
 
-    /// Text of the document for these rules. It is serialized only if the rules have changed.
+    /// Text of the document with a notice for these rules. The document is serialized again only if the rules have
+    /// changed.
     pub(super) fn text_for(&self, method: &ServedRules) -> Bytes {
         if method.is_default() {
             return self.plain.clone();

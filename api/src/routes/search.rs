@@ -120,7 +120,7 @@ impl Parameters for SearchParameters {
     }
 }
 
-/// Search text, normalized for the comparison with symbols, ISINs and names.
+/// Search text, normalized for comparison with symbols, ISINs and names.
 struct SearchText {
     symbols: Vec<String>,
     isin: String,
@@ -235,7 +235,7 @@ fn found(
     Ok(RenderedBody { body: rows::render_list(&asked.output, &rows, &meta)?, version, next_cursor })
 }
 
-/// Security that matches, with its score in thousandths and the kind of match.
+/// Matching security, with the score of the match in thousandths.
 struct SearchHit<'a> {
     score: u32,
     why: Match,

@@ -162,7 +162,7 @@ async fn sectors<P>(context: &HandlerContext<P>) -> Result<(DataVersion, Vec<Sec
     Ok((version, present.map(SectorRow::from_row).collect::<Result<_, _>>()?))
 }
 
-/// Loads the sectors and the securities of one version. If the version changes between the two look-ups, both are
+/// Loads the sectors and the securities of one data version. If the versions of the two look-ups differ, both are
 /// repeated.
 async fn load_consistent<P>(
     context: &HandlerContext<P>,

@@ -26,7 +26,7 @@ pub(crate) struct SearchNames {
 }
 
 impl NameIndex {
-    /// Reads ISINs and former symbols in one statement. The names come from `securities`.
+    /// Reads ISINs and former symbols in one statement, and takes the names from `securities`.
     pub(super) async fn load(
         generation: &ServedGeneration,
         securities: &[SecurityRow],

@@ -8,14 +8,14 @@ use tokio::sync::OnceCell;
 
 use crate::read::{QueryError, ServedGeneration};
 
-/// Number of cached versions: the newest version, and the version before it for running requests.
+/// Number of cached versions: the newest version, and the previous version for requests in progress.
 const KEPT: usize = 2;
 
 /// Data version as generation, sequence and position.
 type VersionKey = (GenerationId, i64, JournalPosition);
 type PendingLoad<T> = Arc<OnceCell<Result<Arc<T>, QueryError>>>;
 
-/// One value per version, loaded when it is first used. The last two loaded versions are kept.
+/// Cache of one value per data version, loaded at its first use. The two versions loaded last stay in the cache.
 #[derive(Debug)]
 pub(crate) struct VersionedCache<T>(Mutex<VecDeque<(VersionKey, PendingLoad<T>)>>);
 
@@ -26,7 +26,8 @@ impl<T> Default for VersionedCache<T> {
 }
 
 impl<T> VersionedCache<T> {
-    /// Value for the newest version of the generation. Concurrent requests share one `load` and its error.
+    /// Value for the newest data version of the generation. Concurrent requests share one call of `load`, and its
+    /// error.
     pub(crate) async fn get(
         &self,
         generation: &ServedGeneration,

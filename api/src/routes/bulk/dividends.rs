@@ -176,8 +176,8 @@ impl SymbolDividends {
         }
     }
 
-    /// Selects the first dividends of `rows`, which are sorted newest first. All dividends of the oldest selected day
-    /// are included.
+    /// Selects the newest `per_symbol` dividends. `rows` must be sorted newest first. All dividends of the oldest
+    /// selected day are included.
     fn newest(symbol: &str, rows: Vec<DividendRow>, per_symbol: i64, start: NaiveDate) -> Self {
         // A limit that exceeds the address space limits nothing.
         let limit = usize::try_from(per_symbol).unwrap_or(usize::MAX);
@@ -189,8 +189,8 @@ impl SymbolDividends {
         newest
     }
 
-    /// Adds the next older dividend. If older dividends remain, the follow-up request ends on the day before this
-    /// dividend.
+    /// Adds a dividend that is older than all added dividends. If `has_more`, the follow-up request ends on the day
+    /// before this dividend.
     fn add_older(&mut self, dividend: DividendRow, has_more: bool, start: NaiveDate) {
         self.has_more = has_more;
         self.start_date = has_more.then_some(start);
@@ -199,7 +199,7 @@ impl SymbolDividends {
     }
 }
 
-/// Sorts dividends in the order of the statement [`DIVIDENDS`].
+/// Sorts dividends newest first, in the same order as the statement [`DIVIDENDS`].
 async fn sort_newest_first(
     generation: &ServedGeneration,
     rows: Vec<DividendRow>,

@@ -79,12 +79,12 @@ pub(crate) struct BulkSummary {
     failed: usize,
 }
 
-/// Distinct securities in request order, and the progress of the response.
+/// Progress of a bulk response: the securities to return, the missing symbols and the number of returned rows.
 struct BulkProgress<'a> {
     output: &'a Output,
-    /// Request position and canonical symbol of each security.
+    /// Index in the request and canonical symbol of each distinct security, in request order.
     known: Vec<(usize, &'a str)>,
-    /// Request positions of the symbols without a row.
+    /// Indexes in the request of the symbols without a row.
     missing: Vec<usize>,
     returned: usize,
 }
@@ -95,7 +95,7 @@ impl<'a> BulkProgress<'a> {
         for (place, canonical) in resolved.iter().enumerate() {
             match canonical {
                 Some(canonical) if seen.insert(canonical) => known.push((place, canonical.as_str())),
-                // Another spelling of a symbol that is already listed.
+                // The request lists the same security under another spelling.
                 Some(_) => {}
                 None => missing.push(place),
             }
@@ -108,7 +108,7 @@ impl<'a> BulkProgress<'a> {
         self.known.chunks(BATCH).map(<[_]>::to_vec).collect()
     }
 
-    /// Rendered rows of a batch, in the order of the batch.
+    /// Rendered rows of a batch. The rows have the order of the batch.
     fn render_batch<T: Serialize>(
         &mut self,
         batch: &[(usize, &str)],
@@ -125,7 +125,7 @@ impl<'a> BulkProgress<'a> {
         self.render_rows(&ordered, render)
     }
 
-    /// Renders rows, with a leading comma in JSON if other rows precede them.
+    /// Renders rows. In JSON, a comma precedes them if the response already has rows.
     fn render_rows<T: Serialize>(
         &mut self,
         ordered: &[T],
@@ -139,7 +139,7 @@ impl<'a> BulkProgress<'a> {
         Ok(body)
     }
 
-    /// `meta` of the completed response.
+    /// Metadata of the response, after all rows are written.
     fn meta(mut self, asked: &BulkQuery<'_>, version: &DataVersion) -> BulkMeta {
         self.missing.sort_unstable();
         let error = |place: usize| {
@@ -185,7 +185,7 @@ async fn stream_past<T: Serialize>(
         let mut securities = Vec::new();
         for (security, place) in derived.into_iter().zip(first..) {
             match security {
-                // Another spelling of a listed symbol has no separate row.
+                // The request already listed this security under another spelling.
                 Some(security) => {
                     securities.extend(seen.insert(security.symbol().to_owned()).then_some(security))
                 }
@@ -200,7 +200,7 @@ async fn stream_past<T: Serialize>(
     Ok(body.finish(None)?)
 }
 
-/// Renders rows in the requested format.
+/// Function that renders rows in the requested format.
 pub(super) type RowRenderer<T> = fn(&Output, &[T]) -> Result<Vec<u8>, RenderError>;
 
 /// Inputs of a bulk response.
@@ -208,17 +208,17 @@ pub(super) struct BulkQuery<'a> {
     pub(super) symbols: &'a SymbolList,
     pub(super) output: &'a Output,
     pub(super) statement: &'a str,
-    /// Parameters of the statement after the parameter for symbols.
+    /// Parameters of the statement, except the first parameter, which contains the symbols.
     pub(super) parameters: Vec<&'a (dyn ToSql + Sync)>,
     pub(super) depth: Option<Depth>,
     /// Requested earlier version; `None` for the current version.
     pub(super) past: Option<Arc<PastVersion>>,
-    /// Instant of the parameter `known_at`.
+    /// Instant in the parameter `known_at`; `None` if absent.
     pub(super) known_at: Option<DateTime<Utc>>,
 }
 
 /// Streams the response from one snapshot. `by_symbol` converts the database rows of a batch to one row per symbol. For
-/// an earlier version, `of_past` converts the derived securities.
+/// an earlier version, `of_past` converts securities derived from facts.
 pub(super) async fn stream_bulk<T: Serialize>(
     generation: &ServedGeneration,
     outlet: ResponseWriter,

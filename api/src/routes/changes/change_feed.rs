@@ -32,12 +32,13 @@ pub(crate) async fn render_changes<T: TrackedRow, P>(
 ) -> Result<RenderedBody, ApiError> {
     let start = JournalStart::find(&context.generation, Some(asked.since), "updated_since").await?;
     let position = start.place.completed_position();
-    // A replica may lag behind the server that issued the position.
+    // The replica that is read may lag behind the server that issued the position, so the greater position counts.
     let sync_from = format!("{}.{}", start.journal, start.now.max(position));
     let page = asked.page.with_sync_from(Some(sync_from));
     let ResolvedSymbols { known, missing } =
         lookup::resolve_symbol_list(&context.generation, asked.symbols).await?;
-    // Also query the spelling in the request, because deleted rows may belong to unknown or renamed symbols.
+    // The symbols as the client wrote them are also queried, because deleted rows may belong to unknown or renamed
+    // symbols.
     let written =
         asked.symbols.into_iter().flat_map(|list| &list.0).filter_map(|symbol| symbol.candidates.first());
     let symbols: Option<Vec<String>> = known.map(|known| known.into_iter().chain(written.cloned()).collect());

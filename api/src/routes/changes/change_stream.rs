@@ -1,7 +1,7 @@
 //! Change stream of one client.
 //!
-//! A stream first catches up: it reads pages of the journal from the database. Then it follows the ring that all streams
-//! of the instance share.
+//! A stream first reads pages of the journal from the database, until it has all changes. Then it reads from the ring
+//! buffer that all streams of the instance share.
 //!
 //! Invariants: the place of the stream is directly after the last delivered change, so that every event id is a valid
 //! start. A batch is delivered only after it is charged. A stream has at most one batch in memory.
@@ -32,11 +32,11 @@ use crate::read::changes::{Change, ChangePage, ChangeSelection, Lagged, RingSubs
 use crate::render::rows::RenderError;
 use crate::routes::changes::journal_start::JournalStart;
 
-/// Maximum number of changes per batch. A batch counts as one request.
+/// Maximum number of changes per batch. Each batch is charged as one request.
 const BATCH: u16 = 100;
-/// Maximum wait for the shared reader, before the stream reads another page itself.
+/// Maximum wait for the journal reader, before the stream reads another page from the database.
 const JOIN_WAIT: Duration = Duration::from_secs(1);
-/// Pause after a failed admission check, and maximum number of such pauses in a row.
+/// Pause after a failed admission check. `UNDECIDED` is the maximum number of such pauses in a row.
 const UNDECIDED_PAUSE: Duration = Duration::from_secs(1);
 const UNDECIDED: u32 = 10;
 /// Range of the client's reconnection delay, in milliseconds. The delay is random, so that the clients of a stopping
@@ -61,12 +61,13 @@ pub(super) struct ChangeStream {
     follows: bool,
     follower: RingSubscription,
     journal: String,
-    /// Place after the last delivered change.
+    /// Journal place after the last delivered change.
     place: JournalPlace,
     phase: StreamPhase,
     batch: VecDeque<Arc<Change>>,
     is_batch_charged: bool,
-    /// Place after all changes read for the batch, including those that the filter removed; `None` if unknown.
+    /// Journal place after all changes that were read for the batch, including changes that the filter removed; `None`
+    /// if unknown.
     batch_end: Option<JournalPlace>,
     undecided: u32,
     next_heartbeat: Instant,
@@ -74,15 +75,15 @@ pub(super) struct ChangeStream {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum StreamPhase {
-    /// The first event is due. Its id is the start of the stream.
+    /// The first event must be sent. Its id is the start of the stream.
     Opening {
         is_current: bool,
     },
     /// Pages are read from the database.
     CatchUp,
-    /// All pages are read, and the stream enters the ring.
+    /// All pages are read, and the stream looks for its position in the ring.
     Join,
-    /// Changes are read from the ring, from this index on.
+    /// Changes are read from the ring, beginning at this index.
     Follow(u64),
     Ended,
 }
@@ -125,7 +126,7 @@ impl ChangeStream {
         Self { has_text_decimals, ..self }
     }
 
-    /// If `follows` is false, the stream ends after all present changes.
+    /// If `follows` is false, the stream ends after the changes that exist when it has read all pages.
     pub(super) fn with_follow(self, follows: bool) -> Self {
         Self { follows, ..self }
     }
@@ -174,8 +175,7 @@ impl ChangeStream {
 
     /// Fills the batch, or waits for changes.
     async fn advance(&mut self) -> Result<Option<Event>, ApiError> {
-        // If the ring has only a part of a commit, its last complete commit is before the delivered changes. The place
-        // must not move back.
+        // If the ring ends within a commit, `batch_end` is before the delivered changes. The place must not move back.
         if let Some(end) = self.batch_end.take().filter(|end| end.position >= self.place.position) {
             self.place = end;
         }
@@ -193,7 +193,7 @@ impl ChangeStream {
         }
     }
 
-    /// Reads one page of the journal, as an expensive request.
+    /// Reads one page of the journal, with a permit for expensive requests.
     async fn read_page(&mut self) -> Result<(), ApiError> {
         let permit = self.app.fair_queue.acquire(self.call.account_id).await?;
         let min_version = MinVersion::of_position(self.place.position.0);
@@ -217,7 +217,7 @@ impl ChangeStream {
         Ok(())
     }
 
-    /// Enters the ring, or waits until the journal reader has filled it.
+    /// Finds the next change in the ring, or waits until the journal reader has filled the ring.
     async fn join(&mut self) -> Result<Option<Event>, ApiError> {
         let position = self.place.position;
         if let Ok(index) = self.follower.index_after(position) {
@@ -234,7 +234,7 @@ impl ChangeStream {
         is_due.then(|| self.heartbeat("heartbeat")).transpose()
     }
 
-    /// Reads the next changes of the ring, or waits for them.
+    /// Reads the next changes from the ring, or waits for an append.
     async fn read_ring(&mut self, index: u64) -> Result<Option<Event>, ApiError> {
         let read = self.follower.read(index, usize::from(BATCH)).map_err(|Lagged| ApiError::StreamLagged)?;
         self.phase = StreamPhase::Follow(read.next);
@@ -257,7 +257,7 @@ impl ChangeStream {
         (self.batch, self.batch_end, self.is_batch_charged) = (batch, end, false);
     }
 
-    /// Charges the batch as one request. At the rate limit, waits until the next request is admitted.
+    /// Charges the batch as one request. At the rate limit, the stream waits before it tries again.
     async fn charge(&mut self) -> Result<Option<Event>, ApiError> {
         let pause = match self.app.admission.decide(self.call.request).await {
             Err(error) if self.undecided >= UNDECIDED => return Err(error.into()),
@@ -294,7 +294,7 @@ impl ChangeStream {
         Ok(format!("{}.{place}", self.journal))
     }
 
-    /// Comment event whose id is the current place. The client can continue from it.
+    /// Comment event whose id is the current place, from which the client can continue.
     fn heartbeat(&self, comment: &str) -> Result<Event, ApiError> {
         Ok(Event::default().comment(comment).id(self.event_id()?))
     }
@@ -306,7 +306,7 @@ impl ChangeStream {
         self.end(error.body())
     }
 
-    /// Ends the stream with its last event.
+    /// Event that ends the stream.
     fn end(&mut self, body: serde_json::Value) -> Event {
         self.phase = StreamPhase::Ended;
         self.batch.clear();
@@ -318,7 +318,7 @@ impl ChangeStream {
     }
 }
 
-/// Waits for `wake`. Returns `true` if the heartbeat is due earlier.
+/// Waits for `wake` or for the time of the next heartbeat. Returns `true` if the heartbeat is due first.
 ///
 /// # Errors
 /// [`ApiError::Unavailable`] if the instance stops, [`ApiError::InvalidKey`] if the key is revoked.

@@ -1,4 +1,4 @@
-//! Start of a client in the journal.
+//! Place in the journal from which a client continues.
 
 use chrono::{DateTime, Utc};
 use serde_json::json;
@@ -10,20 +10,19 @@ use crate::read::{ServedGeneration, lookup};
 
 const SINCE: &str = include_str!("../../../queries/changes/since.sql");
 
-/// Start of a client in the journal.
+/// Place in the journal from which a client continues, and the newest position.
 #[derive(Debug)]
 pub(crate) struct JournalStart {
     /// Id of the journal, the first part of every synchronization point.
     pub(crate) journal: String,
-    /// Place after the changes that the client has.
+    /// Journal place after the changes that the client has.
     pub(crate) place: JournalPlace,
-    /// Position of the served rows.
+    /// Journal position of the served data.
     pub(crate) now: JournalPosition,
 }
 
 impl JournalStart {
-    /// Finds the start of a client. Without `since`, the client starts after all present changes. `parameter` is the
-    /// name of the parameter for error messages.
+    /// Finds the place after `since`. Without `since`, it is the end of the journal. Error messages name `parameter`.
     ///
     /// # Errors
     /// [`ApiError::Parameters`] if the journal does not contain all changes after `since`.

@@ -13,25 +13,25 @@ pub(super) const MARKET: (Tier, &str) = (Tier::Professional, "market_changes");
 #[derive(Debug)]
 pub(super) struct StreamFilter {
     pub(super) kinds: Vec<ChangeKind>,
-    /// `None` for the whole market.
+    /// Symbols of the filter; `None` for the whole market.
     symbols: Option<SymbolFilter>,
 }
 
-/// Symbols of a change stream.
+/// Symbols that a change stream delivers.
 #[derive(Debug)]
 struct SymbolFilter {
-    /// Canonical symbols. A rename adds the new one.
+    /// Canonical symbols, and symbols as the client wrote them. A rename adds the new symbol.
     canonical: BTreeSet<String>,
     /// All spellings of the symbols in the request.
     spellings: BTreeSet<String>,
 }
 
 impl StreamFilter {
-    /// Creates a filter. `known` contains the canonical symbols of those symbols in `list` that are known.
+    /// Creates a filter for the symbols in `list`. `known` contains their canonical symbols, without unknown symbols.
     pub(super) fn new(kinds: Vec<ChangeKind>, list: Option<&SymbolList>, known: Vec<String>) -> Self {
         let symbols = list.map(|list| {
-            // The written symbols are included, because removed rows can have a former symbol, and unknown symbols can
-            // become known.
+            // Symbols as the client wrote them are included, because removed rows can have a former symbol, and unknown
+            // symbols can become known.
             let written = list.0.iter().filter_map(|symbol| symbol.candidates.first().cloned());
             let spellings = list.0.iter().flat_map(|symbol| symbol.candidates.iter().cloned());
             SymbolFilter {
@@ -42,13 +42,13 @@ impl StreamFilter {
         Self { kinds, symbols }
     }
 
-    /// Canonical symbols; `None` for the whole market.
+    /// Symbols by which changes are selected; `None` for the whole market.
     pub(super) fn canonical_symbols(&self) -> Option<Vec<String>> {
         self.symbols.as_ref().map(|symbols| symbols.canonical.iter().cloned().collect())
     }
 
-    /// True if the stream delivers the change. Call this in the order of delivery, because a rename adds its new symbol
-    /// to the filter.
+    /// True if the stream delivers the change. The order of delivery matters, because a rename adds its new symbol to
+    /// the filter.
     pub(super) fn admits(&mut self, change: &Change) -> bool {
         let symbol = &change.key.symbol;
         let Some(symbols) = &mut self.symbols else { return self.kinds.contains(&change.key.kind) };

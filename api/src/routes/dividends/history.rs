@@ -133,7 +133,7 @@ async fn page(context: HandlerContext<HistoryParameters>) -> Result<RenderedBody
     Ok(RenderedBody { body: rows::render_list(&asked.output, &rows, &meta)?, version, next_cursor })
 }
 
-/// Rows of a page, plus one row if another page follows.
+/// Rows of a page, and one further row if another page follows.
 struct HistoryRows {
     rows: Vec<DividendRow>,
     /// Number of quarantined rows.
@@ -190,10 +190,11 @@ fn key(row: &DividendRow) -> Vec<Option<String>> {
     [row.ex_date.to_string(), row.symbol.clone(), row.r#type.to_string(), id].into_iter().map(Some).collect()
 }
 
-/// Position of a row among the rows of a day: symbol, then rank by type and id.
+/// Sort key of a row within a day: symbol, then rank by type and id.
 type PlaceOfDay = (String, i64);
 
-/// Derives the rows of a page, in the order of the served tables, plus one row if another page follows.
+/// Derives the rows of a page of an earlier version, in the order of the served tables. One further row is included if
+/// another page follows.
 async fn find_past(
     context: &HandlerContext<HistoryParameters>,
     past: Arc<PastVersion>,
@@ -216,7 +217,7 @@ async fn select_page(
     let page = &context.parameters.page;
     let after = |place: usize| page.after_value(place).unwrap_or_default().to_owned();
     let keys = rows.iter().map(|row| (row.r#type.to_string(), Some(row.id.clone().unwrap_or_default())));
-    // The last row of the previous page is ranked together with the rows.
+    // The last row of the previous page is ranked together with the rows, so that the ranks are comparable.
     let keys: Vec<_> = keys.chain([(after(2), Some(after(3)))]).collect();
     let mut ranks = rank_dividends(&context.generation, &keys).await?;
     let last_rank = ranks.pop().unwrap_or_default();
@@ -253,7 +254,7 @@ impl HistoryParameters {
     }
 }
 
-/// True if the range includes a date. A range with a bound does not include an unknown date.
+/// True if the range includes a date. An unknown date (`None`) is only in a range without bounds.
 fn includes(range: DateRange, date: Option<NaiveDate>) -> bool {
     range.start.is_none_or(|start| date.is_some_and(|date| start <= date))
         && range.end.is_none_or(|end| date.is_some_and(|date| date <= end))

@@ -130,7 +130,7 @@ impl Parameters for HoldingsParameters {
     }
 }
 
-/// Filters of one request, resolved to the spellings in the fund's holdings.
+/// Filters of one request. Names have the spelling of the fund's holdings.
 struct HoldingFilters {
     asset_types: Option<Vec<String>>,
     sectors: Option<Vec<String>>,
@@ -138,8 +138,8 @@ struct HoldingFilters {
 }
 
 impl HoldingFilters {
-    /// Reads the filters. A sector is an error if neither a holding nor a security has it. Asset types are free text of
-    /// the issuers, so an unknown type is accepted and matches nothing.
+    /// Reads the filters. A sector that no holding and no security has is an error. An unknown asset type matches
+    /// nothing, because issuers choose asset types freely.
     async fn read(context: &HandlerContext<HoldingsParameters>, all: &[Holding]) -> Result<Self, ApiError> {
         let asked = &context.parameters;
         let types = all.iter().filter_map(|holding| holding.asset_type.clone()).collect::<FacetNames>();

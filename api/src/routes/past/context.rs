@@ -1,4 +1,5 @@
-//! Data of the requested version: served tables for the current version, derived rows for an earlier version.
+//! Data of the version that a request names: served tables for the current version, derived rows for an earlier
+//! version.
 
 use std::sync::Arc;
 
@@ -13,7 +14,8 @@ use crate::read::past_version::{PastVersion, find_version};
 use crate::read::{DataVersion, lookup};
 
 impl<P> HandlerContext<P> {
-    /// Reads the data of a response: with `live` from the served tables, or with `past` for an earlier version.
+    /// Reads the data of the version that a request names: `live` reads the served tables, `past` derives an earlier
+    /// version.
     pub(crate) async fn read_as_known<T, F>(
         &self,
         knowledge: Option<&Knowledge>,
@@ -26,7 +28,7 @@ impl<P> HandlerContext<P> {
         let Some(found) = self.find_version(knowledge).await? else { return live.await };
         if found.is_current {
             let (version, answer) = live.await?;
-            // The tables may have changed since the version was found.
+            // The served tables may have changed after the version was found, so both versions are compared.
             if found.is_served_as(&version) {
                 return Ok((version, answer));
             }
@@ -46,8 +48,8 @@ impl<P> HandlerContext<P> {
         Ok(Some(Arc::new(found)))
     }
 
-    /// Derives the securities of a symbol list at an earlier version, without repetitions. Also returns the symbols
-    /// that were unknown in that version.
+    /// Derives the distinct securities of a symbol list at an earlier version. Also returns the symbols that were
+    /// unknown in that version.
     pub(crate) async fn past_securities(
         &self,
         past: &Arc<PastVersion>,
@@ -76,8 +78,8 @@ impl<P> HandlerContext<P> {
         self.past_security_on(past, symbol, None, PriceColumns::ForFigures).await
     }
 
-    /// Derives the security of a symbol at an earlier version. `as_of` is the market date; `None` for that of the
-    /// version.
+    /// Derives the security of a symbol at an earlier version, for the market date `as_of`. `None` for the market date
+    /// of the version.
     pub(crate) async fn past_security_on(
         &self,
         past: &Arc<PastVersion>,

@@ -1,5 +1,4 @@
-//! Earlier data versions: version selection in `context.rs`, derived rows in `security.rs`, revisions in
-//! `revisions.rs`.
+//! Responses from earlier data versions: rows and revisions, derived again from facts.
 
 mod context;
 pub(crate) mod revisions;

@@ -19,32 +19,33 @@ use crate::read::past_version::PastVersion;
 use crate::read::{DataVersion, ServedGeneration, lookup};
 
 const REVISIONS: &str = include_str!("../../../queries/past/revisions.sql");
-/// Maximum number of compared versions. Older versions are left out.
+/// Maximum number of versions in which revisions are searched. Older versions are left out.
 const MAX_VERSIONS: u16 = 200;
 
 /// Revisions of a security, newest first.
 #[derive(Debug)]
 pub(crate) struct FoundRevisions {
     pub(crate) revisions: Vec<Revision>,
-    /// True if versions were left out, because there are too many or this program has other rules.
+    /// True if versions were left out, because there are more than [`MAX_VERSIONS`] or this program does not have their
+    /// rules.
     pub(crate) is_incomplete: bool,
 }
 
-/// Policy and rules of a derivation.
+/// Source policy and rules of a derivation.
 type Inputs = (SourcePolicy, Rules);
 
-/// Served version that may have changed the security, with the inputs of the version before.
+/// Served version that may have changed the security, with the policy and rules of this and of the previous version.
 struct RevisingVersion {
     version: DataVersion,
     as_of: NaiveDate,
     at: DateTime<Utc>,
     sequence_before: i64,
-    /// Policy and rules; `None` if this program does not know them.
+    /// Source policy and rules of this version; `None` if this program does not have them.
     inputs: Option<Inputs>,
     inputs_before: Option<Inputs>,
 }
 
-/// Finds the revisions of the security that `symbol` names at the version `current`.
+/// Finds the revisions of the security that has this symbol at the version `current`.
 pub(crate) async fn find_revisions(
     generation: &ServedGeneration,
     current: &PastVersion,
@@ -79,7 +80,7 @@ fn compare_versions(
         let Some((before, after)) = version.both_inputs() else { continue };
         let earlier = derive_at(facts, identity, version.sequence_before, before, version.as_of)?;
         let later = derive_at(facts, identity, version.version.sequence, after, version.as_of)?;
-        // A newly known security has no earlier values.
+        // A security without earlier values is new, which is not a revision.
         let (Some(earlier), Some(later)) = (earlier, later) else { continue };
         let by_inputs = if before.0 != after.0 {
             Some(RevisionReason::Policy)
@@ -108,7 +109,7 @@ fn compare_versions(
     Ok(revisions)
 }
 
-/// Derives the security for a market date from the facts at a sequence; `None` if it was not known.
+/// Derives the security for the market date `as_of` from the facts up to `sequence`; `None` if it was unknown then.
 fn derive_at(
     facts: &FactHistory,
     identity: &Identity,
@@ -118,7 +119,7 @@ fn derive_at(
 ) -> Result<Option<DerivedRows>, ApiError> {
     let internal = |error: store::facts::FactsError| ApiError::Internal(error.into());
     let known = facts.at(sequence, policy).map_err(internal)?;
-    // Facts from before a rename have a former symbol.
+    // Facts from before a rename are stored under a former symbol.
     let symbols = identity.spans.iter().map(|span| span.symbol.as_str());
     let mut symbols = std::iter::once(identity.symbol.as_str()).chain(symbols);
     let Some(found) = symbols.find_map(|symbol| known.identity(symbol)) else { return Ok(None) };
@@ -127,7 +128,7 @@ fn derive_at(
     Ok(Some(metrics::derive(&history, &market)))
 }
 
-/// Adds the first and the latest value of each field. The revisions are sorted newest first.
+/// Adds the first and the latest value of each field. `revisions` must be sorted newest first.
 fn add_first_and_latest(revisions: &mut [Revision]) {
     type Key = (RevisedKind, Option<String>, String);
     let key = |revision: &Revision| (revision.kind, revision.id.clone(), revision.field.clone());
@@ -162,7 +163,7 @@ impl RevisingVersion {
         })
     }
 
-    /// Inputs before and after; `None` if this program does not know one of them.
+    /// Policy and rules of the previous version and of this version; `None` if this program lacks either.
     fn both_inputs(&self) -> Option<(&Inputs, &Inputs)> {
         self.inputs_before.as_ref().zip(self.inputs.as_ref())
     }

@@ -31,17 +31,17 @@ pub(crate) struct PastSecurity {
     pub(crate) rows: DerivedRows,
 }
 
-/// Columns of prices that a response needs.
+/// Selection of the price columns that are loaded for a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PriceColumns {
-    /// Columns for the figures: only the closes of most years.
+    /// Columns that the figures need: for most years, only the closes.
     ForFigures,
     /// All columns of every year.
     All,
 }
 
-/// Derives one security per symbol at an earlier version; `None` for an unknown symbol. `symbols` has the spellings of
-/// each symbol, best first. `as_of` is the market date; `None` for that of the version.
+/// Derives one security per symbol at an earlier version, for the market date `as_of` or else of the version. `symbols`
+/// has the spellings of each symbol, best first. A result is `None` for an unknown symbol.
 pub(crate) async fn derive_past_securities(
     generation: &ServedGeneration,
     past: &Arc<PastVersion>,
@@ -75,7 +75,7 @@ pub(crate) async fn derive_past_securities(
     Ok(found)
 }
 
-/// Ranks dividends by type and id, in the sort order of the database.
+/// Ranks dividends by type and id, as the database sorts them.
 pub(crate) async fn rank_dividends(
     generation: &ServedGeneration,
     keys: &[(String, Option<String>)],
@@ -86,10 +86,10 @@ pub(crate) async fn rank_dividends(
     Ok(rows.iter().map(|row| row.try_get("rank")).collect::<Result<_, _>>()?)
 }
 
-/// Loads the facts of some symbols, including replaced facts.
+/// Loads the facts of some symbols, including superseded facts.
 ///
-/// The statements run on another thread. The low-priority thread of an expensive request is slow to wake up, so it
-/// wakes up only once.
+/// The statements run on a worker thread. The low-priority thread of an expensive request wakes up slowly, so it waits
+/// only once, for the result.
 pub(super) async fn load_fact_history(
     generation: &ServedGeneration,
     fact_set: &str,
@@ -122,7 +122,7 @@ fn benchmark_returns(
     Ok(Some(metrics::benchmark(&history, as_of, policy, rules)))
 }
 
-/// Inputs of the derivation of several securities.
+/// Inputs from which several securities are derived.
 struct PastDerivation<'a> {
     past: &'a PastVersion,
     facts: &'a PastFacts,
@@ -134,7 +134,7 @@ struct PastDerivation<'a> {
 }
 
 impl PastDerivation<'_> {
-    /// Derives the first listed security among the spellings.
+    /// Derives the first security among the spellings that was listed at the version; `None` if there is none.
     fn find(&self, spellings: &[String]) -> Result<Option<PastSecurity>, ApiError> {
         for identity in spellings.iter().filter_map(|spelling| self.facts.identity(spelling)) {
             let derived = match self.columns {
@@ -156,7 +156,7 @@ impl PastDerivation<'_> {
         Ok(None)
     }
 
-    /// Derives the rows from the closes of most years; `None` if other columns are needed.
+    /// Derives the rows from a history that has only the closes of most years; `None` if the rows need other columns.
     fn derive_from_closes(&self, identity: &Identity) -> Result<Option<(History, DerivedRows)>, ApiError> {
         let history = self.facts.history_of_closes(identity, self.as_of);
         match history.map_err(|error| ApiError::Internal(error.into()))? {
@@ -165,7 +165,7 @@ impl PastDerivation<'_> {
         }
     }
 
-    /// Derives the rows of a history. With `checked`, returns `None` if the history lacks needed columns.
+    /// Derives the rows of a history. With `checked`, the result is `None` if the history lacks needed price columns.
     fn derive(&self, history: History, checked: bool) -> Result<Option<(History, DerivedRows)>, ApiError> {
         let benchmark = self.benchmark.as_ref().as_ref();
         let market = self.past.context(self.as_of, benchmark)?;
@@ -177,7 +177,7 @@ impl PastDerivation<'_> {
         Ok(Some((history, rows)))
     }
 
-    /// True if the security was listed at the version: it had a reference record, live rows or fund data.
+    /// True if the security was listed at the version, that is, had a reference record, live rows or fund data.
     fn is_listed(&self, history: &History, rows: &DerivedRows) -> bool {
         if history.security.is_some() || rows.has_live_rows() {
             return true;

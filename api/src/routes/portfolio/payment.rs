@@ -37,8 +37,8 @@ pub(crate) struct IncomePayment {
 }
 
 impl IncomePayment {
-    /// Creates the payment of a dividend to a position, and adds its income to the position. `None` if the dividend has
-    /// no payment date; the position then records the gap.
+    /// Creates the payment of a dividend, and adds its income to the position. `None` if the dividend has no payment
+    /// date, which the position records.
     pub(super) fn of(position: &mut Position, dividend: DividendRow) -> Option<Self> {
         let Some(payment_date) = dividend.payment_date else {
             position.has_undated_payment = true;

@@ -73,7 +73,7 @@ impl IncomeSum {
     }
 }
 
-/// Security with its holding.
+/// Holding of a security in the portfolio, with its income.
 #[derive(Debug)]
 pub(super) struct Position {
     pub(super) stock: StockRow,
@@ -90,17 +90,18 @@ impl Position {
         self.stock.price?.0.checked_mul(self.holding.shares)
     }
 
-    /// Currency of the dividends, otherwise of the price.
+    /// Currency of the dividends; without dividends, the currency of the price.
     pub(super) fn currency(&self) -> &str {
         self.stock.dividend_currency.as_ref().unwrap_or(&self.stock.currency)
     }
 
-    /// True if dividends in this currency are income. A row in another currency is the translation of such a row (R39).
+    /// True if dividends in this currency are the security's income. Rows in another currency are translations of
+    /// dividends (R39).
     pub(super) fn has_currency(&self, currency: &str) -> bool {
         self.stock.dividend_currency.as_ref().is_none_or(|known| known == currency)
     }
 
-    /// True if income and price are in one currency, so that yields exist.
+    /// True if dividends and price have the same currency, so that yields exist.
     pub(super) fn has_one_currency(&self) -> bool {
         self.currency() == self.stock.currency
     }

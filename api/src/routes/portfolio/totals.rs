@@ -99,7 +99,7 @@ fn total(currency: &str, sum: IncomeSum, positions: &[Position]) -> IncomeTotal 
     }
 }
 
-/// Ratio of two sums.
+/// Ratio of two sums: `part` / `whole`.
 #[derive(Debug, Default)]
 struct Ratio {
     part: Decimal,
@@ -117,7 +117,7 @@ impl Ratio {
     }
 }
 
-/// Mean growth of the holdings that pay in a currency, weighted by income.
+/// Mean dividend growth of the holdings that pay in a currency, weighted by income; `None` if no growth is known.
 fn growth(currency: &str, positions: &[Position]) -> Option<ExactDecimal> {
     let (mut weighted, mut weights) = (Decimal::ZERO, Decimal::ZERO);
     for position in positions.iter().filter(|position| position.currency() == currency) {

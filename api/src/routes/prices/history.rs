@@ -252,7 +252,7 @@ async fn find_served(
     Ok((series.version, (series, row.try_get("factors_changed_at")?)))
 }
 
-/// Finds the time of the last factor change up to an earlier version.
+/// Finds the time of the last factor change at or before an earlier version; `None` if there is none.
 async fn find_factor_change(
     generation: &ServedGeneration,
     past: &PastVersion,
@@ -302,7 +302,7 @@ fn page(
     Ok(RenderedBody { body: body.into(), version: series.version, next_cursor })
 }
 
-/// Periods of the page. The flag is true if further periods follow.
+/// Periods on the page. The flag is true if further periods follow the page.
 fn page_periods<'p>(periods: &'p [SessionRange], days: &[i32], page: &Page) -> (&'p [SessionRange], bool) {
     let after = page.after_value(0).and_then(|day| day.parse::<NaiveDate>().ok()).map(day_number);
     let passed = |period: &SessionRange| {

@@ -30,7 +30,7 @@ use crate::render::rows;
 use crate::routes::ErrorResponses;
 
 const MARKET: &str = include_str!("../../../queries/prices/market.sql");
-/// Maximum number of symbols per request.
+/// Maximum number of symbols in the parameter `symbols`.
 const MOST: usize = 1_000;
 /// Maximum number of days between the first and the last day.
 const REACH: Days = Days::new(30);
@@ -177,7 +177,8 @@ async fn page(
     Ok(body.finish(next_cursor)?)
 }
 
-/// Reads the next securities from the symbol `from` on. Each has bars in the years of the range.
+/// Reads the next batch of securities in symbol order, beginning with the symbol `from`. Only securities with bars in
+/// the years of the range are read.
 async fn next(
     context: &HandlerContext<MarketPricesParameters>,
     transaction: &Transaction<'_>,
@@ -201,9 +202,9 @@ struct PageBuilder {
     body: BodyWriter,
     count: usize,
     limit: usize,
-    /// Symbol and day of the last row.
+    /// Symbol and day of the last row on the page; `None` without rows.
     last: Option<[Option<String>; 2]>,
-    /// True if there was a further row that did not fit on the page.
+    /// True if a further row did not fit on the page.
     more: bool,
 }
 

@@ -29,7 +29,8 @@ impl SecurityPrices {
         RowLabels { symbol: &self.symbol, currency: self.currency.as_deref() }
     }
 
-    /// Prices of a security at an earlier version. Each calendar year has its own price scale, as in the tables.
+    /// Prices of a security at an earlier version. The prices of each calendar year have a common scale, as in the
+    /// tables.
     pub(super) fn of_past(version: DataVersion, security: PastSecurity) -> Result<Self, ApiError> {
         let DerivedRows { stock, factors, bars: all, .. } = security.rows;
         let mut bars = RawBars::default();
@@ -51,7 +52,7 @@ impl SecurityPrices {
         })
     }
 
-    /// Reads the only row of a price statement; `None` for an unknown symbol.
+    /// Reads the single row that a price statement returns; `None` for an unknown symbol.
     pub(super) fn from_row(row: &Row) -> Result<Option<Self>, ApiError> {
         let Some(symbol) = row.try_get::<_, Option<String>>("canonical")? else { return Ok(None) };
         let factors: Option<JsonColumn<Vec<AdjustmentFactor>>> = row.try_get("factors")?;

@@ -22,11 +22,12 @@ use crate::routes::stocks::list::is_within_bounds;
 
 /// Kind of screener: the generic screener or a preset.
 pub(crate) trait Preset: Send + Sync + 'static {
-    /// Name in `meta.screener`.
+    /// Name of the screener in `meta.screener`.
     const NAME: &'static str;
     /// Default thresholds, as parameter name and value.
     const DEFAULTS: &'static [(&'static str, i64)] = &[];
-    /// Name of the rule parameter that sets the minimum years of increases; `None` without a minimum.
+    /// Name of the rule parameter that sets the minimum number of consecutive years of increases; `None` without a
+    /// minimum.
     const FLOOR: Option<&'static str> = None;
     const LIMITS: (i64, i64) = (100, 1_000);
     /// True if the security meets the additional condition of the preset.
@@ -39,7 +40,7 @@ pub(crate) trait Preset: Send + Sync + 'static {
 }
 
 parameters! {
-    /// Filters of every screener by words and days.
+    /// Filters by names, words and dates, which every screener accepts.
     pub(crate) struct WordFilters {
         /// Sectors by name or slug, comma-separated.
         sector: Option<Vec<String>>,

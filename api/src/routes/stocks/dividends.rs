@@ -31,7 +31,7 @@ pub(crate) const FILTERS: [&str; 6] =
 pub(crate) const STATUSES: &[DividendStatus] =
     &[DividendStatus::Declared, DividendStatus::Paid, DividendStatus::Cancelled];
 
-/// Statuses of the rows to return. Default: declared and paid.
+/// Statuses of the rows to return, from the parameters `status` and `include_projected`.
 pub(crate) fn selected_statuses(
     asked: Option<&Vec<DividendStatus>>,
     include_projected: bool,

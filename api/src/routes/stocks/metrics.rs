@@ -59,7 +59,7 @@ parameters! {
         /// Adds the observations, choices and formulas from which the figures follow (Starter and higher). With `fields`,
         /// only the selected figures are explained. Observations before the tier's history are counted, but not listed.
         explain: bool,
-        /// Figures to explain; `None` for all figures.
+        /// Figures to explain; `None` to explain all figures or none.
         explained: Option<Vec<&'static str>>,
         knowledge: Option<Knowledge>,
         output: Output,
@@ -136,7 +136,7 @@ async fn answer(
 async fn live(context: &HandlerContext<MetricsParameters>) -> Result<(DataVersion, MetricsAnswer), ApiError> {
     let asked = &context.parameters;
     let (version, metrics) = lookup::find_one::<Metrics>(&context.generation, METRICS, &asked.symbol).await?;
-    // The data ends at the market's as-of date.
+    // No data is newer than the market's as-of date.
     let newest = version.as_of.unwrap_or(metrics.as_of);
     let as_of = asked.as_of.map_or(newest, |as_of| as_of.min(newest));
     if as_of == newest && !asked.explain {
@@ -146,7 +146,7 @@ async fn live(context: &HandlerContext<MetricsParameters>) -> Result<(DataVersio
     Ok((current.version(), derive(context, current).await?))
 }
 
-/// Metrics from the facts of a version.
+/// Derives the metrics from the facts of a data version.
 async fn derive(
     context: &HandlerContext<MetricsParameters>,
     past: Arc<PastVersion>,

@@ -1,4 +1,5 @@
-//! Page of one security's records: as served, as known earlier, or as changed since an earlier response.
+//! Page of one security's records: from the served tables, from an earlier data version, or the changes since an
+//! earlier response.
 
 use std::sync::Arc;
 
@@ -17,13 +18,13 @@ use crate::routes::changes::change_feed::{ChangeQuery, render_changes};
 
 /// Query for the records of one security.
 pub(super) struct RecordsQuery<'a> {
-    /// Statement whose parameters are the spellings of the symbol, the first day, and `filters`.
+    /// Statement for the served rows. Its parameters are the spellings of the symbol, the first day, and `filters`.
     pub(super) statement: &'static str,
     pub(super) filters: &'a [&'a (dyn ToSql + Sync)],
-    /// Kind of the records in `quarantine`.
+    /// Kind of the records, as in the table `quarantine`.
     pub(super) kind: &'static str,
     pub(super) symbol: &'a PathSymbol,
-    /// First day; `None` for the start of the tier's history.
+    /// First ex-date; `None` for the start of the tier's history.
     pub(super) start_date: Option<NaiveDate>,
     pub(super) updated_since: Option<&'a SyncPoint>,
     pub(super) knowledge: Option<&'a Knowledge>,
@@ -31,7 +32,7 @@ pub(super) struct RecordsQuery<'a> {
     pub(super) output: &'a Output,
 }
 
-/// Renders a page of records. `select` filters the rows of an earlier version from a first day on.
+/// Renders a page of records. `select` returns the matching rows of an earlier version, from a first day on.
 pub(super) async fn render_records<T: TrackedRow + Sortable, P>(
     context: &HandlerContext<P>,
     query: RecordsQuery<'_>,

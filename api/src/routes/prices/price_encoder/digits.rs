@@ -10,7 +10,7 @@ const ASCII_ZEROS: u64 = 0x3030_3030_3030_3030;
 pub(super) fn divide_rounded(a: i128, b: i128) -> i128 {
     let (magnitude, divisor) = (a.unsigned_abs(), b.unsigned_abs());
     let rounded = match (u64::try_from(magnitude), u64::try_from(divisor)) {
-        // Most numbers fit into 64 bits, whose division is ten times faster.
+        // Most numbers fit into 64 bits, whose is ten times faster there.
         (Ok(magnitude), Ok(divisor)) => {
             u128::from(magnitude / divisor + u64::from(magnitude % divisor >= divisor.div_ceil(2)))
         }

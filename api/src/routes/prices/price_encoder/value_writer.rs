@@ -7,7 +7,7 @@ use rust_decimal::Decimal;
 
 use super::digits::{write_date, write_integer, write_scaled, write_trimmed_fraction};
 
-/// Output buffer, and the form of its values.
+/// Output buffer for JSON or CSV.
 #[derive(Debug)]
 pub(super) struct ValueWriter<'a> {
     pub(super) out: &'a mut Vec<u8>,
@@ -33,7 +33,7 @@ impl ValueWriter<'_> {
         }
     }
 
-    /// Writes a price in millionths.
+    /// Writes a price, given in millionths of the currency unit.
     pub(super) fn write_price(&mut self, value: Option<Micros>) {
         match value {
             Some(value) => self.write_scaled::<6>(value),
@@ -83,7 +83,7 @@ impl ValueWriter<'_> {
         }
     }
 
-    /// Writes the date of a day number.
+    /// Writes the date with this day number, as `YYYY-MM-DD`.
     pub(super) fn write_date(&mut self, day: i32) {
         let date = date_of(day);
         let quote = (!self.is_csv).then_some(b'"');
@@ -92,7 +92,7 @@ impl ValueWriter<'_> {
         self.out.extend(quote);
     }
 
-    /// Writes the digits of a decimal.
+    /// Writes a decimal, given as text.
     pub(super) fn write_decimal_text(&mut self, digits: &str) {
         self.out.extend(self.quote);
         self.out.extend_from_slice(digits.as_bytes());
