@@ -1,5 +1,5 @@
 //! Streamed responses to expensive requests. After the fair queue grants a permit, each response is rendered on its own
-//! thread. It is sent while it is rendered.
+//! thread. A long JSON response is sent while it is rendered.
 
 use std::sync::Arc;
 use std::{io, thread};

@@ -29,7 +29,7 @@ impl std::fmt::Debug for CursorSigner {
 }
 
 impl CursorSigner {
-    /// Creates a signer. Without a shared secret, it uses a random secret of this process.
+    /// Creates a signer. Without a shared secret, cursors are valid only in this process.
     pub(crate) fn new(
         secret: Option<&SecretString>,
         previous: Option<&SecretString>,

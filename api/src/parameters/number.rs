@@ -57,7 +57,7 @@ impl ParameterReader<'_> {
         number.unwrap_or(default)
     }
 
-    /// Reads a decimal within bounds. It is parsed exactly.
+    /// Reads a decimal within bounds, parsed exactly; `None` if absent or invalid.
     pub(crate) fn read_decimal(&mut self, name: &'static str, bounds: Bounds) -> Option<Decimal> {
         let (low, high) = bounds.range();
         let schema = || json!({ "type": "number", "format": "decimal", "minimum": low, "maximum": high });

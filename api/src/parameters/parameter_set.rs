@@ -20,7 +20,8 @@ pub(crate) trait Parameters: Sized + Send + Sync + 'static {
     /// Reads all accepted parameters. The reader collects the errors.
     fn read(reader: &mut ParameterReader<'_>) -> Self;
 
-    /// Minimum tier and feature name of these parameters; `None` if the tier of the endpoint suffices.
+    /// Minimum tier of the given parameter values, and the feature name that a 403 shows; `None` if the endpoint's tier
+    /// suffices.
     fn needs(&self) -> Option<(Tier, &'static str)> {
         None
     }

@@ -119,7 +119,8 @@ impl<'a> ParameterReader<'a> {
         self.format
     }
 
-    /// Oldest accepted data version. Call this after all parameters are read, because later ones can raise it.
+    /// Oldest accepted data version. Call this after all parameters are read: `min_version`, `updated_since` and the
+    /// cursor raise it.
     pub(crate) fn min_version(&self) -> MinVersion {
         self.min_version
     }

@@ -27,7 +27,7 @@ impl ServedRules {
         Ok(Self { method_version: row.try_get("method_version")?, rules, note: row.try_get("note")? })
     }
 
-    /// Value of an integer rule parameter in this generation.
+    /// Value of an integer rule parameter in the served generation, or its default.
     pub(crate) fn integer_rule(&self, rule: &str) -> i64 {
         let deviating = self.rules.get(rule).and_then(|text| text.parse().ok());
         let default = || Rules::PARAMETERS.iter().find(|known| known.name == rule)?.default.to_i64();

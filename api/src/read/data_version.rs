@@ -8,7 +8,7 @@ use tokio_postgres::Row;
 
 use crate::parameters::MinVersion;
 
-/// Data version of a response. Together with the request and the current day, it determines the body.
+/// Data version of a response. Data version, request, tier and current day together determine the body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct DataVersion {
     pub(crate) generation: GenerationId,

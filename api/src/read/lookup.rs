@@ -1,5 +1,5 @@
-//! Look-ups in the generation that a request pinned. One statement returns version and rows, so that both come from one
-//! snapshot.
+//! Look-ups in the generation that a request pinned. One statement returns the rows and their data version, so that
+//! they come from one snapshot.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! Queries on the read tables: served generation, look-ups, batches.
+//! Queries on the read tables, in the generation that a request pinned.
 //!
 //! Invariant: this module does not depend on HTTP, keys or rate limits. Its errors are [`QueryError`].
 

@@ -13,7 +13,7 @@ use tokio_postgres::{Client, Config, Error};
 /// Timeout for checking a connection before it is used again.
 const RECYCLE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Builds a pool. `timeout` limits both the wait for a free connection and the opening of a new one. Each new
+/// Builds a pool. `timeout` limits the wait for a free connection and the opening of a new connection. Each new
 /// connection first runs `setup`.
 pub(crate) fn build_pool(
     config: Config,

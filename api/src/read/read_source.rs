@@ -271,8 +271,8 @@ impl ReadSource {
         Ok(())
     }
 
-    /// Records the journal position that a poll read. At the first poll after a reconnect, the position of the primary
-    /// may be lower, because a failover can lose the newest data.
+    /// Records the journal position that a poll read. At the first poll after a reconnect, the primary's position may
+    /// be lower. A failover can lose the newest data.
     fn record_position(&self, shared: &SharedReadState, position: i64, is_first: bool) {
         if self.is_primary {
             if is_first {

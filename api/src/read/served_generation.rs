@@ -1,7 +1,7 @@
 //! Served generation: one generation of the read tables in one database, with its connections.
 //!
-//! Invariants: the version of a response comes from the response's own statement. Connections to a database that stopped
-//! replying are abandoned together.
+//! Invariants: the version of a response comes from the response's own statement. Connections to a database that
+//! stopped replying are abandoned together.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -141,7 +141,7 @@ impl ServedGeneration {
         *self.version.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Records the data version of a response of this instance, which may be newer than the version of the latest poll.
+    /// Records the data version of a response of this instance. The latest poll may have read an older version.
     pub(crate) fn record_returned_version(&self, version: DataVersion) {
         self.record_known_version(version);
         self.answered.fetch_max(version.position.0, Ordering::Relaxed);

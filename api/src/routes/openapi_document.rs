@@ -1,7 +1,7 @@
 //! OpenAPI document: introduction, tags, and the parts that all endpoints share.
 //!
-//! Invariant: only this module documents what a shared layer or type adds to all responses, such as headers, CSV, 304
-//! and `fields`.
+//! Invariant: only this module documents what a shared layer or type adds to all responses. Examples are headers, CSV,
+//! 304 and `fields`.
 
 use market::row::Flag;
 use serde_json::{Map, Value, json};

@@ -28,7 +28,7 @@ pub(crate) struct RingRead {
     pub(crate) complete: Option<JournalPosition>,
 }
 
-/// Ring buffer of the newest changes. Their indexes are consecutive.
+/// Ring buffer of the newest changes. The changes have consecutive indexes.
 #[derive(Debug)]
 pub(super) struct ChangeRing {
     capacity: usize,

@@ -3,7 +3,7 @@
 //! A stream first reads pages of the journal from the database, until it has all changes. Then it reads from the ring
 //! buffer that all streams of the instance share.
 //!
-//! Invariants: the place of the stream is directly after the last delivered change, so that every event id is a valid
+//! Invariants: the place of the stream is directly after the last delivered change. Every event id is therefore a valid
 //! start. A batch is delivered only after it is charged. A stream has at most one batch in memory.
 
 use std::collections::VecDeque;

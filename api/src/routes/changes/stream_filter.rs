@@ -30,8 +30,8 @@ impl StreamFilter {
     /// Creates a filter for the symbols in `list`. `known` contains their canonical symbols, without unknown symbols.
     pub(super) fn new(kinds: Vec<ChangeKind>, list: Option<&SymbolList>, known: Vec<String>) -> Self {
         let symbols = list.map(|list| {
-            // Symbols as the client wrote them are included, because removed rows can have a former symbol, and unknown
-            // symbols can become known.
+            // Symbols as the client wrote them are included. Removed rows can have a former symbol, and unknown symbols
+            // can become known.
             let written = list.0.iter().filter_map(|symbol| symbol.candidates.first().cloned());
             let spellings = list.0.iter().flat_map(|symbol| symbol.candidates.iter().cloned());
             SymbolFilter {

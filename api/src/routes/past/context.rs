@@ -28,7 +28,7 @@ impl<P> HandlerContext<P> {
         let Some(found) = self.find_version(knowledge).await? else { return live.await };
         if found.is_current {
             let (version, answer) = live.await?;
-            // The served tables may have changed after the version was found, so both versions are compared.
+            // The served tables may have changed after the version was found, so the version of the rows is compared.
             if found.is_served_as(&version) {
                 return Ok((version, answer));
             }

@@ -38,7 +38,7 @@ pub(crate) struct IncomePayment {
 
 impl IncomePayment {
     /// Creates the payment of a dividend, and adds its income to the position. `None` if the dividend has no payment
-    /// date, which the position records.
+    /// date; the position then records a gap.
     pub(super) fn of(position: &mut Position, dividend: DividendRow) -> Option<Self> {
         let Some(payment_date) = dividend.payment_date else {
             position.has_undated_payment = true;

@@ -59,7 +59,7 @@ parameters! {
         /// Adds the observations, choices and formulas from which the figures follow (Starter and higher). With `fields`,
         /// only the selected figures are explained. Observations before the tier's history are counted, but not listed.
         explain: bool,
-        /// Figures to explain; `None` to explain all figures or none.
+        /// Figures to explain; `None` for all figures. Ignored without `explain`.
         explained: Option<Vec<&'static str>>,
         knowledge: Option<Knowledge>,
         output: Output,
