@@ -70,18 +70,19 @@ pub(crate) struct ListMeta {
     /// changes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) sync_from: Option<String>,
-    /// Current day of the service. Omitted if the response does not depend on the current day.
+    /// Current day in New York. Omitted if the response does not depend on the current day.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) today: Option<NaiveDate>,
-    /// Start of the range. Omitted if the tier's history does not limit the range.
+    /// Start of the returned history, set by the tier. Omitted if the request names a start date, and for responses
+    /// without a history.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) depth: Option<Depth>,
 }
 
-/// Start of a range that the tier's history limits.
+/// Start of the returned history, set by the tier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 pub(crate) struct Depth {
-    /// First day of the range.
+    /// First day of the returned history.
     pub(crate) from: NaiveDate,
     /// Tier that sets the limit.
     pub(crate) tier: Tier,

@@ -55,12 +55,12 @@ pub(crate) enum AcceptedValues {
         /// Maximum.
         maximum: i64,
     },
-    /// Earliest accepted instant, from which changes are recorded.
+    /// Earliest accepted instant: the time since which changes are recorded.
     From {
         /// Minimum.
         minimum: DateTime<Utc>,
     },
-    /// Form of an accepted text, such as `YYYY-MM-DD`.
+    /// Required form of a text, such as `YYYY-MM-DD`.
     Form(String),
 }
 

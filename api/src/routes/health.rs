@@ -42,7 +42,7 @@ pub(crate) struct Health {
 /// Health of the components.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Components {
-    /// Databases of the served data, and of the keys and limits.
+    /// Database of the served data, and database of the keys and limits.
     pub(crate) postgres: ComponentStatus,
     /// Log server. It is used only to measure the lag.
     pub(crate) nats: ComponentStatus,

@@ -16,7 +16,7 @@ use utoipa::ToSchema;
 use crate::parameters::{ChangeKind, JournalPlace, RowKey};
 
 text_enum! {
-    /// Effect of a change on a client's copy. An upsert adds or replaces the row with the id.
+    /// Effect of a change on a client's copy. An upsert adds the row, or replaces the row with the same id.
     pub(crate) enum ChangeAction { Upsert = "upsert", Delete = "delete" }
 }
 
@@ -71,7 +71,7 @@ struct SecurityFactors<'a> {
     factors: &'a [Factor],
 }
 
-/// Adjustment factors of one ex-date. From the ex-date on, all earlier prices are multiplied by these factors.
+/// Adjustment factors of one ex-date. Prices before the ex-date are multiplied by these factors.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Factor {
     /// First session that trades without the distribution.
@@ -106,17 +106,17 @@ pub(crate) struct SecurityLists<'a> {
 #[schema(as = ChangedRow)]
 #[expect(dead_code, reason = "documents ChangeBody::row")]
 enum ChangedRowBody<'a> {
-    /// Row of `dividends`.
+    /// Row of the kind `dividends`.
     Dividend(DividendRow),
-    /// Row of `splits`.
+    /// Row of the kind `splits`.
     Split(SplitRow),
-    /// Row of `events`.
+    /// Row of the kind `events`.
     Events(SecurityEvents<'a>),
-    /// Row of `factors`.
+    /// Row of the kind `factors`.
     Factors(SecurityFactors<'a>),
-    /// Row of `statuses`.
+    /// Row of the kind `statuses`.
     Status(SecurityStatus<'a>),
-    /// Row of `lists`.
+    /// Row of the kind `lists`.
     Lists(SecurityLists<'a>),
 }
 

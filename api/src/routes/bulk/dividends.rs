@@ -64,7 +64,7 @@ parameters! {
         start_date: Option<NaiveDate>,
         /// Last ex-date. Default: no limit, so that declared future ex-dates are included.
         end_date: Option<NaiveDate>,
-        /// Maximum number of records per symbol. The newest records are returned. The oldest day is always complete.
+        /// Maximum number of records per symbol, newest first. All records of the oldest returned day are included.
         /// `has_more` is true if there are more records.
         per_symbol: i64,
         /// Includes dividends that are expected in the next 12 months but not declared. Their amounts and payment

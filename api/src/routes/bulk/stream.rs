@@ -51,7 +51,8 @@ pub(crate) struct BulkMeta {
     errors: Vec<BulkError>,
     /// Counts of symbols.
     summary: BulkSummary,
-    /// Start of the range. Omitted if the tier's history does not limit the range.
+    /// Start of the returned history, set by the tier. Omitted if the request names a start date, and for responses
+    /// without a history.
     #[serde(skip_serializing_if = "Option::is_none")]
     depth: Option<Depth>,
 }

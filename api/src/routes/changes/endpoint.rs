@@ -31,10 +31,10 @@ parameters! {
         symbols: Option<SymbolList>,
         /// Kinds of changes, comma-separated. Default: all.
         kinds: Option<Vec<ChangeKind>>,
-        /// `meta.sync_from` of a response, the id of an event, or an instant. The stream begins with the first change since
-        /// then. Default: the next change. The header `Last-Event-ID` has precedence.
+        /// `meta.sync_from` of a response, the id of an event, or an instant. The stream begins with the first change
+        /// after this point. Default: the next change. The header `Last-Event-ID` has precedence.
         since: Option<SyncPoint>,
-        /// False: the stream ends after all present changes.
+        /// If false, the stream ends after the changes that already exist. Default: true.
         follow: bool,
         /// Form of decimals: exact numbers (default) or strings.
         decimals: bool,

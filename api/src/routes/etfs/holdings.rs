@@ -47,7 +47,7 @@ pub(crate) struct Holding {
     etf_symbol: String,
     /// Rank by weight, from 1.
     rank: i32,
-    /// Canonical ticker of the holding; null if it has none.
+    /// Canonical ticker of the holding; null for a holding without a ticker.
     symbol: Option<String>,
     /// Name of the holding.
     name: String,

@@ -29,7 +29,8 @@ pub(crate) struct IncomeTotal {
     payments: usize,
     /// Market value of the holdings with a price in this currency.
     value: ExactDecimal,
-    /// Income as percent of value, for holdings whose price and dividends are in this currency. Null if there are none.
+    /// Income as percent of value, for holdings whose price and dividends are in this currency. Null without such
+    /// holdings.
     #[serde(rename = "yield")]
     r#yield: Option<ExactDecimal>,
     /// Mean five-year dividend growth of the holdings, weighted by income, percent per year; null if no growth is
@@ -37,8 +38,8 @@ pub(crate) struct IncomeTotal {
     growth_5y: Option<ExactDecimal>,
     /// Sum of the given purchase costs; null if none is given.
     cost: Option<ExactDecimal>,
-    /// Income as percent of cost. It includes the holdings with a cost whose price and dividends are in this currency.
-    /// Null if there are none.
+    /// Income as percent of cost, for holdings with a cost whose price and dividends are in this currency. Null without
+    /// such holdings.
     yield_on_cost: Option<ExactDecimal>,
 }
 

@@ -74,7 +74,7 @@ impl Sortable for SecurityEvent {
 /// Security events
 ///
 /// Renames, mergers, delistings, splits, spin-offs and special dividends in one list, newest first. A spin-off has a
-/// `ratio` if the feed gives it as a split, or an `amount` if the feed gives its value.
+/// `ratio` if the feed reports a split. It has an `amount` if the feed reports a value.
 #[utoipa::path(
     get, path = "/v1/stocks/{symbol}/events", tag = "Stocks", security(("bearer" = []), ("api_key" = [])),
     params(DocumentedParameters<EventsParameters>),

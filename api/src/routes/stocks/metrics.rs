@@ -54,7 +54,8 @@ parameters! {
     /// Parameters of the metrics.
     pub(crate) struct MetricsParameters {
         symbol: PathSymbol,
-        /// As-of date. Only facts that were known on this day are used. Default: the as-of date of the market.
+        /// As-of date. Only prices up to this day, and records declared or effective by this day, are used. Default:
+        /// the as-of date of the market.
         as_of: Option<NaiveDate>,
         /// Adds the observations, choices and formulas from which the figures follow (Starter and higher). With `fields`,
         /// only the selected figures are explained. Observations before the tier's history are counted, but not listed.

@@ -61,9 +61,10 @@ impl Sortable for Revision {
 
 /// Revisions
 ///
-/// Served values that later facts changed, newest first. Each row has the time, both values and the reason, and also
-/// the first and the latest served value. Both values of a revision are computed for the same market date, so the
-/// passage of time alone causes no revision. The tier's history limits the time and the ex-date of revisions.
+/// Served values that later facts changed, newest first. Each row has the time of the change, the value before and
+/// after, the reason, and the first and the latest served value. Both values of a change are computed for the same
+/// market date. The passage of time alone therefore causes no revision. The tier's history limits the time and the
+/// ex-date of revisions.
 #[utoipa::path(
     get, path = "/v1/stocks/{symbol}/revisions", tag = "Stocks", security(("bearer" = []), ("api_key" = [])),
     params(DocumentedParameters<RevisionsParameters>),
