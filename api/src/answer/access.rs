@@ -140,7 +140,7 @@ struct ParsedParameters<P> {
     parameters: P,
     format: ResponseFormat,
     is_costly: bool,
-    /// True if filters contain names that were not checked, because the facet index was not given.
+    /// True if filter values were not checked, because no facet index (names that filters accept) was given.
     needs_facet_index: bool,
     min_version: MinVersion,
     /// Instant in the parameter `known_at`; `None` if absent.

@@ -9,7 +9,7 @@ pub(crate) const MIN_VERSION_HEADER: &str = "if-min-version";
 pub(crate) struct MinVersion {
     /// Minimum position in the journal.
     pub(crate) position: i64,
-    /// Generation and minimum log sequence; `None` if the position determines the version.
+    /// Generation and minimum log sequence, for a version without a journal position; `None` otherwise.
     pub(crate) sequence: Option<(i32, i64)>,
     /// True if the client named the version in `min_version` or `If-Min-Version`. Older data is then an error.
     pub(crate) is_explicit: bool,

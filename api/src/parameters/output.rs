@@ -135,7 +135,7 @@ impl ParameterReader<'_> {
         }
     }
 
-    /// Format according to the `Accept` header: CSV if its quality value is above that of JSON.
+    /// Format according to the `Accept` header: CSV if the quality value of CSV exceeds that of JSON.
     fn accepted_format(&self) -> ResponseFormat {
         let Some(accept) = self.headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()) else {
             return ResponseFormat::Json;

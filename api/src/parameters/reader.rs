@@ -100,7 +100,7 @@ impl<'a> ParameterReader<'a> {
         &self.served_rules
     }
 
-    /// True if a name was accepted without a check, because there was no facet index.
+    /// True if a filter value was not checked, because no facet index (names that filters accept) was given.
     pub(crate) fn needs_facet_index(&self) -> bool {
         self.needs_facet_index
     }

@@ -37,7 +37,7 @@ const GREATEST: &str = "\u{10ffff}";
 /// Filter of changes by symbol and kind.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ChangeSelection<'a> {
-    /// Canonical symbols; `None` for the whole market.
+    /// Symbols whose changes are selected; `None` for the whole market.
     pub(crate) symbols: Option<&'a [String]>,
     pub(crate) kinds: &'a [ChangeKind],
 }

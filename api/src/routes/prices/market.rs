@@ -154,7 +154,8 @@ async fn page(
     let mut filled = PageBuilder::new(asked, outlet.begin(version))?;
     loop {
         let exhausted = batch.len() < usize::from(BATCH);
-        // The query includes the symbol `from`. The last security of a full batch is therefore left for the next batch.
+        // The next query begins with the symbol `from`. The last security of a full batch is therefore left for the
+        // next batch.
         let last = if exhausted { None } else { batch.last().map(|series| series.symbol.clone()) };
         for series in batch.iter().take_while(|series| Some(&series.symbol) != last.as_ref()) {
             filled.add_bars(asked, series)?;
