@@ -1,4 +1,4 @@
-//! Accounts: creation, display, address change, disabling and deletion.
+//! Account operations: creation, display, change of the email address, disabling and deletion.
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
@@ -78,7 +78,8 @@ pub(crate) async fn list_accounts(client: &Client) -> Result<Vec<AccountDetails>
     Ok(rows.iter().map(AccountDetails::from_row).collect::<Result<_, _>>()?)
 }
 
-/// Disables or enables an account, from the next request on. Disabling also ends the account's sessions and links.
+/// Disables or enables an account, from the next request on. Disabling also ends the account's sessions and one-time
+/// links.
 pub(crate) async fn set_disabled(
     client: &mut Client,
     actor: AccountActor<'_>,
@@ -96,8 +97,8 @@ pub(crate) async fn set_disabled(
     Ok(transaction.commit().await?)
 }
 
-/// Changes an account's email address in the caller's transaction. `email` must be in lower case. Links that were sent
-/// to the old address are revoked.
+/// Changes an account's email address in the caller's transaction. `email` must be in lower case. One-time links that
+/// were sent to the old email address are revoked.
 pub(crate) async fn change_address(
     transaction: &Transaction<'_>,
     account: &LockedAccount,
@@ -117,8 +118,8 @@ pub(crate) async fn change_address(
     account.record(transaction, "account.address", details).await
 }
 
-/// Deletes an account with its keys, sessions, links and password, from the next request on. A new account with the
-/// same email address inherits the usage of the month.
+/// Deletes an account with its keys, sessions, one-time links, portfolios and password, from the next request on. A new
+/// account with the same email address takes over the number of calls used in the current month.
 pub(crate) async fn delete_account(client: &mut Client, actor: AccountActor<'_>) -> Result<(), AccountError> {
     let transaction = client.transaction().await?;
     let account = actor.lock(&transaction).await?;

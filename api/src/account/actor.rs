@@ -15,9 +15,10 @@ const BY_ID: &str = include_str!("../../queries/accounts/lock_own_account.sql");
 const LIMITER: &str = include_str!("../../queries/accounts/lock_limiter.sql");
 const RECORD: &str = include_str!("../../queries/accounts/record.sql");
 const ACTIVE_KEYS: &str = include_str!("../../queries/accounts/count_active_keys.sql");
-/// Maximum number of changes of one kind that a holder may make within a day. It limits the size of the audit log.
+/// Maximum number of audit log entries of one action that a holder may cause within 24 hours. It limits the log's size.
 const MAX_CHANGES: i64 = 50;
-/// Maximum number of session starts of a holder in the audit log within a day. Session ends have the same limit.
+/// Maximum number of session starts of a holder that the audit log records within 24 hours. Session ends have the same
+/// limit.
 const MAX_SESSION_ENTRIES: i64 = 200;
 /// Actor name of the holder in the audit log.
 const HOLDER: &str = "account";
@@ -42,7 +43,7 @@ pub(crate) struct LockedAccount {
 }
 
 sql_row! {
-    /// Tier of an account, and the end of its paid period.
+    /// Subscription of an account: current tier, end of the paid period, and next tier.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
     pub(crate) struct Subscription {
         pub(crate) tier: Tier,
@@ -96,7 +97,7 @@ impl LockedAccount {
     }
 
     /// Appends an audit log entry for the transaction's change. `details` must not contain a secret. Fails if the
-    /// holder has made [`MAX_CHANGES`] changes of this kind within a day.
+    /// holder has made [`MAX_CHANGES`] changes of this action within 24 hours.
     pub(crate) async fn record(
         &self,
         transaction: &Transaction<'_>,
@@ -123,8 +124,8 @@ impl LockedAccount {
         Ok(())
     }
 
-    /// Appends an audit log entry for a session. If the holder already has [`MAX_SESSION_ENTRIES`] entries of this
-    /// action within a day, no entry is appended. The session itself is not refused.
+    /// Appends an audit log entry for the start or end of a session. If the holder already has [`MAX_SESSION_ENTRIES`]
+    /// entries of this action within 24 hours, no entry is appended. The session change itself is not refused.
     pub(crate) async fn record_session(
         &self,
         transaction: &Transaction<'_>,
@@ -135,8 +136,8 @@ impl LockedAccount {
         Ok(())
     }
 
-    /// Appends an entry. Returns `false` without appending if the actor already has `most` entries of the action
-    /// within a day. If `most` is `None`, the number is not limited.
+    /// Appends an audit log entry. Returns `false` without appending if the actor already has `most` entries of the
+    /// action within 24 hours. If `most` is `None`, the number is not limited.
     async fn append(
         &self,
         transaction: &Transaction<'_>,

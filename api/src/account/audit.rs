@@ -12,7 +12,7 @@ use crate::auth::ids::AccountId;
 const HISTORY: &str = include_str!("../../queries/accounts/history.sql");
 const LOG: &str = include_str!("../../queries/accounts/log.sql");
 const REFUSAL: &str = include_str!("../../queries/accounts/record_refusal.sql");
-/// Maximum number of refused sign-ins in the audit log of an account within a day.
+/// Maximum number of refused sign-ins that the audit log of an account records within 24 hours.
 const MAX_REFUSALS: i64 = 50;
 /// Maximum number of entries that the dashboard shows to a holder.
 const SHOWN: i64 = 200;

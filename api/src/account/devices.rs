@@ -1,6 +1,7 @@
 //! Known devices: browsers and networks from which the holder of an account signed in within the last 30 days.
 //!
-//! Invariant: sign-ins from known devices have precedence over other sign-ins. They still need the password.
+//! Invariant: sign-ins from known devices are served before sign-ins from unknown devices. They still need the
+//! password.
 
 use sha2::{Digest, Sha256};
 use tokio_postgres::Transaction;
@@ -35,7 +36,7 @@ impl ClientDevices {
 }
 
 /// Stores a new browser hash and the client's network as known devices, in the transaction of the sign-in. The new hash
-/// replaces the client's previous browser hash.
+/// replaces the hash of the browser's previous device cookie.
 pub(super) async fn remember_devices(
     transaction: &Transaction<'_>,
     account_id: AccountId,

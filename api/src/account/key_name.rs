@@ -9,8 +9,7 @@ pub(super) fn parse_key_name(text: &str) -> Result<String, AccountError> {
     parse_name("create the key", text)
 }
 
-/// Parses a name. Surrounding spaces are removed. `action` is the verb and object of the error, such as `create the
-/// key`.
+/// Parses a name. Surrounding spaces are removed. `action` is the start of the error message, such as `create the key`.
 pub(super) fn parse_name(action: &str, text: &str) -> Result<String, AccountError> {
     let name: String = text.trim().nfc().collect();
     let has_control = name.chars().any(|c| c.is_control() || is_bidi_control(c));

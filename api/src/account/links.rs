@@ -54,8 +54,8 @@ impl OneTimeLink {
     }
 }
 
-/// Creates an invitation link for an address without an account. Redeeming the link creates an account of this tier.
-/// The link expires after `hours`.
+/// Creates an invitation link for an email address without an account. Redeeming the link creates an account of tier
+/// `tier`. The link expires after `hours` hours.
 pub(crate) async fn create_invitation(
     client: &mut Client,
     email: &str,
@@ -75,7 +75,7 @@ pub(crate) async fn create_invitation(
     Ok(CreatedLink { secret: token.text, expires_at: row.try_get("expires_at")? })
 }
 
-/// Creates a password reset link for an account. The link expires after `hours`.
+/// Creates a password reset link for an account. The link expires after `hours` hours.
 pub(crate) async fn create_reset_link(
     client: &mut Client,
     actor: AccountActor<'_>,
@@ -100,8 +100,8 @@ pub(crate) async fn find_link(client: &Client, secret: &str) -> Result<Option<On
     row.as_ref().map(OneTimeLink::from_row).transpose()
 }
 
-/// Redeems a link: an invitation creates its account, and both kinds of link set the account's password. Ends the
-/// account's sessions and other links. `None` if the link does not exist, was used or has expired.
+/// Redeems a one-time link: an invitation creates its account, and both kinds of link set the account's password. Ends
+/// the account's sessions and other one-time links. `None` if the link does not exist, was used or has expired.
 pub(crate) async fn redeem_link(
     transaction: &Transaction<'_>,
     secret: &str,

@@ -1,8 +1,8 @@
 //! Passwords: rules, hashing and comparison.
 //!
-//! Invariants: the database stores an Argon2id hash (19 MiB, two passes). A sign-in with an unknown address costs as
-//! much work as one with a known address. The number of concurrent hashes is bounded, so that sign-ins cannot starve
-//! the API.
+//! Invariants: the database stores an Argon2id hash (19 MiB, two passes). A sign-in with an unknown email address costs
+//! as much work as one with a known email address. The number of concurrent hashes is bounded, so that sign-ins cannot
+//! starve the API.
 
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
@@ -27,7 +27,7 @@ const HOLDS: &str = include_str!("../../queries/accounts/is_password.sql");
 const SET: &str = include_str!("../../queries/accounts/set_password.sql");
 /// Argon2 parameters: memory in KiB, passes and lanes.
 const COST: (u32, u32, u32) = (19 * 1024, 2, 1);
-/// Allowed number of characters.
+/// Allowed length of a password, in characters.
 const LENGTH: std::ops::RangeInclusive<usize> = 12..=128;
 /// Common passwords of an allowed length. Attackers try these first.
 const COMMON: &str = include_str!("common_passwords.txt");
@@ -38,8 +38,8 @@ const PERMIT_TIMEOUT: Duration = Duration::from_secs(15);
 const MAX_WAITERS: usize = 512;
 /// Maximum number of passwords of one network or account that wait for a hashing permit.
 const MAX_WAITERS_PER_KEY: usize = 40;
-/// Hash for sign-ins with an unknown address. Verifying against it takes as long as for a known address, so the
-/// response time does not reveal the account.
+/// Hash for sign-ins with an unknown email address. Verifying against it takes as long as for a known one. The response
+/// time therefore does not reveal the account.
 static PLACEHOLDER: LazyLock<Result<String, PasswordError>> = LazyLock::new(|| hash_now("no one's password"));
 
 /// Errors of password hashing and verification.
@@ -60,9 +60,9 @@ pub(crate) enum PasswordError {
 /// Key of the hashing queue. The queue serves its keys round-robin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum HashingQueueKey {
-    /// Account whose holder is signed in or uses a known device. These clients are served first.
+    /// Account of a client that is signed in or uses a known device. Passwords of these clients are hashed first.
     Known(AccountId),
-    /// Network of any other client.
+    /// Network of a client that is neither signed in nor uses a known device.
     Network(ClientNetwork),
 }
 
@@ -76,7 +76,7 @@ impl QueueKey for HashingQueueKey {
 #[derive(Debug, Clone)]
 pub(crate) struct PasswordHashing(Arc<FairQueue<HashingQueueKey>>);
 
-/// Account of an email address, with the hash of its password.
+/// Account found by its email address, with its password hash and the trust in the client's devices.
 #[derive(Debug)]
 pub(crate) struct StoredPassword {
     pub(crate) account: AccountId,
@@ -182,7 +182,7 @@ pub(crate) async fn lock_verified_account(
     Ok(Some(account).filter(|_| holds))
 }
 
-/// Changes an account's password in the caller's transaction. Ends all its sessions and links.
+/// Changes an account's password in the caller's transaction. Ends all sessions and one-time links of the account.
 pub(crate) async fn change_password(
     transaction: &Transaction<'_>,
     account: &LockedAccount,

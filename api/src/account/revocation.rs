@@ -1,7 +1,7 @@
 //! Revocation of sessions, one-time links and known devices of an account.
 //!
-//! Invariant: a new password revokes sessions, links and devices in the same transaction. Disabling the account does
-//! the same. A new address revokes only the links.
+//! Invariant: a new password revokes sessions, one-time links and devices in the same transaction. Disabling the
+//! account does the same. A new email address revokes only the one-time links.
 
 use tokio_postgres::Transaction;
 
@@ -20,7 +20,7 @@ pub(super) async fn end_links(
     Ok(())
 }
 
-/// Ends an account's sessions. Returns their number.
+/// Ends an account's sessions. Returns the number of ended sessions.
 pub(super) async fn end_sessions(
     transaction: &Transaction<'_>,
     account_id: AccountId,
@@ -28,7 +28,7 @@ pub(super) async fn end_sessions(
     Ok(transaction.execute(END_SESSIONS, &[&account_id]).await?)
 }
 
-/// Ends an account's links and sessions, and deletes its known devices. Returns the number of sessions.
+/// Ends an account's one-time links and sessions, and deletes its known devices. Returns the number of ended sessions.
 pub(super) async fn end_links_and_sessions(
     transaction: &Transaction<'_>,
     account_id: AccountId,

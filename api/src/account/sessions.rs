@@ -24,7 +24,7 @@ const FIND: &str = include_str!("../../queries/accounts/find_session.sql");
 const LIST: &str = include_str!("../../queries/accounts/list_sessions.sql");
 const END: &str = include_str!("../../queries/accounts/end_session.sql");
 const END_OF_COOKIE: &str = include_str!("../../queries/accounts/end_session_of_cookie.sql");
-/// Maximum number of sessions of an account. A new session beyond it replaces the oldest session.
+/// Maximum number of sessions of an account. When it is reached, a new session replaces the oldest session.
 const MAX_SESSIONS: i64 = 20;
 /// Maximum stored length of a user agent, in characters.
 const AGENT: usize = 200;
@@ -48,8 +48,8 @@ pub(crate) struct SessionCookies {
 }
 
 impl SessionCookies {
-    /// Random cookies that belong to no session. They are sent after a sign-up with the address of an existing account.
-    /// The response then does not reveal that the account exists.
+    /// Random cookies that belong to no session. They are sent after a sign-up with the email address of an existing
+    /// account. The response then does not reveal that the account exists.
     pub(crate) fn without_session() -> Self {
         Self { session: Token::generate().text, device: Token::generate().text }
     }
@@ -104,7 +104,7 @@ pub(crate) async fn find_session(
     }))
 }
 
-/// Ends the session of a cookie. Without such a session, nothing happens.
+/// Ends the session with this cookie value. Does nothing if there is no such session.
 pub(crate) async fn end_session_of_cookie(client: &mut Client, cookie: &str) -> Result<(), AccountError> {
     let transaction = client.transaction().await?;
     if let Some(row) = transaction.query_opt(END_OF_COOKIE, &[&&Token::hash(cookie)[..]]).await? {
@@ -147,7 +147,7 @@ pub(crate) async fn end_replaced_session(
     Ok(())
 }
 
-/// Ends every session of an account. Returns their number.
+/// Ends every session of an account. Returns the number of ended sessions.
 pub(crate) async fn end_all_sessions(
     client: &mut Client,
     actor: AccountActor<'_>,
@@ -162,7 +162,7 @@ pub(crate) async fn end_all_sessions(
     Ok(ended)
 }
 
-/// Ends every session of an account in the caller's transaction. Returns their number.
+/// Ends every session of an account in the caller's transaction. Returns the number of ended sessions.
 pub(crate) async fn end_sessions_in_transaction(
     transaction: &Transaction<'_>,
     account: &LockedAccount,

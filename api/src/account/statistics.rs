@@ -87,7 +87,8 @@ pub(crate) async fn count_by_endpoint(
     Ok(rows.iter().map(EndpointCalls::from_row).collect::<Result<_, _>>()?)
 }
 
-/// Counts an account's refused and failed calls by endpoint, newest first. The first day is `since`.
+/// Counts an account's refused and failed calls by endpoint and outcome. The first day is `since`. The endpoint with
+/// the latest such call comes first; at most 20 rows.
 pub(crate) async fn count_refused(
     client: &Client,
     account_id: AccountId,

@@ -1,4 +1,4 @@
-//! Changes of a subscription: its current tier, its paid period and the tier after it.
+//! Changes of a subscription: current tier, paid period, and next tier.
 //!
 //! Invariants: a higher tier applies from the next call on, a lower tier after the paid period. Neither change needs a
 //! background job. Webhooks of a payment provider would call the same functions.
@@ -20,8 +20,8 @@ const CHOOSE: &str = include_str!("../../queries/accounts/choose_tier.sql");
 const CHOOSE_NEXT: &str = include_str!("../../queries/accounts/choose_next_tier.sql");
 const ASK: &str = include_str!("../../queries/accounts/ask_for_tier.sql");
 
-/// Sets an account's tier from the next request on. The tier applies until `paid_until`, or without an end if it is
-/// `None`.
+/// Sets an account's tier from the next request on. The tier applies until `paid_until`, or without an end if
+/// `paid_until` is `None`.
 pub(crate) async fn set_tier(
     client: &mut Client,
     actor: AccountActor<'_>,

@@ -1,8 +1,8 @@
 //! Cache of accounts and keys. A cached account is charged without reading its row first.
 //!
-//! Invariants: a cached account is only a hint; the database row decides. A decrement requires the cached plan version
-//! and enough remaining calls in the row. Every other write requires that the row is unchanged since it was cached. A
-//! full cache evicts one entry at a time.
+//! Invariants: a cached account is only a hint; the database row decides. A write that only subtracts calls requires
+//! the cached plan version and enough remaining calls in the row. Every other write requires that the row is unchanged
+//! since it was cached. A full cache evicts one entry at a time.
 
 use std::time::Instant;
 
@@ -19,7 +19,7 @@ use crate::auth::ids::AccountId;
 /// Maximum number of cached keys, and of cached accounts.
 const CAPACITY: usize = 65_536;
 
-/// Cache of accounts and keys, as of their last read or write.
+/// Cache of accounts and keys, with the values of their rows at the last read or write.
 #[derive(Debug)]
 pub(crate) struct AccountCache {
     pub(crate) clock: StoreClock,
@@ -89,8 +89,8 @@ impl AccountCache {
         Some(account)
     }
 
-    /// Inserts the accounts of a batch into the cache again if the batch has written their rows. All other accounts
-    /// are dropped, because their rows may have changed.
+    /// Inserts the accounts of a batch into the cache again if the batch has written their rows. Accounts without such
+    /// a write are dropped, because their rows may have changed.
     pub(crate) fn checkin(&mut self, presented: &[PresentedKey], accounts: AdmissionBatch) {
         let AdmissionBatch { list, keys } = accounts;
         debug_assert_eq!(presented.len(), keys.len(), "a key per presented key");

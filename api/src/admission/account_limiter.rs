@@ -10,8 +10,8 @@ use crate::admission::token_bucket::{Bucket, RemainingLimits};
 use crate::auth::ids::{AccountId, KeyId};
 use crate::auth::tier::Tier;
 
-/// Threshold for backward jumps of the time. A smaller jump comes from reordered decisions; a larger jump is a change
-/// of the clock.
+/// Threshold between two causes of a backward jump of the time. A smaller jump comes from reordered decisions; a larger
+/// jump is a change of the clock.
 const CLOCK_JUMP_THRESHOLD: TimeDelta = TimeDelta::seconds(1);
 
 /// Rate-limit bucket and used quota of an account.
@@ -64,7 +64,8 @@ impl AccountLimiter {
             && self.used + i64::from(counted) <= self.monthly_quota
     }
 
-    /// Decides one call. An admitted call is charged to the account and to its key's bucket.
+    /// Decides one call. A call within the rate limit is charged to the buckets of account and key, even if its tier or
+    /// the quota refuses it. Only an admitted call counts against the quota.
     pub(crate) fn decide(
         &mut self,
         call: &AdmissionRequest,
@@ -92,7 +93,8 @@ impl AccountLimiter {
         AdmissionDecision { account: self.account, key: KeyId(0), tier: self.tier, verdict, counted, usage }
     }
 
-    /// Remaining limits after a call. The reported bucket is the one that refuses sooner: the account's or the key's.
+    /// Remaining limits after a call. The reported bucket is the account's or the key's, depending on which refuses
+    /// calls first.
     fn usage(&self, key: Option<&KeyLimiter>) -> RemainingLimits {
         let seconds = |day: NaiveDate| day.and_time(NaiveTime::MIN).and_utc().timestamp();
         RemainingLimits {
@@ -113,8 +115,8 @@ impl KeyLimiter {
     }
 }
 
-/// Time of a charge: `now`, or the later `before` if the clock went back by less than [`CLOCK_JUMP_THRESHOLD`]. A
-/// smaller jump is reordering.
+/// Time of a charge: `before` if `now` is earlier by less than [`CLOCK_JUMP_THRESHOLD`], otherwise `now`. Such a small
+/// difference comes from reordered decisions.
 fn monotonic_time(before: DateTime<Utc>, now: DateTime<Utc>) -> DateTime<Utc> {
     if before > now && before - now < CLOCK_JUMP_THRESHOLD { before } else { now }
 }

@@ -31,15 +31,15 @@ pub(crate) struct CachedAccount {
     pub(crate) written: Option<RowVersion>,
 }
 
-/// Write method of an account.
+/// Method by which a batch writes the row of an account.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum WriteMode {
     /// The calls are decided on the cached values. The result is written only if the row is unchanged since it was
     /// cached.
     #[default]
     CompareAndSet,
-    /// One statement subtracts all calls of the batch, and all are admitted. The balance before the calls is computed
-    /// from the balance that the statement returns.
+    /// One statement subtracts all calls of the account in the batch, and all these calls are admitted. The balance
+    /// before the calls is computed from the balance that the statement returns.
     Decrement,
 }
 
@@ -145,7 +145,7 @@ impl AdmissionBatch {
         let left = tokens.into_iter().zip(times).zip(used);
         for ((account, version), ((tokens, at), used)) in accounts.into_iter().zip(versions).zip(left) {
             if let Some(account) = self.record_write(account, version) {
-                // The balance before the statement is needed, because `decide_in_mode` subtracts the calls again, one
+                // The balance before the statement is computed, because `decide_in_mode` subtracts the calls again, one
                 // by one.
                 let BatchDemand { calls, counted, .. } = account.demand;
                 account.limiter.bucket.tokens = tokens + f64::from(calls);
@@ -185,7 +185,7 @@ impl CachedAccount {
             month: row.try_get("month")?,
             used: row.try_get("used")?,
         };
-        // After the paid period, the row already has the limits of the next tier, which has no end.
+        // An ended paid period is left out. The row then already has the limits of the next tier, which has no end.
         let paid_until = row.try_get::<_, Option<DateTime<Utc>>>("paid_until")?.filter(|end| *end > now);
         Ok(Self {
             limiter,
@@ -201,7 +201,7 @@ impl CachedAccount {
 }
 
 impl CachedKey {
-    /// Reads the API key from a row of key joined with account.
+    /// Reads the API key from a row that joins a key with its account.
     pub(crate) fn from_row(row: &Row, now: DateTime<Utc>, account: &CachedAccount) -> Result<Self, Error> {
         let key_bucket = match row.try_get::<_, Option<i32>>("key_rate")? {
             Some(rate) => Some(KeyBucket::from_row(row, rate, now, account.version)?),

@@ -50,14 +50,14 @@ struct WaitingCall {
     decision: oneshot::Sender<Result<Option<AdmissionDecision>, AdmissionError>>,
 }
 
-/// Refund of one call to the account's quota of `month`.
+/// Refund of one call to the account's quota of the month `month`.
 #[derive(Debug)]
 struct QuotaRefund {
     account: AccountId,
     month: NaiveDate,
 }
 
-/// Task for which no call waits.
+/// Task of the background worker: a refund, or a check of the keys of open streams.
 #[derive(Debug)]
 enum BackgroundTask {
     Refund(QuotaRefund),
@@ -129,7 +129,7 @@ impl AdmissionQueue {
         let (decision, decided) = oneshot::channel();
         let waiting = WaitingCall { call, since: Instant::now(), decision };
         self.calls.try_send(waiting).map_err(|_| AdmissionError::QueueFull)?;
-        // The worker enforces the timeout, which begins at the end of the previous batch.
+        // The worker enforces the timeout. The timeout begins at the end of the previous batch.
         decided.await.map_err(|_| AdmissionError::Ended)?
     }
 
@@ -140,7 +140,7 @@ impl AdmissionQueue {
         }
     }
 
-    /// Adds a delivery of a stream to the statistics of its account, as a call of the endpoint.
+    /// Adds a charged batch of a change stream to the statistics of its account, as one call of `endpoint`.
     pub(crate) fn record_delivery(&self, decision: &AdmissionDecision, endpoint: &MatchedPath) {
         self.usage_recorder.record_call(&AccountCharge::from(decision), StatusCode::OK, Some(endpoint));
     }
@@ -157,7 +157,7 @@ impl AdmissionQueue {
         let _ = self.background.try_send(BackgroundTask::Refund(refund));
     }
 
-    /// Tags of the keys that are valid now. Nothing is charged.
+    /// Tags of those `keys` that are valid now. Nothing is charged.
     pub(crate) async fn find_valid_keys(&self, keys: Vec<PresentedKey>) -> Result<Vec<u128>, AdmissionError> {
         let (found, valid) = oneshot::channel();
         let task = BackgroundTask::FindValidKeys(keys, found);
@@ -300,8 +300,8 @@ async fn decide_reconnecting(
 }
 
 impl WaitingCall {
-    /// Sends the decision to the caller. A call without a decision is returned for the next batch. After its timeout,
-    /// an error is sent instead.
+    /// Sends the decision to the caller. A call without a decision is returned for the next batch. If it has waited
+    /// longer than `response_timeout`, an error is sent instead.
     fn send_decision(self, outcome: AdmissionOutcome, response_timeout: Duration) -> Option<Self> {
         let decision = match outcome {
             AdmissionOutcome::Undecided if self.since.elapsed() < response_timeout => return Some(self),

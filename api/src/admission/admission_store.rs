@@ -212,13 +212,13 @@ impl AdmissionStore {
             .await
     }
 
-    /// Refunds one call to the account's quota of `month`.
+    /// Refunds one call to the account's quota of the month `month`.
     pub(crate) async fn refund(&self, account_id: AccountId, month: NaiveDate) -> Result<(), AdmissionError> {
         self.client.execute(&self.refund, &[&account_id, &month]).await?;
         Ok(())
     }
 
-    /// Tags of the keys that are valid now.
+    /// Tags of those `keys` that are valid now.
     pub(crate) async fn find_valid_keys(&self, keys: &[PresentedKey]) -> Result<Vec<u128>, AdmissionError> {
         let rows = self.read(keys.iter().map(PresentedKey::hash).collect()).await?;
         let all: Vec<usize> = (0..keys.len()).collect();

@@ -17,10 +17,10 @@ const QUOTA_REMAINING: HeaderName = HeaderName::from_static("x-quota-remaining")
 const QUOTA_RESET: HeaderName = HeaderName::from_static("x-quota-reset");
 const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 const STATE: HeaderName = HeaderName::from_static("ratelimit");
-/// Header names of a response to a request with an account.
+/// Header names for a request with an account, in the order of their values.
 static OF_ACCOUNT: [HeaderName; 8] =
     [RATE_LIMIT, RATE_REMAINING, RATE_RESET, QUOTA_LIMIT, QUOTA_REMAINING, QUOTA_RESET, POLICY, STATE];
-/// Header names of a response to a request without an account.
+/// Header names for a request without an account, in the order of their values.
 static OF_ADDRESS: [HeaderName; 3] = [RATE_LIMIT, RATE_REMAINING, RATE_RESET];
 /// Initial capacity of the buffer for all values, in bytes. It is usually sufficient.
 const ROOM: usize = 256;
@@ -51,7 +51,7 @@ pub(crate) fn write_account_limits(headers: &mut HeaderMap, charge: &AccountChar
     values.insert(headers, &OF_ACCOUNT);
 }
 
-/// Writes the remaining limits of an address, for a request without an account.
+/// Writes the remaining calls of a client address, for a request without an account.
 pub(crate) fn write_address_limits(headers: &mut HeaderMap, left: RemainingCalls, now: DateTime<Utc>) {
     let full = now.timestamp_micros() + left.until_full_us.cast_signed();
     let reset = full.div_euclid(1_000_000) + i64::from(full.rem_euclid(1_000_000) > 0);
@@ -67,7 +67,7 @@ pub(crate) fn write_address_limits(headers: &mut HeaderMap, left: RemainingCalls
 /// Values of the headers in order, in one shared buffer.
 struct LimitHeaderValues {
     text: Vec<u8>,
-    /// End of each value in the buffer.
+    /// Byte offset in `text` at which each value ends.
     ends: SmallVec<[usize; 8]>,
     digits: itoa::Buffer,
 }
@@ -85,7 +85,7 @@ impl LimitHeaderValues {
         self.end();
     }
 
-    /// Appends two numbers to the current value, each after its name.
+    /// Appends two numbers to the current value, each after the text that introduces it.
     fn pair(&mut self, numbers: [(&str, i64); 2]) {
         for (name, number) in numbers {
             self.text.extend_from_slice(name.as_bytes());

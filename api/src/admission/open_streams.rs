@@ -45,7 +45,7 @@ struct OpenState {
     keys: HashMap<u128, OpenKey>,
 }
 
-/// Key of open streams.
+/// Key with open streams, and the number of these streams.
 #[derive(Debug)]
 struct OpenKey {
     key: PresentedKey,
@@ -53,7 +53,7 @@ struct OpenKey {
     revoked: CancellationToken,
 }
 
-/// Permit for one open stream. Dropping it frees a place within the account's limit.
+/// Permit for one open stream. Dropping it allows the account to open another stream.
 #[derive(Debug)]
 pub(crate) struct StreamPermit {
     streams: Arc<OpenStreams>,
@@ -90,7 +90,7 @@ impl OpenStreams {
         Ok(StreamPermit { streams: Arc::clone(self), account, key: key.tag, revoked })
     }
 
-    /// Number of open streams.
+    /// Number of open streams of the instance.
     pub(crate) fn count(&self) -> usize {
         self.state().accounts.values().sum()
     }
@@ -108,8 +108,8 @@ impl OpenStreams {
             if keys.is_empty() {
                 continue;
             }
-            // Without a reply of the database, the streams stay open until the next check. Admission also decides each
-            // delivery.
+            // Without a reply of the database, the streams stay open until the next check. Admission decides again
+            // before each batch of changes.
             let Ok(valid) = admission.find_valid_keys(keys.clone()).await else { continue };
             let state = self.state();
             for key in keys.iter().filter(|key| !valid.contains(&key.tag)) {

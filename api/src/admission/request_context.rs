@@ -25,21 +25,21 @@ pub(crate) struct RequestContext {
     limits: OnceLock<ReportedLimits>,
 }
 
-/// Limits in the response headers. If none is set, the headers report the remaining calls of the address.
+/// Limits in the response headers. If none is set, the headers report the remaining calls of the client address.
 #[derive(Debug, Clone)]
 pub(crate) enum ReportedLimits {
-    /// Number of further failed credentials before the address is refused.
+    /// Number of further failed credentials before the client address is refused.
     FailedCredentials(RemainingCalls),
     Account(AccountCharge),
 }
 
-/// Charge of one call to an account and key.
+/// Account, key and remaining limits of a request with a known key. The request may be admitted or refused.
 #[derive(Debug, Clone)]
 pub(crate) struct AccountCharge {
     pub(crate) account: AccountId,
     pub(crate) key: KeyId,
     pub(crate) usage: RemainingLimits,
-    /// True if the call counts against the quota.
+    /// True if the call was charged to the quota.
     pub(crate) counted: bool,
     pub(crate) quota_refused: bool,
 }
@@ -70,7 +70,7 @@ impl RequestContext {
 
     /// Records the matched route.
     pub(crate) fn set_route(&self, route: &MatchedPath) {
-        // The outermost route is set first and stays.
+        // Only the first route is stored. An API call by a tool or a feed keeps the route of the outer request.
         let _ = self.route.set(route.clone());
     }
 
@@ -91,16 +91,16 @@ impl RequestContext {
     }
 
     fn set(&self, limits: ReportedLimits) {
-        // Admission happens once per request, so no limits are set before.
+        // A request has only one admission decision, so the limits are not set yet.
         let _ = self.limits.set(limits);
     }
 
-    /// Limits for the response headers; `None` if the request got no admission decision.
+    /// Limits for the response headers; `None` if neither a decision nor a failed credential was recorded.
     pub(crate) fn limits(&self) -> Option<&ReportedLimits> {
         self.limits.get()
     }
 
-    /// Charge of the request; `None` if no account was charged.
+    /// Account, key and remaining limits of the request; `None` without a decision on a known key.
     pub(crate) fn charge(&self) -> Option<&AccountCharge> {
         match self.limits()? {
             ReportedLimits::Account(charge) => Some(charge),

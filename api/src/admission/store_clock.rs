@@ -8,7 +8,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 #[derive(Debug)]
 pub(crate) struct StoreClock {
     base: Instant,
-    /// Database time at `base`; `None` before the first response.
+    /// Database time at `base`; `None` before the first reply.
     at_base: Option<DateTime<Utc>>,
 }
 

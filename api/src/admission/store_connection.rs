@@ -57,7 +57,7 @@ pub(crate) struct StoreConnection {
     /// Earliest time of the next connection attempt.
     next_attempt: Instant,
     pauses: ExponentialBackoff,
-    /// Number of failed decisions since the last reply.
+    /// Number of consecutive failed decisions since the last reply.
     failures: u32,
 }
 
@@ -147,8 +147,8 @@ impl StoreConnection {
                 self.round_trips.restart(store.round_trip);
                 self.checked_at = Instant::now();
                 self.pauses = reconnect_pauses();
-                // After repeated failures, an open connection does not prove that the database decides. Only a
-                // decision or a check does.
+                // After repeated failures, an open connection does not prove that the database can decide calls. Only a
+                // decision or a check proves it.
                 if self.failures < FAILURES {
                     self.reachability.set(true);
                 }

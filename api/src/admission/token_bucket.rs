@@ -6,13 +6,14 @@ use std::ops::Range;
 
 use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 
-/// Tolerance for rounding errors of `tokens`, in calls. A token that lacks at most this fraction is available.
+/// Tolerance for rounding errors of `tokens`, in calls. A call is available if at most this fraction of its token is
+/// missing.
 const TOKEN_TOLERANCE: f64 = 1e-6;
 
 /// State of a token bucket at one point in time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Bucket {
-    /// Refill rate, in calls.
+    /// Refill rate, in calls per minute.
     pub(crate) rate_per_minute: i32,
     /// Capacity, in calls.
     pub(crate) capacity: i32,
@@ -78,7 +79,7 @@ impl Bucket {
         floor(self.wait().ceil()).max(1).unsigned_abs()
     }
 
-    /// Bucket that refuses calls sooner: this bucket or `other`.
+    /// Bucket that refuses calls first: this bucket or `other`.
     pub(crate) fn tighter_of(self, other: Self) -> Self {
         let stops_sooner =
             (other.wait(), self.remaining_within_rate()) > (self.wait(), other.remaining_within_rate());
@@ -89,18 +90,19 @@ impl Bucket {
 /// Remaining limits of an account after a call.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct RemainingLimits {
-    /// The tighter of the two buckets of account and key. It is the account's bucket if the key has no own limit.
+    /// Bucket of the account or of the key, depending on which refuses calls first. The account's bucket if the key has
+    /// no limit.
     pub(crate) bucket: Bucket,
     pub(crate) now: DateTime<Utc>,
     pub(crate) quota: i64,
     /// Number of calls that count against the quota of this month.
     pub(crate) used: i64,
-    /// Start and end of the month, in Unix seconds.
+    /// Start and end of the current month, in Unix seconds.
     pub(crate) month: Range<i64>,
 }
 
 impl RemainingLimits {
-    /// Time at which the bucket is full, as a Unix second later than `now`.
+    /// Time at which the bucket is full, as a Unix second. The value is always later than `now`.
     pub(crate) fn full_at_unix(&self) -> i64 {
         floor((self.unix() + self.bucket.filling()).ceil()).max(self.now.timestamp() + 1)
     }

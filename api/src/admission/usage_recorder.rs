@@ -1,6 +1,6 @@
 //! Usage recorder: counts requests by account, day, endpoint, key and outcome, and writes them in batches.
 //!
-//! Invariants: no request waits for a write. Memory is bounded. Calls that do not fit are missing in the statistics,
+//! Invariants: no request waits for a write. Memory is bounded. Calls beyond this bound are missing in the statistics,
 //! and a warning is logged. Limits do not depend on the statistics. A killed process loses the counts of the last
 //! seconds. The statement timeout ends a slow write before the timeout of the reply. A repeated write on the same
 //! connection therefore counts no call twice.
@@ -31,11 +31,12 @@ use crate::concurrency::background_tasks::BackgroundTasks;
 
 /// Capacity of the queue of calls that are not summed up yet.
 const QUEUE: usize = 32_768;
-/// Maximum number of unwritten rows.
+/// Maximum number of rows that wait to be written.
 const ROWS: usize = 16_384;
 /// Interval at which calls are summed up. Polling avoids one wake-up per call.
 const SUMMED_EVERY: Duration = Duration::from_millis(100);
-/// Write intervals for few rows and for many rows. The longer interval collects more calls per row.
+/// Write intervals: the first for at most [`FEW`] rows, the second for more. The longer interval collects more calls
+/// per row.
 const WRITTEN_EVERY: [Duration; 2] = [Duration::from_millis(500), Duration::from_millis(2_500)];
 /// Maximum number of rows for the shorter write interval.
 const FEW: usize = 200;
@@ -113,7 +114,7 @@ struct UsageWriter {
     connection: StoreConnection,
     sums: BTreeMap<UsageKey, UsageIncrement>,
     missing: Arc<AtomicU64>,
-    /// Day of the last removal of old statistics.
+    /// Day of the last attempt to delete old statistics, in UTC; `None` before the first attempt.
     day: Option<NaiveDate>,
 }
 
@@ -190,7 +191,7 @@ impl UsageWriter {
         if self.day.replace(today) != Some(today)
             && timeout(RESPONSE_TIMEOUT, self.forget(today)).await.is_err()
         {
-            // The removal is tried again on the next day.
+            // The deletion of old statistics is tried again on the next day.
             self.connection.close();
         }
     }

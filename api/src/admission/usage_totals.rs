@@ -17,7 +17,7 @@ pub(crate) struct UsageKey {
     pub(crate) outcome: CallOutcome,
 }
 
-/// Calls to add to a row, and the time of the last call.
+/// Number of calls to add to a row of the usage statistics, and the time of the last call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct UsageIncrement {
     pub(crate) calls: i64,
