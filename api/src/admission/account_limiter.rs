@@ -64,8 +64,8 @@ impl AccountLimiter {
             && self.used + i64::from(counted) <= self.monthly_quota
     }
 
-    /// Decides one call. A call within the rate limit is charged to the buckets of account and key, even if its tier or
-    /// the quota refuses it. Only an admitted call counts against the quota.
+    /// Decides one call. A call within the rate limit takes a token of account and key, even if tier or quota refuses
+    /// it. Only an admitted call counts against the quota.
     pub(crate) fn decide(
         &mut self,
         call: &AdmissionRequest,

@@ -11,7 +11,7 @@ use crate::auth::tier::Tier;
 const MAX_PAGES_PER_MINUTE: u64 = 60_000_000;
 
 text_enum! {
-    /// Switch of an optional part of the service.
+    /// Switch of the dashboard.
     pub enum DashboardSwitch { On = "on", Off = "off" }
 }
 

@@ -12,7 +12,7 @@ use crate::app::dashboard_settings::DashboardSettings;
 use crate::app::login_throttle::LoginThrottle;
 use crate::read::pool::build_pool;
 
-/// Timeout for opening a connection, and for one statement.
+/// Timeout for opening a database connection, and for one statement.
 const DATABASE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Timeouts that release the row locks of a frozen process, and limit the wait for a locked row.
 const LOCKS: &str = "-c idle_in_transaction_session_timeout=2000 -c lock_timeout=1000";
@@ -22,7 +22,7 @@ const LOCKS: &str = "-c idle_in_transaction_session_timeout=2000 -c lock_timeout
 pub(crate) struct DashboardState {
     pub(crate) settings: DashboardSettings,
     pub(crate) hashing: PasswordHashing,
-    /// Separate hasher for signed-in users, so that many sign-ins do not delay them.
+    /// Separate hasher for the confirmations of signed-in users. Many sign-ins therefore do not delay a confirmation.
     pub(crate) confirmation_hashing: PasswordHashing,
     pub(crate) login_throttle: LoginThrottle,
     pool: Pool,

@@ -1,8 +1,8 @@
-//! Login throttle per account, device and address. It delays attempts and never locks an account.
+//! Login throttle per account, device and client network. It delays attempts and never locks an account.
 //!
-//! Invariants: all instances share the limits, which are rows of the database. Attempts per minute are limited to 5
-//! per account and device, 30 per address, 300 per IPv6 /48, and 20 per account from all unknown devices. Attempts of
-//! other clients do not delay the account's holder: neither confirmations nor sign-ins from known devices. Attempts
+//! Invariants: all instances share the limits, which are rows of the database. Attempts per minute are limited to 5 per
+//! account and device, 30 per client network, 300 per IPv6 /48, and 20 per account from all unknown devices. Attempts
+//! of other clients delay neither the confirmations of an account's holder nor sign-ins from known devices. Attempts
 //! from unknown devices at one account are served one at a time. A refused attempt is not charged to any limit.
 
 use std::collections::HashMap;
@@ -26,7 +26,7 @@ const MAX_DELAY: Duration = Duration::from_secs(20);
 const REPLY_TIMEOUT: Duration = Duration::from_secs(4);
 /// Maximum number of waiting attempts.
 const MAX_WAITING: usize = 512;
-/// Maximum number of waiting attempts per address.
+/// Maximum number of waiting attempts per client network (IPv4 address or IPv6 /64).
 const MAX_WAITING_PER_ADDRESS: usize = 8;
 /// Number of account queues above which unused queues are removed.
 const QUEUE_CLEANUP_THRESHOLD: usize = 1_024;
@@ -37,7 +37,7 @@ const PER_ADDRESS: i32 = 30;
 const PER_NET_48: i32 = 10 * PER_ADDRESS;
 const PER_ACCOUNT: i32 = 20;
 
-/// Refusal of an attempt, or failure to charge it.
+/// Refusal of an attempt, or failure to charge the attempt.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AttemptError {
     /// Number of seconds until the next attempt is accepted.
@@ -54,19 +54,19 @@ pub(crate) enum AttemptError {
 /// Reason to trust the device of a sign-in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DeviceTrust {
-    /// Browser from which the holder signed in recently, at any address.
+    /// Browser from which the holder signed in recently, from any network.
     Browser(DeviceHash),
     /// Network from which the holder signed in recently.
     Network,
     Unknown,
 }
 
-/// Limit of attempts: the hash of its subject, such as account and device, and its rate.
+/// Rate limit of attempts. `subject` is the hash of the limited subject, such as an account and a device.
 #[derive(Debug)]
 struct AttemptLimit {
     subject: [u8; 32],
     per_minute: i32,
-    /// True if clients at different addresses share the limit. Their attempts are then served one at a time.
+    /// True if clients of different networks share the limit. Their attempts are then served one at a time.
     is_shared: bool,
 }
 
@@ -76,9 +76,9 @@ pub(crate) struct AttemptCharge(Vec<AttemptLimit>);
 
 /// Reply of the database to a charge.
 enum ChargeOutcome {
-    /// The attempt is charged. The caller must wait for this time before the password is checked.
+    /// The attempt is charged. The caller must wait for this duration before it checks the password.
     Charged(Duration),
-    /// The limit with this index refuses the attempt. The duration is the wait until the next attempt.
+    /// The limit at this index refuses the attempt. The duration is the wait until the next attempt is accepted.
     Refused(usize, Duration),
 }
 
@@ -94,7 +94,7 @@ pub(crate) struct LoginThrottle {
     waiting_per_network: Mutex<HashMap<ClientNetwork, usize>>,
 }
 
-/// Guard of a waiting attempt. Dropping it reduces the number of waiting attempts of its network.
+/// Guard of a waiting attempt. Dropping it reduces the number of waiting attempts of the client network.
 struct WaitingAttempt<'a> {
     login_throttle: &'a LoginThrottle,
     network: ClientNetwork,
@@ -129,7 +129,7 @@ impl AttemptLimit {
         Self { is_shared: true, ..Self::new("account ", &[account], PER_ACCOUNT) }
     }
 
-    /// Limits of an address and of the networks around it, narrowest first.
+    /// Limits of the client network of an address and of the wider network around it, narrowest first.
     fn of_address(client: IpAddr) -> impl Iterator<Item = Self> {
         let (network, wide) = ClientNetwork::containing(client);
         let limit =
@@ -137,7 +137,7 @@ impl AttemptLimit {
         [limit(network, PER_ADDRESS)].into_iter().chain(wide.map(|wide| limit(wide, PER_NET_48)))
     }
 
-    /// Time after which one more attempt is allowed, in seconds.
+    /// Interval between two allowed attempts, in seconds.
     fn interval(&self) -> f64 {
         60.0 / f64::from(self.per_minute)
     }
@@ -159,7 +159,7 @@ impl LoginThrottle {
         }
     }
 
-    /// Waits until this client may try a password for the account with the address `email`.
+    /// Waits until this client may try a password for the account with the email address `email`.
     pub(crate) async fn wait_for_sign_in(
         &self,
         email: &str,
@@ -185,8 +185,8 @@ impl LoginThrottle {
         self.wait(network, limits).await
     }
 
-    /// Waits until a signed-in user may confirm a change with the password. Attempts from other addresses do not delay
-    /// it.
+    /// Waits until a signed-in user may confirm a change with the password. Attempts from other client addresses do not
+    /// delay the confirmation.
     pub(crate) async fn wait_for_confirmation(
         &self,
         email: &str,
@@ -195,7 +195,7 @@ impl LoginThrottle {
         self.wait_for_sign_in(email, client, DeviceTrust::Network).await
     }
 
-    /// Waits until a client at this address may have a new password hashed.
+    /// Waits until a client at this IP address may have a new password hashed.
     pub(crate) async fn wait_for_hashing(&self, client: IpAddr) -> Result<AttemptCharge, AttemptError> {
         self.wait(ClientNetwork::containing(client).0, AttemptLimit::of_address(client).collect()).await
     }
@@ -213,7 +213,8 @@ impl LoginThrottle {
         }
     }
 
-    /// Waits for earlier attempts at a shared limit, charges the attempt, and then waits for the delay of the charge.
+    /// Waits for earlier attempts at a shared limit, charges the attempt, and then waits for the delay that the charge
+    /// returns.
     async fn wait(
         &self,
         network: ClientNetwork,

@@ -19,7 +19,7 @@ use crate::connection::{ClientTimeouts, ConnectionCaps};
 
 /// Maximum size of a request head in bytes. It is sufficient for a thousand percent-encoded symbols of maximum length.
 pub(crate) const HEAD_BYTES: usize = 96 * 1024;
-/// Number of file descriptors for Postgres, NATS, logs and the program itself.
+/// Number of file descriptors reserved for Postgres, NATS, logs and the program itself.
 const OTHER_FILES: usize = 128;
 /// Maximum rate, in calls per minute: one call per microsecond, the time unit of the throttle.
 const MAX_CALLS_PER_MINUTE: u64 = 60_000_000;
@@ -182,7 +182,8 @@ impl ServeSettings {
     pub(crate) fn address_failure_allowance(&self) -> AddressAllowance {
         AddressAllowance { per_minute: self.address_failures_per_minute, burst: self.address_failures_burst }
     }
-    /// Connection limits of a process that may open `files` files.
+    /// Connection limits of a process that may open `files` file descriptors; `files` is `None` if the number is
+    /// unknown.
     pub(crate) fn connection_caps(&self, files: Option<usize>) -> ConnectionCaps {
         let room = files.map(|files| files.saturating_sub(OTHER_FILES).max(1));
         ConnectionCaps {
@@ -203,7 +204,7 @@ impl ServeSettings {
     pub(crate) fn stream_heartbeat(&self) -> Duration {
         Duration::from_millis(self.change_stream_heartbeat_ms)
     }
-    /// Timeout for a connection and for one statement.
+    /// Timeout of a connection attempt to Postgres and of one statement.
     pub fn read_timeout(&self) -> Duration {
         Duration::from_millis(self.read_timeout_ms)
     }

@@ -11,7 +11,7 @@ use axum::http::{HeaderMap, header};
 /// Public address of the service, derived for one request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SiteAddress {
-    /// Scheme, host and port, for examples that the reader copies.
+    /// Scheme, host and port of the service, for examples that the reader copies.
     pub(crate) origin: String,
     /// True if the client reaches the service over HTTPS, by `PUBLIC_URL` or else by the trusted proxy's header.
     pub(crate) is_secure: bool,
@@ -41,7 +41,7 @@ impl FromStr for PublicUrl {
 }
 
 impl PublicUrl {
-    /// Scheme and host.
+    /// Scheme, host and port of the public address.
     pub(crate) fn origin(&self) -> String {
         let scheme = if self.is_secure { "https" } else { "http" };
         format!("{scheme}://{}", self.host)
@@ -49,7 +49,7 @@ impl PublicUrl {
 }
 
 impl SiteAddress {
-    /// Derives the address from a request. `is_proxied` is true if the request came from a trusted proxy.
+    /// Derives the public address from a request. `is_proxied` is true if the request came from a trusted proxy.
     pub(crate) fn from_request(
         headers: &HeaderMap,
         client: IpAddr,
@@ -59,7 +59,7 @@ impl SiteAddress {
         let host = headers.get(header::HOST).and_then(|value| value.to_str().ok());
         let asked = host.filter(|host| is_plain(host)).unwrap_or("localhost");
         let is_secure = is_https(headers, is_proxied, public);
-        // In a container the client address is never loopback, so `PUBLIC_URL` decides.
+        // `PUBLIC_URL` has precedence, because in a container the client address is never loopback.
         let is_near = public.map_or(client.is_loopback(), |public| is_loopback(&public.host));
         let is_local = !is_secure && is_near && is_loopback(asked);
         let scheme = if is_secure { "https" } else { "http" };

@@ -1,7 +1,7 @@
 //! Throttle per client address. It needs no I/O, and its memory is bounded for any number of addresses.
 //!
 //! Invariants: a client is an IPv4 address or an IPv6 /64. An IPv6 /48 has ten times the allowance of a client. Failed
-//! credentials never block a key that was valid within the last day. A blocked address may still look up one key per
+//! credentials never block a key that was valid within the last day. A blocked client may still look up one key per
 //! second.
 
 use std::net::IpAddr;
@@ -23,7 +23,7 @@ pub(crate) struct AddressAllowance {
 }
 
 impl AddressAllowance {
-    /// Microseconds per call, at least 1.
+    /// Interval between two allowed calls in microseconds, at least 1.
     fn interval(self) -> u64 {
         (60_000_000 / self.per_minute.max(1)).max(1)
     }
@@ -33,7 +33,7 @@ impl AddressAllowance {
     }
 }
 
-/// Remaining calls of an address.
+/// Remaining calls of a client address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RemainingCalls {
     pub(crate) limit: u64,
@@ -81,19 +81,20 @@ impl AddressThrottle {
         }
     }
 
-    /// Charges a call to an address. Returns the remaining calls of the client, or of its IPv6 /48 if that has fewer.
+    /// Charges a call to a client address. Returns the remaining calls of the client, or of its IPv6 /48 if the /48 has
+    /// fewer.
     pub(crate) fn charge_call(&self, address: IpAddr) -> Result<RemainingCalls, ThrottleRefusal> {
         charge(&self.called, self.calls, address, self.now())
     }
 
-    /// Charges a market page to an address.
+    /// Charges a market page to a client address.
     pub(crate) fn charge_page(&self, address: IpAddr) -> Result<RemainingCalls, ThrottleRefusal> {
         charge(&self.viewed, self.pages, address, self.now())
     }
 
-    /// Returns a refusal if the address has too many failed credentials, unless the key was recently valid. One key per
-    /// second may still be looked up. A valid key at a shared address is therefore found, but guessing keys stays
-    /// useless.
+    /// Returns a refusal if the client address has too many failed credentials, unless the key was recently valid. One
+    /// key per second may still be looked up. A valid key at a shared address is therefore found, but guessing keys
+    /// stays useless.
     pub(crate) fn find_refusal(&self, address: IpAddr, key: Option<u128>) -> Option<ThrottleRefusal> {
         let now = self.now();
         if key.is_some_and(|key| self.valid.update(key, now, |until| (until, until > now))) {
@@ -108,7 +109,7 @@ impl AddressThrottle {
         (!may_look_up).then_some(refused)
     }
 
-    /// Records a failed credential. Returns the number of further failures before a refusal.
+    /// Records a failed credential of a client address. Returns the number of further failures before a refusal.
     pub(crate) fn record_failure(&self, address: IpAddr) -> RemainingCalls {
         let charged = charge(&self.failed, self.failures, address, self.now());
         charged.unwrap_or_else(|refused| refused.left)
@@ -163,7 +164,7 @@ fn charge_bucket(
     let (interval, full_at) = (allowance.interval(), full_at.max(now));
     let left = |full_at: u64| {
         let used = (full_at - now).div_ceil(interval);
-        // The burst beyond the calls per minute is excluded, as in the headers of accounts.
+        // The burst beyond the calls per minute is excluded, as in the limit headers of accounts.
         let remaining = allowance.burst.min(allowance.per_minute).saturating_sub(used);
         RemainingCalls { limit: allowance.per_minute, remaining, until_full_us: full_at - now }
     };

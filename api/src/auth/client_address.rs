@@ -14,7 +14,7 @@ pub(crate) enum ClientNetwork {
 }
 
 impl ClientNetwork {
-    /// Network of an address, and the wider network around it.
+    /// Network that counts as the client at this address, and the IPv6 /48 around it; `None` for IPv4.
     pub(crate) fn containing(address: IpAddr) -> (Self, Option<Self>) {
         match address.to_canonical() {
             IpAddr::V4(address) => (Self::V4(address.octets()), None),

@@ -52,7 +52,7 @@ struct HealthArguments {
     listen: SocketAddr,
 }
 
-/// Options that have no effect on some commands.
+/// Options that have no effect on some commands, and are hidden from the help of these commands.
 const HIDDEN: [HiddenOptions; 1] = [HiddenOptions { commands: &["health"], options: &["database_url"] }];
 
 /// Runs the program.

@@ -26,7 +26,7 @@ pub struct LinkArguments {
     json: bool,
 }
 
-/// Creates an invitation link for an address, and prints it.
+/// Creates an invitation link for an email address, and prints the link.
 pub(super) async fn create_invitation(
     client: &mut Client,
     arguments: &LinkArguments,
@@ -38,7 +38,7 @@ pub(super) async fn create_invitation(
     Ok(())
 }
 
-/// Creates a password reset link for an account, and prints it.
+/// Creates a password reset link for an account, and prints the link.
 pub(super) async fn create_reset_link(client: &mut Client, arguments: &LinkArguments) -> anyhow::Result<()> {
     let email = parse_email(&arguments.email)?;
     let made = links::create_reset_link(client, AccountActor::Operator(&email), arguments.hours).await?;

@@ -21,9 +21,9 @@ pub(super) fn print_object(value: &Value, json: bool) {
 pub(super) struct RowList<'a> {
     /// Singular and plural noun for the rows.
     pub(super) nouns: [&'static str; 2],
-    /// Fields of the rows, and the headers of their columns.
+    /// Columns of the table: name of the JSON field, and header.
     pub(super) columns: &'a [(&'static str, &'static str)],
-    /// Sentence for an empty list.
+    /// Sentence that is printed for an empty list.
     pub(super) empty: &'a str,
 }
 

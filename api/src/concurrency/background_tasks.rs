@@ -33,7 +33,7 @@ impl BackgroundTasks {
         self.tracker.spawn(self.stopping.clone().run_until_cancelled_owned(work));
     }
 
-    /// Cancels the endless tasks and waits for all other tasks. Returns `false` if tasks still run after the timeout.
+    /// Cancels the endless tasks and waits for all other tasks. Returns `false` if tasks still run after `time_limit`.
     pub(crate) async fn stop(&self, time_limit: Duration) -> bool {
         self.stopping.cancel();
         self.tracker.close();

@@ -1,5 +1,5 @@
-//! Fair queue for expensive work. Its keys, such as accounts, are served round-robin. Urgent keys are served before all
-//! other keys.
+//! Fair queue for expensive work. Work is queued under a key, such as an account, and keys are served round-robin.
+//! Urgent keys are served before all other keys.
 //!
 //! Invariants: never more than `max_permits` permits are in use. While an ordinary request is in progress, no permit is
 //! granted above `max_permits_beside_others`. A permit whose waiter no longer exists returns to the queue. The stack depth
@@ -39,7 +39,7 @@ pub(crate) trait QueueKey: Copy + Eq + Hash + Debug + Send + Sync + 'static {
 /// Limits of a fair queue.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct QueueLimits {
-    /// Maximum number of permits in use.
+    /// Maximum number of work permits in use.
     pub(crate) max_permits: usize,
     /// Maximum number of permits in use up to which further permits are granted while an ordinary request is in
     /// progress.
@@ -89,8 +89,7 @@ struct QueueState<K: QueueKey> {
     /// Number of waiters of all keys, including expired waiters.
     waiting: usize,
     keys: HashMap<K, KeyQueue<K>>,
-    /// Keys with waiters in round-robin order, each key once. Urgent keys are in the first list, all other keys in the
-    /// second.
+    /// Keys with waiters in round-robin order, each key once: a list of the urgent keys, and a list of all other keys.
     orders: [VecDeque<K>; 2],
 }
 
@@ -100,18 +99,19 @@ struct KeyQueue<K: QueueKey> {
     waiters: VecDeque<oneshot::Sender<Reservation<K>>>,
 }
 
-/// Permit for one piece of work. `work` is needed to compute the result, and `slot` until the result is delivered.
+/// Permit for expensive work. `work` must be kept while the result is computed, and `slot` until the result is
+/// delivered.
 #[derive(Debug)]
 pub(crate) struct Permit<K: QueueKey> {
     pub(crate) work: WorkPermit<K>,
     pub(crate) slot: Arc<KeySlot<K>>,
 }
 
-/// Share of `max_permits`. Dropping it returns it to the queue.
+/// One of the `max_permits` permits of the queue. Dropping the permit returns it to the queue.
 #[derive(Debug)]
 pub(crate) struct WorkPermit<K: QueueKey>(Arc<FairQueue<K>>);
 
-/// Share of `max_in_progress_per_key`. Dropping it returns it to the queue.
+/// One of the `max_in_progress_per_key` permits of a key. Dropping the permit returns it to the queue.
 #[derive(Debug)]
 pub(crate) struct KeySlot<K: QueueKey> {
     queue: Arc<FairQueue<K>>,
@@ -150,7 +150,7 @@ impl<K: QueueKey> FairQueue<K> {
         self.dispatch();
         match tokio::time::timeout(self.limits.timeout, reservation).await {
             Ok(Ok(reservation)) => reservation.claim().ok_or(QueueError::Timeout),
-            // In a full queue, a waiter of another key displaced this one.
+            // A new waiter of another key displaced this waiter, because the queue was full.
             Ok(Err(_)) => Err(QueueError::Full),
             Err(_) => Err(QueueError::Timeout),
         }
@@ -222,9 +222,9 @@ impl<K: QueueKey> QueueState<K> {
         }
     }
 
-    /// Makes room for one waiter in a full queue. Removes expired waiters, or else the newest waiter of the non-urgent
-    /// key with the most waiters. Returns `false` if no non-urgent key has more waiters than `key` would have. An
-    /// urgent `key` displaces a waiter of any non-urgent key.
+    /// Makes room for one waiter of `key` in a full queue. Removes expired waiters, or else the newest waiter of the
+    /// non-urgent key with the most waiters. Returns `false` if no non-urgent key has more waiters than `key` would
+    /// have. An urgent `key` displaces a waiter of any non-urgent key.
     fn make_room(&mut self, key: K) -> bool {
         for known in self.keys.keys().copied().collect::<Vec<_>>() {
             self.remove_expired(known);
@@ -254,7 +254,7 @@ impl<K: QueueKey> QueueState<K> {
         true
     }
 
-    /// Removes the first waiter of the next key that is below its limit, and counts its work as in progress. Expired
+    /// Removes the first waiter of the next key that may start work, and counts the work as in progress. Expired
     /// waiters are skipped.
     fn next_waiter(&mut self) -> Option<(K, oneshot::Sender<Reservation<K>>)> {
         loop {

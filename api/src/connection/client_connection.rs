@@ -1,5 +1,4 @@
-//! Client connection: its phase, its progress and its eviction rank. The reader, the writer and the timeout sweep share
-//! it.
+//! Client connection: phase, progress and eviction rank. The reader, the writer and the timeout sweep share it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -37,7 +36,7 @@ pub(crate) struct ClientConnection {
 #[derive(Debug)]
 struct ConnectionProgress {
     phase: ConnectionPhase,
-    /// Start of the phase. It restarts when the client has accepted all bytes of a blocked write.
+    /// Start of the phase, or the later time at which the client had accepted all bytes of a blocked write.
     phase_started_at: Instant,
     /// True after a request with a valid key.
     has_shown_key: bool,
@@ -89,7 +88,7 @@ impl ClientConnection {
         self.progress().has_shown_key
     }
 
-    /// Adds the connection to the count of its phase.
+    /// Adds this connection to the number of connections in its phase.
     pub(super) fn add_to_counts(&self, connections: &mut ConnectionCounts) {
         let same = match self.progress().phase {
             ConnectionPhase::Idle => &mut connections.idle,
@@ -157,7 +156,7 @@ impl ClientConnection {
         let is_late = match progress.phase {
             ConnectionPhase::Idle => beyond(progress.phase_started_at, timeouts.idle),
             ConnectionPhase::Head { .. } => beyond(progress.phase_started_at, timeouts.head),
-            // The deadline of the request applies instead.
+            // The deadline of the request applies instead of a connection timeout.
             ConnectionPhase::Working => false,
         };
         is_late || progress.blocked.as_ref().is_some_and(|blocked| beyond(blocked.since, timeouts.write))
@@ -167,7 +166,7 @@ impl ClientConnection {
     pub(super) fn eviction_rank(&self) -> Option<EvictionRank> {
         let progress = self.progress();
         let is_sending = matches!(progress.phase, ConnectionPhase::Head { .. });
-        // Only clients with a key receive data, so only their pending writes prevent eviction.
+        // Only clients with a key receive data, so only a blocked write of such a client prevents eviction.
         let is_accepting = progress.blocked.is_some() && progress.has_shown_key;
         let rank = EvictionRank {
             has_shown_key: progress.has_shown_key,

@@ -28,7 +28,7 @@ impl<S> MonitoredStream<S> {
         Self { stream, connection, on_protocol_error, reply: None }
     }
 
-    /// True if these bytes are hyper's reply to a protocol error, which the service's reply replaces.
+    /// True from hyper's reply to a protocol error on. The service's reply is then written in place of hyper's bytes.
     fn is_replaced(&mut self, bytes: &[u8]) -> bool {
         if self.reply.is_none() {
             let status = hyper_reply_status(bytes);

@@ -20,8 +20,8 @@ use crate::connection::request_id::REQUEST_ID_HEADER;
 /// Renders the service's reply to a protocol error, given hyper's status.
 pub(crate) type ProtocolErrorHandler = Box<dyn Fn(StatusCode) -> Response + Send + Sync>;
 
-/// Maximum number of bytes read from the client after the reply. If the connection were closed at once, the client
-/// could lose the reply.
+/// Maximum number of bytes read from the client after the reply. A connection that is closed at once could lose the
+/// reply.
 const MAX_LINGER_BYTES: usize = 1024 * 1024;
 
 /// Status of a reply that hyper wrote; `None` for all other bytes.

@@ -1,4 +1,4 @@
-//! Registry of open connections by address, with caps and eviction.
+//! Registry of open connections by client network, with caps and eviction.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -20,11 +20,11 @@ const SWEEP: Duration = Duration::from_secs(1);
 /// Maximum numbers of connections.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ConnectionCaps {
-    /// Maximum in total.
+    /// Maximum number of connections of the instance.
     pub(crate) total: usize,
-    /// Maximum per address, while none of its connections has sent a valid key.
+    /// Maximum number of connections per client network, while none of them has sent a valid key.
     pub(crate) by_address_without_key: usize,
-    /// Maximum per address.
+    /// Maximum number of connections per client network.
     pub(crate) by_address: usize,
 }
 
@@ -44,7 +44,7 @@ struct OpenConnections {
     networks: HashMap<ClientNetwork, HashMap<u64, Arc<ClientConnection>>>,
 }
 
-/// Entry of a connection in the registry. It is removed on drop.
+/// Connection with its entry in the registry. The entry is removed on drop.
 #[derive(Debug)]
 pub(crate) struct RegisteredConnection {
     registry: Arc<ConnectionRegistry>,
@@ -61,7 +61,7 @@ impl ConnectionRegistry {
 
     /// Registers a connection. If a cap is reached, another connection is evicted; `None` if none can be evicted. The
     /// caller must run the connection under the returned abort registration, so that the registry can end it. Trusted
-    /// addresses have no cap per address.
+    /// proxies have no cap per client network.
     pub(crate) fn register(
         self: &Arc<Self>,
         peer: IpAddr,
@@ -114,7 +114,7 @@ impl ConnectionRegistry {
 }
 
 impl OpenConnections {
-    /// Makes room for one more connection of an address. Returns `false` if no connection can be evicted.
+    /// Makes room for one more connection of a client network. Returns `false` if no connection can be evicted.
     fn make_room_at(&mut self, network: ClientNetwork, caps: &ConnectionCaps) -> bool {
         let Some(here) = self.networks.get(&network) else { return true };
         let by_address_without_key =
@@ -147,7 +147,7 @@ impl OpenConnections {
         }
     }
 
-    /// Evicts the connection with the lowest rank at an address, among the connections that `may_go` accepts. Returns
+    /// Evicts the lowest-ranked connection of a client network, among the connections that `may_go` accepts. Returns
     /// `false` if no connection can be evicted.
     fn evict_at(&mut self, network: ClientNetwork, may_go: impl Fn(&ClientConnection) -> bool) -> bool {
         let here = self.networks.get(&network).into_iter().flatten();
