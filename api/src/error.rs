@@ -21,10 +21,11 @@ use crate::read::QueryError;
 use crate::render::body_channel::Disconnected;
 use crate::render::rows::RenderError;
 
-/// Page on which a client with a refused call can change its plan.
+/// Path of the page on which a client can change its plan after a refused call.
 pub(crate) const UPGRADE_URL: &str = "/plans";
 
-/// Time in seconds after which the stream of a lost connection has ended. The account can then open another stream.
+/// Wait in seconds after which the server has ended the stream of a lost connection. The account can then open another
+/// stream.
 const STREAM_RETRY: u64 = 20;
 
 /// Reasons for an error response.
@@ -47,7 +48,7 @@ pub(crate) enum ApiError {
     NotFound(String),
     #[error("method not allowed")]
     MethodNotAllowed { allow: &'static str },
-    /// Refusal with its own status. The reason is not a parameter, for example a malformed request head.
+    /// Refusal with a status of its own and without a faulty parameter, for example for a malformed request head.
     #[error("{message}")]
     Refused { status: StatusCode, message: String },
     #[error("invalid parameter")]
@@ -56,7 +57,7 @@ pub(crate) enum ApiError {
     InvalidCursor,
     #[error("no data of the requested version exists")]
     VersionNotServed,
-    /// The version was served earlier, but this program cannot derive it any more.
+    /// The requested data version was served earlier, but this program cannot derive it any more.
     #[error("version {version} cannot be derived any more")]
     VersionGone { version: String, method: String, program: String },
     #[error("the service cannot respond now: {0}")]
@@ -267,7 +268,7 @@ impl IntoResponse for ApiError {
     }
 }
 
-/// Logs a 503. An outage refuses every request, so most of them are logged at the level debug.
+/// Logs a response with status 503. During an outage every response is one, so all but a few are logged at level debug.
 fn log_unavailable(cause: &str) {
     static LIMIT: LogLimit = LogLimit::new();
     let id = current_request_id();

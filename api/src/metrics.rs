@@ -78,7 +78,7 @@ pub(crate) struct GaugeValues {
     pub(crate) connections: ConnectionCounts,
     pub(crate) reads: PoolUse,
     pub(crate) costly: PoolUse,
-    /// Number of replicas that are read, and number of replicas that are left out.
+    /// Number of replicas in use, and number of replicas that get no reads.
     pub(crate) replicas: [usize; 2],
     /// Number of open change streams.
     pub(crate) streams: usize,

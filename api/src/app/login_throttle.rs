@@ -213,7 +213,7 @@ impl LoginThrottle {
         }
     }
 
-    /// Waits for earlier attempts at a shared limit, charges the attempt, and then waits for the delay that the charge
+    /// Waits for earlier attempts at a shared limit, and charges the attempt. Then waits for the delay that the charge
     /// returns.
     async fn wait(
         &self,

@@ -27,7 +27,7 @@ pub(crate) enum PageError {
     Forged,
     #[error("the form is too long")]
     TooLong,
-    /// Message for the visitor.
+    /// Refusal by a rule. The value is the message for the visitor.
     #[error("{0}")]
     Refused(String),
     /// Too many attempts. The value is the wait in seconds.
@@ -85,7 +85,7 @@ impl PageError {
 }
 
 /// Text of an error page, stored as an extension of the response. A middleware can then render the page again with the
-/// search: only the middleware knows whether the site has market pages.
+/// search form. Only the middleware knows whether the site has market pages.
 #[derive(Debug, Clone)]
 pub(super) struct ErrorText {
     title: &'static str,
@@ -93,7 +93,7 @@ pub(super) struct ErrorText {
 }
 
 impl ErrorText {
-    /// Renders the page, with the search if the site has market pages.
+    /// Renders the page, with the search form if the site has market pages.
     pub(super) fn render(&self, has_market: bool) -> Html<String> {
         let body = html! {
             h1 { (self.title) }
@@ -111,7 +111,7 @@ impl ErrorText {
     }
 }
 
-/// Converts an error in the visitor's input to its message. A database error stays an error.
+/// Converts an error in the visitor's input to the message for the form. A database error is returned as an error.
 pub(crate) fn to_form_message(error: AccountError) -> Result<String, PageError> {
     match error {
         AccountError::Database(_) => Err(error.into()),

@@ -13,8 +13,8 @@ use super::error::PageError;
 
 /// Maximum time for the database work of a page.
 pub(crate) const PAGE_DEADLINE: Duration = Duration::from_secs(4);
-/// Maximum time to look up the reader's account on a public page. Without a reply, the page treats the reader as a
-/// visitor.
+/// Maximum time to look up the reader's account on a public page. After it, the page treats the reader as not signed
+/// in.
 pub(crate) const VISITOR_LOOKUP_LIMIT: Duration = Duration::from_millis(300);
 /// Maximum time of a request with a password. The login throttle may delay the request by 20 s, and the queue of
 /// password hashes by 15 s.

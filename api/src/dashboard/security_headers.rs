@@ -30,7 +30,7 @@ const HEADERS: [(HeaderName, &str); 7] = [
     (HeaderName::from_static("permissions-policy"), "camera=(), geolocation=(), microphone=()"),
 ];
 
-/// Middleware that adds the security headers to a page, and the search to the page of an error.
+/// Middleware that adds the security headers to a page, and the search form to an error page.
 pub(crate) async fn add_security_headers(State(app): State<App>, request: Request, next: Next) -> Response {
     let is_secure = is_secure_request(&app, &request);
     let mut response = next.run(request).await;

@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::connection::request_id::RequestId;
 
-/// Context of one request, which the tasks of the protocol library share.
+/// Context of one HTTP request, shared with the tasks of the protocol library.
 #[derive(Debug, Clone)]
 pub(super) struct CallContext {
-    /// Request id for these tasks.
+    /// Request id of the HTTP request.
     pub(super) id: RequestId,
     is_refused: Arc<AtomicBool>,
 }

@@ -1,8 +1,8 @@
 //! `/mcp`: the API as tools for language models, over the Model Context Protocol's streamable HTTP.
 //!
 //! Invariants: a tool call is one call of the API's router with the caller's key. Access, history depth and limits are
-//! therefore those of the API. Every other message costs one call of the account's rate limit. An invalid message costs
-//! one call of the address's limit. Requests share no state.
+//! therefore the same as in the API. Every other message costs one call of the account's rate limit. An invalid message
+//! is charged only to the client address. Requests share no state.
 
 mod call_context;
 mod server;
@@ -37,8 +37,8 @@ use server::McpServer;
 pub(crate) const PATH: &str = "/mcp";
 /// Maximum size of a message, in bytes.
 const MAX_MESSAGE_BYTES: usize = 64 * 1024;
-/// Maximum number of bytes of an oversized body that are read and discarded. A client that is still sending would not
-/// read the error.
+/// Maximum number of bytes of an oversized body that are read and discarded. A client that is still sending would
+/// otherwise not read the error.
 const MAX_DISCARDED_BYTES: usize = 1024 * 1024;
 
 type Service = StreamableHttpService<McpServer, NeverSessionManager>;
@@ -83,12 +83,12 @@ async fn handle_message(app: App, service: Service, request: Request) -> Result<
     to_service_error(answer.map(Body::new)).await
 }
 
-/// Charges a message that does not call an endpoint.
+/// Charges a message that is not a tool call to the account.
 async fn admit(parts: &mut Parts, app: &App) -> Result<(), ApiError> {
     Access::<Free, UnroutedParameters>::from_request_parts(parts, app).await.map(|_| ())
 }
 
-/// Refuses requests of web pages from an origin that is not configured, as the protocol requires.
+/// Refuses requests of web pages whose origin is not configured, as the protocol requires.
 fn check_origin(app: &App, headers: &HeaderMap) -> Result<(), ApiError> {
     let Some(origin) = headers.get(header::ORIGIN) else { return Ok(()) };
     let is_known =

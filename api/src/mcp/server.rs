@@ -48,9 +48,9 @@ impl McpServer {
         caller: &Parts,
         call_context: &CallContext,
     ) -> Result<ToolResult, ErrorData> {
-        // A URI is limited to 64 KiB.
+        // The request cannot be built if its URI exceeds 64 KiB.
         let Ok(request) = call.request(caller) else { return Ok(ToolResult::too_large()) };
-        // A panic would end the protocol library's task, and its client would get no response.
+        // A panic would end the protocol library's task, and the client would get no response.
         let answering = AssertUnwindSafe(self.data.clone().oneshot(request)).catch_unwind();
         let response = match answering.await {
             Ok(Ok(response)) => response,
@@ -71,7 +71,7 @@ impl McpServer {
         Ok(ToolResult::from_response(call, status, &String::from_utf8_lossy(&body)))
     }
 
-    /// Refunds the charge of a failed call.
+    /// Refunds the quota charge of a failed call.
     fn refund(&self, caller: &Parts) {
         if let Some(caller) = RequestContext::from_extensions(&caller.extensions) {
             self.app.admission.refund_failed_request(caller);

@@ -21,7 +21,7 @@ const MAX_ROWS: u64 = 200;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ToolCall {
     pub(super) target: String,
-    /// Cursor of the API page.
+    /// Cursor in the API request; `None` for the first page.
     pub(super) cursor: Option<String>,
     pub(super) skip: usize,
 }
@@ -76,7 +76,8 @@ impl ToolCall {
     }
 }
 
-/// Argument that selects the endpoint, and the path of the endpoint.
+/// Argument that selects the endpoint, and path template of the endpoint. The argument is `None` for a tool with one
+/// endpoint.
 fn select_endpoint<'a>(
     tool: &'a Tool,
     given: &JsonObject,
@@ -118,14 +119,16 @@ fn text(name: &str, value: &Value) -> Result<Option<String>, ParameterError> {
     })
 }
 
-/// Parses the cursor of a tool: the number of rows to skip, and the cursor of the API page.
+/// Parses the cursor of a tool into the number of rows to skip and the cursor of the API page; `None` for the first
+/// page.
 fn position(cursor: &str) -> Result<(usize, Option<String>), ParameterError> {
     let Some((skip, page)) = cursor.split_once('.') else { return Ok((0, Some(cursor.to_owned()))) };
     let skip = skip.parse().map_err(|_| argument_error("cursor", "is damaged; ask without it", None))?;
     Ok((skip, Some(page.to_owned()).filter(|page| !page.is_empty())))
 }
 
-/// Builds the cursor of a tool for the rows of an API page after the first `skip` rows.
+/// Builds the cursor of a tool for the rows after the first `skip` rows of an API page. `page` is the cursor of the API
+/// page.
 pub(super) fn remaining_cursor(skip: usize, page: Option<&str>) -> String {
     format!("{skip}.{}", page.unwrap_or_default())
 }

@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 
 /// Definitions of all tools.
 const TOOLS: &str = include_str!("tools.json");
-/// Additional arguments of every tool.
+/// Additional arguments of every tool: name and description.
 const COMMON: [(&str, &str); 2] = [
     ("fields", "Fields of a row to return; an unknown name lists all fields"),
     ("cursor", "meta.next_cursor of the previous result, other arguments unchanged"),

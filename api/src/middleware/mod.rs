@@ -31,7 +31,7 @@ use crate::connection::request_id::{self, RequestId};
 use crate::error::ApiError;
 use common_headers::add_common_headers;
 
-/// Connection of a request, for its address limits.
+/// Connection of a request: peer address, and progress for timeouts and eviction.
 pub(crate) struct ConnectionInfo {
     pub(crate) peer: SocketAddr,
     /// True if the peer is a trusted proxy.
@@ -68,7 +68,7 @@ pub(crate) async fn handle_request(
         Err(refused) => (throttled(&app, refused.retry_after_seconds).into_response(), refused.left),
     };
     // Refunds server errors and refusals after admission: a 400 or 406 found during the read, and a 429 for too many
-    // streams. A mistake found during the read then costs no more than a mistake in the parameters.
+    // streams. An error found during the read then costs no more quota than an error found before it.
     let is_late_mistake = matches!(
         response.status(),
         StatusCode::BAD_REQUEST | StatusCode::NOT_ACCEPTABLE | StatusCode::TOO_MANY_REQUESTS
@@ -90,8 +90,7 @@ pub(crate) async fn handle_request(
 
 /// Calls the router within the deadline. Compresses the response if the request allows it.
 async fn call_router(app: &App, mut router: Router, request: Request) -> Response {
-    // The deadline exceeds the maximum wait for a permit plus the timeout of the response, which begins after the
-    // wait.
+    // The deadline exceeds the maximum wait for a permit plus the response timeout, which begins after that wait.
     let deadline = app.settings.fair_queue_timeout() + app.settings.request_timeout() * 2;
     let route = tower::service_fn(move |request: Request| {
         let handler = router.call(request);
@@ -148,7 +147,7 @@ fn invalid_host() -> ApiError {
     }
 }
 
-/// Response to a protocol error, with the status of hyper's reply. The client's address is charged as for a request.
+/// Response to a protocol error, with the status of hyper's reply. The client address is charged as for a request.
 pub(crate) fn respond_to_protocol_error(app: &App, client: IpAddr, status: StatusCode) -> Response {
     let (error, left) = match app.throttle.charge_call(client) {
         Ok(left) => (protocol_error(status), left),

@@ -80,7 +80,7 @@ pub async fn serve(
     clients.accept_until(&listener, &app, &router, shutdown.wait()).await;
     app.draining.store(true, Ordering::Relaxed);
     clients.accept_until(&listener, &app, &router, tokio::time::sleep(drain_delay)).await;
-    // The kernel has already accepted these connections. Closing the listener would reset them.
+    // Connections in the kernel's backlog are already accepted. Closing the listener would reset them.
     while let Some(Ok((stream, peer))) = listener.accept().now_or_never() {
         clients.serve(stream, peer, &app, &router);
     }
@@ -123,7 +123,7 @@ async fn wait_until_ready(app: &App, limit: Duration) {
     }
 }
 
-/// Warns if the pages would show the address in the `Host` header, which the client chooses.
+/// Warns if pages would show a URL with the `Host` header, which the client chooses.
 fn warn_about_public_address(settings: &ServeSettings) {
     let (listen, dashboard) = (settings.listen, &settings.dashboard);
     if !listen.ip().is_loopback()
@@ -313,7 +313,7 @@ impl Clients {
             .max_buf_size(HEAD_BYTES)
             .serve_connection(TokioIo::new(stream), service);
         let serving = self.graceful.watch(serving);
-        // Connection errors are ignored, because they concern only the client.
+        // Errors of a connection are ignored, because they concern only its client.
         self.tasks.spawn(async move {
             let _ = Abortable::new(serving, ended).await;
             drop(registered);

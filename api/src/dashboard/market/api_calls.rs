@@ -29,12 +29,12 @@ const LONG: usize = 16 * 1024;
 /// Characters that are percent-encoded: all that may have a meaning in a URL.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'.').remove(b'-').remove(b'_').remove(b',').remove(b':');
 
-/// Reason why a page cannot be shown, or a redirect to another address of the page.
+/// Reason why a page cannot be shown at the requested path: an error or a redirect.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum MarketError {
     #[error("{0}")]
     NotFound(String),
-    /// Redirect to another address of the page.
+    /// Redirect to the path under which the page is found.
     #[error("the page is at {0}")]
     Redirect(String),
     #[error("{0}")]
@@ -55,7 +55,7 @@ impl From<QueryError> for MarketError {
     }
 }
 
-/// In-process client of the API's routes, with the tier of the reader. It records the data versions of the responses.
+/// In-process client of the API's routes, with the tier of the reader. It records the data version of every response.
 #[derive(Debug, Clone)]
 pub(crate) struct ApiCalls {
     data: Router,
@@ -73,17 +73,17 @@ impl ApiCalls {
         self.versions.lock().unwrap_or_else(PoisonError::into_inner).len() <= 1
     }
 
-    /// Records the data version of a response.
+    /// Records the data version of an API response.
     pub(crate) fn note_version(&self, version: &str) {
         self.versions.lock().unwrap_or_else(PoisonError::into_inner).insert(version.to_owned());
     }
 
-    /// Calls the API and returns the JSON body, with decimals as text.
+    /// Calls the API and returns the JSON body, in which decimals are strings.
     pub(crate) async fn json(&self, target: &str) -> Result<Value, MarketError> {
         Ok(self.json_at_version(target).await?.0)
     }
 
-    /// Calls the API and returns the JSON body, with decimals as text, and the data version.
+    /// Calls the API. Returns the JSON body, in which decimals are strings, and the data version of the response.
     pub(crate) async fn json_at_version(&self, target: &str) -> Result<(Value, MinVersion), MarketError> {
         let (answer, version): (Value, _) = self.read_at_version(target).await?;
         if let Some(version) = answer["meta"]["data_version"].as_str() {
@@ -92,7 +92,7 @@ impl ApiCalls {
         Ok((answer, version))
     }
 
-    /// Calls the API and deserializes the body, with decimals as text. The caller records the data version.
+    /// Calls the API and deserializes the body, in which decimals are strings. The caller records the data version.
     pub(crate) async fn read<T: DeserializeOwned + Send + 'static>(
         &self,
         target: &str,
@@ -156,7 +156,7 @@ fn refusal(body: &Value, message: String) -> String {
     }
 }
 
-/// Appends a query parameter to a target.
+/// Appends a query parameter to a path with or without a query.
 pub(crate) fn with_parameter(target: &str, parameter: &str) -> String {
     let separator = if target.contains('?') { '&' } else { '?' };
     format!("{target}{separator}{parameter}")

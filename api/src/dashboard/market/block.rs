@@ -2,15 +2,15 @@
 
 use maud::{Markup, html};
 
-/// Block of a page.
+/// Block of a market page.
 #[derive(Debug)]
 pub(crate) struct Block<'a> {
-    /// Anchor on the page.
+    /// Id of the heading, unique on the page.
     pub(crate) id: &'a str,
     pub(crate) title: &'a str,
-    /// Path and query of the API call.
+    /// Path and query of the API call that returns the rows.
     pub(crate) call: &'a str,
-    /// Address of the rows as CSV; empty if the block has no CSV.
+    /// Path of the rows as CSV; empty if the block has no CSV.
     pub(crate) csv: &'a str,
     pub(crate) body: Markup,
 }
@@ -44,13 +44,13 @@ pub(crate) fn render_choices(label: &str, choices: &[Choice<'_>]) -> Markup {
     }
 }
 
-/// One choice, for example a time range or a preset.
+/// One choice among links, for example a time range or a preset.
 #[derive(Debug)]
 pub(crate) struct Choice<'a> {
     pub(crate) title: &'a str,
-    /// `None` if the reader's plan excludes the choice.
+    /// Path of the page with this choice; `None` if the reader's plan excludes the choice.
     pub(crate) address: Option<String>,
     pub(crate) is_current: bool,
-    /// Reason for a missing address.
+    /// Reason why the choice is excluded, shown as a tooltip.
     pub(crate) hint: &'a str,
 }

@@ -39,8 +39,8 @@ use reader::PageRenderer;
 /// Maximum size of an uploaded portfolio, in bytes.
 const UPLOAD: usize = 256 * 1024;
 
-/// Router of the market pages. `data` serves the API calls behind the pages. The router is empty if the pages are
-/// switched off.
+/// Router of the market pages. `data` is the API router from which the pages get their data. The router is empty if the
+/// pages are switched off.
 pub(crate) fn market_routes(app: &App, data: Router) -> Router<App> {
     if app.settings.dashboard.pages == MarketPages::Off {
         return Router::new();

@@ -16,7 +16,7 @@ use crate::render::cache::{CacheKey, CachedResponse};
 /// Maximum number of attempts to build a page from responses of one data version.
 const ATTEMPTS: usize = 3;
 
-/// Content of a page.
+/// Content of a page, without the layout.
 #[derive(Debug)]
 pub(crate) struct PageContent {
     pub(crate) title: String,
@@ -28,7 +28,8 @@ pub(crate) struct PageContent {
 }
 
 impl MarketReader {
-    /// Responds with a page. `target` is its path with the parameters that determine its content.
+    /// Responds with a page. `target` is the path with those query parameters that determine the content; it is the
+    /// cache key.
     pub(crate) async fn respond<F>(&self, target: String, build: impl Fn(ApiCalls) -> F) -> Response
     where
         F: Future<Output = Result<PageContent, MarketError>>,
@@ -54,7 +55,7 @@ impl MarketReader {
     }
 
     /// Returns the page, from the cache if the reader is not signed in. A page for an account holder contains account
-    /// data, so only the API responses in it are cached.
+    /// data and is not cached.
     async fn cached_page<F>(
         &self,
         target: String,
@@ -85,7 +86,7 @@ impl MarketReader {
         Ok(self.app.response_cache.get_or_render(&key, fill).await?.body.clone())
     }
 
-    /// Builds the page. Starts again if the data version changes between two calls.
+    /// Builds the page from API calls. Starts again if the responses have different data versions.
     async fn build_page<F>(&self, build: impl Fn(ApiCalls) -> F) -> Result<String, MarketError>
     where
         F: Future<Output = Result<PageContent, MarketError>>,
@@ -102,7 +103,7 @@ impl MarketReader {
         Err(MarketError::Unavailable("the data changed during every attempt".to_owned()))
     }
 
-    /// Creates an API client with the reader's tier.
+    /// Creates an in-process API client with the reader's tier.
     pub(crate) fn calls(&self) -> ApiCalls {
         ApiCalls::new(self.renderer.data.clone(), self.tier)
     }
@@ -115,7 +116,7 @@ impl MarketReader {
         self.lay_out(&content.title, content.section, preview, &content.body)
     }
 
-    /// Responds with the page or the redirect for an error.
+    /// Responds with the error page, or with the redirect, for an error.
     pub(crate) async fn respond_error(&self, error: MarketError) -> Response {
         let (status, title, text) = match error {
             MarketError::Redirect(address) => return Redirect::temporary(&address).into_response(),
@@ -135,7 +136,7 @@ impl MarketReader {
         (status, Html(self.lay_out(title, Section::Security, None, &body))).into_response()
     }
 
-    /// Responds with status 404 and the securities that a search for the unknown symbol finds.
+    /// Responds with status 404 and a list of securities: the results of a search for the unknown symbol.
     async fn respond_unknown(&self, message: &str) -> Response {
         let text = message.rsplit(' ').next().unwrap_or_default();
         let found = self.calls().json(&format!("/v1/search?limit=5&q={}", encode(text))).await;

@@ -19,7 +19,7 @@ const COVERAGE: &str = include_str!("../../../queries/quality/coverage.sql");
 const FEEDS: &str = include_str!("../../../queries/quality/feeds.sql");
 const HELD_ROWS: &str = include_str!("../../../queries/quality/held_rows.sql");
 const FLAGS: &str = include_str!("../../../queries/quality/flags.sql");
-/// Counts of the coverage query: column and title.
+/// Counts of the coverage query: column name and title.
 const COUNTS: [(&str, &str); 7] = [
     ("active", "Active securities"),
     ("priced", "with a price"),

@@ -95,7 +95,7 @@ async fn tier_of(visitor: &Visitor) -> Tier {
     run_within(VISITOR_LOOKUP_LIMIT, find).await.unwrap_or(Tier::Free)
 }
 
-/// Response for a client address that exceeded its page limit. `seconds` is the wait for the next page.
+/// Response for a client address that exceeded its page limit. `seconds` is the wait until the next page is allowed.
 fn too_many(app: &App, seconds: u64) -> Response {
     let viewer = if app.dashboard.is_some() { Viewer::Visitor } else { Viewer::Reader };
     let body = html! {
@@ -128,12 +128,12 @@ impl MarketReader {
         Form::from_query(&self.query)
     }
 
-    /// Appends the query of the request to another path.
+    /// Appends the query of the request to `path`.
     pub(crate) fn with_parameters(&self, path: &str) -> String {
         if self.query.is_empty() { path.to_owned() } else { format!("{path}?{}", self.query) }
     }
 
-    /// Years of history that the reader sees.
+    /// Number of years of history that the reader may see.
     pub(crate) fn depth_years(&self) -> i32 {
         self.app.projection.tiers().depth_years(self.tier)
     }

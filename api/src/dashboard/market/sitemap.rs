@@ -1,4 +1,4 @@
-//! `/sitemap.xml`: addresses of the public pages, for search engines.
+//! `/sitemap.xml`: URLs of the public pages, for search engines.
 
 use std::fmt::Write;
 
@@ -8,9 +8,9 @@ use axum::response::{IntoResponse, Response};
 use crate::dashboard::market::api_calls::{MarketError, encode};
 use crate::dashboard::market::reader::MarketReader;
 
-/// Maximum number of addresses, as the protocol (sitemaps.org) demands.
+/// Maximum number of URLs in the file, a limit of the protocol (sitemaps.org).
 const MOST: usize = 50_000;
-/// Pages of the site in addition to the securities.
+/// Paths of the public pages that do not belong to one security.
 const PAGES: [&str; 8] =
     ["/", "/plans", "/docs", "/screener", "/sectors", "/calendar", "/income", "/quality"];
 

@@ -1,6 +1,6 @@
-//! `/dashboard/account`: sessions, password, address and deletion of the account.
+//! `/dashboard/account`: sessions, password, email address and deletion of the account.
 //!
-//! Invariant: a new password, a new address and the deletion each require the present password.
+//! Invariant: a new password, a new email address and the deletion each require the present password.
 
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
@@ -23,7 +23,7 @@ use crate::dashboard::view::table::{Text, stacked_table};
 const PATH: &str = "/dashboard/account";
 const WRONG: &str = "That is not your present password.";
 
-/// Form of the page. An error message is shown at the form that caused it.
+/// Form on the account page. An error message appears in the form that was submitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum AccountForm {
     Password,
@@ -174,7 +174,7 @@ async fn verify_password(holder: &AccountHolder, form: &Form) -> Result<Option<S
     }
 }
 
-/// Locks the account. Fails if its password was changed after it was verified.
+/// Locks the account. Fails if the password was changed after its verification.
 async fn lock_if_password_current(
     transaction: &Transaction<'_>,
     known: &StoredPassword,

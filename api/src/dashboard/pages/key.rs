@@ -1,4 +1,4 @@
-//! Pages of one key: its new secret, `/dashboard/keys/{id}/replace` and `/delete`.
+//! Pages of one key: the new secret, the replacement form, and the deletion form.
 
 use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
@@ -22,7 +22,7 @@ const OVERLAPS: [(Overlap, &str); 4] = [
     (Overlap::None, "No longer: it ends now"),
 ];
 
-/// Message for a replacement form that is sent twice. Only the first response contained the new secret.
+/// Message for a replacement form that is submitted a second time. Only the first response contained the new secret.
 const ENDED: &str = "the key has ended; if it was just replaced and the new secret is lost, replace the newer key of its name";
 
 /// Key id in the path.
@@ -35,11 +35,11 @@ impl FromRequestParts<App> for KeyId {
     }
 }
 
-/// Path of an example for calendar programs, after the key.
+/// Example of a feed path after the key, for calendar programs.
 pub(crate) const EXAMPLE_FEED: &str = "/calendar.ics?symbols=KO,PEP";
 
-/// Page with a new secret. No other page shows the secret. `feeds` are paths after the key, for programs that cannot
-/// send a header.
+/// Page with a new secret. No other page shows the secret. `feeds` are paths that follow the key in a feed URL, for
+/// programs that cannot send a header.
 pub(crate) async fn show_new_secret(
     holder: &AccountHolder,
     created: &CreatedKey,
@@ -89,7 +89,7 @@ pub(crate) async fn show_new_secret(
     Ok(holder.render_page("Your new key", Section::Keys, &body))
 }
 
-/// Button that copies the text of the element `of`. The page's script makes it visible.
+/// Button that copies the text of the element with the id `of`. The script of the page makes the button visible.
 fn copy_button(of: &str, title: &str) -> Markup {
     html! { button.second type="button" data-copy=(of) hidden { (title) } }
 }
@@ -155,7 +155,7 @@ pub(crate) async fn delete_key(
     Ok(Redirect::to(&PageNotice::KeyDeleted.add_to_path("/dashboard/keys")).into_response())
 }
 
-/// Finds the holder's active key with this id. Other holders' keys are not found.
+/// Finds the holder's active key with this id. A key of another holder is treated as unknown.
 async fn find_own_key(holder: &AccountHolder, id: KeyId) -> Result<ApiKey, PageError> {
     let key = keys::find_key(&*holder.database_client().await?, holder.account_id(), id).await?;
     key.filter(|key| key.status == "active").ok_or(PageError::NotFound)

@@ -15,10 +15,10 @@ use crate::dashboard::session::visitor::AccountHolder;
 use crate::dashboard::view::layout::{Section, error_message, format_day, format_time, success_message};
 use crate::dashboard::view::table::{Text, stacked_table};
 
-/// Lifetimes of a key: form value, label and number of days. The first is the default.
+/// Lifetimes of a new key: form value, label and number of days. The first lifetime is the default.
 const LIFETIMES: [(&str, &str, i64); 3] =
     [("90", "90 days", 90), ("30", "30 days", 30), ("365", "One year", 365)];
-/// Other choices of an expiry: form value and label.
+/// Further choices for the expiry of a key: form value and label.
 const OTHER_LIFETIMES: [(&str, &str); 2] = [("never", "Never"), ("date", "On a day")];
 /// Values in the form that creates a key. After an error, the form shows them again.
 #[derive(Debug, Clone, Copy)]
@@ -29,7 +29,7 @@ pub(crate) struct KeyFormValues<'a> {
 }
 
 impl KeyFormValues<'_> {
-    /// Default values, with a suggested name.
+    /// Default values of the form, with a suggested name.
     pub(crate) fn with_name(name: &'static str) -> KeyFormValues<'static> {
         KeyFormValues { name, lifetime: LIFETIMES[0].0, date: "" }
     }

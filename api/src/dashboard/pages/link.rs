@@ -31,7 +31,7 @@ impl FromRequestParts<App> for LinkSecret {
     }
 }
 
-/// Shows the purpose of the link, and a form. Opening this page does not use up the link.
+/// Shows a form for the password, and the purpose of the one-time link. Opening this page does not use up the link.
 pub(crate) async fn show_link(secret: LinkSecret, visitor: Visitor) -> Result<Response, PageError> {
     Ok(match find_usable_link(&visitor, &secret).await?.0 {
         Some(link) => page(&visitor, &secret, &link, None),
@@ -39,7 +39,7 @@ pub(crate) async fn show_link(secret: LinkSecret, visitor: Visitor) -> Result<Re
     })
 }
 
-/// Redeems the link: sets the password and signs the holder in.
+/// Redeems the one-time link: sets the password and signs the holder in.
 pub(crate) async fn redeem_link(
     secret: LinkSecret,
     PublicForm { visitor, form }: PublicForm,
@@ -68,8 +68,8 @@ pub(crate) async fn redeem_link(
     Ok(sign_in::redirect_signed_in(&visitor, &session, "/dashboard"))
 }
 
-/// Finds the usable link with this secret, and charges the attempt to the login throttle. If sign-up is closed,
-/// invitations are not found.
+/// Finds the unused and unexpired link with this secret, and charges the attempt to the login throttle. If sign-up is
+/// closed, invitations are not found.
 async fn find_usable_link(
     visitor: &Visitor,
     secret: &LinkSecret,

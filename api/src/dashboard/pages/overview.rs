@@ -51,7 +51,7 @@ pub(crate) async fn show_overview(holder: AccountHolder) -> Result<Response, Pag
     Ok(holder.render_page("Overview", Section::Overview, &body))
 }
 
-/// Panel for a holder without an active key.
+/// Panel with the form for a first key, for a holder without an active key.
 fn first_step(holder: &AccountHolder, is_new: bool) -> Markup {
     html! {
         section.panel.first aria-labelledby="first" {

@@ -14,7 +14,7 @@ use crate::dashboard::session::visitor::Visitor;
 use crate::dashboard::view::layout::{self, Section, Viewer, format_grouped};
 use crate::dashboard::view::table::{Number, Text, stacked_table};
 
-/// Features that need a plan above Free, with the calls that use them.
+/// Features that need a plan above Free: lowest plan, name, and API call that uses the feature.
 const GATED: [(Tier, &str, &str); 9] = [
     (Tier::Starter, "Fundamentals", "/v1/stocks/{symbol}/fundamentals"),
     (Tier::Starter, "Dividend records of a security", "/v1/stocks/{symbol}/dividends"),
@@ -111,7 +111,7 @@ pub(crate) fn render_plan_table(tiers: &TierTable, current: Option<Tier>) -> Mar
     }
 }
 
-/// Describes the endpoints that a plan adds to the plan below it.
+/// Describes the endpoints that a plan includes.
 fn endpoints(tier: Tier) -> &'static str {
     match tier {
         Tier::Free => {

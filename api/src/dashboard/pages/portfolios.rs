@@ -1,4 +1,4 @@
-//! `/dashboard/portfolios`: saved holdings, and addresses of their income for calendars and spreadsheets.
+//! `/dashboard/portfolios`: saved holdings, and URLs of their income for calendar programs and spreadsheets.
 
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Redirect, Response};
@@ -16,10 +16,10 @@ use crate::dashboard::session::visitor::AccountHolder;
 use crate::dashboard::view::layout::{Section, error_message, format_count, format_time, success_message};
 
 const PATH: &str = "/dashboard/portfolios";
-/// Files of a portfolio, each with the kind of program that reads it.
+/// Files of a portfolio: file name, and kind of program that reads the file.
 const FILES: [(&str, &str); 2] = [("income.ics", "calendar program"), ("income.csv", "spreadsheet")];
 
-/// Path of a portfolio's file after the key.
+/// Path of a portfolio's file, as it follows the key in a feed URL.
 fn file_path(name: &str, file: &str) -> String {
     format!("/portfolios/{}/{file}", encode(name))
 }
@@ -107,12 +107,12 @@ fn form(holder: &AccountHolder, message: Option<&str>, (name, holdings): (&str, 
     }
 }
 
-/// Holdings as lines of a form.
+/// Holdings as text for a form field, one holding per line.
 fn lines(holdings: &str) -> String {
     holdings.replace(',', "\n").replace(':', " ")
 }
 
-/// Saves the holdings of a form. The field contains lines, or on the income page the value of the API's parameter
+/// Saves the holdings of a form. The dashboard sends lines. The income page sends the value of the API's parameter
 /// `holdings`.
 pub(crate) async fn save_portfolio(
     AuthenticatedForm { holder, form }: AuthenticatedForm,
@@ -142,7 +142,7 @@ pub(crate) async fn delete_portfolio(
     Ok(Redirect::to(&PageNotice::PortfolioDeleted.add_to_path(PATH)).into_response())
 }
 
-/// Creates a key for the feed addresses of a portfolio, and shows the addresses with this key.
+/// Creates a key for the feed URLs of a portfolio, and shows the URLs with this key.
 pub(crate) async fn create_link(
     AuthenticatedForm { holder, form }: AuthenticatedForm,
 ) -> Result<Response, PageError> {

@@ -23,12 +23,12 @@ use crate::dashboard::view::markdown;
 use crate::routes::rules_notice::describe_deviation;
 
 const TITLE: &str = "Reference";
-/// Optional parameters with an initial value: path and parameter. Their endpoints need at least one of several
-/// parameters.
+/// Optional parameters that have an initial value in the form: path of the endpoint and parameter name. Without them,
+/// the example call would need a higher plan, would be invalid, or would not end.
 const EFFECTIVELY_REQUIRED: [(&str, &str); 3] =
     [("/v1/dividends/history", "symbols"), ("/v1/changes", "symbols"), ("/v1/changes", "follow")];
 
-/// Parts of the page that are equal for every reader.
+/// Parts of the reference page that are equal for every reader.
 #[derive(Debug)]
 pub(crate) struct ReferencePage {
     introduction: String,
@@ -36,7 +36,7 @@ pub(crate) struct ReferencePage {
     endpoints: String,
 }
 
-/// State of the key field.
+/// State of the field for the API key on the reference page.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum KeyFieldState<'a> {
     /// The field is empty, or the script fills it with the key of the browser tab.

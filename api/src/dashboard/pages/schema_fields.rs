@@ -1,4 +1,4 @@
-//! Schemas of the OpenAPI document as page content: limits of a parameter, fields of a response.
+//! Parts of the OpenAPI document as page content: limits of a parameter, and fields of a response.
 
 use maud::{Markup, html};
 use serde_json::Value;
@@ -6,14 +6,14 @@ use serde_json::Value;
 use crate::dashboard::view::markdown;
 use crate::dashboard::view::table::{Text, stacked_table};
 
-/// Depth to which nested response fields are listed in the table.
+/// Number of levels of nested response fields in the table.
 const LEVELS: usize = 2;
 
 pub(super) fn text<'a>(value: &'a Value, name: &str) -> &'a str {
     value[name].as_str().unwrap_or_default()
 }
 
-/// Text of a value in a query.
+/// Value as the text of a query parameter.
 pub(super) fn plain(value: &Value) -> String {
     match value {
         Value::Null => String::new(),

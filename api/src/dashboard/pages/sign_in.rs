@@ -1,8 +1,8 @@
 //! `/sign-up`, `/sign-in` and `/sign-out`.
 //!
-//! Invariants: an unknown address and a wrong password get the same message after the same time. A sign-up gets the
-//! same response for a new and for an existing address. If a signed-in visitor signs in to the same account again, the
-//! new session replaces the old one. Redirects lead only to pages in a fixed list.
+//! Invariants: an unknown email address and a wrong password get the same message after the same time. A sign-up gets
+//! the same response for a new and for an existing email address. If a signed-in visitor signs in to the same account
+//! again, the new session replaces the old one. Redirects lead only to pages in a fixed list.
 
 use std::sync::Arc;
 
@@ -55,7 +55,7 @@ pub(crate) async fn show_sign_in(visitor: Visitor) -> Response {
     sign_in_page(&visitor, "", query.text("next"), None)
 }
 
-/// Creates an account and signs its holder in. For an existing address, the response is the same, but its cookies
+/// Creates an account and signs its holder in. For an existing email address, the response looks the same. Its cookies
 /// belong to no session.
 pub(crate) async fn sign_up(PublicForm { visitor, form }: PublicForm) -> Result<Response, PageError> {
     if visitor.dashboard.settings.sign_up != SignUp::Open {
@@ -157,7 +157,8 @@ pub(crate) async fn check_password(
     stored: Option<&StoredPassword>,
     queue_key: HashingQueueKey,
 ) -> Result<bool, PageError> {
-    // A longer text cannot be a password. It is replaced by an empty text, because hashing it would be wasted work.
+    // Passwords have at most 1,024 bytes. A longer text is replaced by an empty text, because hashing it would be
+    // wasted work.
     let is_short = secret.expose_secret().len() <= 1_024;
     let secret = if is_short { secret } else { SecretString::default() };
     Ok(hashing.verify(secret, stored, queue_key).await?)
@@ -176,8 +177,8 @@ fn trust(visitor: &Visitor, stored: Option<&StoredPassword>) -> (DeviceTrust, Ha
     }
 }
 
-/// Records a refused sign-in in the account's audit log. This happens in the background, so that the response time
-/// does not reveal if the account exists.
+/// Records a refused sign-in in the account's audit log. The record is written in the background, so that the response
+/// time does not reveal if the account exists.
 fn record_refusal(visitor: &Visitor, stored: Option<&StoredPassword>) {
     let Some(account_id) = stored.map(|stored| stored.account) else { return };
     let (dashboard, address) = (Arc::clone(&visitor.dashboard), visitor.origin.address.clone());

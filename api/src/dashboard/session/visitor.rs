@@ -75,7 +75,7 @@ impl Visitor {
         Ok(visitor)
     }
 
-    /// Extracts the visitor without looking up the session.
+    /// Extracts the visitor as not signed in, without looking up the session.
     fn unknown(parts: &Parts, app: &App) -> Result<Self, PageError> {
         let caller = RequestContext::from_extensions(&parts.extensions).ok_or(PageError::NotFound)?;
         let (client, is_proxied) = (caller.client, caller.is_proxied);

@@ -35,7 +35,7 @@ pub(crate) fn asset_routes() -> Router<App> {
         )
 }
 
-/// Crawler rules, with the sitemap if the market pages are public at a known address.
+/// Crawler rules, with the sitemap if the market pages are public and `PUBLIC_URL` is set.
 fn robots(app: &App) -> String {
     let settings = &app.settings.dashboard;
     match &settings.public_url {

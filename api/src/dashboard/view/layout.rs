@@ -45,7 +45,7 @@ pub(crate) enum Section {
     Other,
 }
 
-/// Menu of the market pages.
+/// Menu of the market pages: section, path and title.
 const MARKET: [(Section, &str, &str); 5] = [
     (Section::Screener, "/screener", "Screener"),
     (Section::Sectors, "/sectors", "Sectors"),
@@ -54,7 +54,7 @@ const MARKET: [(Section, &str, &str); 5] = [
     (Section::Quality, "/quality", "Quality"),
 ];
 
-/// Menu of a signed-in holder.
+/// Menu of a signed-in holder: section, path and title.
 const MENU: [(Section, &str, &str); 7] = [
     (Section::Overview, "/dashboard", "Overview"),
     (Section::Keys, "/dashboard/keys", "Keys"),
@@ -73,7 +73,7 @@ pub(crate) struct PageLayout<'a> {
     pub(crate) section: Section,
     /// True if the reader may open the market pages.
     pub(crate) has_market: bool,
-    /// Description of the page for search engines and link previews.
+    /// Description of the page for search engines and link previews; `None` if search engines should not list it.
     pub(crate) preview: Option<Preview<'a>>,
     pub(crate) body: &'a Markup,
 }
@@ -82,7 +82,7 @@ pub(crate) struct PageLayout<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Preview<'a> {
     pub(crate) description: &'a str,
-    /// Address of the page, without parameters that do not change its subject.
+    /// URL of the page, without parameters that do not change its subject.
     pub(crate) canonical: &'a str,
     /// Scheme and host of the site.
     pub(crate) origin: &'a str,
@@ -173,7 +173,7 @@ fn menu(label: &str, entries: &[(Section, &str, &str)], section: Section) -> Mar
     }
 }
 
-/// Search form in the page header. The script focuses its field when the reader presses the slash key.
+/// Search form in the page header. The slash key moves the focus to its field.
 fn search_form() -> Markup {
     html! {
         form.search role="search" action="/search" method="get" {

@@ -46,7 +46,7 @@ const SUSPECT: [&str; 10] = [
     "split_not_in_price",
     "yield_suspect",
 ];
-/// Maximum age of a price in days. The audit's limit is five sessions.
+/// Maximum age of a price in days. The audit of the projector uses a limit of five sessions.
 const PRICE_DAYS: i64 = 5;
 
 /// API call with its response, and sample values for the calls on the reference page.
@@ -64,20 +64,20 @@ pub(crate) struct ApiExample {
     pub(crate) sector: String,
 }
 
-/// Outcome of the latest refresh.
+/// Latest example, and the time of the next refresh.
 #[derive(Debug, Default)]
 struct LatestExample {
     shown: Option<Arc<ApiExample>>,
-    /// Time at which the next refresh is due.
+    /// Time at which the next refresh is due; `None` before the first refresh.
     until: Option<Instant>,
 }
 
-/// Cache of the latest example, with the router that serves its data.
+/// Cache of the latest example, with the API router from which the example is read.
 #[derive(Debug, Clone)]
 pub(crate) struct ExampleCache {
     data: Router,
     latest: Arc<Mutex<LatestExample>>,
-    /// Lock of the refresh in progress.
+    /// Lock of the refresh in progress. A page waits for it.
     refreshing: Arc<tokio::sync::Mutex<()>>,
 }
 
@@ -86,8 +86,8 @@ impl ExampleCache {
         Self { data, latest: Arc::default(), refreshing: Arc::default() }
     }
 
-    /// Latest example. An outdated example is refreshed first; if that fails or takes too long, the outdated example is
-    /// returned. `None` before the first success.
+    /// Latest example. An outdated example is refreshed first. If the refresh fails or takes too long, the outdated
+    /// example is returned. `None` before the first success.
     pub(crate) async fn latest_example(&self) -> Option<Arc<ApiExample>> {
         if !self.is_due() {
             return self.latest();

@@ -1,4 +1,4 @@
-//! Choices of a calendar page: kind of day, span, and filters.
+//! Choices of a calendar page: kind of day (ex-dates or payments), span (week or month), and filters.
 
 use chrono::{Datelike, Days, Months, NaiveDate};
 
@@ -17,16 +17,17 @@ const LONGEST: usize = 1_300;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CalendarChoice {
     pub(crate) kind: &'static str,
-    /// True for a week, false for a month.
+    /// True for a span of one week, false for one month.
     pub(crate) is_week: bool,
     /// First day of the span.
     pub(crate) first: NaiveDate,
-    /// Filters that are set, with their values.
+    /// Filters that are set, as parameter name and value.
     pub(crate) filters: Vec<(&'static str, String)>,
 }
 
 impl CalendarChoice {
-    /// Reads the choices. A first day before `floor`, the start of the reader's history, is replaced by `floor`.
+    /// Reads the choices from the query. A first day before `floor`, the start of the reader's history, is replaced by
+    /// `floor`.
     pub(crate) fn read(parameters: &Form, today: NaiveDate, floor: NaiveDate) -> Self {
         let kind = KINDS.iter().find(|(name, ..)| *name == parameters.text("days")).unwrap_or(&KINDS[0]);
         let is_week = parameters.text("span") == "week";
@@ -48,7 +49,7 @@ impl CalendarChoice {
         }
     }
 
-    /// The next span if `is_later`, otherwise the previous span.
+    /// The same choices for the next span if `is_later`, otherwise for the previous span.
     pub(crate) fn moved(&self, is_later: bool) -> Self {
         let first = match is_later {
             true => self.last() + Days::new(1),
@@ -57,24 +58,24 @@ impl CalendarChoice {
         Self { first, ..self.clone() }
     }
 
-    /// The same choice with another kind of days.
+    /// The same choices for another kind of day.
     pub(crate) fn of_kind(&self, kind: &'static str) -> Self {
         Self { kind, ..self.clone() }
     }
 
-    /// The week or month that contains the first day of this choice.
+    /// The same choices for the week or month that contains the first day of this span.
     pub(crate) fn in_span(&self, is_week: bool) -> Self {
         Self { is_week, first: begin(self.first, is_week), ..self.clone() }
     }
 
-    /// Address of the page.
+    /// Path and query of the page.
     pub(crate) fn address(&self) -> String {
         let span = if self.is_week { "week" } else { "month" };
         let filters: String = self.filters_query();
         format!("/calendar?days={}&span={span}&from={}{filters}", self.kind, self.first)
     }
 
-    /// API call of the page.
+    /// Path and query of the API call that returns the rows of the page.
     pub(crate) fn call(&self) -> String {
         let endpoint =
             KINDS.iter().find(|(name, ..)| *name == self.kind).map_or("", |(.., endpoint)| *endpoint);

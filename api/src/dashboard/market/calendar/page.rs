@@ -1,4 +1,4 @@
-//! Page of the calendar.
+//! Calendar page: dividends of one week or month, their CSV file, and the address for calendar programs.
 
 use axum::response::Response;
 use chrono::NaiveDate;
@@ -20,7 +20,7 @@ pub(crate) async fn show_calendar(reader: MarketReader) -> Response {
     reader.respond(choice.address(), |calls| build(calls, choice.clone(), today)).await
 }
 
-/// Rows of the calendar as CSV.
+/// Responds with the rows of the calendar as CSV.
 pub(crate) async fn show_csv(reader: MarketReader) -> Response {
     let (choice, _) = choice_of(&reader);
     match reader.calls().respond(&with_parameter(&choice.call(), "format=csv")).await {
@@ -107,7 +107,7 @@ fn filters(choice: &CalendarChoice) -> Markup {
     }
 }
 
-/// Renders the address to which calendar programs can subscribe.
+/// Renders the address by which calendar programs subscribe to the dividends of the chosen symbols.
 fn subscribe(choice: &CalendarChoice) -> Markup {
     let symbols = choice.filter("symbols");
     html! {

@@ -7,7 +7,7 @@ use crate::dashboard::market::api_calls::{MarketError, encode};
 use crate::dashboard::market::icalendar::{as_calendar, dividends_calendar, dividends_call, host_of};
 use crate::dashboard::market::reader::MarketReader;
 
-/// Address of the calendar of symbols.
+/// Path of the iCalendar file for these symbols, which are comma-separated.
 pub(crate) fn calendar_url(symbols: &str) -> String {
     format!("/calendar.ics?symbols={}", encode(symbols))
 }

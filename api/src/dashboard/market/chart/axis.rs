@@ -31,7 +31,7 @@ impl Axis {
         Self { low, high, step }
     }
 
-    /// Position of a value, in units from 0 at the bottom to `length` at the top.
+    /// Position of a value on an axis of `length` drawing units. Position 0 is at the bottom, `length` at the top.
     pub(crate) fn place(&self, value: Decimal, length: i64) -> i64 {
         let share = (value - self.low) * Decimal::from(length) / (self.high - self.low);
         share.round().to_i64().unwrap_or(0).clamp(0, length)

@@ -20,7 +20,7 @@ pub(crate) struct Bar {
     pub(crate) light: Decimal,
 }
 
-/// Bar chart, with the names of both parts, the unit, and the text alternative (`label`).
+/// Stacked bar chart: names of the solid and the light part, unit of the amounts, and text alternative (`label`).
 #[derive(Debug)]
 pub(crate) struct BarChart<'a> {
     pub(crate) solid: &'a str,

@@ -12,7 +12,7 @@ use crate::dashboard::market::chart::thinning::{Point, thin_line};
 use crate::dashboard::market::values::render_date;
 use crate::dashboard::view::table::{Number, Text, data_table};
 
-/// Size of the drawing, in units that the browser stretches.
+/// Width and height of the drawing, in units that the browser stretches.
 const WIDTH: i64 = 2_000;
 const HEIGHT: i64 = 600;
 /// Height of the tick that marks an ex-date, in units of the drawing.
@@ -38,7 +38,7 @@ pub(crate) struct PriceChart<'a> {
     /// Closes, oldest first.
     pub(crate) closes: &'a [Close],
     pub(crate) ex_dates: &'a [NaiveDate],
-    /// Days of splits, with their ratios.
+    /// Day and ratio of each split.
     pub(crate) splits: &'a [(NaiveDate, &'a str)],
 }
 
@@ -103,7 +103,7 @@ impl PriceChart<'_> {
         })
     }
 
-    /// Last close of each month, or of each year of a long chart, newest first.
+    /// Table of the last close of each month, newest first. For charts longer than [`MONTHLY_DAYS`], of each year.
     fn table(&self, days: i64) -> Markup {
         let period = |day: NaiveDate| (day.year(), if days <= MONTHLY_DAYS { day.month() } else { 0 });
         let mut rows: Vec<&Close> = Vec::new();

@@ -34,7 +34,7 @@ pub(super) fn bearer(key: &str) -> Result<HeaderValue, ApiError> {
     HeaderValue::try_from(format!("Bearer {key}")).map_err(|_| ApiError::InvalidKey)
 }
 
-/// Calls the API with the key and returns the response.
+/// Calls the API with the key, on behalf of the caller, and returns the response.
 pub(super) async fn ask(data: Router, key: &str, target: &str, caller: &Parts) -> Result<Response, ApiError> {
     let unreadable = |_| ApiError::NotFound("Nothing is at this address".to_owned());
     let mut request = Request::get(target).body(Body::empty()).map_err(unreadable)?;
@@ -46,7 +46,7 @@ pub(super) async fn ask(data: Router, key: &str, target: &str, caller: &Parts) -
     Ok(response)
 }
 
-/// Body of a response with its data version, or the response itself if it is a refusal.
+/// Body of a response and its data version. An error response is returned unchanged as the inner `Err`.
 pub(super) async fn read_answer(
     response: Response,
 ) -> Result<Result<(Value, MinVersion), Response>, ApiError> {

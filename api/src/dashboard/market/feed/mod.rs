@@ -1,7 +1,7 @@
 //! `/feed/{key}/…`: API responses for programs that cannot send a header, such as spreadsheets and calendars.
 //!
-//! Invariants: the key in the address is an ordinary key. Its account is charged, and its limits apply. Deleting the
-//! key disables the address. The key is masked in logs.
+//! Invariants: the key in the path is an ordinary key. Its account is charged, and the limits of key and account apply.
+//! Deleting the key disables the path. The key is masked in logs.
 
 mod keyed_call;
 mod portfolio;
@@ -21,7 +21,7 @@ use crate::dashboard::session::form::Form;
 use crate::error::ApiError;
 use keyed_call::{DataRouter, ask, income_call, origin_of, read_answer};
 
-/// Router of `/feed/{key}/…`. `data` serves the API calls behind these addresses.
+/// Router of `/feed/{key}/…`. `data` is the API router that serves the calls.
 pub(crate) fn feed_routes(data: &Router) -> Router<App> {
     Router::new()
         .route("/feed/{key}/calendar.ics", get(show_calendar))
@@ -31,7 +31,7 @@ pub(crate) fn feed_routes(data: &Router) -> Router<App> {
         .layer(Extension(DataRouter(data.clone())))
 }
 
-/// Responds to any API call, by default as CSV.
+/// Responds to any API call, as CSV unless the call names another format.
 async fn show_rows(
     Path((key, _)): Path<(String, String)>,
     Extension(DataRouter(data)): Extension<DataRouter>,

@@ -11,7 +11,8 @@ use crate::parameters::MinVersion;
 use crate::read::QueryError;
 
 /// Writes the calendar for a response of `/v1/portfolio/income` with the data version `version`. `edits` is the number
-/// of changes of the holdings. It raises the revision numbers, because a change of shares also changes the events.
+/// of changes of the saved holdings. It is added to the revision numbers, because a change of shares also changes the
+/// events.
 pub(crate) async fn income_calendar(
     app: &App,
     (answer, version): &(Value, MinVersion),
@@ -47,7 +48,8 @@ fn write_events(writer: &mut CalendarWriter<'_>, payment: &Value, sequence: i64)
     for (field, suffix, summary) in [("ex_date", "ex", &ex_dividend), ("payment_date", "payment", &income)] {
         let Ok(day) = str_of(&payment[field]).parse::<NaiveDate>() else { continue };
         writer.event(&Event {
-            // The ids differ from those of the dividend calendar, which may contain the same dividends.
+            // The ids differ from the ids in the dividend calendar, because both calendars may contain the same
+            // dividend.
             id: &format!("{}-income-{suffix}", event_id(payment)),
             day,
             sequence,

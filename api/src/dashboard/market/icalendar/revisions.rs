@@ -15,19 +15,19 @@ use crate::read::lookup::run_query;
 
 const POSITIONS: &str = include_str!("../../../../queries/changes/positions.sql");
 
-/// Positions of the newest changes of some securities' dividends.
+/// Journal positions of the newest changes of dividends, by security and dividend id.
 #[derive(Debug, Default)]
 pub(super) struct Revisions {
     by_row: HashMap<(String, String), i64>,
     by_symbol: HashMap<String, i64>,
-    /// Position up to which changes were pruned.
+    /// Journal position up to which older changes were deleted from the journal.
     begins: i64,
     /// Journal position of the response that contains the rows. Later changes are not in these rows.
     answered: i64,
 }
 
 impl Revisions {
-    /// Reads the positions for the rows of a response with the data version `version`.
+    /// Reads the journal positions for the rows of a response with the data version `version`.
     pub(super) async fn read(app: &App, rows: &[Value], version: MinVersion) -> Result<Self, QueryError> {
         let mut symbols: Vec<&str> = rows.iter().map(|row| str_of(&row["symbol"])).collect();
         symbols.sort_unstable();
@@ -50,8 +50,8 @@ impl Revisions {
         self.by_row.insert((symbol, id), position);
     }
 
-    /// Revision number of a dividend. An estimate has no id, so it has the number of the newest change of its
-    /// security's dividends.
+    /// Revision number of a dividend's events. An estimate has no id, so its number is the newest change among all
+    /// dividends of the security.
     pub(super) fn number(&self, row: &Value) -> i64 {
         let symbol = str_of(&row["symbol"]);
         let of_row = |id: &str| self.by_row.get(&(symbol.to_owned(), id.to_owned()));

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::dashboard::market::values::str_of;
 
-/// Maximum octets of a line.
+/// Maximum length of a line, in octets.
 const LINE: usize = 75;
 
 /// Whole-day event.
@@ -16,10 +16,10 @@ pub(super) struct Event<'a> {
     /// Id, unique within the service and the same in every file.
     pub(super) id: &'a str,
     pub(super) day: NaiveDate,
-    /// Number that grows with every change.
+    /// Revision number, which grows with every change of the event.
     pub(super) sequence: i64,
     pub(super) status: EventStatus,
-    /// Time of the last change, RFC 3339; empty if it is unknown.
+    /// Time of the last change of the event, RFC 3339; empty if it is unknown.
     pub(super) changed_at: &'a str,
     pub(super) summary: &'a str,
     pub(super) description: &'a str,
@@ -28,9 +28,9 @@ pub(super) struct Event<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum EventStatus {
     Confirmed,
-    /// Estimate.
+    /// Event of an estimated dividend.
     Tentative,
-    /// Withdrawn.
+    /// Event of a withdrawn dividend.
     Cancelled,
 }
 
@@ -38,7 +38,7 @@ pub(super) enum EventStatus {
 #[derive(Debug)]
 pub(super) struct CalendarWriter<'a> {
     file: String,
-    /// Host that makes the UIDs globally unique.
+    /// Host name in the UIDs, which makes them globally unique.
     host: &'a str,
     created_at: DateTime<Utc>,
 }

@@ -2,10 +2,10 @@
 
 use rust_decimal::Decimal;
 
-/// Number of lines from which the delimiter is recognized.
+/// Number of lines that are inspected to recognize the delimiter.
 const SAMPLE: usize = 50;
 
-/// Line of a table: its number, from 1, and its cells without surrounding spaces.
+/// Row of a table: line number, from 1, and cells without surrounding spaces.
 pub(crate) type Row = (u64, Vec<String>);
 
 /// Splits a text into rows. A text without a delimiter is split at spaces and colons.
@@ -34,7 +34,8 @@ fn delimiter_of(text: &str) -> Option<u8> {
     let count =
         |delimiter: u8| text.lines().take(SAMPLE).filter(|line| line.as_bytes().contains(&delimiter)).count();
     let counts = [b'\t', b';', b','].map(|delimiter| (count(delimiter), delimiter));
-    // With equal counts, the earlier delimiter wins. The comma is last, because it can also be a decimal point.
+    // If two delimiters occur in equally many lines, the first in this list is chosen. The comma is last, because it
+    // can also be a decimal point.
     let best = counts.into_iter().reduce(|best, other| if other.0 > best.0 { other } else { best });
     best.filter(|(count, _)| *count > 0).map(|(_, delimiter)| delimiter)
 }

@@ -67,7 +67,7 @@ pub(crate) async fn redirect_to_form() -> Redirect {
     Redirect::to("/income")
 }
 
-/// API call for these holdings.
+/// Path and query of the API call for the income of these holdings.
 fn call(holdings: &str) -> String {
     format!("/v1/portfolio/income?holdings={}", encode(holdings))
 }
@@ -165,7 +165,7 @@ fn render_form(entered: &str) -> Markup {
     }
 }
 
-/// Renders the lines that could not be read.
+/// Renders the input lines that could not be parsed.
 fn unread(portfolio: &PortfolioText) -> Markup {
     html! {
         @if !portfolio.unread.is_empty() {

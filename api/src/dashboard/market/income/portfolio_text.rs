@@ -5,11 +5,11 @@ use rust_decimal::Decimal;
 
 use crate::dashboard::market::income::cells::{Row, number_of, read_rows};
 
-/// Decimal places of shares and cost.
+/// Number of decimal places to which shares and cost are rounded.
 const PLACES: u32 = 6;
-/// Maximum number of unread lines that the page lists.
+/// Maximum number of lines named in the list of lines that could not be parsed.
 const NAMED: usize = 10;
-/// Headings of the columns, in lower case. Earlier headings are preferred.
+/// Accepted headings of each column, in lower case. If a table has several of them, the first in the list is used.
 const SYMBOLS: [&str; 6] = ["symbol", "ticker", "instrument", "symbol/cusip", "security id", "stock"];
 const SHARES: [&str; 7] =
     ["quantity", "shares", "qty", "qty (quantity)", "units", "position", "no. of shares"];
@@ -37,9 +37,9 @@ const PRICES: [&str; 7] = [
 pub(crate) struct PortfolioText {
     /// Value of the API's parameter `holdings`.
     pub(crate) holdings: String,
-    /// Sentences about the lines that could not be read.
+    /// One sentence for each line that could not be parsed, for at most [`NAMED`] lines.
     pub(crate) unread: Vec<String>,
-    /// Number of further unread lines.
+    /// Number of unparsed lines without a sentence.
     pub(crate) further_unread: usize,
 }
 
@@ -54,13 +54,13 @@ pub(crate) fn read_holdings(text: &str) -> Result<String, String> {
     }
 }
 
-/// Columns of a table with headings.
+/// Column indexes in a table, from 0.
 #[derive(Debug, Clone, Copy)]
 struct Columns {
     symbol: usize,
     shares: usize,
     cost: Option<usize>,
-    /// Price of one share at purchase.
+    /// Column of the purchase price per share; `None` without such a column.
     price: Option<usize>,
 }
 

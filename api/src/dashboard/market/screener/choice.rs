@@ -1,9 +1,9 @@
-//! Choices of the screener in the page's address: preset, filters and order.
+//! Choices of the screener page in the query: preset, filters and order.
 
 use crate::dashboard::market::api_calls::encode;
 use crate::dashboard::session::form::Form;
 
-/// Presets: parameter, title, and path of the endpoint.
+/// Presets: value of the parameter `preset`, title, and path of the endpoint.
 pub(crate) const PRESETS: [(&str, &str, &str); 5] = [
     ("all", "All", "/v1/screener"),
     ("high-yield", "High yield", "/v1/screener/high-yield"),
@@ -11,7 +11,7 @@ pub(crate) const PRESETS: [(&str, &str, &str); 5] = [
     ("aristocrats", "Aristocrats", "/v1/screener/dividend-aristocrats"),
     ("kings", "Kings", "/v1/screener/dividend-kings"),
 ];
-/// Filters: name of the parameter, the same on the page and in the API, and title.
+/// Filters: parameter name and title. The parameter has the same name on the page and in the API.
 pub(crate) const FILTERS: [(&str, &str); 12] = [
     ("min_yield", "Least yield, %"),
     ("max_yield", "Highest yield, %"),
@@ -28,14 +28,14 @@ pub(crate) const FILTERS: [(&str, &str); 12] = [
 ];
 /// Number of rows per page.
 const ROWS: u32 = 50;
-/// Maximum length of a value, in characters.
+/// Maximum length of a parameter's value, in characters.
 const LONGEST: usize = 200;
 
 /// Choices of a screener page.
 #[derive(Debug, Clone)]
 pub(crate) struct ScreenChoice {
     pub(crate) preset: &'static str,
-    /// Filters that are set, with their values.
+    /// Filters that are set, as parameter name and value.
     filters: Vec<(&'static str, String)>,
     /// Value of the API's parameter `sort`; empty for the default order.
     pub(crate) sort: String,
@@ -67,27 +67,27 @@ impl ScreenChoice {
         !self.filters.is_empty()
     }
 
-    /// The first page of another preset, with the same filters.
+    /// The same filters on the first page of another preset.
     pub(crate) fn of_preset(&self, preset: &'static str) -> Self {
         Self { preset, cursor: String::new(), ..self.clone() }
     }
 
-    /// The first page in another order.
+    /// The same choices on the first page in the order `sort`.
     pub(crate) fn sorted_by(&self, sort: String) -> Self {
         Self { sort, cursor: String::new(), ..self.clone() }
     }
 
-    /// The page at a cursor.
+    /// The same choices on the page that begins at a cursor.
     pub(crate) fn at(&self, cursor: &str) -> Self {
         Self { cursor: cursor.to_owned(), ..self.clone() }
     }
 
-    /// Address of the page.
+    /// Path and query of the page.
     pub(crate) fn address(&self) -> String {
         format!("/screener?preset={}{}", self.preset, self.query())
     }
 
-    /// API call of the page.
+    /// Path and query of the API call that returns the rows of the page.
     pub(crate) fn call(&self) -> String {
         let path = PRESETS.iter().find(|(name, ..)| *name == self.preset).map_or("", |(.., path)| *path);
         format!("{path}?limit={ROWS}{}", self.query())

@@ -1,4 +1,4 @@
-//! Page of the screener.
+//! Screener page: securities of a preset, with filters, order and CSV file.
 
 use axum::response::Response;
 use maud::{Markup, html};
@@ -17,7 +17,7 @@ pub(crate) async fn show_screener(reader: MarketReader) -> Response {
     reader.respond(choice.address(), |calls| build(calls, choice.clone())).await
 }
 
-/// Rows of the page as CSV.
+/// Responds with the rows of the page as CSV.
 pub(crate) async fn show_csv(reader: MarketReader) -> Response {
     let choice = ScreenChoice::read(&reader.parameters());
     match reader.calls().respond(&with_parameter(&choice.call(), "format=csv")).await {
@@ -84,7 +84,8 @@ fn filters(choice: &ScreenChoice) -> Markup {
     }
 }
 
-/// Renders a column title as a link that sorts by the column: first descending, then ascending.
+/// Renders a column title as a link that sorts by the column. The first click sorts in descending order, the next one
+/// in ascending order.
 fn sort_link(choice: &ScreenChoice, field: &str, title: &str) -> Markup {
     let descending = format!("{field}.desc");
     let is_descending = choice.sort == descending;

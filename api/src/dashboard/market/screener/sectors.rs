@@ -15,7 +15,7 @@ use crate::dashboard::market::values::{Unit, render_value, str_of};
 use crate::dashboard::view::layout::Section;
 use crate::dashboard::view::table::{Heading, stacked_table};
 
-/// Figures of a sector: field, title, and true for percent.
+/// Figures of a sector: JSON field, title, and true if the value is a percentage.
 const FIGURES: [(&str, &str, bool); 8] = [
     ("stock_count", "Stocks", false),
     ("payer_count", "Payers", false),

@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::dashboard::market::api_calls::encode;
 use crate::dashboard::market::values::{Unit, render_value, str_of};
 
-/// Columns with a figure: field, title, and true for percent.
+/// Columns with a figure: JSON field, title, and true if the value is a percentage.
 pub(crate) const COLUMNS: [(&str, &str, bool); 6] = [
     ("dividend_yield", "Yield", true),
     ("payout_ratio", "Payout", true),
@@ -16,7 +16,7 @@ pub(crate) const COLUMNS: [(&str, &str, bool); 6] = [
     ("market_cap", "Market value", false),
 ];
 
-/// Renders the rows. `heading` renders the title of a column.
+/// Renders the rows. `heading` renders a column title from the JSON field and the title.
 pub(crate) fn render_table(rows: &[Value], heading: impl Fn(&str, &str) -> Markup) -> Markup {
     html! {
         div.scroll tabindex="0" role="region" aria-label="Table: securities" {

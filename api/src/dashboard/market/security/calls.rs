@@ -3,10 +3,11 @@
 use crate::dashboard::market::api_calls::encode;
 use crate::dashboard::session::form::Form;
 
-/// Ranges of the price chart: parameter, title, and years of history that it needs.
+/// Ranges of the price chart: value of the parameter `range`, title, and required years of history. 0 years mean that
+/// every plan includes the range.
 pub(crate) const RANGES: [(&str, &str, i32); 4] =
     [("1y", "1 year", 1), ("5y", "5 years", 5), ("10y", "10 years", 10), ("max", "All", 0)];
-/// Adjustments of the price chart: parameter and title.
+/// Adjustments of the price chart: value of the parameter `prices`, and title.
 pub(crate) const ADJUSTMENTS: [(&str, &str); 3] =
     [("split", "Split-adjusted close"), ("raw", "Raw close"), ("all", "Total return")];
 /// Default range, if the reader's history includes it.
@@ -78,7 +79,7 @@ impl SecurityCalls {
         format!("/v1/stocks/{}/etf-holders?limit=25", self.symbol)
     }
 
-    /// Call for the closes of the chart. The longest range has weekly closes, so that it fits into one response.
+    /// API call for the closes of the chart. The longest range has weekly closes, so that it fits into one response.
     pub(crate) fn prices(&self, choice: &PriceChoice) -> String {
         let (interval, limit) = match choice.range {
             "1y" => ("daily", 400),
@@ -92,7 +93,7 @@ impl SecurityCalls {
         )
     }
 
-    /// API call of the block whose CSV file has this name.
+    /// API call of the block whose CSV file has this name, without extension; `None` for an unknown name.
     pub(crate) fn by_file(&self, name: &str, choice: &PriceChoice) -> Option<String> {
         Some(match name {
             "profile" => self.profile(),

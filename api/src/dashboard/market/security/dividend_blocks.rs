@@ -8,9 +8,9 @@ use crate::dashboard::market::chart::bar_chart::{Bar, BarChart};
 use crate::dashboard::market::values::{Unit, digits, humanize, render_value, str_of};
 use crate::dashboard::view::table::{Number, Text, data_table, stacked_table};
 
-/// Number of payments that are shown at first. Older payments are folded.
+/// Number of payments that are visible at first. Older payments are collapsed.
 const SHOWN: usize = 12;
-/// Maximum number of payments in the list; CSV has all.
+/// Maximum number of payments in the list. The CSV file has all payments.
 const MOST: usize = 120;
 
 /// Bars and table of the split-adjusted regular dividends by year.
@@ -44,7 +44,7 @@ pub(crate) fn render_years(metrics: &Value) -> Markup {
     }
 }
 
-/// Reason why a year is not complete.
+/// Label of a year whose dividends are not complete: the running year, or an incomplete year.
 fn incompleteness(year: &Value, running: Option<i64>) -> &'static str {
     if year["year"].as_i64() == running { "running" } else { "incomplete" }
 }

@@ -17,7 +17,7 @@ enum Kind {
     Date,
 }
 
-/// Field of the response, title, and kind of value.
+/// Figure: field of the API response, title, and kind of value.
 type Figure = (&'static str, &'static str, Kind);
 
 const GROUPS: [(&str, &[Figure]); 5] = [
@@ -81,7 +81,7 @@ pub(crate) fn title_of(name: &str) -> Option<&'static str> {
     figures.find(|(known, ..)| *known == name).map(|(_, title, _)| *title)
 }
 
-/// Value of a figure with its unit.
+/// Renders the value of a figure with its unit.
 pub(crate) fn show_figure(name: &str, metrics: &Value) -> Markup {
     let mut figures = GROUPS.iter().flat_map(|(_, figures)| *figures);
     let kind = figures.find(|(known, ..)| *known == name).map_or(Kind::Plain, |(.., kind)| *kind);
@@ -96,7 +96,7 @@ pub(crate) fn show_figure(name: &str, metrics: &Value) -> Markup {
     render_value(&metrics[name], unit)
 }
 
-/// All figures, each with a link to its explanation.
+/// Renders all figures, each with a link to its explanation.
 pub(crate) fn render_figures(symbol: &str, metrics: &Value) -> Markup {
     html! {
         div.columns {

@@ -159,7 +159,7 @@ fn heading(answers: &Answers, symbol: &str, name: &str) -> Markup {
     }
 }
 
-/// Price, yield and next payment, each with its date or origin.
+/// Renders price, yield and next payment, each with its date or origin.
 fn summary(answers: &Answers) -> Markup {
     let (profile, metrics) = (&answers.profile, &answers.metrics);
     let dividends = &profile["dividends"];
@@ -188,7 +188,7 @@ fn yield_basis(profile: &Value) -> &'static str {
     }
 }
 
-/// Origin of the next dividend.
+/// Origin of the next dividend: declared or estimated.
 fn origin(next: &Value) -> &'static str {
     match str_of(&next["status"]) {
         "declared" => "declared",
@@ -244,7 +244,7 @@ fn adjustment_name(adjustment: &str) -> &'static str {
     ADJUSTMENTS.iter().find(|(name, _)| *name == adjustment).map_or("", |(name, _)| *name)
 }
 
-/// One sentence for search engines.
+/// Description of the page for search engines, in one sentence.
 fn description(answers: &Answers, symbol: &str, name: &str) -> String {
     let (profile, metrics) = (&answers.profile, &answers.metrics);
     let mut parts = vec![format!("{name} ({symbol})")];
