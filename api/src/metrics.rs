@@ -55,7 +55,7 @@ pub(crate) struct CacheMetrics {
     pub(crate) misses: IntCounter,
 }
 
-/// Counts of client connections, by state.
+/// Numbers of client connections, by phase.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct ConnectionCounts {
     pub(crate) idle: i64,

@@ -79,7 +79,7 @@ pub(crate) async fn list_accounts(client: &Client) -> Result<Vec<AccountDetails>
 }
 
 /// Disables or enables an account, from the next request on. Disabling also ends the account's sessions and one-time
-/// links.
+/// links, and deletes its known devices.
 pub(crate) async fn set_disabled(
     client: &mut Client,
     actor: AccountActor<'_>,

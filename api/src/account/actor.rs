@@ -86,7 +86,7 @@ impl LockedAccount {
         Ok(())
     }
 
-    /// True if the holder makes the change, and false if the operator makes it.
+    /// True if the actor of the change is the holder, false if the actor is the operator.
     pub(crate) fn is_own(&self) -> bool {
         self.actor.is_some()
     }

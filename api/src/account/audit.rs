@@ -29,8 +29,8 @@ sql_row! {
     }
 }
 
-/// Appends a refused sign-in to the account's audit log. After [`MAX_REFUSALS`] such entries within a day, no entry is
-/// appended.
+/// Appends a refused sign-in to the account's audit log. After [`MAX_REFUSALS`] such entries within 24 hours, no entry
+/// is appended.
 pub(crate) async fn record_refused_sign_in(
     client: &Client,
     account_id: AccountId,

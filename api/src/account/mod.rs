@@ -1,7 +1,8 @@
 //! Account operations of the commands and the dashboard: accounts, keys, plans, sessions and links.
 //!
-//! Invariants: a secret is shown once, at its creation, and stored as a hash. Deleted rows stay in the table, but
-//! cannot be used. Every change has an audit log entry in the same transaction.
+//! Invariants: a secret is shown once, at its creation, and stored as a hash. Deleted accounts and keys stay in the
+//! database, but cannot be used. A change and its audit log entry are written in one transaction. Some starts and ends
+//! of sessions have no entry, because the log limits their number.
 
 pub(crate) mod accounts;
 mod actor;

@@ -57,7 +57,7 @@ sql_row! {
 }
 
 sql_row! {
-    /// Number of refused or failed calls of an endpoint with one outcome.
+    /// Number of refused or failed calls of an endpoint with one outcome, and time of the last such call.
     #[derive(Debug, Clone)]
     pub(crate) struct RefusedCalls {
         pub(crate) outcome: CallOutcome,

@@ -34,7 +34,7 @@ pub(crate) async fn set_tier(
     Ok(transaction.commit().await?)
 }
 
-/// Cancels a subscription. The tier applies until the end of the paid period, and Free applies afterwards. If
+/// Cancels a subscription. The current tier applies until the end of the paid period, and Free applies afterwards. If
 /// `paid_until` is given, it becomes the end of the paid period.
 pub(crate) async fn cancel_subscription(
     client: &mut Client,

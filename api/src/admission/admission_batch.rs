@@ -10,11 +10,11 @@ use crate::admission::row_version::RowVersion;
 use crate::admission::token_bucket::Bucket;
 use crate::auth::ids::{AccountId, KeyId};
 
-/// Limits of an account, with the versions by which a change of its row is detected.
+/// Limits of an account, with the versions by which a change of the account's row is detected.
 #[derive(Debug)]
 pub(crate) struct CachedAccount {
     pub(crate) limiter: AccountLimiter,
-    /// Version of the row at the last read or write. Every change of the row gives it a new version.
+    /// Version of the account's row at the last read or write. Every change of the row gives it a new version.
     pub(crate) version: RowVersion,
     /// Version of the plan at the last read. Every change of the tier, the paid period or the keys increases it.
     pub(crate) plan_version: i64,
@@ -23,7 +23,7 @@ pub(crate) struct CachedAccount {
     /// True if the row has the current month and bucket size, and the clock was not set back since its last write. A
     /// charge then only needs to subtract calls.
     pub(crate) is_settled: bool,
-    /// Calls of the account in this batch.
+    /// Calls in this batch that belong to the account.
     pub(crate) demand: BatchDemand,
     /// Method by which this batch writes the account's row.
     pub(crate) write_mode: WriteMode,
@@ -104,7 +104,7 @@ impl AdmissionBatch {
         }
     }
 
-    /// Accounts whose rows are written by this method.
+    /// Accounts whose rows are written by the method `write_mode`.
     pub(crate) fn accounts_by_write_mode(&self, write_mode: WriteMode) -> Vec<&CachedAccount> {
         self.list.iter().filter(|account| account.write_mode == write_mode).collect()
     }
@@ -136,7 +136,7 @@ impl AdmissionBatch {
         Some(account)
     }
 
-    /// Records the new versions and balances of the rows that `decrement.sql` changed.
+    /// Records the new versions and balances of the account rows that `decrement.sql` changed.
     pub(crate) fn record_decrements(&mut self, row: &Row) -> Result<(), Error> {
         let (accounts, versions): (Vec<AccountId>, Vec<RowVersion>) =
             (row.try_get("accounts")?, row.try_get("versions")?);

@@ -76,9 +76,9 @@ impl AdmissionStore {
         !self.client.is_closed()
     }
 
-    /// Decides calls in order of arrival. Calls of cached accounts are charged to their rows, by the account's
-    /// [`WriteMode`]. Other accounts are only read, and the next batch decides their calls. After an error, the caller
-    /// must drop the connection.
+    /// Decides calls in order of arrival. Calls of cached accounts are charged to the accounts' rows, as [`WriteMode`]
+    /// prescribes. Accounts that are not cached are only read, and the next batch decides their calls. After an error,
+    /// the caller must drop the connection.
     pub(crate) async fn decide(
         &self,
         cache: &mut AccountCache,

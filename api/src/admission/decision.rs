@@ -33,7 +33,7 @@ pub(crate) enum AdmissionVerdict {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct AdmissionDecision {
     pub(crate) account: AccountId,
-    /// Id of the key. The limiter returns 0, and its caller sets the id.
+    /// Id of the key. The limiter returns 0; the caller of the limiter sets the id.
     pub(crate) key: KeyId,
     pub(crate) tier: Tier,
     pub(crate) verdict: AdmissionVerdict,
@@ -58,12 +58,12 @@ impl AdmissionDecision {
     }
 }
 
-/// Result of one batch for one of its calls.
+/// Outcome of one call in one batch.
 #[derive(Debug)]
 pub(crate) enum AdmissionOutcome {
     /// Decision; `None` for an invalid key.
     Decided(Option<AdmissionDecision>),
-    /// No decision yet: the account was only read, or another instance changed it.
+    /// No decision yet: the account was only read, or another instance changed its row.
     Undecided,
 }
 

@@ -1,4 +1,4 @@
-//! Admission: credential, tier, rate limit and quota decided in one statement per batch.
+//! Admission: credential, tier, rate limit and quota of many calls, decided in one database round trip per batch.
 //!
 //! Invariants: parameters are parsed before the charge, and their errors are reported after the charge. Without a
 //! decision, the response is 503 and contains no data.

@@ -85,7 +85,7 @@ impl RequestContext {
         self.set(ReportedLimits::Account(AccountCharge::from(admitted)));
     }
 
-    /// Records the remaining failed credentials.
+    /// Records the number of further failed credentials before the client address is refused.
     pub(crate) fn set_remaining_failures(&self, left: RemainingCalls) {
         self.set(ReportedLimits::FailedCredentials(left));
     }

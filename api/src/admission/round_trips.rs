@@ -18,7 +18,7 @@ const MAX_COMPUTED_TIMEOUT: Duration = Duration::from_secs(2);
 pub(crate) struct RoundTrips(VecDeque<Duration>);
 
 impl RoundTrips {
-    /// Replaces all round trips by the first round trip of a new connection.
+    /// Forgets all stored round trips, and stores the first round trip of a new connection.
     pub(crate) fn restart(&mut self, first: Duration) {
         self.0.clear();
         self.record(first);

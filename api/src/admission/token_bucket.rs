@@ -95,7 +95,7 @@ pub(crate) struct RemainingLimits {
     pub(crate) bucket: Bucket,
     pub(crate) now: DateTime<Utc>,
     pub(crate) quota: i64,
-    /// Number of calls that count against the quota of this month.
+    /// Number of calls already counted against the quota of the current month.
     pub(crate) used: i64,
     /// Start and end of the current month, in Unix seconds.
     pub(crate) month: Range<i64>,

@@ -18,7 +18,7 @@ text_enum! {
 text_enum! {
     /// Access to sign-up in the dashboard.
     pub enum SignUp {
-        /// Any visitor, with any address
+        /// Any visitor, with any email address
         Open = "open",
         /// Only visitors with an invitation link from the operator
         Invited = "invited",

@@ -30,7 +30,7 @@ text_enum! {
 }
 
 impl QuotaCheck {
-    /// True if calls of endpoints with this minimum tier count against the quota.
+    /// True if calls of endpoints with the minimum tier `tier` count against the quota.
     pub(crate) fn is_counted(self, tier: Tier) -> bool {
         self == Self::All || tier > Tier::Free
     }
@@ -114,16 +114,16 @@ pub struct ServeSettings {
     /// Timeout of a connection attempt to Postgres and of a statement, in milliseconds
     #[arg(long, env = "API_READ_TIMEOUT_MS", default_value_t = 5_000)]
     pub read_timeout_ms: u64,
-    /// Timeout of the decision on a key and its limits, in milliseconds. After it the response is 503. With a distant
-    /// database, the timeout is raised to the time of four round trips, but to at most 2 s
+    /// Timeout of the decision on a key and its limits, in milliseconds. After this time the response is 503. With a
+    /// distant database, the timeout rises to the time of four round trips, at most 2 s
     #[arg(long, env = "API_ADMISSION_TIMEOUT_MS", default_value_t = 250)]
     pub admission_timeout_ms: u64,
-    /// Timeout of a request in milliseconds, excluding its wait in the fair queue. After it the response is 503
+    /// Timeout of a request in milliseconds, excluding its wait in the fair queue. After this time the response is 503
     #[arg(long, env = "API_REQUEST_TIMEOUT_MS", default_value_t = 10_000)]
     pub request_timeout_ms: u64,
     /// Time between a stop signal and the end of the listener, as 500ms or 5s. During this time, /readyz reports 503,
-    /// requests are served, and a kept connection is closed after its next response. Choose more than the time of two
-    /// checks of the load balancer
+    /// requests are served, and a keep-alive connection is closed after its next response. Choose more than two check
+    /// intervals of the load balancer
     #[arg(long, env = "API_DRAIN_DELAY", default_value = "0s", value_parser = parse_duration)]
     pub drain_delay: Duration,
     /// Timeout for open requests after the drain delay, in milliseconds

@@ -53,7 +53,7 @@ pub(crate) struct PresentedKey {
 }
 
 impl PresentedKey {
-    /// Parses a key; `None` for any other text.
+    /// Parses an API key and verifies the checksum; `None` for any text that is not a well-formed key.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let rest = text.strip_prefix(PREFIX)?;
         let formed = rest.len() == RANDOM + CHECKSUM && rest.bytes().all(|b| b.is_ascii_alphanumeric());

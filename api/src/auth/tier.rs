@@ -5,7 +5,7 @@ use market::text_enum;
 use store::{FromRow, sql_row};
 use tokio_postgres::{Client, Error};
 
-/// Rank above all tiers, which no account reaches.
+/// Rank above the ranks of all tiers, so that no account reaches it.
 const ABOVE_ALL: i16 = Tier::Professional as i16 + 1;
 const TIERS: &str = include_str!("../../queries/access/tiers.sql");
 
@@ -70,7 +70,8 @@ impl TierTable {
         self.0.iter().find(|plan| plan.tier == tier).map_or(0, |plan| plan.depth_years)
     }
 
-    /// Rank of the lowest tier whose history includes `day`; a rank above all tiers if none includes it.
+    /// Rank of the lowest tier whose history includes `day`. If no tier includes it, a rank above the ranks of all
+    /// tiers.
     pub(crate) fn lowest_rank_including(&self, day: NaiveDate, today: NaiveDate) -> i16 {
         let reaching = self.0.iter().filter(|plan| years_before(today, plan.depth_years) <= day);
         reaching.map(|plan| plan.tier.rank()).min().unwrap_or(ABOVE_ALL)

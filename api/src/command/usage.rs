@@ -19,7 +19,7 @@ use crate::error::quota_percentage;
 pub struct UsageArguments {
     /// Email address of the account
     email: String,
-    /// List the calls of this number of days by endpoint and key, instead of the usage of the limits
+    /// List the calls of the last DAYS days by endpoint and key, instead of quota and rate limit
     #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(i64).range(1..=400))]
     calls: Option<i64>,
     #[command(flatten)]

@@ -101,7 +101,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for MonitoredStream<S> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<()>> {
-        // hyper flushes when it has no further bytes to write.
+        // hyper flushes only when it has written all bytes.
         self.connection.record_drained();
         Pin::new(&mut self.stream).poll_flush(cx)
     }

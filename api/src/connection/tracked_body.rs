@@ -7,7 +7,7 @@ use hyper::body::{Body, Frame, SizeHint};
 
 use super::client_connection::RequestGuard;
 
-/// Response body, with the guard of its request.
+/// Response body, with the guard that keeps the request in progress.
 #[derive(Debug)]
 pub(crate) struct TrackedBody<B> {
     body: B,

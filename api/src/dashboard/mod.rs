@@ -1,8 +1,9 @@
 //! Account dashboard and public pages: keys, usage, plan, reference, status.
 //!
-//! Invariants: only a POST from a page of the same origin and session changes state. Browsers and proxies do not store
-//! pages (`Cache-Control: no-store`). Pages load nothing from other sites, and contain no inline script or style. `/v1`
-//! does not read cookies. Every page has a deadline. All changes of accounts are functions of [`crate::account`].
+//! Invariants: only a POST from a page of the same origin changes state. A form of a signed-in holder must also come
+//! from a page of the same session. Browsers and proxies do not store pages (`Cache-Control: no-store`). Pages load
+//! nothing from other sites, and contain no inline script or style. `/v1` does not read cookies. Every page has a
+//! deadline. All changes of accounts are functions of [`crate::account`].
 
 mod error;
 mod page_deadline;

@@ -1,7 +1,7 @@
 //! Deadlines of pages. A browser must not wait forever for a database that accepts requests but never replies.
 //!
 //! A statement timeout is enforced by the database server, so a frozen server does not enforce it. These deadlines are
-//! enforced by the client.
+//! enforced by the API process.
 
 use std::time::Duration;
 

@@ -37,7 +37,7 @@ fn row(entry: &AuditEntry) -> Markup {
     }
 }
 
-/// Display name of an action. An unknown action keeps its stored name.
+/// Display name of an action. An unknown action is shown by its stored name.
 fn action_text(action: &str) -> &str {
     match action {
         "account.create" => "Account made",
@@ -66,7 +66,7 @@ fn action_text(action: &str) -> &str {
     }
 }
 
-/// Describes the details of an entry that are useful to the holder.
+/// Describes those details of an audit log entry that are useful to the holder.
 fn describe_details(details: &Value) -> String {
     let text = |pointer: &str| details.pointer(pointer).and_then(Value::as_str);
     let shown = [

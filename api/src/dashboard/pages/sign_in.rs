@@ -193,7 +193,7 @@ fn record_refusal(visitor: &Visitor, stored: Option<&StoredPassword>) {
     });
 }
 
-/// Starts a session. Returns `None` if the password was changed after it was verified.
+/// Starts a session. Returns `None` if the password was changed after its verification.
 async fn begin(visitor: &Visitor, known: &StoredPassword) -> Result<Option<SessionCookies>, PageError> {
     let mut client = visitor.dashboard.database_client().await?;
     let transaction = client.transaction().await?;

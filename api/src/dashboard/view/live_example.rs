@@ -54,7 +54,7 @@ const PRICE_DAYS: i64 = 5;
 pub(crate) struct ApiExample {
     /// Path and query.
     pub(crate) call: String,
-    /// Body with one member per line.
+    /// JSON body of the response, with one member per line.
     pub(crate) answer: String,
     /// Symbol of the security.
     pub(crate) symbol: String,

@@ -1,4 +1,4 @@
-//! Days of a calendar span, each with its dividends.
+//! Days of a calendar span (week or month), each with the dividends of the day.
 
 use chrono::{Datelike, Days, NaiveDate, Weekday};
 use maud::{Markup, html};

@@ -27,7 +27,7 @@ impl Parameters for PortfolioParameters {
     }
 }
 
-/// Responds with the income of a saved portfolio. The key is charged for one request.
+/// Responds with the income of a saved portfolio. The account of the key is charged for one call.
 pub(super) async fn show_portfolio(
     State(app): State<App>,
     path: Result<Path<(String, String, String)>, PathRejection>,

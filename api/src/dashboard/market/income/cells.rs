@@ -49,8 +49,8 @@ pub(crate) fn number_of(cell: &str) -> Option<Decimal> {
         return None;
     }
     let (comma, point) = (digits.rfind(','), digits.rfind('.'));
-    // The last separator is the decimal point. Exception: a comma before exactly three digits is a grouping sign if
-    // there is no point.
+    // The last separator is the decimal point. Exception: without a point, a comma before exactly three digits is a
+    // grouping sign.
     let is_decimal_comma = match (comma, point) {
         (Some(comma), Some(point)) => comma > point,
         (Some(comma), None) => digits.matches(',').count() == 1 && digits.len() - comma != 4,
