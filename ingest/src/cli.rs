@@ -78,13 +78,13 @@ struct IngestHealthArgs {
     metrics: MetricsSettings,
 }
 
-/// Connection options, by the commands that ignore them.
+/// Connection options that do not apply to some commands, and are hidden in their `--help`.
 const HIDDEN: [HiddenOptions; 2] = [
     HiddenOptions {
         commands: &["map", "generate", "health"],
         options: &["nats_url", "nats_stream", "nats_subject_prefix", "nats_replicas"],
     },
-    // These commands never create the stream.
+    // These commands never create the stream, so its number of replicas does not apply.
     HiddenOptions {
         commands: &["runs", "verify", "resume", "undo", "export", "rejects", "freshness", "show"],
         options: &["nats_replicas"],

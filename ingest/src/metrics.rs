@@ -19,7 +19,7 @@ const REJECT: &str = "reject";
 /// Time without a connection to the log after which the program is unhealthy.
 const UNREACHABLE_LIMIT: Duration = Duration::from_secs(30);
 
-/// Metrics, and the time of the lost connection to the log.
+/// Metrics of a watch or a pull, and the time at which the connection to the log was lost.
 #[derive(Debug)]
 pub struct IngestMetrics {
     registry: Registry,

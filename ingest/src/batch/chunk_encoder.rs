@@ -25,14 +25,16 @@ pub(crate) struct EncodedBatch {
 pub(crate) struct ChunkEncoder {
     /// Next chunk number of each kind.
     chunks: [u64; Kind::ALL.len()],
-    /// Number of prices that were rounded, because a much larger price of the same symbol needs a coarser scale.
+    /// Number of prices that were rounded to the scale of their symbol's series. One much larger price makes this scale
+    /// coarser.
     pub rounded: u64,
-    /// Encoded rows for a review; `None` if no review is requested.
+    /// Copies of the encoded rows, for a review; `None` if no review is requested.
     pub reviewed: Option<ReviewedRows>,
 }
 
 impl ChunkEncoder {
-    /// Passes the record batches of a chunk to `emit`. For prices, returns the emptied price batch for reuse.
+    /// Encodes the rows of a chunk, and passes each record batch to `emit`. Returns the emptied price batch for reuse;
+    /// `None` for kinds other than price.
     pub(crate) fn encode(
         &mut self,
         chunk: RowChunk,

@@ -17,7 +17,7 @@ const MAX_NAMED: usize = 10;
 #[derive(Debug, Default, Clone)]
 pub(crate) struct LoadCoverage {
     symbols: BTreeSet<Symbol>,
-    /// Symbols with a price that is not a retraction.
+    /// Symbols with a price row that is not a retraction.
     priced: BTreeSet<Symbol>,
     /// True if the load has more than [`MAX_SYMBOLS`] symbols.
     overflowed: bool,
@@ -58,7 +58,7 @@ impl LoadCoverage {
         record.date().into_iter().for_each(|date| self.add_date(T::KIND, date));
     }
 
-    /// Adds the coverage of other rows.
+    /// Adds the symbols and dates of another file's rows.
     pub(crate) fn merge(&mut self, other: &Self) {
         self.overflowed |= other.overflowed;
         other.symbols.iter().for_each(|symbol| self.add_symbol(symbol));
@@ -70,14 +70,14 @@ impl LoadCoverage {
     }
 }
 
-/// Sources and symbols of the completed runs of a log. Symbols of a new load are compared with them.
+/// Sources and symbols of the completed runs of a log, for comparison with the symbols of a new load.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct EarlierCoverage {
     pub sources: BTreeSet<String>,
-    /// Symbols, each with the index of its first run. `None` if a manifest has no list of new symbols: an older version
-    /// wrote the manifest, or the run had too many symbols.
+    /// Symbols, each with the index of the first completed run that has it. `None` if a manifest lacks its list of new
+    /// symbols: an older version wrote the manifest, or the run had too many symbols.
     symbols: Option<HashMap<Symbol, usize>>,
-    /// Index of the last run with prices, by source.
+    /// Index of each source's last completed run with prices.
     last_priced: BTreeMap<String, usize>,
 }
 
@@ -105,7 +105,7 @@ impl EarlierCoverage {
     }
 
     /// Symbols for which a source may have prices: symbols known at the source's last run with prices, and symbols with
-    /// prices in this load. `None` if the symbols are unknown.
+    /// prices in this load. `None` if a set of symbols is incomplete.
     pub(crate) fn symbols_with_prices<'a>(
         &'a self,
         source: &str,
@@ -117,7 +117,8 @@ impl EarlierCoverage {
         Some(earlier.map(|(symbol, _)| symbol).chain(&load.priced))
     }
 
-    /// Symbols of a load that are in no earlier run; `None` if either set of symbols is unknown.
+    /// Symbols of a load that are in no earlier run. `None` if the symbols of the load or of an earlier run are
+    /// incomplete.
     pub(crate) fn new_symbols(&self, coverage: &LoadCoverage) -> Option<Vec<Symbol>> {
         let known = self.symbols.as_ref().filter(|_| !coverage.overflowed)?;
         Some(coverage.symbols.iter().filter(|symbol| !known.contains_key(*symbol)).cloned().collect())
@@ -133,10 +134,10 @@ pub struct SymbolSummary {
     pub more: bool,
     /// First symbols in alphabetical order.
     pub first: Vec<Symbol>,
-    /// Number of symbols that are in no earlier run; absent if the earlier symbols are unknown.
+    /// Number of symbols that are in no earlier run; absent if the symbols of the earlier runs are incomplete.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub new: Option<usize>,
-    /// First symbols that are in no earlier run.
+    /// First symbols, in alphabetical order, that are in no earlier run.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub first_new: Vec<Symbol>,
 }
@@ -149,7 +150,7 @@ pub struct DateSpan {
 }
 
 impl SymbolSummary {
-    /// Summary of a load's symbols. `new`: symbols that are in no earlier run.
+    /// Summary of a load's symbols. `new` has the symbols that are in no earlier run; `None` if they are unknown.
     pub(crate) fn from_coverage(coverage: &LoadCoverage, new: Option<&[Symbol]>) -> Self {
         Self {
             count: coverage.symbols.len(),

@@ -26,7 +26,7 @@ pub struct LoadStats {
     pub(crate) coverage: LoadCoverage,
     /// Counts of dividends without a currency. Each gets the currency of its security.
     pub(crate) missing_currencies: MissingCurrencyCounts,
-    /// Currencies in the reference records among the accepted rows.
+    /// Currencies of securities, from the reference records among the accepted rows.
     pub(crate) currencies: SecurityCurrencies,
     /// Accepted rows, for a review.
     pub(crate) reviewed: ReviewedRows,

@@ -24,9 +24,9 @@ const BOUNDS_TOLERANCE: Decimal = Decimal::from_parts(1, 0, 0, false, 5);
 const MIN_STEP: Decimal = Decimal::from_parts(1, 0, 0, false, 4);
 /// Number of fraction digits of a step.
 const STEP_DIGITS: u32 = 6;
-/// Minimum number of rows of a symbol. With fewer rows, [`MIN_ROWS_PER_RUN`] does not apply.
+/// Number of rows of a symbol from which [`MIN_ROWS_PER_RUN`] applies.
 const MIN_ROWS_FOR_RUN_CHECK: u32 = 20;
-/// Minimum average number of rows per run. With shorter runs, the adjusted closes are too irregular to be evidence.
+/// Minimum average number of rows per run. Shorter runs mean that the adjusted closes are too irregular to be evidence.
 const MIN_ROWS_PER_RUN: u32 = 3;
 
 /// Adjusted closes and dividend columns of a file, by symbol.
@@ -37,11 +37,11 @@ pub(crate) struct PriceEvidence {
 
 #[derive(Debug, Default)]
 struct SymbolEvidence {
-    /// Line of the first row with evidence.
+    /// Source line of the symbol's first row with evidence.
     line: u64,
-    /// First and last year with a dividend column.
+    /// First and last year in which a row has a dividend column.
     dividend_years: Option<(i32, i32)>,
-    /// Runs in the order of the file.
+    /// Runs of rows with one ratio of adjusted close to close, in file order.
     runs: Vec<RatioRun>,
     basis: Option<ShareBasis>,
     rows: u32,
@@ -91,14 +91,14 @@ impl PriceEvidence {
     }
 
     fn entry_for(&mut self, symbol: &Symbol, line: u64) -> &mut SymbolEvidence {
-        // Only the first row of a symbol sets the line.
+        // The line of a symbol is the line of its first row.
         if !self.symbols.contains_key(symbol) {
             self.symbols.insert(symbol.clone(), SymbolEvidence { line, ..SymbolEvidence::default() });
         }
         self.symbols.entry(symbol.clone()).or_default()
     }
 
-    /// Evidence records of the whole file, in symbol order, each with its line.
+    /// Evidence records of the whole file, in symbol order, each with the source line of its symbol.
     pub(crate) fn into_records(self) -> Vec<(u64, DividendEvidence)> {
         let mut records = Vec::new();
         for (symbol, evidence) in self.symbols {
@@ -169,7 +169,7 @@ impl SymbolEvidence {
     /// Steps between the runs, oldest first.
     fn steps(&self) -> Vec<RatioStep> {
         let runs = without_outliers(&self.runs);
-        // More runs than `u32::MAX` are too many for any number of rows.
+        // A run count above `u32::MAX` is counted as `u32::MAX`, which exceeds the limit for any number of rows.
         let too_many_runs =
             u32::try_from(runs.len()).unwrap_or(u32::MAX).saturating_mul(MIN_ROWS_PER_RUN) > self.rows;
         if self.unordered || (too_many_runs && self.rows >= MIN_ROWS_FOR_RUN_CHECK) {
@@ -179,7 +179,7 @@ impl SymbolEvidence {
     }
 }
 
-/// Removes each run of one row between two runs with overlapping bounds, and joins these two runs.
+/// Removes each single-row run between two runs with overlapping bounds, and joins the two runs.
 fn without_outliers(runs: &[RatioRun]) -> Vec<RatioRun> {
     let mut joined: Vec<RatioRun> = Vec::with_capacity(runs.len());
     for run in runs {

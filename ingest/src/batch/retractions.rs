@@ -36,9 +36,9 @@ pub(crate) struct Retractions(Vec<Retraction>);
 #[derive(Debug, Default)]
 struct KnownKeys {
     ids: BTreeSet<String>,
-    /// Days of each symbol. A record without a date has the day `None`.
+    /// Days of the rows of each symbol. A record without a date has the day `None`.
     days: BTreeMap<String, BTreeSet<Option<NaiveDate>>>,
-    /// True if the days are unknown. Any day then matches.
+    /// True if only the symbols are known. A retraction of any day then matches.
     days_unknown: bool,
 }
 
@@ -46,7 +46,7 @@ struct KnownKeys {
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct UnmatchedRetractions {
     pub count: usize,
-    /// Examples, each with the nearest known key.
+    /// Examples of unmatched retractions, each with the nearest key in the log.
     pub first: Vec<String>,
 }
 
@@ -79,8 +79,8 @@ impl Retractions {
         self.0.is_empty()
     }
 
-    /// Finds the retractions that match no row of their source in the log. The log has too many prices to read: a price
-    /// retraction matches if the source may have prices of its symbol.
+    /// Finds the retractions that match no row of their source in the log. Prices are not read, because there are too
+    /// many: a price retraction matches if its source may have prices of the symbol.
     pub(crate) async fn find_unmatched(
         &self,
         log: &Log,
@@ -111,7 +111,7 @@ impl Retractions {
         compared.await.map_err(LogError::Task)
     }
 
-    /// Compares the retractions with the known keys. Each example in the result names the nearest known key.
+    /// Compares the retractions with the keys of the rows in the log. Each example in the result names the nearest key.
     fn compare_with_keys(&self, known_keys: &BTreeMap<Kind, KnownKeys>) -> UnmatchedRetractions {
         let mut unmatched = UnmatchedRetractions::default();
         for retraction in &self.0 {
@@ -134,7 +134,7 @@ impl Retractions {
 }
 
 impl Retraction {
-    /// Symbol of the row; empty for records without a symbol.
+    /// Symbol of the retracted row; empty for records without a symbol.
     fn symbol(&self) -> &str {
         self.symbol.as_ref().map_or("", Symbol::as_str)
     }
@@ -170,7 +170,7 @@ impl KnownKeys {
         }
     }
 
-    /// Keys of symbols whose days are unknown. Any day then matches.
+    /// Keys for prices: the symbols are known, the days are not. A retraction of any day then matches.
     fn with_unknown_days<'a>(symbols: impl IntoIterator<Item = &'a Symbol>) -> Self {
         let days = symbols.into_iter().map(|symbol| (symbol.to_string(), BTreeSet::new())).collect();
         Self { days_unknown: true, days, ..Self::default() }
@@ -187,7 +187,7 @@ impl KnownKeys {
         })
     }
 
-    /// Nearest known key, as text.
+    /// Message with the key in the log that is nearest to the retraction's key, or that no key is similar.
     fn nearest_key(&self, retraction: &Retraction) -> String {
         if let Some(id) = &retraction.id {
             let known = find_nearest_name(id, self.ids.iter().map(String::as_str));

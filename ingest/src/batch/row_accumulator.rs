@@ -63,13 +63,13 @@ pub(crate) struct RowAccumulator {
     newest_day: i32,
     zone: Option<ExchangeZone>,
     chunk_sender: SyncSender<RowChunk>,
-    /// Receiver of price batches that the encoder returns for reuse.
+    /// Receiver of emptied price batches, which the encoder returns for reuse.
     used_batches: Receiver<PriceBatch>,
     pub stats: LoadStats,
     pub holdings: LoadHoldings,
     prices: PriceBatch,
     symbols: Vec<Symbol>,
-    /// Symbol ids by the spelling in the file.
+    /// Id of each symbol, by its spelling in the file.
     spellings: HashMap<Box<[u8]>, SymbolId>,
     last_spelling: (Box<[u8]>, SymbolId),
     price_rows: u64,
@@ -80,7 +80,7 @@ pub(crate) struct RowAccumulator {
     fundamentals: PendingRows<EventRow<Fundamentals>>,
     etfs: PendingRows<EventRow<Etf>>,
     sessions: PendingRows<EventRow<MarketSession>>,
-    /// Evidence of the file's prices about dividends. Its records are sent after all rows.
+    /// Evidence of the file's prices about dividends. Its records are sent to the encoder after all rows.
     pub(crate) evidence: PriceEvidence,
     rejects: PendingRows<Reject>,
 }
@@ -97,7 +97,7 @@ macro_rules! collect {
             }
         })*
 
-        /// Sends the pending rows of all kinds in the macro call.
+        /// Sends the pending rows of each kind that this macro lists.
         fn flush_rows(&mut self) {
             $(if let Some((rows, line)) = self.$field.take() {
                 self.send(RowChunk::Rows(Body::$body(rows), line));
@@ -159,7 +159,7 @@ impl RowAccumulator {
         self.zone
     }
 
-    /// Observation time for rows that state none.
+    /// Observation time of rows without an observation time in the file.
     pub(crate) fn observed_at(&self) -> DateTime<Utc> {
         self.observed_at
     }
@@ -172,7 +172,7 @@ impl RowAccumulator {
 
     collect! {
         add_checked_security, securities: Security, Security, Securities;
-        /// Adds a dividend with `sibling_amounts` already set.
+        /// Adds a dividend whose `sibling_amounts` (amounts of other payments of the same day) are set.
         add_paired_dividend, dividends: Dividend, Dividend, Dividends;
         add_split, splits: Split, Split, Splits;
         add_fundamentals, fundamentals: Fundamentals, Fundamentals, Fundamentals;
@@ -186,7 +186,7 @@ impl RowAccumulator {
         self.add_checked_security(row, bytes);
     }
 
-    /// Adds a dividend of a format without dividend types.
+    /// Adds a dividend of a format that has no dividend types.
     pub(crate) fn add_dividend(&mut self, row: EventRow<Dividend>, bytes: usize) {
         self.add_typed_dividend(row, "", bytes);
     }
@@ -200,7 +200,7 @@ impl RowAccumulator {
         self.add_paired_dividend(row, bytes);
     }
 
-    /// Adds a session. Fails if its date is later than tomorrow.
+    /// Adds a session of the exchange. Fails if its date is later than tomorrow.
     pub(crate) fn add_session(&mut self, row: EventRow<MarketSession>, bytes: usize) -> Result<(), RowError> {
         self.check_not_future("date", row.record.date)?;
         self.add_checked_session(row, bytes);
@@ -256,8 +256,8 @@ impl RowAccumulator {
         Ok(())
     }
 
-    /// Price rows read so far, for formats that state the share basis at the end of the file. `None` if some rows are
-    /// already in record batches.
+    /// Price rows of the whole file, for formats that give the share basis at its end. `None` if the file has more
+    /// price rows than one price batch.
     pub(crate) fn uncut_prices_mut(&mut self) -> Option<&mut PriceBatch> {
         (self.price_rows <= crate::price::price_batch::BATCH_ROWS as u64).then_some(&mut self.prices)
     }
@@ -360,8 +360,8 @@ impl RowAccumulator {
         (self.stats, self.holdings)
     }
 
-    /// Sends the evidence of the prices about dividends. The statistics exclude evidence, because it is not a row of
-    /// the file.
+    /// Sends the evidence of the prices about dividends. Evidence records are not rows of the file, so the statistics
+    /// do not count them.
     fn send_evidence(&mut self) {
         let mut pending = PendingRows::default();
         for (line, record) in std::mem::take(&mut self.evidence).into_records() {

@@ -1,4 +1,4 @@
-//! Review of a load's rows by the domain rules R28 and R34–R37, based on its files alone.
+//! Review of a load's rows by the domain rules R28 and R34–R37, based on the files of the load alone.
 //!
 //! A reading is the interpretation of an amount, such as a regular plus a special part. The review lists rows that
 //! would be quarantined, and readings that differ from the face value. Served figures may differ, because they depend
@@ -24,7 +24,7 @@ use telemetry::counted;
 const MAX_ROWS: usize = 500_000;
 /// Maximum number of examples.
 const MAX_EXAMPLES: usize = 10;
-/// Flags that a load's own rows can raise.
+/// Flags of the domain rules that the rows of one load can raise.
 const FLAGS: [Flag; 10] = [
     Flag::AmountBasisSuspect,
     Flag::AmountDip,
@@ -111,7 +111,7 @@ impl ReviewedRows {
         }
     }
 
-    /// Reviews the rows. The as-of date is the day of their newest price, or `today` if there is no price.
+    /// Reviews the rows. The as-of date of the review is the newest day with a price, or `today` without any price.
     pub(crate) fn review(self, source: &str, today: NaiveDate) -> RowReview {
         if self.is_too_large() {
             return RowReview { is_too_large: true, ..RowReview::default() };
@@ -130,7 +130,7 @@ impl ReviewedRows {
 }
 
 impl SymbolRows {
-    /// History of the rows; `None` if the bars cannot be merged. The projector reports that error.
+    /// History of the symbol's rows; `None` if the bars cannot be merged. The projector reports the merge error later.
     fn into_history(self, symbol: Symbol, source: &str) -> Option<History> {
         let bars = Bars::merge_all(self.bars).ok()?;
         let mut history = History {
@@ -165,46 +165,47 @@ pub struct RowReview {
     pub is_too_large: bool,
     /// Count of quarantined rows, by kind and reason code.
     pub quarantined: BTreeMap<String, BTreeMap<String, u64>>,
-    /// Symbols with a reading that differs from the face value, by flag.
+    /// Symbols with a flag of the domain rules, by flag.
     pub flags: BTreeMap<String, Vec<Symbol>>,
-    /// Sample of the quarantined rows, and of the rows with a reading that differs from the face value.
+    /// Sample of the quarantined rows, and of the dividends with a reading that differs from the face value.
     pub examples: Vec<DoubtedRow>,
-    /// Sample of the symbols whose amounts may already be adjusted for later splits, with the figures of both readings.
+    /// Sample of the symbols whose amounts may already be adjusted for later splits, with growth figures for each case.
     pub share_bases: Vec<ShareBasisReadings>,
 }
 
-/// Quarantined row, or row with a reading that differs from the face value.
+/// Quarantined row, or dividend with a reading that differs from the face value.
 #[derive(Debug, Clone, Serialize)]
 pub struct DoubtedRow {
     /// Symbol of the row.
     pub symbol: Symbol,
-    /// Session or ex-date.
+    /// Session of a price, or ex-date; `None` if the row has no date.
     pub date: Option<NaiveDate>,
-    /// Reason code or reading.
+    /// Reason code of a quarantined row, or reading of a dividend.
     pub reason: String,
-    /// Reason as a sentence, or amount.
+    /// Reason as a sentence for a quarantined row, or amount of a dividend.
     pub message: String,
 }
 
-/// Growth figures of a symbol under two readings of its amounts: as declared, and adjusted for splits (R37).
+/// Growth figures of a symbol for two interpretations of its amounts: as declared, and already adjusted for splits
+/// (R37).
 #[derive(Debug, Clone, Serialize)]
 pub struct ShareBasisReadings {
     /// Symbol of the rows.
     pub symbol: Symbol,
-    /// Figures if the amounts are as declared.
+    /// Growth figures if the amounts in the file are as declared.
     pub raw: GrowthFigures,
-    /// Figures if the amounts are adjusted for splits.
+    /// Growth figures if the amounts in the file are already adjusted for splits.
     pub split_adjusted: GrowthFigures,
 }
 
-/// Growth figures of one reading.
+/// Growth figures of a symbol's dividends, for one interpretation of the amounts.
 #[derive(Debug, Clone, Serialize)]
 pub struct GrowthFigures {
-    /// Growth over one year, percent.
+    /// Growth of the dividend over one year, percent; `None` if it cannot be computed.
     pub growth_1y: Option<String>,
-    /// Growth over five years, percent a year.
+    /// Growth of the dividend over five years, percent a year; `None` if it cannot be computed.
     pub growth_5y: Option<String>,
-    /// Consecutive years with an increase.
+    /// Number of consecutive years with an increased dividend.
     pub increase_streak_years: i32,
 }
 
@@ -270,7 +271,7 @@ impl RowReview {
         }
     }
 
-    /// Writes the findings. Without findings, writes nothing.
+    /// Writes the result of the review as text. Writes nothing if no row is doubtful.
     pub(crate) fn write_text(&self, text: &mut String) -> std::fmt::Result {
         if self.is_too_large {
             return writeln!(

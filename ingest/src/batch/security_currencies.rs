@@ -33,7 +33,7 @@ impl SecurityCurrencies {
         }
     }
 
-    /// Adds the currencies of another file. If both have a symbol, the newer reference record decides.
+    /// Adds the currencies of another file. If both files have a record of a symbol, the newer record decides.
     pub(crate) fn merge(&mut self, other: &Self) {
         for (symbol, (observed_at, currency)) in &other.0 {
             self.add_record(symbol, *observed_at, currency.clone());

@@ -22,21 +22,21 @@ pub(super) struct AdjustedTradingDay<'a> {
     pub(super) date: NaiveDate,
     /// `None` in a file without prices.
     pub(super) prices: Option<PriceCells<'a>>,
-    /// Total cash paid, including capital gains.
+    /// Total cash per share on this day, including capital gains; `None` without a payment.
     pub(super) dividend: Option<Decimal>,
     pub(super) capital_gain: Option<Decimal>,
     /// True if the file has a dividend column.
     pub(super) has_dividends: bool,
     /// Cell of the close that is adjusted for splits and dividends; empty if the file has none.
     pub(super) adjusted_close: &'a [u8],
-    /// Old and new shares of a split on this day.
+    /// Old and new shares of a split on this day; `None` on a day without a split.
     pub(super) split: Option<(Decimal, Decimal)>,
     pub(super) line: u64,
     /// Length of the source text.
     pub(super) bytes: usize,
 }
 
-/// Reader of the rows. The date of the share basis is known only after the last row.
+/// Reader of daily rows. The date of the share basis is known only after the last row.
 pub(super) struct AdjustedRowReader<'a> {
     one_symbol: bool,
     basis: ShareBasis,
@@ -113,8 +113,8 @@ impl<'a> AdjustedRowReader<'a> {
     }
 }
 
-/// Dividend without the capital gain that it contains; `None` if nothing is left. A capital gain larger than the
-/// dividend is a separate payment, and is not subtracted.
+/// Dividend minus the capital gain that the vendor includes in it; `None` if nothing is left. A capital gain larger
+/// than the dividend is a separate payment, and is not subtracted.
 fn without_gain(dividend: Option<Decimal>, capital_gain: Option<Decimal>) -> Option<Decimal> {
     match (dividend, capital_gain) {
         (Some(dividend), Some(gain)) if gain <= dividend => {

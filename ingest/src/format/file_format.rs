@@ -94,7 +94,8 @@ impl FileFormat {
         }
     }
 
-    /// Context that determines the rows together with the content; may be empty. It is part of an input's identity.
+    /// Identity of the context that determines the rows together with the content: format, symbol, date and map. Part
+    /// of the identity of an input; empty without such context.
     pub fn identity_context(&self) -> String {
         match self {
             Self::CanonicalRecords { kind: None, .. } => String::new(),
@@ -150,7 +151,7 @@ pub struct VendorFormat {
     pub name: &'static str,
     /// Description for `--help`.
     pub about: &'static str,
-    /// Requirements of a file in this format, for a refusal.
+    /// Requirements of a file in this format, for the message that refuses a file.
     pub(super) needs: &'static str,
     pub(super) detect: fn(&FileHead) -> Option<Result<SymbolScope, String>>,
     pub(super) read: fn(VendorFile<'_>, &mut RowAccumulator) -> Result<(), FeedReadError>,

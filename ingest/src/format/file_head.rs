@@ -187,8 +187,8 @@ fn shown_list(columns: &[String]) -> String {
     listed.join(", ") + more
 }
 
-/// Encoding of a text. A text that begins with `{` or `[` is JSON; any other text has the encoding `named`. If the
-/// first line is a complete object and more lines follow, the text is NDJSON.
+/// Encoding of a text: JSON if it begins with `{` or `[`, otherwise `named`, the encoding by the file name. NDJSON if
+/// the first line is a complete object and more lines follow.
 fn encoding_of(text: &str, named: Encoding) -> Encoding {
     if text.starts_with('[') {
         return Encoding::Json;
@@ -200,7 +200,8 @@ fn encoding_of(text: &str, named: Encoding) -> Encoding {
     let whole = serde_json::from_str::<serde::de::IgnoredAny>(first).is_ok();
     match (whole, named) {
         (true, _) if !rest.trim().is_empty() => Encoding::Ndjson,
-        // If the first record is damaged, the file name decides. A line with only an opening brace begins a document.
+        // The first line is not a complete object. The file name then decides between NDJSON with a damaged record and
+        // JSON. A line with only an opening brace begins a JSON document.
         (_, Encoding::Ndjson) if whole || first.trim().len() > 1 => Encoding::Ndjson,
         _ => Encoding::Json,
     }

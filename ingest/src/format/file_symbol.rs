@@ -37,7 +37,7 @@ const NO_SYMBOLS: [&str; 24] = [
     "wiki",
 ];
 
-/// Words that are symbols only as the whole name. Before a symbol, they describe the file.
+/// Words that are a symbol only if they are the whole file name. As the first of several words, they describe the file.
 const PREFIXES: [&str; 4] = ["div", "divs", "eod", "px"];
 
 /// Symbol of a file without symbols in its rows: from the command line, or else from the file name.
@@ -83,7 +83,7 @@ fn symbol_of(stem: &str) -> Result<Symbol, NameFault> {
         words.next();
     }
     let root = words.next().unwrap_or_default();
-    // A suffix belongs to the symbol only with a hyphen: BRK-B, but not div_BX.
+    // A second word belongs to the symbol only after a hyphen: BRK-B, but not div_BX.
     let suffix = words.next_if(|word| is_suffix(word) && stem.contains(&format!("{root}-{word}")));
     let more = words.next();
     let known = more.is_none_or(|word| is_year(word) || interval(word).is_some());
@@ -93,7 +93,7 @@ fn symbol_of(stem: &str) -> Result<Symbol, NameFault> {
         return Err(NameFault::NoSymbol);
     }
     let text = suffix.map_or_else(|| root.to_owned(), |suffix| format!("{root}.{suffix}"));
-    // The suffix of the home market is not part of the symbol: aapl.us.
+    // The suffix `.us` of the home market is not part of the symbol: aapl.us.
     let home = text.len().checked_sub(3).filter(|at| *at > 0);
     let home = home.filter(|at| text.get(*at..).is_some_and(|end| end.eq_ignore_ascii_case(".us")));
     Symbol::parse(home.map_or(text.as_str(), |at| &text[..at])).map_err(|_| NameFault::NoSymbol)

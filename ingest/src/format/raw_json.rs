@@ -54,7 +54,7 @@ struct MemberNames<'a> {
 }
 
 impl<'a> MemberNames<'a> {
-    /// Maximum length of the list. Up to this length, a list is faster than a set.
+    /// Maximum length of the list `few`. A short list is faster than a set.
     const FEW: usize = 32;
 
     /// Adds a name. Returns false if the name is already present.
@@ -79,7 +79,8 @@ impl ObjectMembers<'_> {
     }
 }
 
-/// Name that occurs twice in one object, at any depth. The text must be well-formed.
+/// Member name that occurs twice in one object, at any depth; `None` if every name is unique. The text must be
+/// well-formed.
 pub(crate) fn find_repeated_member(text: &str) -> Option<Cow<'_, str>> {
     // Member names of each open object; `None` for an open list.
     let mut open: Vec<Option<MemberNames<'_>>> = Vec::new();
@@ -110,7 +111,7 @@ pub(crate) fn find_repeated_member(text: &str) -> Option<Cow<'_, str>> {
     None
 }
 
-/// Position after a string. `begin` is the position of its opening quote.
+/// Byte position after the string whose opening quote is at `begin`.
 fn string_end(text: &str, begin: usize) -> usize {
     let (bytes, mut at) = (text.as_bytes(), begin + 1);
     while let Some(found) = bytes.get(at..).and_then(|rest| memchr2(b'"', b'\\', rest)) {

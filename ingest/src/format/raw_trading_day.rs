@@ -1,4 +1,4 @@
-//! Trading day of one security in a vendor's file: price, dividend and split, all of one date.
+//! Trading day of one security in a vendor's file: price, dividend and split, all of one date, not adjusted for splits.
 
 use chrono::NaiveDate;
 use market::bars::BarVersion;
@@ -16,27 +16,27 @@ use crate::batch::row_accumulator::RowAccumulator;
 use crate::normalize::{RowError, is_absent_value, trim_blanks};
 use crate::price::bar_parser::PriceCells;
 
-/// Trading day with unadjusted values. Column names are for messages.
+/// Price, dividend and split of one day with unadjusted values. The column names are for error messages.
 pub(super) struct RawTradingDay<'a> {
     pub(super) symbol: &'a Symbol,
     pub(super) date: NaiveDate,
     pub(super) prices: PriceCells<'a>,
-    /// Column and cell of the cash dividend per share. An empty cell or 0 means none.
+    /// Column name and cell of the cash dividend per share. An empty cell or 0 means no dividend.
     pub(super) dividend: (&'static str, &'a [u8]),
     /// True if the file has a dividend column.
     pub(super) has_dividends: bool,
     /// Cell of the close that is adjusted for splits and dividends; empty if the file has none.
     pub(super) adjusted_close: &'a [u8],
-    /// Column and cell of the new shares per old share. An empty cell, 0 or 1 means no split.
+    /// Column name and cell of the split ratio: new shares per old share. An empty cell, 0 or 1 means no split.
     pub(super) ratio: (&'static str, &'a [u8]),
     pub(super) line: u64,
-    /// Length of the source text.
+    /// Length of the row's source text, in bytes.
     pub(super) bytes: usize,
 }
 
 impl<'a> RawTradingDay<'a> {
-    /// Day of a row with the columns open, high, low, close and volume. The other columns have their names in the file
-    /// and their normalized names.
+    /// Trading day of a row with the columns open, high, low, close and volume. `dividend` and `ratio` have the column
+    /// name of the file and its normalized form.
     pub(super) fn of_row(
         row: &'a VendorRow<'_>,
         symbol: &'a Symbol,
@@ -146,7 +146,7 @@ pub(super) fn parse_split_shares(column: &str, cell: &[u8]) -> Result<Option<(De
     split_ratio::parse_ratio(&text).map(Some).ok_or_else(|| RowError::new("bad_number", message))
 }
 
-/// Days of a single-symbol file. The gaps between the days show if the rows are daily, weekly or monthly.
+/// Day numbers of a single-symbol file. The gaps between the days show if the rows are daily, weekly or monthly.
 #[derive(Default)]
 pub(super) struct SeriesDates(Vec<i32>);
 
@@ -155,7 +155,8 @@ impl SeriesDates {
         self.0.push(day_number(date));
     }
 
-    /// Returns the newest day. Fails if nearly all days are a week or a month apart, or if most rows repeat a day.
+    /// Returns the newest day; `None` without rows. Fails if nearly all days are a week or a month apart, or if most
+    /// rows repeat a day.
     pub(super) fn check_daily(&mut self) -> Result<Option<i32>, FeedReadError> {
         let rows = self.0.len();
         self.0.sort_unstable();

@@ -24,7 +24,7 @@ pub(super) fn whole_shares(ratio: Decimal) -> Option<(Decimal, Decimal)> {
     Some((Decimal::from(from), Decimal::from(to)))
 }
 
-/// Parses a ratio written as `4:1` or `4 for 1` (new to old), or as one number.
+/// Parses a ratio of new to old shares, such as `4:1`, `4 for 1` or one number. Returns the old and the new shares.
 pub(super) fn parse_ratio(text: &str) -> Option<(Decimal, Decimal)> {
     let sides =
         text.split_once([':', '/']).or_else(|| text.split_once(" for ")).or_else(|| text.split_once("-for-"));

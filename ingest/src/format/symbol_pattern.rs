@@ -27,7 +27,8 @@ impl SymbolPattern {
         }
     }
 
-    /// Symbol in a file's path. The pattern may omit the endings of the name (`.csv`, `.gz`).
+    /// Symbol that the pattern finds in a file's path. The pattern may omit the endings of the file name (`.csv`,
+    /// `.gz`).
     pub(super) fn extract_symbol(&self, label: &str) -> Option<Symbol> {
         let folders = self.before.matches('/').count() + self.after.matches('/').count();
         let start = label.rmatch_indices('/').nth(folders).map_or(0, |(at, _)| at + 1);

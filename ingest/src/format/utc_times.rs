@@ -41,7 +41,7 @@ impl FileFormat {
     }
 }
 
-/// First cell and all times of each date column with only UTC times.
+/// Date columns that have only UTC times: first cell and all times of each column.
 fn utc_time_columns(head: &FileHead) -> Vec<(String, Vec<NaiveDateTime>)> {
     let columns = if head.encoding == Encoding::Csv { table_columns(head) } else { json_members(&head.text) };
     let mut found = Vec::new();
@@ -62,7 +62,7 @@ fn table_columns(head: &FileHead) -> BTreeMap<String, Vec<String>> {
     let is_utc_time =
         |index: &usize| head.first_row.get(*index).is_some_and(|cell| parse_utc_time(cell).is_some());
     let time_columns: Vec<usize> = (0..head.columns.len()).filter(is_utc_time).collect();
-    // The last line may be cut.
+    // The last line of the sample may be incomplete.
     let text = head.text.rsplit_once('\n').map_or(head.text.as_str(), |(whole, _)| whole);
     let Ok(mut records) = CsvReader::new(text.as_bytes()) else { return columns };
     let mut header = true;
@@ -81,8 +81,8 @@ fn table_columns(head: &FileHead) -> BTreeMap<String, Vec<String>> {
 /// Strings in a JSON text, by the names of their members.
 fn json_members(text: &str) -> BTreeMap<String, Vec<String>> {
     let mut members: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    // Pieces are alternately outside and inside a string. An escaped quote shifts this order; the names found after it
-    // are then not names of date columns.
+    // The text is split at quotes, so pieces are alternately outside and inside a string. After an escaped quote, the
+    // pieces swap. The strings then taken as names are not names of date columns.
     let pieces: Vec<&str> = text.split('"').collect();
     for window in pieces.windows(4).step_by(2) {
         let [_, name, colon, value] = window else { continue };

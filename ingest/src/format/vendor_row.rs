@@ -1,4 +1,4 @@
-//! Reader loops shared by the vendor formats, for CSV and JSON records.
+//! Reader loops of the vendor formats, for CSV and JSON records.
 //!
 //! A record is a row of a table or an object of a JSON document. Field names are normalized, so that one name fits both
 //! CSV and JSON.
@@ -21,7 +21,7 @@ use crate::source::feed_files::Encoding;
 /// Maximum size of a JSON document, in bytes. The whole document is in memory.
 const MAX_DOCUMENT: u64 = 256 * 1024 * 1024;
 
-/// One record in any encoding.
+/// Record of a vendor's file: a row of a table, or an object of a JSON document.
 pub(super) struct VendorRow<'a> {
     names: Cow<'a, [String]>,
     cells: Vec<Cow<'a, str>>,
@@ -37,7 +37,7 @@ impl<'a> VendorRow<'a> {
         Self { names: Cow::Borrowed(header), cells, line: record.line, raw: record.raw }
     }
 
-    /// Record with the members of an object. Nested lists and objects are skipped.
+    /// Record with the members of a JSON object. Members with a list or an object are skipped.
     pub(super) fn of_json(object: RawJson<'a>, line: u64) -> Self {
         let mut row =
             Self { names: Cow::Owned(Vec::new()), cells: Vec::new(), line, raw: object.raw().as_bytes() };
@@ -45,7 +45,7 @@ impl<'a> VendorRow<'a> {
         row
     }
 
-    /// Adds the members of an object. A field with a value keeps it.
+    /// Adds the members of a JSON object. A field that already has a value is not changed.
     pub(super) fn add(&mut self, object: RawJson<'a>) {
         for (name, value) in object.members() {
             if let Some(text) = value.text() {
@@ -64,7 +64,7 @@ impl<'a> VendorRow<'a> {
         self.names.iter().any(|name| names.contains(&name.as_str()))
     }
 
-    /// First value of a field with one of these names; `None` if no such field has a value.
+    /// First value among the fields with these names; `None` if no such field has a value.
     pub(super) fn text(&self, names: &[&str]) -> Option<&str> {
         names.iter().find_map(|wanted| {
             let index = self.names.iter().position(|name| name == wanted)?;
@@ -75,17 +75,18 @@ impl<'a> VendorRow<'a> {
         })
     }
 
-    /// First value of a field with one of these names, as bytes; empty if absent.
+    /// First value among the fields with these names, as bytes; empty if no such field has a value.
     pub(super) fn bytes(&self, names: &[&str]) -> &[u8] {
         self.text(names).unwrap_or_default().as_bytes()
     }
 
-    /// Date without the midnight time of some vendors.
+    /// Date in the first field with a value, without the midnight time that some vendors write.
     pub(super) fn date(&self, names: &[&str]) -> Option<&str> {
         self.text(names).map(strip_midnight)
     }
 
-    /// Converts a fraction to percent. A number with a percent sign stays unchanged.
+    /// Percentage in the first field with a value. A fraction is multiplied by 100, but a number with a percent sign is
+    /// not.
     pub(super) fn percent(&self, names: &[&str]) -> Option<String> {
         self.text(names).map(|text| match text.strip_suffix('%') {
             Some(percent) => percent.trim().to_owned(),
@@ -93,7 +94,7 @@ impl<'a> VendorRow<'a> {
         })
     }
 
-    /// Symbol of the file, or else the first value of a field with one of these names.
+    /// Symbol of the file, or else the first value among the fields with these names.
     pub(super) fn symbol_of_file_or_row(
         &self,
         file_symbol: Option<&Symbol>,
@@ -183,7 +184,7 @@ pub(super) fn read_documents(
     Ok(())
 }
 
-/// Calls `read` for every record of a file: the rows of a table, or the objects inside a vendor's wrapper.
+/// Calls `read` for every record of a file: the rows of a table, or the objects of a JSON document.
 pub(super) fn read_rows(
     file: VendorFile<'_>,
     rows: &mut RowAccumulator,
@@ -204,8 +205,8 @@ pub(super) fn read_rows(
     })
 }
 
-/// Calls `each` for every object of a JSON file, with its enclosing page and its number. The number is the line in
-/// NDJSON, or the position in the document, from 1.
+/// Calls `each` for every object of a JSON file, with the enclosing object and a number. The number is the line in
+/// NDJSON, or the object's position in the document, from 1.
 pub(super) fn read_objects(
     file: VendorFile<'_>,
     rows: &mut RowAccumulator,
@@ -224,7 +225,7 @@ pub(super) fn read_objects(
 /// Maximum depth of nested lists in the search for records.
 const MAX_NESTING: u32 = 8;
 
-/// Finds the records of a document: in a list, under `results` or `data` of a page, or the document itself.
+/// Finds the records of a document: the items of a list, the value of `results` or `data`, or the document itself.
 fn find_records<'a>(
     value: RawJson<'a>,
     wrapper: Option<RawJson<'a>>,

@@ -6,13 +6,13 @@ use super::distributions::SyntheticDistribution;
 
 /// Header of the file, in the usual layout of chart data.
 const COLUMNS: &str = "Date,Open,High,Low,Close,Adj Close,Volume";
-/// Cumulative factor of 1 in fixed-point arithmetic, with twelve fraction digits.
+/// Fixed-point representation of the adjustment factor 1, with twelve fraction digits.
 const ONE: i128 = 1_000_000_000_000;
 /// One cent, in millionths of a dollar.
 const CENT: i128 = 10_000;
 
-/// Converts the canonical price rows of one security. `start` is the session position of the first row. The
-/// distributions must be sorted by position.
+/// Converts the canonical price rows of one security to rows with an adjusted close. `start` is the session position of
+/// the first row. The distributions must be sorted by session position.
 pub(super) fn with_adjusted_close(
     rows: &[u8],
     start: usize,

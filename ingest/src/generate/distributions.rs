@@ -63,7 +63,7 @@ fn extra_distributions(
 ) -> Vec<SyntheticDistribution> {
     let sessions = &market.sessions;
     let at = |percent: usize| plan.start + (plan.end - plan.start) * percent / 100;
-    // `share` is a share of the security's value, in hundredths of a percent.
+    // `share` is the paid part of the share's value, in hundredths of a percent.
     let distribution = |position: usize, kind: DividendType, share: i64| {
         let value = plan.year(sessions.day(position).year()).value;
         let amount = changes.per_share_at(value / 10_000 * share, position) / 10_000 * 10_000;
@@ -79,7 +79,7 @@ fn extra_distributions(
     };
     match plan.shape.extra {
         ExtraDistribution::Nothing => Vec::new(),
-        // Each year of history contains one 12 December, and so one special dividend.
+        // A special dividend is paid each year, on the first possible ex-date from 12 December on.
         ExtraDistribution::Special => {
             yearly(&[12], 1).into_iter().map(|at| distribution(at, DividendType::Special, 150)).collect()
         }
@@ -115,7 +115,7 @@ fn extra_distributions(
 /// Part of the parent's value that a spin-off removes, in hundredths of a percent.
 pub(super) const SPIN_OFF: i64 = 1_500;
 
-/// Position of the record date for the ex-date at position `ex` (R1).
+/// Session position of the record date that belongs to the ex-date at position `ex` (R1).
 fn record_position(market: &SyntheticMarket, ex: usize) -> usize {
     let sessions = &market.sessions;
     if sessions.day(ex + 2) <= ymd(2017, 9, 6) {

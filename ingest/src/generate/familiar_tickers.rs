@@ -11,7 +11,7 @@ pub(super) struct FamiliarSecurity {
     index: u64,
     pub(super) ticker: &'static str,
     pub(super) name: &'static str,
-    /// Positions of the sector in [`super::naming::SECTORS`], and of the industry in the sector.
+    /// Index of the sector in [`super::naming::SECTORS`], and index of the industry within the sector.
     pub(super) sector: usize,
     pub(super) industry: usize,
 }
@@ -47,7 +47,7 @@ const FAMILIAR: [FamiliarSecurity; 18] = [
     familiar(59, "VYM", "High Dividend Yield Fund", FINANCIALS, 2),
 ];
 
-/// Familiar company or fund at an index; `None` at other indexes.
+/// Familiar company or fund with a security index; `None` if the index has none.
 pub(super) fn familiar_at(index: u64) -> Option<&'static FamiliarSecurity> {
     FAMILIAR.iter().find(|familiar| familiar.index == index)
 }

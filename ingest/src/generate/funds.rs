@@ -66,7 +66,8 @@ const CASH: i64 = 50;
 /// Number of sessions between the two snapshots of a fund.
 const SNAPSHOT_GAP: usize = 63;
 
-/// Appends two complete snapshots of a fund's holdings, and returns the number of rows. The two have different weights.
+/// Appends two complete snapshots of a fund's holdings, and returns the number of rows. The weights of the snapshots
+/// differ.
 pub(super) fn write_holdings(
     plan: &SecurityPlan,
     market: &SyntheticMarket,

@@ -28,7 +28,7 @@ const PRICE_COLUMNS: &str = "symbol,date,open,high,low,close,volume";
 /// Number of price bytes that are buffered before a write.
 const CHUNK: usize = 1 << 20;
 
-/// Files to which every block appends: name and header.
+/// Files to which every block of securities appends rows, each with its name and header.
 const SHARED_FILES: [(&str, &str); 5] = [
     (
         "dividends.csv",
@@ -40,7 +40,7 @@ const SHARED_FILES: [(&str, &str); 5] = [
     ("holdings.csv", funds::HOLDING_COLUMNS),
 ];
 
-/// Name and header of the list of planted faults. Loads skip the file because of its ending.
+/// Name and header of the list of planted faults. The ending `.list` makes `ingest load` skip the file.
 const PLANTED: (&str, &str) = ("planted.list", "symbol,date,kind");
 /// Folder of the price files with an adjusted close.
 const ADJUSTED: &str = "adjusted";
@@ -55,7 +55,7 @@ pub(super) struct RowCounts {
     pub(super) bytes: u64,
 }
 
-/// Text that one block appends to the files of [`SHARED_FILES`].
+/// Rows that one block of securities adds to the files of [`SHARED_FILES`], and to the list of planted faults.
 #[derive(Default)]
 struct SecurityBlock {
     text: [Vec<u8>; 5],
@@ -140,7 +140,7 @@ pub(super) fn write_market(
                 return Ok(());
             }
             let symbols = number * size..((number + 1) * size).min(market.symbols);
-            // After an error, the other threads get no further block.
+            // After an error, the other threads start no further block.
             let block = write_block(market, symbols, dir, number, progress)
                 .inspect_err(|_| next_block.store(blocks, Ordering::Relaxed))?;
             writer.lock().map_err(|_| anyhow::anyhow!("another thread failed"))?.add(number, block)?;

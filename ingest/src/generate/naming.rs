@@ -15,7 +15,7 @@ pub(super) const SECTORS: [(&str, [&str; 3]); 11] = [
     ("Utilities", ["Electric Utilities", "Water Utilities", "Gas Utilities"]),
 ];
 
-/// Positions in [`SECTORS`] that shapes and familiar tickers use.
+/// Indexes in [`SECTORS`] that shapes and familiar tickers use.
 pub(super) const CONSUMER_DISCRETIONARY: usize = 1;
 pub(super) const CONSUMER_STAPLES: usize = 2;
 pub(super) const ENERGY: usize = 3;
@@ -54,7 +54,7 @@ pub(super) fn former_ticker(index: u64) -> String {
     }
 }
 
-/// Ticker with the ordinal `number` among all tickers of `syllables` syllables.
+/// Ticker number `number` among all tickers of `syllables` syllables.
 fn spelled(number: u64, syllables: u32) -> String {
     let tickers = SYLLABLES.pow(syllables);
     // The factor is coprime to the number of tickers, so different numbers give different tickers.

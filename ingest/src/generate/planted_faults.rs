@@ -73,23 +73,23 @@ impl FaultKind {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PlantedFault {
     pub(super) kind: FaultKind,
-    /// Position of the session of the fault.
+    /// Session position of the fault.
     pub(super) position: usize,
     pub(super) bars: BarFault,
-    /// For a spin-off given as a split: new shares for 1,000 old shares.
+    /// New shares for 1,000 old shares, for a spin-off given as a split; `None` for any other fault.
     spin_off: Option<i64>,
 }
 
-/// Distributions of a security, with or without a fault.
+/// Distributions of a security, and the fault that is planted in the rows of the file.
 pub(super) struct FaultyRows {
-    /// Distributions that reduce the price.
+    /// Distributions that are paid, so that the price falls.
     pub(super) price_distributions: Vec<SyntheticDistribution>,
-    /// Distributions that have a row in the file.
+    /// Distributions as the file has them, with the fault.
     pub(super) rows: Vec<SyntheticDistribution>,
     pub(super) fault: Option<PlantedFault>,
 }
 
-/// Minimum number of payments before and after a faulty payment. The rules compare the payment with these neighbours.
+/// Minimum number of payments before and after a faulty payment. The rules compare the faulty payment with them.
 const MIN_NEIGHBOURS: usize = 5;
 /// Number of steady payments before and after a faulty payment. Their amounts do not fall, and rise by at most 20 %.
 const STEADY_NEIGHBOURS: usize = 4;
@@ -119,7 +119,7 @@ pub(super) fn plant(
         return planting.rows;
     }
     let kind = FaultKind::UNSPLIT[planting.random.between(0, FaultKind::UNSPLIT.len() as i64 - 1) as usize];
-    // If the security is not suitable for this kind of fault, it gets a spin-off or price fault.
+    // A spin-off fault or a price fault replaces a kind of fault for which the security is not suitable.
     let other = [FaultKind::SpinOffAsSplit, FaultKind::PriceLevel][planting.random.between(0, 1) as usize];
     planting.rows.fault = planting.plant(kind).or_else(|| planting.plant(other));
     planting.rows
@@ -265,7 +265,7 @@ impl Planting<'_> {
         let next = payments.partition_point(|payment| payment.position < split.position);
         let (before, after) = (payments.get(next.checked_sub(1)?)?, payments.get(next)?);
         let is_large = !split.stock_dividend && split.to >= split.from * 2;
-        // A raise at the split would hide the fault.
+        // A raise at the split would look like a part of the share basis, and hide the fault.
         let is_same_amount = before.amount * split.from == after.amount * split.to;
         if !is_large || !is_same_amount || after.position > self.market.sessions.last {
             return None;

@@ -22,21 +22,21 @@ pub(super) struct WalkEnd {
     pub(super) bars: u64,
 }
 
-/// Wrong factor on the prices of the bars in a range of positions.
+/// Wrong factor `multiply / divide` on the prices of bars between two session positions.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BarFault {
     pub(super) from: usize,
-    /// First position after the faulty bars.
+    /// Session position after the last faulty bar.
     pub(super) to: usize,
     pub(super) multiply: i64,
     pub(super) divide: i64,
 }
 
 impl BarFault {
-    /// No faulty bar.
+    /// Empty range: no bar has a wrong factor.
     pub(super) const NONE: Self = Self { from: 0, to: 0, multiply: 1, divide: 1 };
 
-    /// Applies the factor to the prices of a bar, if its position is in the range.
+    /// Applies the factor to the prices of a bar, if the session position of the bar is in the range.
     #[inline]
     fn apply(&self, position: usize, bar: DailyBar) -> DailyBar {
         if !(self.from..self.to).contains(&position) {
@@ -132,16 +132,16 @@ fn corporate_actions(
     actions
 }
 
-/// State of the walk. Prices are in millionths of a dollar, returns in millionths.
+/// State of the random walk. Prices are in millionths of a dollar, returns in millionths of the price.
 struct PriceWalk {
     random: SplitMix64,
     price: i64,
     /// Value to which the price returns over time.
     value: i64,
-    /// Daily part of the yearly dividend. The price rises by this part every day, and falls by the dividend on the
-    /// ex-date.
+    /// Yearly dividend divided by the sessions of a year. The price rises by this amount in each session, and falls by
+    /// the dividend on the ex-date.
     carry: i64,
-    /// Old and new shares, cumulated since the first day: the share basis of the current day.
+    /// Old and new shares of all share changes since the first day. They convert to the share basis of the current day.
     ratio: (i64, i64),
     /// Part of the planned value that remains, in hundredths of a percent.
     remaining_value: i64,

@@ -12,7 +12,7 @@ pub(super) struct RegularExDate {
     pub(super) position: usize,
     /// Calendar year whose dividend rate applies to the payment.
     pub(super) rate_year: i32,
-    /// Part of the yearly dividend, as numerator and denominator.
+    /// Paid part of the yearly dividend, as numerator and denominator.
     pub(super) part: (i64, i64),
 }
 
@@ -98,7 +98,7 @@ fn in_year(plan: &SecurityPlan, frequency: Frequency, year: i32) -> Vec<(NaiveDa
         .collect()
 }
 
-/// Position of the declaration date of a dividend. `position` is the position of its ex-date.
+/// Session position of the declaration date of a dividend. `position` is the session position of the ex-date.
 pub(super) fn declaration_position(plan: &SecurityPlan, market: &SyntheticMarket, position: usize) -> usize {
     let sessions = &market.sessions;
     sessions.on_or_before(sessions.day(position) - Days::new(plan.shape.notice))

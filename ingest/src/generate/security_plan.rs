@@ -23,19 +23,21 @@ pub(super) struct SecurityPlan {
     pub(super) index: u64,
     pub(super) shape: &'static SecurityShape,
     pub(super) symbol: String,
-    /// Former ticker, and the position of the last session with it.
+    /// Former ticker, and session position of the last session with this ticker; `None` if the security was never
+    /// renamed.
     pub(super) former: Option<(String, usize)>,
-    /// Familiar company or fund with this ticker.
+    /// Familiar company or fund with this ticker; `None` for a synthetic ticker.
     pub(super) familiar: Option<&'static FamiliarSecurity>,
     pub(super) sector: usize,
-    /// Positions of the first and last session with a price.
+    /// Session positions of the first and the last price.
     pub(super) start: usize,
     pub(super) end: usize,
     /// Shares outstanding and shares traded per day, on the share basis of the first day.
     pub(super) shares: i64,
     pub(super) volume: i64,
     pub(super) volatility: i64,
-    /// Number of yearly raises before the history, and the last year with such a raise.
+    /// Number of yearly raises before the history, and the last year with such a raise. `None` without raises before
+    /// the history.
     pub(super) streak_seed: Option<(i32, i32)>,
     pub(super) random: SplitMix64,
     first_year: i32,
@@ -74,7 +76,8 @@ impl SecurityPlan {
         plan
     }
 
-    /// Planned years, from the first year of trading to the year after the history.
+    /// Value and dividend of each planned year, from the first year of trading to the year after the history. `streak`
+    /// is the number of last complete years with raises.
     fn path(&mut self, streak: i32, market: &SyntheticMarket) -> Vec<PlannedYear> {
         let shape = self.shape;
         let value = shape.price * 10_000 * self.random.between(80, 125);
@@ -105,7 +108,7 @@ impl SecurityPlan {
         self.shape.trading_period != TradingPeriod::Delisted
     }
 
-    /// Ticker on the session at a position.
+    /// Ticker on the session at `position`.
     pub(super) fn symbol_at(&self, position: usize) -> &str {
         match &self.former {
             Some((former, until)) if position <= *until => former,
@@ -113,15 +116,14 @@ impl SecurityPlan {
         }
     }
 
-    /// Former symbol, with its first and last day.
+    /// Former symbol, with the first and last day of its use; `None` if the security was never renamed.
     pub(super) fn former_symbol(&self, market: &SyntheticMarket) -> Option<FormerSymbol> {
         let (former, until) = self.former.as_ref()?;
         let (from, to) = (market.sessions.day(self.start), market.sessions.day(*until));
         Symbol::parse(former).ok().map(|symbol| FormerSymbol { symbol, from: Some(from), to: Some(to) })
     }
 
-    /// Position of the last session that can be an ex-date; `usize::MAX` if the security is listed and continues to
-    /// pay.
+    /// Session position of the last possible ex-date; `usize::MAX` if the security is listed and continues to pay.
     pub(super) fn last_ex_date_position(&self, market: &SyntheticMarket) -> usize {
         let length = self.end - self.start;
         match self.shape.stop {
@@ -171,7 +173,7 @@ impl SecurityPlan {
     }
 }
 
-/// Sector of a security, as a position in [`SECTORS`].
+/// Index in [`SECTORS`] of the sector of a security.
 pub(super) fn sector_of(index: u64) -> usize {
     let shape = shape_of(index);
     let issuer = index - shape.class.map_or(0, |(_, back)| back);
@@ -195,7 +197,7 @@ fn middle(start: usize, end: usize) -> usize {
     start + (end - start) / 2
 }
 
-/// Positions of the first and last session with a price.
+/// Session positions of the first and the last price.
 fn trading_positions(shape: &SecurityShape, market: &SyntheticMarket) -> (usize, usize) {
     let (first, last) = (market.sessions.first, market.sessions.last);
     let length = last - first;
@@ -207,7 +209,8 @@ fn trading_positions(shape: &SecurityShape, market: &SyntheticMarket) -> (usize,
     }
 }
 
-/// Number of yearly raises before a short history, and the last year with such a raise.
+/// Number of yearly raises before the history, and the last year with such a raise. `None` if the history is long
+/// enough for `streak` raises.
 fn streak_seed(streak: i32, shape: &SecurityShape, market: &SyntheticMarket) -> Option<(i32, i32)> {
     let through = market.first_complete_year.min(market.last_complete_year);
     let before = streak - (market.last_complete_year - through);

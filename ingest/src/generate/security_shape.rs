@@ -46,7 +46,7 @@ pub(super) enum DividendStop {
     Lapsed,
 }
 
-/// Share split at a percentage of the trading period.
+/// Share split after a percentage of the trading period.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SplitAt {
     pub(super) percent: usize,
@@ -89,14 +89,15 @@ pub(super) struct SecurityShape {
     pub(super) figures: bool,
     /// True if the price falls by 55 % near the end of the history.
     pub(super) crash: bool,
-    /// Class suffix of the ticker, and the distance back to the index of the security with the root ticker.
+    /// Share class suffix of the ticker, and distance in indexes to the earlier security with the same root ticker. The
+    /// distance is 0 for the first class.
     pub(super) class: Option<(&'static str, u64)>,
     pub(super) pays_in: &'static str,
     /// Number of days from declaration to ex-date.
     pub(super) notice: u64,
     /// True for a fund with published holdings.
     pub(super) holdings: bool,
-    /// Part of the security's name.
+    /// Label that is a part of the security's name.
     pub(super) label: &'static str,
 }
 

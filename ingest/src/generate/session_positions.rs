@@ -1,9 +1,11 @@
-//! Sessions of the synthetic market, from the exchange calendar. The position of a session is its index in the list.
+//! Sessions of the synthetic market, from the exchange calendar. The session position of a day is its index in the
+//! list.
 
 use chrono::{Days, NaiveDate};
 use market::metrics::calendar::is_session;
 
-/// Sessions of a history. Earlier sessions are for declarations, later sessions for declared dividends.
+/// Sessions of a history, with margins. Sessions before the history are for declarations, sessions after the history
+/// for declared dividends.
 #[derive(Debug)]
 pub(super) struct SessionPositions {
     days: Vec<NaiveDate>,
@@ -13,7 +15,7 @@ pub(super) struct SessionPositions {
     pub(super) last: usize,
 }
 
-/// Number of calendar days before and after the history. Their sessions are included.
+/// Margin before and after the history, in calendar days. The list includes the sessions in the margins.
 const MARGIN: u64 = 200;
 
 impl SessionPositions {

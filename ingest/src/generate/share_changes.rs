@@ -8,7 +8,7 @@ use super::security_plan::SecurityPlan;
 use super::security_shape::ExtraDistribution;
 use super::synthetic_market::SyntheticMarket;
 
-/// Change of `from` old shares to `to` new shares on the session at `position`.
+/// Change of `from` old shares to `to` new shares, before trading in the session at `position`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ShareChange {
     pub(super) position: usize,

@@ -56,8 +56,8 @@ const UNITS: [(&str, &str); 20] = [
 ];
 
 /// Date formats that fit most of the cells, the most likely first; empty if the cells are not dates. Cells without a
-/// digit are taken as words for absent values. If all cells have the same local time of day, the time becomes part of
-/// the format.
+/// digit are words for absent values; at most half of the cells may be such words. If all cells have the same local
+/// time of day, the time becomes part of the format.
 pub(super) fn date_formats(cells: &[&str]) -> Vec<String> {
     let dated: Vec<&str> = cells.iter().copied().filter(|cell| has_digit(cell)).collect();
     if dated.len() * 2 < cells.len() {
@@ -83,7 +83,7 @@ fn is_local_time(time: &str) -> bool {
         && hour.is_some_and(|h| (1..20).contains(&h))
 }
 
-/// Formats that fit the most cells; empty unless they fit more than half of the cells.
+/// Date formats that fit the most cells; empty if no format fits more than half of the cells.
 fn day_formats(cells: &[&str]) -> Vec<&'static str> {
     let fits = |format: &str| cells.iter().filter(|cell| parse_date(format, cell).is_some()).count();
     let counts: Vec<(&str, usize)> = DATE_FORMATS.iter().map(|format| (*format, fits(format))).collect();
@@ -94,8 +94,8 @@ fn day_formats(cells: &[&str]) -> Vec<&'static str> {
     counts.into_iter().filter(|(_, count)| *count == most).map(|(format, _)| format).collect()
 }
 
-/// Formats whose dates are plausible for market data: on weekdays, and in a price table at most five days from the
-/// neighbouring rows. A criterion that excludes every format is ignored.
+/// Formats whose dates are plausible for market data. The dates must be on weekdays, and in a price table mostly within
+/// five days of the next row. A criterion that no format meets is ignored.
 pub(super) fn plausible_formats(formats: &[String], cells: &[&str], daily: bool) -> Vec<String> {
     let dates = |format: &str| -> Vec<NaiveDate> {
         cells.iter().filter_map(|cell| parse_date(format, cell)).collect()
@@ -184,13 +184,13 @@ impl NumberNotation {
     pub(super) fn infer<'a>(numbers: impl Iterator<Item = &'a str> + Clone, delimiter: u8) -> Self {
         let mut notation = Self::default();
         let bare = numbers.clone().map(|cell| cell.trim_end_matches(|c: char| !c.is_ascii_digit()));
-        // If a number has both separators, the last one is the decimal separator. A single separator is decimal unless
-        // exactly three digits always follow it.
+        // If a number has a comma and a point, the last of the two is the decimal separator. If all numbers have only
+        // one of the two, it separates thousands only if three digits always follow.
         let both = bare.clone().filter(|cell| cell.contains(',') && cell.contains('.'));
         let comma_last = both.clone().filter(|cell| cell.rfind(',') > cell.rfind('.')).count();
         let fraction = |cell: &str, sign| cell.rsplit_once(sign).is_some_and(|(_, tail)| tail.len() != 3);
         notation.comma = match both.clone().count() {
-            // A table with semicolons, or a number such as 0,485, has decimal commas.
+            // Decimal commas are assumed in a table with semicolons, or with a number such as 0,485.
             0 => bare.clone().any(|cell| {
                 let zero = split_unit(cell).0.trim_start_matches('-').starts_with("0,");
                 zero || fraction(cell, ',') || delimiter == b';' && cell.contains(',') && !cell.contains('.')

@@ -5,8 +5,8 @@ use market::event::Kind;
 use super::vocabulary::{canonical_column_of, is_word_of};
 use crate::format::normalize_column_name;
 
-/// Canonical column for a vendor's column name, and the strength of this evidence: from 1 for an ambiguous name to 3
-/// for an unambiguous one. `None` if the name is unknown.
+/// Canonical column for a vendor's column name, and the strength of the name as evidence. Strength is from 1 for an
+/// ambiguous name to 3 for an unambiguous one. `None` if the name is unknown.
 pub(super) fn canonical_column(kind: Kind, name: &str) -> Option<(&'static str, u8)> {
     let rows = match kind {
         Kind::Dividend => "dividend",
@@ -28,7 +28,7 @@ pub(super) fn canonical_column(kind: Kind, name: &str) -> Option<(&'static str, 
     })
 }
 
-/// Strength of a known name as evidence, from 1 to 3.
+/// Strength of a known column name as evidence, from 1 (ambiguous) to 3 (unambiguous).
 fn strength(name: &str) -> u8 {
     match name {
         "amount" | "cashamount" | "price" | "kurs" | "date" | "datum" | "stock" | "instrument" | "o"
@@ -166,7 +166,7 @@ fn split_column(words: &[&str]) -> Option<(&'static str, u8)> {
     has(words, &["factor", "multiplier"]).then_some(("ratio", 1))
 }
 
-/// Kind of rows that the words of a file name indicate.
+/// Kind of rows that the words of a file name indicate; `None` if no word indicates a kind.
 pub(super) fn kind_in_name(label: &str) -> Option<Kind> {
     let name = label.rsplit(['/', '\\']).next().unwrap_or(label);
     let words = words_of(name);

@@ -10,10 +10,10 @@ use super::proposal::{Proposal, is_unix};
 use super::table_profile::{ColumnContent, ColumnProfile, TableProfile};
 use crate::normalize::{UtcTimeInterpretation, from_unix_seconds, interpret_utc_times};
 
-/// Notation of dates.
+/// Notation of the dates in a file.
 pub(super) struct DateNotation {
     pub(super) formats: Vec<String>,
-    /// Formats that fit equally well but give different dates; empty if the dates are certain.
+    /// Date formats that fit the cells equally well, but give different dates; empty if only one format fits.
     pub(super) ambiguous_formats: Vec<String>,
     /// Interpretation of UTC times; `None` if there are no UTC times.
     pub(super) zone: Option<UtcTimeInterpretation>,
@@ -36,7 +36,8 @@ pub(super) fn infer_date_notation(profile: &TableProfile, proposal: &Proposal) -
         choices.iter().filter(|(formats, _)| formats.len() == 1).map(|(formats, _)| &formats[0]).collect();
     let mut notation = DateNotation { formats: Vec::new(), ambiguous_formats: Vec::new(), zone: None };
     for (found, cells) in choices {
-        // Another column, or the plausibility of the dates, resolves an ambiguous format.
+        // An ambiguous format is resolved by a column with only one fitting format, or by the plausibility of the
+        // dates.
         let known: Vec<String> = found.iter().filter(|format| certain.contains(format)).cloned().collect();
         let daily = proposal.kind == Some(Kind::Price);
         let left = if known.len() == 1 { known } else { plausible_formats(found, &cells, daily) };
@@ -62,7 +63,8 @@ pub(super) fn infer_date_notation(profile: &TableProfile, proposal: &Proposal) -
 }
 
 impl DateNotation {
-    /// Adds the interpretation of a column. An uncertain interpretation replaces a certain one.
+    /// Adds the interpretation of a column of UTC times. An uncertain interpretation replaces a certain one, so that
+    /// the user checks it.
     fn add_zone(&mut self, interpretation: UtcTimeInterpretation) {
         let certain = |interpretation: &UtcTimeInterpretation| {
             matches!(interpretation, UtcTimeInterpretation::AsWritten | UtcTimeInterpretation::LocalDays(_))

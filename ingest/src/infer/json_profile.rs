@@ -11,7 +11,8 @@ const MAX_DEPTH: usize = 4;
 struct RecordList<'a> {
     path: Vec<&'a str>,
     records: Vec<&'a Map<String, Value>>,
-    /// Object that contains the list. Its members belong to every record.
+    /// Object that contains the list; `None` for a list at the top. The scalar members of the object apply to every
+    /// record.
     page: Option<&'a Map<String, Value>>,
 }
 
@@ -32,7 +33,7 @@ pub(super) fn infer(text: &str) -> Result<TableProfile, String> {
     };
     let mut lists = Vec::new();
     find_lists(&document, &mut Vec::new(), None, &mut lists);
-    // A document without a list may be the only record.
+    // A document without lists is one record, if it has several scalar members.
     let scalars =
         |members: &Map<String, Value>| members.values().filter(|value| scalar(value).is_some()).count();
     if let (true, Some(record)) =
@@ -85,7 +86,7 @@ fn find_lists<'a>(
     }
 }
 
-/// Adds the scalar members of a record. The name of a member of an inner object is its path.
+/// Adds the scalar members of a record. A member of an inner object is named by its path.
 fn add_members(
     record: &Map<String, Value>,
     prefix: &str,

@@ -7,7 +7,7 @@ use market::event::Kind;
 use super::cell_formats::currency_of;
 use super::table_evidence::TableEvidence;
 
-/// Inputs of the constants of a map.
+/// Table and proposal from which the constants of a map are inferred.
 pub(super) struct MapConstants<'a> {
     pub(super) evidence: &'a TableEvidence<'a>,
     /// Currency units in the cells of the table.

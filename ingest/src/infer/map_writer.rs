@@ -91,7 +91,7 @@ impl MapWriter<'_> {
         }
     }
 
-    /// Name of a column in quotes; its number if the name is missing, repeated or unprintable.
+    /// Column name in quotes, or the column number if the name is missing, repeated or unprintable.
     fn column_reference(&self, index: usize) -> String {
         let name = &self.profile.columns[index].name;
         let twice = self.profile.columns.iter().filter(|other| other.name == *name).count() > 1;
@@ -325,7 +325,7 @@ impl MapWriter<'_> {
         let wide = self.proposal.wide.is_some();
         let mapped = if wide { (0..self.profile.columns.len()).collect() } else { self.proposal.indexes() };
         let mut absent = self.profile.absent_words(&mapped);
-        // A word in the symbol column is a symbol, not a word for an absent value.
+        // A word for absent values may also be a ticker. In the symbol column, it is a ticker.
         if let Some(symbol) = self.proposal.column("symbol") {
             absent.retain(|word| !self.profile.columns[symbol].cells.contains(word));
         }

@@ -146,7 +146,7 @@ fn propose_for_table(
         },
     };
     let fitting = SHIPPED.iter().filter(|(_, map)| {
-        // A map for files without a header would fit every table of numbers.
+        // Shipped maps for files without a header are not tried, because they would fit every table of numbers.
         let named = !map.contains("header = 0");
         named
             && first_rows(file, lines, map, placeholder.clone())
@@ -162,7 +162,8 @@ fn propose_for_table(
     Ok(format!("{map}{shown}{fitting}{refusal}"))
 }
 
-/// Reason why a file cannot be read without a map. Some reasons also exclude reading with a map.
+/// Reason why a file cannot be read without a map; `None` if it can. Some of these reasons also exclude reading with a
+/// map.
 fn refusal(file: &FeedFile, bytes: &[u8]) -> Option<String> {
     let head = FileHead::read(file, &mut &*bytes).ok()?;
     FileFormat::detect(file, &head, &reader_options(None, Symbol::parse("SYMBOL").ok())).err()
@@ -181,7 +182,8 @@ fn reader_options(map: Option<Arc<ColumnMap>>, symbol: Option<Symbol>) -> Reader
     }
 }
 
-/// First rows of a file as the map reads them, with rejects and review, as comment lines below the proposed map.
+/// First rows of a file under the map, with their rejects and review. The rows are comment lines below the proposed
+/// map.
 fn first_rows(file: &FeedFile, bytes: &[u8], map: &str, symbol: Option<Symbol>) -> Result<String, String> {
     let map = ColumnMap::parse(map).map_err(|error| error.to_string())?;
     let options = reader_options(Some(Arc::new(map)), symbol);
@@ -235,7 +237,7 @@ fn first_rows(file: &FeedFile, bytes: &[u8], map: &str, symbol: Option<Symbol>) 
     Ok(lines)
 }
 
-/// Row without action, observation time and revision. These are equal in all rows of a first load.
+/// JSON of a row without action, observation time and revision, which are equal in all rows of a first load.
 fn without_version(row: &Value) -> Value {
     let mut row = row.clone();
     if let Some(fields) = row.as_object_mut() {

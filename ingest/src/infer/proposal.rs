@@ -18,12 +18,12 @@ const PRICE_ORDER: [&str; 5] = ["open", "high", "low", "close", "volume"];
 /// Minimum strength at which the evidence of one column decides the kind.
 const MIN_DECISIVE_STRENGTH: u8 = 2;
 
-/// Canonical column, and the index of the file's column for it.
+/// Canonical column, and the index of the file's column that is mapped to it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct MappedColumn {
     pub(super) name: &'static str,
     pub(super) index: usize,
-    /// Strength of the evidence, from 1 to 3.
+    /// Strength of the column name as evidence, from 1 (ambiguous) to 3 (unambiguous).
     pub(super) strength: u8,
 }
 
@@ -58,8 +58,8 @@ impl Proposal {
         let kind = infer_kind(profile, named);
         let mut columns = kind.map(|kind| columns_of(profile, kind)).unwrap_or_default();
         let mapped: Vec<usize> = columns.iter().map(|column| column.index).collect();
-        // A ticker column with several values is the symbol column, because the file name cannot be the symbol of all
-        // rows.
+        // If a ticker column has several values, it is the symbol column. The file name then cannot give one symbol for
+        // all rows.
         let symbol = maybe_symbol(profile, &mapped).filter(|index| {
             let cells: BTreeSet<&String> = profile.columns[*index].cells.iter().collect();
             !columns.iter().any(|column| column.name == "symbol") && cells.len() > 1
@@ -68,7 +68,7 @@ impl Proposal {
         Ok(Self { kind, columns, wide: None })
     }
 
-    /// Index of the file's column for a canonical column.
+    /// Index of the file's column that is mapped to a canonical column; `None` if no column is mapped.
     pub(super) fn column(&self, name: &str) -> Option<usize> {
         self.columns.iter().find(|column| column.name == name).map(|column| column.index)
     }
@@ -83,7 +83,8 @@ impl Proposal {
     }
 }
 
-/// First unmapped column of tickers. A column with another meaning by its name, such as currency, is excluded.
+/// First unmapped column of tickers; `None` if there is none. A column whose name has another meaning, such as
+/// currency, is excluded.
 pub(super) fn maybe_symbol(profile: &TableProfile, mapped: &[usize]) -> Option<usize> {
     (0..profile.columns.len()).find(|index| {
         let column = &profile.columns[*index];
@@ -94,7 +95,7 @@ pub(super) fn maybe_symbol(profile: &TableProfile, mapped: &[usize]) -> Option<u
     })
 }
 
-/// Kind of rows that the columns indicate. If the columns are ambiguous, the file name decides.
+/// Kind of rows that the columns indicate. If the columns indicate several kinds, the file name decides.
 fn infer_kind(profile: &TableProfile, named: Option<Kind>) -> Option<Kind> {
     let strength = |kind: Kind, name: &str| {
         let columns = columns_of(profile, kind);
@@ -107,7 +108,7 @@ fn infer_kind(profile: &TableProfile, named: Option<Kind>) -> Option<Kind> {
     let dated = strength(Kind::Dividend, "ex_date") > 0 || strength(Kind::Dividend, "record_date") > 0;
     let sides = strength(Kind::Split, "from").min(strength(Kind::Split, "to"));
     let split = sides.max(strength(Kind::Split, "ratio"));
-    // A table with ex-dates has dividends, unless it has columns for the old and new shares of splits.
+    // A table with an ex-date column and an amount has dividends. With columns for old and new shares, it has splits.
     let ex_dated = strength(Kind::Dividend, "ex_date") > MIN_DECISIVE_STRENGTH && amount > 0 && sides == 0;
     let found = [
         (Kind::Price, if bar { price.max(MIN_DECISIVE_STRENGTH) } else { price }),
@@ -125,14 +126,14 @@ fn infer_kind(profile: &TableProfile, named: Option<Kind>) -> Option<Kind> {
     decide(MIN_DECISIVE_STRENGTH)
         .or_else(|| named.filter(|kind| at_least(1).any(|found| found == *kind)))
         .or_else(|| {
-            // Weak evidence decides only if it indicates a single kind. For dividends, a date column must support it.
+            // Weak evidence decides only if it indicates exactly one kind. Dividends also need a date column.
             let sole = at_least(1).count() == 1;
             decide(1).filter(|kind| sole && (*kind != Kind::Dividend || dated && named.is_none()))
         })
         .or(named)
 }
 
-/// Best file column for each canonical column. Its cells must be possible values of the canonical column.
+/// Best column of the file for each canonical column. The cells must be possible values of the canonical column.
 pub(super) fn columns_of(profile: &TableProfile, kind: Kind) -> Vec<MappedColumn> {
     let mut columns: Vec<MappedColumn> = Vec::new();
     for (index, column) in profile.columns.iter().enumerate() {
@@ -159,7 +160,8 @@ pub(super) fn columns_of(profile: &TableProfile, kind: Kind) -> Vec<MappedColumn
     if has("from") && has("to") {
         columns.retain(|column| !matches!(column.name, "ratio" | "direction"));
     }
-    // A factor may multiply shares or prices. It is a ratio only if another column gives its direction.
+    // A column named as a factor may apply to shares or prices. It is a split ratio only if another column gives the
+    // direction.
     let bare = |column: &MappedColumn| column.name == "ratio" && column.strength == 1;
     if !columns.iter().any(|column| column.name == "direction") {
         columns.retain(|column| !bare(column));
@@ -175,14 +177,13 @@ pub(super) fn columns_of(profile: &TableProfile, kind: Kind) -> Vec<MappedColumn
     columns
 }
 
-/// True if a number may be an amount per share: it has at most six whole digits.
+/// True if a number may be an amount per share: it has at most six integer digits.
 fn is_per_share(cell: &str) -> bool {
     let whole = cell.split(['.', ',']).next().unwrap_or_default();
     whole.bytes().filter(u8::is_ascii_digit).count() <= 6
 }
 
-/// True for a table of company figures. Its dividend is the sum of a year, and its ex-date the date of the last
-/// payment.
+/// True for a table of company figures. Such a table has the dividend of a year, and the ex-date of the last payment.
 fn has_company_figures(profile: &TableProfile) -> bool {
     profile
         .columns
@@ -199,7 +200,7 @@ pub(super) fn is_unix(cell: &str) -> bool {
     matches!(cell.len(), 9 | 10 | 12 | 13) && cell.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Column of a wide table that all cells of a line share: the symbol or the date.
+/// Column with one value for a whole row of a wide table: the symbol or the date.
 fn wide_columns(profile: &TableProfile, kind: Kind, wide: &WideLayout) -> Vec<MappedColumn> {
     if wide.pattern == "{date}" {
         return vec![MappedColumn { name: "symbol", index: 0, strength: 1 }];
@@ -209,7 +210,7 @@ fn wide_columns(profile: &TableProfile, kind: Kind, wide: &WideLayout) -> Vec<Ma
     date.map(|index| MappedColumn { name, index, strength: 1 }).into_iter().collect()
 }
 
-/// Columns of a table of prices without a header, inferred from their contents.
+/// Columns of a price table without a header, inferred from the contents of the columns.
 fn by_content(profile: &TableProfile) -> Vec<MappedColumn> {
     let mut columns = Vec::new();
     let mut add = |name, index: usize| columns.push(MappedColumn { name, index, strength: 1 });

@@ -50,7 +50,7 @@ impl TableEvidence<'_> {
         column.is_some_and(|column| column.cells.iter().all(|cell| dividend_type(cell).is_some()))
     }
 
-    /// True if a column has zeros, as in rows of days without an event.
+    /// True if a column contains zeros. A table of all days has zeros on days without an event.
     pub(super) fn has_zeros(&self, name: &str) -> bool {
         let is_zero = |cell: &String| cell.bytes().all(|byte| b"-+0.,".contains(&byte));
         let wide = self.proposal.wide.is_some();

@@ -20,7 +20,7 @@ const DELIMITERS: [u8; 4] = [b',', b';', b'\t', b'|'];
 pub(super) enum ColumnContent {
     /// Dates, with the formats that fit most cells.
     Dates(Vec<String>),
-    /// UTC times, with their interpretation.
+    /// UTC times, with the interpretation of the times as days.
     UtcTimes(UtcTimeInterpretation),
     Numbers,
     Tickers,
@@ -34,10 +34,11 @@ impl ColumnContent {
     }
 }
 
-/// Column with its content.
+/// Column of the examined table: name, content and cells.
 #[derive(Debug)]
 pub(super) struct ColumnProfile {
-    /// Name of the column; its number if there is no header. The names of several header lines are joined by a bar.
+    /// Name of the column. Without a header, it is the column number; with several header lines, the names are joined
+    /// by a bar.
     pub(super) name: String,
     pub(super) content: ColumnContent,
     /// Cells that have a value.
@@ -52,7 +53,7 @@ impl ColumnProfile {
         Self { name, content, cells }
     }
 
-    /// Name without the path of a JSON member.
+    /// Name of the column; for JSON, the last part of the member path.
     pub(super) fn own_name(&self, layout: &TableLayout) -> &str {
         match layout {
             TableLayout::Json(_) => self.name.rsplit('.').next().unwrap_or(&self.name),
@@ -75,14 +76,14 @@ struct NumberedLine {
     cells: Vec<String>,
 }
 
-/// Records split at one delimiter, with a score.
+/// Records split at one delimiter. `fit` is a score: higher if more records have the usual number of columns.
 struct DelimitedRecords {
     fit: usize,
     delimiter: u8,
     records: Vec<NumberedLine>,
 }
 
-/// Position of a table in its file.
+/// Position of the table in the examined file.
 #[derive(Debug)]
 pub(super) enum TableLayout {
     Text {
@@ -97,7 +98,7 @@ pub(super) enum TableLayout {
     Json(Option<String>),
 }
 
-/// Inferred layout of a table.
+/// Inferred content and layout of a table.
 #[derive(Debug)]
 pub(super) struct TableProfile {
     pub(super) layout: TableLayout,
@@ -105,7 +106,7 @@ pub(super) struct TableProfile {
     pub(super) notation: NumberNotation,
     /// True if the table has a line with totals.
     pub(super) has_totals: bool,
-    /// Date formats of the column names, for a table with one column per date.
+    /// Date formats of the column names, in a table with one column per date; `None` for any other table.
     pub(super) dates_across: Option<Vec<String>>,
 }
 
@@ -131,13 +132,13 @@ impl TableProfile {
         }
         let DelimitedRecords { delimiter, records, .. } = split_at_best_delimiter(text)?;
         let width = usual_width(&records);
-        // Lines with few cells above the table are a title.
+        // Lines above the table with few cells are a title. They are skipped.
         let is_whole = |line: &&NumberedLine| line.cells.len() >= width && is_filled(&line.cells);
         let table: Vec<&NumberedLine> = records.iter().skip_while(|line| !is_whole(line)).collect();
         let mut header = table.iter().take(4).take_while(|line| is_header(&line.cells)).count();
         let dates_across = if header == 0 { dates_in_header(&table) } else { None };
         header = header.max(usize::from(dates_across.is_some()));
-        // In a table without numbers and dates, the rows look like header lines.
+        // The rows of a table without numbers and dates look like header lines. Only the first line is then the header.
         let has_values = |line: &&&NumberedLine| {
             line.cells.iter().any(|cell| is_number(cell.trim()) || is_dated(cell.trim()))
         };
@@ -255,7 +256,7 @@ fn is_dated(cell: &str) -> bool {
     parse_utc_time(cell).is_some() || !date_formats(&[cell]).is_empty()
 }
 
-/// Date formats of a header whose columns are dates.
+/// Date formats of a header whose column names are dates; `None` for any other header.
 fn dates_in_header(table: &[&NumberedLine]) -> Option<Vec<String>> {
     let [header, first, ..] = table else { return None };
     let dates: Vec<&str> = header

@@ -15,7 +15,7 @@ pub(super) fn is_word_of(topic: &str, word: &str) -> bool {
     TOPICS.get(topic).is_some_and(|words| words.contains(&word))
 }
 
-/// Canonical column of a normalized column name in rows of a kind: `price`, `dividend` or `split`.
+/// Canonical column that a normalized column name means, in rows of a kind: `price`, `dividend` or `split`.
 pub(super) fn canonical_column_of(kind: &str, name: &str) -> Option<&'static str> {
     let mut topics = TOPICS.iter().filter(|(_, words)| words.contains(&name));
     topics.find_map(|(topic, _)| topic.strip_prefix(kind)?.strip_prefix(' '))

@@ -8,12 +8,12 @@ use super::cell_formats::{is_ticker, parse_date};
 use super::column_names::canonical_column;
 use super::table_profile::{ColumnContent, TableProfile};
 
-/// Pattern of a wide table's column names.
+/// Pattern of the column names of a wide table.
 pub(super) struct WideLayout {
     pub(super) pattern: &'static str,
-    /// Canonical field names, with the vendor's names; empty if every cell has the same field.
+    /// Canonical fields in the column names, each with the vendor's name; empty if the column names contain no field.
     pub(super) fields: Vec<(&'static str, String)>,
-    /// Columns that do not follow the pattern.
+    /// Columns that do not follow the pattern. The map skips them.
     pub(super) skip: Vec<String>,
 }
 
@@ -75,8 +75,8 @@ pub(super) fn infer_wide_layout(profile: &TableProfile) -> Option<WideLayout> {
     })
 }
 
-/// True if the column names are symbols. Names such as V and LOW are ambiguous. They are fields in a table with a close
-/// column, or with the four columns of a bar.
+/// True if the column names are symbols. Names such as V and LOW may be symbols or fields. They are fields in a table
+/// with a close column, or with the four columns of a bar.
 fn are_symbols(names: &[&str]) -> bool {
     let small = names.iter().all(|name| !name.contains(|c: char| c.is_ascii_uppercase()));
     let is_symbol = |name: &&str| match small {

@@ -87,7 +87,7 @@ pub struct LoadArgs {
     /// DATABASE_URL
     #[arg(long, env = "INGEST_EFFECT_WAIT", default_value_t = 5, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(..=3600))]
     pub effect_wait: u64,
-    /// Open parent folder of all paths; `None` for paths from the command line.
+    /// Open folder that contains all paths; `None` for paths from the command line.
     #[arg(skip)]
     pub(crate) folder: Option<Arc<FolderHandle>>,
 }
@@ -112,7 +112,7 @@ impl LoadArgs {
             option("--currency", currency.unit().to_owned());
         }
         option("--max-reject-percent", self.max_reject_percent.to_string());
-        // The command contains the date, because it decides which rows are in the future.
+        // The command sets the date of this load, because the date decides which rows are in the future.
         option("--today", options.today.to_string());
         if let Some(symbol) = &self.symbol {
             option("--symbol", symbol.to_string());

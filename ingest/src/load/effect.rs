@@ -17,16 +17,16 @@ use crate::load::args::LoadArgs;
 /// Environment variables with the database URL of the projector.
 const DATABASES: [&str; 2] = ["PROJECTOR_DATABASE_URL", "DATABASE_URL"];
 
-/// Effect of a run, with the command that measures it.
+/// Effect of a run on the served figures, with the command that prints it.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct LoadEffect {
     /// Command that prints the effect.
     #[serde(rename = "effect_command")]
     command: String,
-    /// Output of `projector audit --since RUN --json`; absent if the projector did not finish in time.
+    /// Output of `projector audit --since RUN --json`; absent if the projector failed or did not finish in time.
     #[serde(rename = "effect", skip_serializing_if = "Option::is_none")]
     json: Option<Box<RawValue>>,
-    /// Output of the command as text.
+    /// Output of `projector audit --since RUN` as text; `None` without this output, or with JSON output.
     #[serde(skip)]
     text: Option<String>,
 }
@@ -37,7 +37,7 @@ impl LoadEffect {
         let command = format!("projector audit --since {run}");
         let output = ask_projector(run, args, settings).await;
         match args.json {
-            // The lines can be joined, because JSON strings contain no line breaks.
+            // The indented lines are joined to one line. This is safe, because JSON strings contain no line breaks.
             true => {
                 let line = output.map(|output| output.lines().map(str::trim_start).collect());
                 Self { command, json: line.and_then(|line| RawValue::from_string(line).ok()), text: None }
@@ -46,7 +46,7 @@ impl LoadEffect {
         }
     }
 
-    /// Effect as text. If the effect is unknown, the text has the command that measures it.
+    /// Effect as text, or the command that prints the effect if it is unknown.
     pub(crate) fn text(&self) -> String {
         self.text.clone().unwrap_or_else(|| format!("effect on served figures: {}\n", self.command))
     }

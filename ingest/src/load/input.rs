@@ -19,21 +19,21 @@ use crate::source::unpack;
 pub(crate) struct LoadInput {
     pub file: FeedFile,
     pub format: FileFormat,
-    /// Time zone of the exchange. In this zone, every UTC time in the file's date column is midnight.
+    /// Time zone of the exchange, in which every UTC time of the date column is midnight; `None` without such times.
     pub zone: Option<ExchangeZone>,
     /// Digest of the rows, 64 hex digits.
     pub digest: String,
-    /// Hash of the unpacked content. It detects a change of the file during the load.
+    /// Hash of the unpacked content, for the detection of a change of the file during the load.
     pub content: blake3::Hash,
     pub unpacked_bytes: u64,
-    /// Ids of the earlier rejects that the file corrects.
+    /// Ids of earlier rejects whose corrected rows are in this file.
     pub mends: BTreeSet<String>,
     /// Names of the columns with binary doubles. Each value is read as the shortest decimal for its double.
     pub doubles: Vec<String>,
 }
 
 impl LoadInput {
-    /// Changes the digest, so that rows already in the log are published again.
+    /// Changes the digest of the input, so that its rows are published again although they are in the log.
     pub(crate) fn with_reload_name(self, name: &str) -> Self {
         let digest = blake3::Hasher::new().update(self.digest.as_bytes()).update(name.as_bytes()).finalize();
         Self { digest: digest.to_hex().to_string(), ..self }

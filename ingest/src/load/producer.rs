@@ -24,25 +24,25 @@ use crate::load::progress::LoadProgress;
 use crate::price::price_batch::PriceBatch;
 use crate::source::unpack;
 
-/// Events about the inputs, in the order of the inputs.
+/// Event of the producer about an input. Events come in the order of the inputs.
 pub(crate) enum ProducerEvent {
     Batch {
         input: usize,
         batch: EncodedBatch,
     },
-    /// All record batches of the input were sent.
+    /// All record batches of the input were sent as [`Self::Batch`] events.
     Loaded {
         input: usize,
         stats: LoadStats,
         holdings: LoadHoldings,
     },
-    /// The input is refused. With the precheck, none of its batches was sent.
+    /// The input is refused. If it was prechecked, none of its batches was sent.
     Refused {
         input: usize,
         stats: LoadStats,
         reason: String,
     },
-    /// The load must stop.
+    /// The whole load must stop. The text is the reason.
     Failed(String),
 }
 
@@ -58,7 +58,7 @@ pub(crate) struct Producer {
     pub stop: Arc<AtomicBool>,
 }
 
-/// Prechecked file with its temporarily stored batches.
+/// File that passed the precheck, with its batches in temporary storage.
 struct SpooledFile {
     input: usize,
     spool: BatchSpool,
@@ -209,7 +209,7 @@ fn encode_pieces(
         match encoded {
             Ok(spare) => {
                 if let Some(spare) = spare {
-                    // If the channel is full or closed, the batch is dropped.
+                    // If the channel is full or closed, the price batch is dropped instead of reused.
                     let _ = recycle.try_send(spare);
                 }
             }

@@ -16,21 +16,21 @@ use crate::log::reader::{Log, StoredBatches};
 pub(crate) struct Publication<'a> {
     log: &'a Log,
     publisher: Publisher,
-    /// Small batches for a shared message, by kind.
+    /// Small batches that wait for further batches, to share one message, by kind.
     waiting: BTreeMap<Kind, SharedMessageBuilder>,
     /// Manifest of the run. [`Self::publish_manifest`] adds the state, the digest and the counts of batches and
     /// messages.
     pub manifest: RunManifest,
-    /// Ids of the batches that the log already has.
+    /// Ids of the run's batches that the log already has.
     in_log: HashSet<BatchId>,
     digest: blake3::Hasher,
-    /// Number of batches by input and kind.
+    /// Number of batches of this run, by input digest and kind.
     batches: BTreeMap<(String, Kind), u64>,
-    /// Number of batches published.
+    /// Number of batches that this attempt of the run published.
     pub published: u64,
-    /// Number of batches that were already in the log.
+    /// Number of batches that an earlier attempt or run had already published.
     pub found: u64,
-    /// Number of messages of this run, including messages of earlier attempts.
+    /// Number of messages of this run in the log, including those of earlier attempts.
     messages: u64,
 }
 
@@ -118,8 +118,8 @@ impl<'a> Publication<'a> {
         manifest.frames = self.input_batches();
         manifest.messages = Some(self.messages);
         let (source, run, chunk) = (manifest.source.clone(), manifest.run.clone(), manifest.chunks);
-        // A run may complete a second time, with a file that was refused the first time. The digest gives the second
-        // completion manifest another id.
+        // A refused file may be loaded later, in the same run. The digest gives the second completion manifest another
+        // id.
         let identity = format!("{run}/{}", manifest.digest);
         let id = BatchId::from_provenance(&source, &identity, state as u64, &schema_name(Kind::Run));
         let body = Body::Run(Box::new(manifest));

@@ -74,9 +74,9 @@ pub struct LoadSummary {
     pub frames: u64,
     /// Number of record batches that were already in the log.
     pub frames_in_log: u64,
-    /// Number of earlier rejects that this run corrects.
+    /// Number of rejects of earlier runs whose corrected rows are in this run.
     pub mended: u64,
-    /// Number of the source's rejects that no load has corrected; absent if the log was not read.
+    /// Number of open rejects of the source, which no load has corrected; absent if the log was not read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub open_rejects: Option<u64>,
     /// Retractions without a matching row of the source; absent if there are none, or if the log was not read.
@@ -108,7 +108,7 @@ impl LoadSummary {
         self.examples.clone_from(&stats.examples);
     }
 
-    /// Compares the rows with the rows of earlier runs. `before` is `None` if the log was not read.
+    /// Compares the symbols and the source with those of earlier runs. `before` is `None` if the log was not read.
     pub(crate) fn compare_with_earlier(&mut self, stats: &LoadStats, before: Option<&EarlierCoverage>) {
         let new = before.and_then(|before| before.new_symbols(&stats.coverage));
         self.symbols = SymbolSummary::from_coverage(&stats.coverage, new.as_deref());

@@ -48,7 +48,7 @@ pub(super) async fn report_assumed_currencies(
     summary.assumed_units = total.missing_currencies.count_by_unit(&known);
 }
 
-/// Reviews the accepted rows on a blocking thread. `today` is the day up to which rows count.
+/// Reviews the accepted rows on a blocking thread. `today` is the as-of date of the review if the load has no price.
 pub(super) async fn review_rows(
     total: &mut LoadStats,
     source: String,

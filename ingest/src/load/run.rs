@@ -45,7 +45,7 @@ pub(crate) struct LoadRun {
     inputs: Vec<LoadInput>,
     options: ReaderOptions,
     max_reject_percent: Option<f64>,
-    /// True if missing batches of a completed run are to be republished.
+    /// True if batches that a completed run lost are to be republished.
     repair: bool,
     /// Command line that repeats the load.
     command: Vec<String>,
@@ -128,7 +128,7 @@ impl LoadRun {
         Ok(())
     }
 
-    /// Publishes the batches that are missing in the log.
+    /// Publishes the batches that the log does not have, between the start manifest and the completion manifest.
     #[tracing::instrument(
         target = SPAN_TARGET,
         name = "load",
@@ -179,7 +179,7 @@ impl LoadRun {
         published?;
         drained?;
         failpoint!("ingest.drained");
-        // A repaired run already has its completion manifest.
+        // The log already has the completion manifest of a repaired run.
         if completed.is_none() {
             loading.publish_completion(summary).await?;
             open_rejects.add_run(&loading.publication.manifest);
@@ -263,9 +263,9 @@ struct RunningLoad<'a> {
     /// Coverage of earlier runs.
     before: EarlierCoverage,
     total: LoadStats,
-    /// Indexes of the inputs that were loaded.
+    /// Indexes in the list of inputs: inputs that were loaded.
     loaded: Vec<usize>,
-    /// Holdings of all files, and the indexes of their inputs.
+    /// Holdings of all files, and indexes of the inputs that contain holdings.
     holdings: LoadHoldings,
     holding_inputs: Vec<usize>,
 }

@@ -1,5 +1,5 @@
-//! Publisher of record batches to the log, with a bounded number of unacknowledged messages. An unacknowledged message
-//! is retried until a timeout.
+//! Publisher of record batches to the log, with a bounded number of unacknowledged messages. A message without
+//! acknowledgement is sent again until a timeout.
 //!
 //! A batch that is sent twice is stored once. The log detects duplicates by the message id, which is the id of the
 //! batch.
@@ -59,7 +59,8 @@ impl Publisher {
         Self { context, stream, in_flight: JoinSet::new() }
     }
 
-    /// Sends a message as soon as the window has room. Returns an error if an earlier message failed.
+    /// Sends a message as soon as fewer than [`MAX_IN_FLIGHT`] messages are unacknowledged. Returns an error if an
+    /// earlier message failed.
     pub(crate) async fn send(&mut self, message: OutgoingMessage) -> Result<(), PublishFailure> {
         while let Some(settled) = self.in_flight.try_join_next() {
             check_outcome(settled)?;

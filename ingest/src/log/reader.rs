@@ -60,8 +60,8 @@ impl Log {
         Publisher::new(self.context.clone(), self.stream.clone())
     }
 
-    /// Publishes a manifest and waits until it is on disk. With `after`, publishes only if the log has no manifest
-    /// after that sequence; otherwise returns false.
+    /// Publishes a manifest and waits until it is on disk. With a sequence `after`, publishes only if the log has no
+    /// manifest at a later sequence, and returns false otherwise.
     pub(crate) async fn publish_manifest(
         &self,
         mut headers: HeaderMap,
@@ -102,8 +102,8 @@ impl Log {
         Ok(manifests)
     }
 
-    /// Calls `each` for every manifest from a sequence on, in log order, with its sequence and storage time. Returns
-    /// the sequence of the last message with manifests, even a damaged one; 0 if there is none.
+    /// Calls `each` for every manifest from `from_sequence` on, in log order, with sequence and storage time. Returns
+    /// the sequence of the last message with a manifest, damaged or not; 0 without such a message.
     pub(crate) async fn each_manifest(
         &self,
         from_sequence: u64,
@@ -122,7 +122,7 @@ impl Log {
         Ok(last)
     }
 
-    /// Finds the record batches of `runs` in messages from `from_sequence` on.
+    /// Finds the stored record batches of `runs`, in messages from `from_sequence` on.
     pub(crate) async fn find_batches(
         &self,
         from_sequence: u64,
@@ -132,7 +132,7 @@ impl Log {
         let kinds = Kind::ALL.iter().filter(|kind| **kind != Kind::Run);
         let subjects: Vec<String> = kinds.map(|kind| self.subject(*kind)).collect();
         self.scan(&subjects, from_sequence, true, |message| {
-            // `ingest verify` reports damaged messages. This search treats their batches as missing.
+            // A damaged message counts as missing in this search. `ingest verify` reports it.
             let envelopes = message.read_envelopes().unwrap_or_default();
             if let Some(first) = envelopes.first().filter(|first| runs.contains(&first.run)) {
                 *found.messages.entry(first.run.clone()).or_default() += 1;
@@ -144,7 +144,7 @@ impl Log {
         Ok(found)
     }
 
-    /// Calls `each` for the envelope of every batch of `kinds` in messages before `before_sequence`.
+    /// Calls `each` for the envelope of every batch of `kinds`, in messages whose sequence is below `before_sequence`.
     pub(crate) async fn each_envelope(
         &self,
         kinds: &[Kind],
@@ -161,8 +161,8 @@ impl Log {
         .await
     }
 
-    /// Calls `each` for every batch of a kind in messages before `before_sequence`, if `wanted` accepts its envelope.
-    /// `wanted` may use only run and source: all batches of a shared message have both in common.
+    /// Calls `each` for every batch of a kind whose envelope `wanted` accepts, in messages below `before_sequence`.
+    /// `wanted` may use only run and source, because only these are equal for all batches of a shared message.
     pub(crate) async fn each_batch(
         &self,
         kind: Kind,
@@ -180,7 +180,8 @@ impl Log {
         .await
     }
 
-    /// Calls `each` for every reject and its record batch. The batch has the run and the source of the reject.
+    /// Calls `each` for every reject, with the record batch that contains it. The batch gives the run and the source of
+    /// the reject.
     pub async fn each_reject(&self, mut each: impl FnMut(&RecordBatch, &Reject)) -> Result<(), LogError> {
         self.scan(&[self.subject(Kind::Reject)], 1, false, |message| {
             for batch in self.read_batches(message)? {
@@ -199,7 +200,7 @@ impl Log {
         (state.messages > 0).then(|| state.first_sequence.max(1)..=state.last_sequence)
     }
 
-    /// Identity of the stream.
+    /// Identity of the stream, which distinguishes the log from a new stream of the same name.
     pub fn identity(&self) -> Result<String, LogError> {
         Ok(stream_identity(&self.stream)?)
     }
@@ -209,7 +210,8 @@ impl Log {
         is_compressed(&self.stream)
     }
 
-    /// Replicas that lag behind the leader. The check is repeated; empty if one attempt finds all replicas current.
+    /// Replicas that lag behind the leader, after several checks; empty if one of the checks finds all replicas
+    /// current.
     pub async fn lagging_replicas(&self) -> Result<Vec<LaggingReplica>, LogError> {
         let mut attempt = 1;
         loop {
@@ -243,7 +245,7 @@ impl Log {
         message.decode_batches().map_err(|source| LogError::Batch { sequence, source })
     }
 
-    /// Sequences of the damaged messages that were skipped so far.
+    /// Sequences of the damaged messages that this connection has skipped.
     pub(crate) fn skipped_messages(&self) -> Vec<u64> {
         self.skipped.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect()
     }
@@ -277,22 +279,23 @@ impl Log {
     }
 }
 
-/// Record batches of the requested runs that are already in the log.
+/// Record batches that the log already has, of the requested runs.
 #[derive(Debug, Default)]
 pub(crate) struct StoredBatches {
     pub ids: HashSet<BatchId>,
-    /// Number of messages of each run.
+    /// Number of messages that the log has, by run id.
     pub messages: HashMap<String, u64>,
 }
 
-/// Earlier runs of a load's inputs, found in the manifests.
+/// Earlier runs that had the same inputs as a load, found in the manifests.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct EarlierRuns {
-    /// Completed run that loaded all inputs.
+    /// Manifest of a completed run that loaded all inputs of the load; `None` if no run did.
     pub completed: Option<RunManifest>,
-    /// Start manifest of the load's own run, from an earlier attempt.
+    /// Start manifest of the same run, from an earlier attempt of the load; `None` at the first attempt.
     pub started: Option<RunManifest>,
-    /// First sequence at which the log may contain batches of these inputs, and the runs that may have published them.
+    /// First sequence that may have batches of the load's inputs, and ids of the runs that may have published them.
+    /// `None` if no run had one of the inputs.
     pub earlier: Option<(u64, HashSet<String>)>,
 }
 
@@ -312,8 +315,8 @@ pub fn find_earlier_runs(
             continue;
         }
         let (first, runs) = known.earlier.get_or_insert_with(|| (sequence, HashSet::new()));
-        // A completion manifest without an earlier start manifest: the start is lost, and the batches may be at any
-        // sequence.
+        // A completion manifest without an earlier start manifest means that the start manifest is lost. The batches
+        // may then be at any sequence.
         if runs.insert(manifest.run.clone()) && manifest.state == RunState::Completed {
             *first = 1;
         }

@@ -1,4 +1,4 @@
-//! Status of runs: the undone runs, and the runs that undid them.
+//! Status of runs: undone runs, each with the run that undid it.
 
 use std::collections::BTreeMap;
 
@@ -7,14 +7,14 @@ use market::event::{RunManifest, RunState};
 /// Format name in the manifest of an undo.
 pub(crate) const UNDO_FORMAT: &str = "undo";
 
-/// Index of the undone runs, each with the run that undid it.
+/// Index of undone runs. Each undone run has the id of the run that undid it.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct RunStatus {
     undone_by: BTreeMap<String, String>,
 }
 
 impl RunStatus {
-    /// Builds the index from all manifests of a log. An undo that was itself undone is ignored.
+    /// Builds the index from all manifests of a log. If an undo was itself undone, its effect is ignored.
     pub(crate) fn from_manifests<'a>(manifests: impl DoubleEndedIterator<Item = &'a RunManifest>) -> Self {
         let mut status = Self::default();
         for undo in manifests.rev().filter(|run| run.state == RunState::Completed && is_undo(run)) {
@@ -26,7 +26,7 @@ impl RunStatus {
         status
     }
 
-    /// Run that undid `run`; `None` if `run` was not undone.
+    /// Id of the run that undid `run`; `None` if `run` was not undone.
     pub(crate) fn undone_by(&self, run: &str) -> Option<&str> {
         self.undone_by.get(run).map(String::as_str)
     }

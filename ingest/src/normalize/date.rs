@@ -33,8 +33,8 @@ fn parse_date_or_midnight(text: &[u8]) -> Option<NaiveDate> {
     rest.iter().all(is_zone).then(|| parse_date(day))?
 }
 
-/// Parses a date like [`parse_date_or_midnight`]. With `zone`, also accepts a UTC time that is midnight in that zone,
-/// and returns the local date.
+/// Parses a date, optionally with a time of midnight. With `zone`, a UTC time that is midnight in that zone gives the
+/// local date.
 pub(super) fn parse_day(text: &[u8], zone: Option<ExchangeZone>) -> Option<NaiveDate> {
     parse_date_or_midnight(text)
         .or_else(|| zone?.day_beginning_at(parse_utc_time(std::str::from_utf8(text).ok()?)?))

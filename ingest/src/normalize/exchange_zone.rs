@@ -3,15 +3,16 @@
 //! Tools that convert dates to UTC write `2021-06-30 22:00:00+00:00` for 1 July in Berlin. The local date is known only
 //! if all times of a column are midnights in one zone.
 //!
-//! East of Greenwich, the UTC date is one day earlier, and the file may mean that date. One of two observations
-//! excludes this: the times change with the daylight saving of the zone, or a UTC date lies on a weekend.
+//! East of Greenwich, the UTC date is one day before the local date. The file may mean either date. Two observations
+//! exclude the UTC date: the times change with the daylight saving of the zone, or a UTC date is on a weekend.
 
 use std::fmt;
 
 use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime, NaiveTime, Utc, Weekday};
 use chrono_tz::{Africa, America, Asia, Australia, Europe, Pacific, Tz};
 
-/// Time zones of exchanges. Only one of several zones with equal midnights is listed. The first zone that fits is used.
+/// Time zones of exchanges. The first zone that fits the times is used, so one zone represents all zones with the same
+/// midnights.
 const ZONES: [Tz; 26] = [
     America::New_York,
     America::Chicago,
@@ -58,11 +59,11 @@ impl fmt::Display for ExchangeZone {
 pub(crate) enum UtcTimeInterpretation {
     /// Every time is midnight in UTC. The day is the written date.
     AsWritten,
-    /// Every time is midnight in this zone. The day is the local date.
+    /// Every time is midnight in this zone. The day is the local date in the zone.
     LocalDays(ExchangeZone),
-    /// Every time is midnight in this zone, but the file may mean the written UTC date.
+    /// Every time is midnight in this zone. The file may mean the local date or the UTC date.
     Uncertain(ExchangeZone),
-    /// The times are times of day.
+    /// The times are times of day, so no column of days is recognized.
     Times,
 }
 
@@ -106,7 +107,7 @@ pub(crate) fn interpret_utc_times(times: &[NaiveDateTime]) -> UtcTimeInterpretat
     let Some(zone) = ZONES.into_iter().map(ExchangeZone).find(|zone| zone.fits(times)) else {
         return UtcTimeInterpretation::Times;
     };
-    // West of Greenwich, local midnight has the same date in UTC, so both interpretations agree.
+    // West of Greenwich, local midnight is on the same date in UTC. The UTC date and the local date then agree.
     let same_date = times.iter().all(|utc_time| zone.day_beginning_at(*utc_time) == Some(utc_time.date()));
     let summer_time = times.iter().any(|utc_time| utc_time.time() != times[0].time());
     let weekend = times.iter().any(|utc_time| matches!(utc_time.weekday(), Weekday::Sat | Weekday::Sun));

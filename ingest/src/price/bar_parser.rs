@@ -79,8 +79,8 @@ impl ScaledBar {
         bar.check()
     }
 
-    /// Rejects an impossible bar. A fast check of the integers accepts most valid bars. For all other bars, the domain
-    /// rule decides and gives the error message.
+    /// Rejects an impossible bar. A fast integer check accepts most valid bars; the domain rule checks all other bars
+    /// and gives the error message.
     fn check(self) -> Result<Self, RowError> {
         let Self { open, high, low, close, vwap, volume, trade_count, .. } = self;
         let negative = |value: i64| value < 0 && value != MISSING;
@@ -94,7 +94,8 @@ impl ScaledBar {
     }
 }
 
-/// Replaces 0 by an absent value, because vendors write 0 for an unknown open, high or low. A close of 0 is an error.
+/// Converts a price of 0 to an absent value, because vendors write 0 for an unknown open, high or low. A close of 0 is
+/// an error.
 fn zero_to_absent(price: FixedPoint) -> FixedPoint {
     if price.mantissa == 0 { ABSENT } else { price }
 }

@@ -15,8 +15,8 @@ pub(crate) const POW10: [i64; 19] = {
     powers
 };
 
-/// Number of fraction digits of a price that is too large for ten fraction digits. With eight, every price of up to ten
-/// integer digits fits an `i64`.
+/// Number of fraction digits of a price that does not fit an `i64` with ten fraction digits. With eight fraction
+/// digits, every price of up to ten integer digits fits.
 pub(crate) const LARGE_PRICE_PLACES: u32 = 8;
 
 /// Exact number: `mantissa / 10^scale`.
@@ -79,7 +79,8 @@ fn fits_limit(mantissa: i64, scale: u8) -> bool {
     mantissa.abs() < LIMIT || mantissa.abs() / POW10[usize::from(scale)] < LIMIT
 }
 
-/// Drops trailing zeros after the second fraction digit, because they would raise the scale of the whole column.
+/// Drops trailing zeros after the second fraction digit. They would raise the number of fraction digits of all prices
+/// in the series.
 fn trimmed(mut mantissa: i64, mut scale: u8) -> FixedPoint {
     while scale > 2 && mantissa % 10 == 0 {
         (mantissa, scale) = (mantissa / 10, scale - 1);

@@ -38,7 +38,8 @@ pub(crate) struct ScaledPriceRow {
     pub volume: i64,
 }
 
-/// Fields that few feeds have: volume-weighted average price, on the row's scale, and number of trades.
+/// Price fields that few feeds have: volume-weighted average price (`vwap`), on the scale of the row, and number of
+/// trades.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RareFields {
     pub vwap: i64,
@@ -49,7 +50,7 @@ pub(crate) struct RareFields {
 #[derive(Debug, Default)]
 pub(crate) struct PriceBatch {
     rows: Vec<ScaledPriceRow>,
-    /// Rare fields of each row; empty if no row has them.
+    /// Rare fields of each row, in row order; empty if no row has such fields.
     extras: Vec<RareFields>,
     versions: Vec<BarVersion>,
     known: HashMap<(i64, i64, bool, Option<i32>), u16>,
@@ -79,7 +80,8 @@ impl PriceBatch {
         [days().min(), days().max()]
     }
 
-    /// Ids of the symbols with a row that is not a retraction. `None` means all symbols: the batch has no retraction.
+    /// Ids of the symbols with a price row that is not a retraction. `None` if the batch has no retraction, so that all
+    /// its symbols count.
     pub(crate) fn priced_symbols(&self) -> Option<HashSet<SymbolId>> {
         let retracted = |row: &&ScaledPriceRow| self.versions[usize::from(row.version)].retracted;
         let any = self.versions.iter().any(|version| version.retracted);
@@ -99,7 +101,7 @@ impl PriceBatch {
     }
 
     fn version(&mut self, version: BarVersion) -> u16 {
-        // Most files have one version. In other files, adjacent rows usually have the same version.
+        // The version of the previous row is tried first, because adjacent rows usually have the same version.
         if let Some(row) = self.rows.last().filter(|row| self.versions[usize::from(row.version)] == version) {
             return row.version;
         }
@@ -114,7 +116,8 @@ impl PriceBatch {
         index
     }
 
-    /// Sets the share basis day of split-adjusted rows, for files that state the day only at their end.
+    /// Sets the date of the share basis for split-adjusted rows, as a day number. Some formats state the date only at
+    /// the end of a file.
     pub(crate) fn set_basis_day(&mut self, day: i32) {
         for version in self.versions.iter_mut().filter(|version| version.basis_day.is_some()) {
             version.basis_day = Some(day);
@@ -155,7 +158,7 @@ impl PriceBatch {
     }
 
     /// Estimated encoded size of a bar, in bytes. Prices with more fraction digits have larger differences from day to
-    /// day. The real size is less than four times the estimate, so every record batch stays below the message limit.
+    /// day. The real size is less than four times the estimate, which keeps every record batch below the message limit.
     fn bar_bytes(&self, group: &[u32]) -> usize {
         let finest = group.iter().map(|index| self.rows[*index as usize].scale).max().unwrap_or(0);
         let price = 1 + usize::from(finest.max(2)).div_ceil(2);
@@ -169,15 +172,16 @@ impl PriceBatch {
 #[derive(Debug, Default)]
 pub(crate) struct SeriesBatches {
     pub batches: Vec<SeriesBatch>,
-    /// Number of prices that were rounded, because a much larger price of the same symbol needs a coarser scale.
+    /// Number of prices that were rounded to the scale of their symbol's series. One much larger price makes this scale
+    /// coarser.
     pub rounded: u64,
 }
 
-/// Series of one record batch.
+/// Price series that together form one record batch.
 #[derive(Debug, Default)]
 pub(crate) struct SeriesBatch {
     pub series: Vec<SymbolSeries>,
-    /// First line of the rows.
+    /// Source line of the first row.
     pub line: u64,
     bytes: usize,
 }
@@ -200,8 +204,8 @@ impl SeriesBatches {
     }
 }
 
-/// Columns of the rows in `order`, and the number of rounded prices. The scale is the largest scale of the rows. If a
-/// price does not fit an `i64` at that scale, the scale is 8.
+/// Columns of the rows in `order`, and the number of rounded prices. The scale of the columns is the largest scale of a
+/// row. It is 8 if a price does not fit an `i64` at the largest scale.
 fn series(batch: &PriceBatch, order: &[u32]) -> (Bars, u64) {
     let rows = || order.iter().map(|index| &batch.rows[*index as usize]);
     let finest = rows().map(|row| row.scale).max().unwrap_or(0);
@@ -223,7 +227,7 @@ fn series(batch: &PriceBatch, order: &[u32]) -> (Bars, u64) {
         };
         last = Some((row.version, version));
         let mut at = |value: i64| rescale(value, row.scale, scale, &mut rounded);
-        // A retracted bar repeats the previous close, because a difference of zero takes no space.
+        // A retracted bar has the close of the previous bar, because an encoded difference of zero takes no space.
         close = if row.close == MISSING { close } else { at(row.close) };
         let extra = batch.extras.get(*index as usize);
         let bar = Bar {

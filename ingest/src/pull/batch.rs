@@ -25,12 +25,13 @@ const NOTES: &str = "notes.json";
 const MAX_BATCH_RESPONSES: usize = 200;
 const MAX_BATCH_BYTES: u64 = 256 * 1024 * 1024;
 
-/// Part of a batch: responses that are loaded in the same way.
+/// Part of a batch: responses whose rows are published in the same way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BatchPart {
-    /// New responses. Rows that are already in the log are not published again.
+    /// Responses to requests that had no earlier response. Rows that are already in the log are not published again.
     New,
-    /// Responses that the vendor replaced. Their rows are published again, even if they equal an older version.
+    /// Responses that replace an earlier response. All their rows are published again, even rows that the log already
+    /// has.
     Replaced,
 }
 
@@ -47,7 +48,7 @@ impl BatchPart {
 
 /// Batch of the responses to one request of the manifest.
 pub(super) struct ResponseBatch {
-    /// Folder of the connector.
+    /// Folder of the connector, which contains the folder of the batch.
     connector: Arc<FolderHandle>,
     folder: FolderHandle,
     pub notes: BatchNotes,
@@ -60,7 +61,7 @@ pub(super) struct PageFile {
     name: String,
     /// Path of the written page, for reading.
     pub path: PathBuf,
-    /// Path in the folder of the pull's responses: number of the response, then file name.
+    /// Path of the page file relative to the folder of its batch part: folder of the page, then file name.
     pub relative: String,
 }
 
@@ -71,12 +72,12 @@ impl PageFile {
     }
 }
 
-/// Notes about the responses of a batch, stored in the same folder.
+/// Notes about the responses of a batch, stored in the folder of the batch.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct BatchNotes {
     /// Name of the request in the manifest.
     pub request: String,
-    /// Options of `ingest load` for the files: observation time, and pattern for the symbol in file names.
+    /// Options of `ingest load` for the responses: observation time, and pattern for the symbol in file names.
     pub options: Vec<String>,
     #[serde(rename = "answers")]
     pub responses: Vec<FetchedResponse>,
@@ -86,7 +87,7 @@ pub(super) struct BatchNotes {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct FetchedResponse {
     pub key: String,
-    /// Paths of the pages, relative to the folder with the files; empty for a response without rows.
+    /// Paths of the page files, relative to the folder of the batch part; empty for a response without rows.
     pub files: Vec<String>,
     pub bookmark: Bookmark,
     /// True if the vendor replaced an earlier response.
@@ -95,7 +96,7 @@ pub(super) struct FetchedResponse {
 }
 
 impl FetchedResponse {
-    /// Response without rows, or without new rows.
+    /// Response that has no rows, or no rows that differ from the earlier response.
     pub(super) fn without_rows(request: &PlannedRequest, bookmark: Bookmark) -> Self {
         Self { key: request.key.clone(), files: Vec::new(), bookmark, replaced: false }
     }
@@ -133,27 +134,27 @@ impl ResponseBatch {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
         };
-        // A batch of an older program has no folder of replaced files.
+        // The batch may come from an older program version, which created no folder for replaced responses.
         folder.create_folder(BatchPart::Replaced.folder_name())?;
         let notes = serde_json::from_slice(&notes)?;
         Ok(Some(Self { connector: connector.clone(), folder, notes, bytes: 0 }))
     }
 
-    /// Folder of a part's files.
+    /// Folder for the responses of a batch part.
     pub(super) fn files_folder(&self, part: BatchPart) -> PathBuf {
         self.folder.path().join(part.folder_name())
     }
 
-    /// Opens the folder of a part's files.
+    /// Opens the folder for the responses of a batch part.
     pub(super) fn open_files_folder(&self, part: BatchPart) -> io::Result<FolderHandle> {
         self.folder.open_folder(Path::new(part.folder_name()))
     }
 
-    /// Options of `ingest load` for the files of a part.
+    /// Options of `ingest load` for the responses of a batch part.
     pub(super) fn load_options(&self, part: BatchPart) -> Vec<String> {
         let mut options = self.notes.options.clone();
         if part == BatchPart::Replaced {
-            // The name of the repeated load is the same after a kill, so that nothing is published twice.
+            // `--again` names the repeated load. The name is the same after a kill, so that no row is published twice.
             options.push(format!("--again={}", self.notes.options.join(" ")));
         }
         options
@@ -163,7 +164,7 @@ impl ResponseBatch {
     /// its own folder, because the file name must contain only the symbol.
     pub(super) fn create_page(&self, request: &PlannedRequest, page: usize) -> io::Result<PageFile> {
         let number = format!("{:03}-{page:03}", self.notes.responses.len() + 1);
-        // An earlier failed request may have left pages under this number.
+        // An earlier request that failed may have left pages in a folder of this number.
         remove_folder(&self.files_folder(BatchPart::New).join(&number))?;
         let folder = self.open_files_folder(BatchPart::New)?.create_folder(&number)?;
         let (name, path) = (request.file.clone(), folder.path().join(&request.file));
@@ -197,12 +198,13 @@ impl ResponseBatch {
         self.notes.responses.len() >= MAX_BATCH_RESPONSES || self.bytes >= MAX_BATCH_BYTES
     }
 
-    /// True if a response of this part has rows.
+    /// True if this part of the batch has a response with rows.
     pub(super) fn has_files(&self, part: BatchPart) -> bool {
         self.notes.responses.iter().any(|response| response.part() == part && !response.files.is_empty())
     }
 
-    /// Copies a refused file to the folder `refused`, with the reason. An older file of the same name is replaced.
+    /// Copies a refused file to the folder `refused`, with the reason. A file with the same name from an earlier pull
+    /// is replaced.
     pub(super) fn keep_refused_file(&self, part: BatchPart, file: &str, reason: &str) -> io::Result<PathBuf> {
         let folder = self.connector.create_folder("refused")?;
         let name = format!("{}-{}", self.notes.request, file.rsplit('/').next().unwrap_or(file));

@@ -6,8 +6,8 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::Deserialize;
 
-/// Number of parts in which a budget is charged to the log. With more parts, the log has more entries, but fewer calls
-/// are lost when a process is killed.
+/// Number of parts in which a budget is charged to the log. More parts mean more entries in the log, but fewer charged
+/// calls that a kill loses.
 const PARTS: u64 = 50;
 
 /// Maximum number of calls per period.
@@ -52,14 +52,14 @@ impl BudgetPeriod {
     }
 }
 
-/// Calls that are charged to a budget, to be made before `until`.
+/// Number of calls that are charged to a budget, and must be made before `until`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct BudgetCharge {
     pub calls: u64,
     pub until: DateTime<Utc>,
 }
 
-/// Number of calls that the budgets allow.
+/// Number of calls that the budgets of a connector allow, or the time of the next allowed call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BudgetAllowance {
     /// Number of calls allowed now.
@@ -68,8 +68,8 @@ pub(super) enum BudgetAllowance {
     From(DateTime<Utc>),
 }
 
-/// Number of calls to charge for a request that costs `cost` calls. It is one part of the smallest budget, but at least
-/// `cost` and at most the remaining calls.
+/// Number of calls to charge at once, for a request that costs `cost` calls. It is 1/[`PARTS`] of the smallest budget,
+/// but at least `cost`, and at most the calls left in the budgets.
 pub(super) fn compute_allowance(
     budgets: &[CallBudget],
     charges: &[BudgetCharge],
@@ -91,7 +91,7 @@ impl CallBudget {
         self.calls.saturating_sub(counted.map(|charge| charge.calls).sum())
     }
 
-    /// Time at which `calls` calls are left.
+    /// Earliest time at which the budget has `calls` calls left.
     fn time_of_calls_left(&self, charges: &[BudgetCharge], calls: u64, now: DateTime<Utc>) -> DateTime<Utc> {
         let mut ends: Vec<DateTime<Utc>> =
             charges.iter().map(|charge| charge.until + self.per.length()).collect();
@@ -102,16 +102,16 @@ impl CallBudget {
     }
 }
 
-/// Duration of the lease on calls that are charged together. The budget treats all these calls as made at the end of
-/// the lease, so unused calls are lost. The duration is at least twice `charge_duration`: the time until the last
-/// charge was in the log.
+/// Duration of the lease: the time in which calls that are charged together must be made. The budget counts all of them
+/// at the end of the lease, so calls that are not made are lost. The duration is at least twice `charge_duration`, the
+/// time that the last charge took to be in the log.
 pub(super) fn lease_duration(
     budgets: &[CallBudget],
     calls: u64,
     cost: u64,
     charge_duration: TimeDelta,
 ) -> TimeDelta {
-    /// Minimum duration. The charge must be in the log before the lease ends.
+    /// Minimum duration of a lease. The charge must be in the log before the lease ends.
     const MIN_LEASE: TimeDelta = TimeDelta::seconds(1);
     const MAX_LEASE: TimeDelta = TimeDelta::seconds(10);
     let shortest = budgets.iter().map(|budget| budget.per.length()).min().unwrap_or(MAX_LEASE);
@@ -123,7 +123,7 @@ pub(super) fn lease_duration(
     }
 }
 
-/// Longest period of the budgets. Older charges are not needed.
+/// Longest period of the budgets. Charges older than this period no longer count.
 pub(super) fn longest_period(budgets: &[CallBudget]) -> TimeDelta {
     budgets.iter().map(|budget| budget.per.length()).max().unwrap_or_default()
 }

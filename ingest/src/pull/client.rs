@@ -18,7 +18,7 @@ use super::state_log::StateLog;
 /// Maximum number of redirects.
 const MAX_REDIRECTS: u32 = 5;
 
-/// Rate-limited client for the requests of a connector.
+/// Client for the requests of a connector, which keeps to the call budget of the vendor.
 pub(super) struct VendorClient<'a> {
     pub args: &'a PullArgs,
     pub connector: &'a Connector,
@@ -29,10 +29,10 @@ pub(super) struct VendorClient<'a> {
     pub calls: u64,
 }
 
-/// Reason for an early end of a sync run.
+/// Early end of a sync run, with the reason.
 pub(super) struct EarlyStop {
     pub reason: String,
-    /// Wait until the sync run may continue; `None` if it must not continue.
+    /// Pause before the connector may send requests again; `None` if a pause does not help.
     pub wait: Option<Duration>,
 }
 
@@ -101,7 +101,8 @@ impl VendorClient<'_> {
         }
     }
 
-    /// Charges a request to the budget, and waits if necessary. Returns an early stop if the wait would be too long.
+    /// Charges the calls of a request to the budget, and waits until the budget allows them. Returns an early stop if
+    /// this wait would be too long.
     async fn charge_request(&mut self, template: &RequestTemplate) -> Result<Option<EarlyStop>, PullError> {
         let budgets = &self.connector.budgets;
         if budgets.is_empty() {

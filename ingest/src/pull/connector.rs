@@ -42,7 +42,7 @@ pub(super) struct Connector {
     source: Option<String>,
     #[serde(deserialize_with = "address")]
     pub base_url: Url,
-    /// Other hosts of the vendor. They may receive the credential, and their addresses may be private.
+    /// Further hosts of the vendor. The credential may be sent to them, and their addresses may be private.
     #[serde(default)]
     pub hosts: Vec<String>,
     #[serde(default)]
@@ -51,7 +51,7 @@ pub(super) struct Connector {
     pub budgets: Vec<CallBudget>,
     #[serde(default)]
     pub schedule: Option<PullSchedule>,
-    /// First day to fetch without a bookmark; default: 30 days ago.
+    /// First day to fetch for a request without a bookmark; default: 30 days ago.
     #[serde(default)]
     pub since: Option<NaiveDate>,
     /// Symbols to fetch, if the command line has none.
@@ -60,7 +60,7 @@ pub(super) struct Connector {
     /// Separator of root and share class in the vendor's symbols; default: `.`.
     #[serde(default = "default_separator")]
     pub separator: String,
-    /// Options of `ingest load`.
+    /// Options of `ingest load` for the responses.
     #[serde(default)]
     pub options: Vec<String>,
     #[serde(rename = "request")]
@@ -76,13 +76,13 @@ pub(super) struct RequestTemplate {
     pub path: String,
     #[serde(default)]
     pub query: BTreeMap<String, String>,
-    /// Encoding and packing of the response: `csv`, `json`, `ndjson`, `csv.gz` …
+    /// Ending of the response's file name, for encoding and packing: `csv`, `json`, `ndjson`, `csv.gz` …
     #[serde(default = "default_ending")]
     pub ending: String,
-    /// Number of calls that one request costs the budget.
+    /// Number of calls by which one request reduces the budget.
     #[serde(default = "default_cost")]
     pub cost: u64,
-    /// Number of days to fetch again before the bookmark; for daily requests, number of sessions.
+    /// Number of days before the bookmark that are fetched again. For requests by date, it is a number of sessions.
     #[serde(default = "default_look_back")]
     pub look_back: u64,
     #[serde(default)]
@@ -93,11 +93,11 @@ pub(super) struct RequestTemplate {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(super) enum PagingMethod {
-    /// JSON pointer to the address of the next page.
+    /// JSON pointer to the URL of the next page.
     NextUrl(String),
-    /// JSON pointer to a token. The next request sends the token as a query parameter.
+    /// JSON pointer to a token, and the query parameter in which the next request sends the token.
     Token { pointer: String, parameter: String },
-    /// Query parameter for the page number, from 1. A page without records is the end.
+    /// Query parameter for the page number, from 1. The first page without records is the end.
     Number(String),
 }
 
@@ -123,7 +123,7 @@ fn default_look_back() -> u64 {
 }
 
 impl Connector {
-    /// Reads a shipped manifest by name, or else a file.
+    /// Reads a shipped manifest by its name, or else a manifest file.
     pub(super) fn read(name: &str) -> Result<Self, PullError> {
         let shipped = SHIPPED.iter().find(|(shipped, _)| *shipped == name);
         let text = match shipped {
@@ -161,7 +161,7 @@ impl Connector {
             || url.scheme() == "https" && url.port().is_none() && url.host_str().is_some_and(named)
     }
 
-    /// True if the manifest names the host of a URL. The host may have a private address.
+    /// True if the manifest names the host of a URL. Such a host may have a private address.
     pub(super) fn is_own_host(&self, url: &Url) -> bool {
         let host = url.host_str();
         host == self.base_url.host_str() || self.hosts.iter().any(|own| host == Some(own.as_str()))

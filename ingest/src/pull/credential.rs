@@ -116,7 +116,7 @@ impl Credential {
     /// Overwrites the secrets in a file with `*`. The positions of all other bytes do not change.
     pub(super) fn overwrite_secrets(&self, file: &File) -> io::Result<()> {
         const PIECE: usize = 1 << 20;
-        // A shorter secret could occur in data by chance.
+        // Short secrets are not overwritten, because the same bytes could occur in data by chance.
         let secrets: Vec<&[u8]> =
             self.secrets().map(str::as_bytes).filter(|secret| secret.len() >= MIN_MASKED_LENGTH).collect();
         let Some(longest) = secrets.iter().map(|secret| secret.len()).max() else { return Ok(()) };
@@ -132,7 +132,7 @@ impl Credential {
                     file.write_all_at(&vec![b'*'; secret.len()], at + hit as u64)?;
                 }
             }
-            // A secret may continue in the next piece.
+            // A secret may begin in this piece and end in the next piece, so the pieces overlap.
             let end = piece.len();
             let overlap = end.min(longest - 1);
             buffer.copy_within(end - overlap..end, 0);

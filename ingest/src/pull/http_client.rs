@@ -33,7 +33,7 @@ const MAX_NOTICE_BYTES: u64 = 64 * 1024;
 /// Minimum speed of a response that takes longer than [`CallLimits::idle`], in bytes per second.
 const MIN_BYTES_PER_SECOND: u64 = 1024;
 
-/// Limits of a call.
+/// Limits of one call to a vendor.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CallLimits {
     /// Maximum time without data during a response.
@@ -55,7 +55,8 @@ pub(super) struct HttpClient<'a> {
 /// Result of a request to the vendor.
 #[derive(Debug)]
 pub(super) enum VendorResponse {
-    /// The data are in the target file. The fields are the validators of the response.
+    /// The data of the response are in the target file. `etag` and `last_modified` are validators for the next request;
+    /// `None` if the response has none.
     Data { etag: Option<String>, last_modified: Option<String> },
     /// 304 Not Modified: the data have not changed since the bookmark.
     NotModified,
@@ -68,7 +69,8 @@ pub(super) enum VendorResponse {
 /// Errors of a call.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum CallError {
-    /// Transient error: too many requests.
+    /// Transient error: too many requests. `wait` is the pause that the vendor requests; `None` without a requested
+    /// pause.
     #[error("too many requests: {message}")]
     Throttled { message: String, wait: Option<Duration> },
     #[error("{0}")]
@@ -112,8 +114,8 @@ impl<'a> HttpClient<'a> {
         let (mut request_url, mut headers) = (url.clone(), HeaderMap::new());
         if let Some(bookmark) = bookmark {
             insert_validator(&mut headers, IF_NONE_MATCH, bookmark.etag.as_deref());
-            // If-Modified-Since is sent only without an ETag. It is precise only to a second, and some servers prefer
-            // it to the ETag.
+            // If-Modified-Since is sent only without an ETag. Its time has a precision of only one second, and some
+            // servers prefer it to the ETag.
             let moment = bookmark.last_modified.as_deref().filter(|_| bookmark.etag.is_none());
             insert_validator(&mut headers, IF_MODIFIED_SINCE, moment);
         }
@@ -192,7 +194,7 @@ impl<'a> HttpClient<'a> {
             .map_or(Ok(VendorResponse::Data { etag, last_modified }), Err)
     }
 
-    /// Error message in a small response; `None` if the response may contain data.
+    /// Error message that a small response contains instead of data; `None` if the response may contain data.
     fn find_notice(&self, file: &File, bytes: u64) -> std::io::Result<Option<CallError>> {
         if bytes > MAX_NOTICE_BYTES {
             return Ok(None);
@@ -211,7 +213,7 @@ impl<'a> HttpClient<'a> {
     async fn read_error(&self, status: StatusCode, mut response: Response) -> CallError {
         let retry_after_header = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
         let wait = retry_after_header.and_then(|value| retry_after(value, Utc::now()));
-        // The first chunk of the body is enough for a message.
+        // The first chunk of the body is enough for an error message.
         let body = response.chunk().await.ok().flatten().unwrap_or_default();
         // Redaction precedes truncation, because half a secret would not be recognized.
         let body = self.credential.redact(&String::from_utf8_lossy(&body));

@@ -46,8 +46,8 @@ use sync::SyncRun;
 /// Minimum pause between sync runs, also after a sync run that cannot reach the log.
 const MIN_SYNC_PAUSE: Duration = Duration::from_secs(5);
 
-/// Runs the pulls of the command line, and reports each sync run at its end. A sync run that cannot reach the log is
-/// reported and repeated. Returns the exit code.
+/// Runs the pulls of the command line, and calls `report` at the end of each sync run. A sync run that cannot reach the
+/// log is reported and repeated. Returns the exit code of the program.
 pub async fn pull(
     args: &PullArgs,
     settings: &StreamSettings,
@@ -122,7 +122,7 @@ fn unusable_error(connector: &Connector, reason: String) -> PullError {
     PullError::Unusable { connector: connector.name.clone(), reason }
 }
 
-/// Symbols to fetch: from the command line, or else from the manifest.
+/// Symbols to fetch: from the command line if it has symbols, otherwise from the manifest.
 fn symbols_to_fetch(
     args: &PullArgs,
     connector: &Connector,
@@ -131,7 +131,7 @@ fn symbols_to_fetch(
     symbols.map_err(|reason| unusable_error(connector, reason))
 }
 
-/// Connector with the inputs of its sync runs.
+/// Connector with its credential and the inputs of its sync runs.
 struct ConnectorRun<'a> {
     args: &'a PullArgs,
     connector: &'a Connector,
@@ -166,7 +166,7 @@ impl ConnectorRun<'_> {
     }
 
     /// Starts sync runs until shutdown. The first run starts immediately, because requests may be left from the last
-    /// scheduled time. Later runs start at every scheduled time, and when an exhausted budget allows calls again.
+    /// scheduled time. Further runs start at every scheduled time, and when an exhausted budget allows calls again.
     /// Without a schedule, there is only one sync run.
     async fn run_on_schedule(
         &self,

@@ -43,8 +43,8 @@ pub(super) fn next_page_url(
     }
 }
 
-/// True if a response has no record: it is empty or has an empty list. `first` is the file of the first page: a later
-/// page with only a header line also has no record.
+/// True if a response has no record: it is empty, or its list of records is empty. `first` is the file of the first
+/// page. A further page that only repeats its header line also has no record.
 pub(super) fn has_no_records(
     body: &Path,
     first: Option<&Path>,
@@ -70,8 +70,8 @@ pub(super) fn has_no_records(
     }
 }
 
-/// True if the list of records is empty, and no other member may be a record or an error. Such responses are not
-/// stored.
+/// True if the list of records is empty, and no other member looks like a record or an error. The members that describe
+/// the page do not count.
 fn is_empty_page(members: &Map<String, Value>, paging: Option<&PagingMethod>) -> bool {
     let pointer = match paging {
         Some(PagingMethod::NextUrl(pointer) | PagingMethod::Token { pointer, .. }) => {
@@ -112,7 +112,8 @@ fn first_line(path: &Path) -> io::Result<Vec<u8>> {
     Ok(line.trim_ascii().to_vec())
 }
 
-/// Text or number at a JSON pointer. `None` if the value is absent, null or empty, or if the response has no records.
+/// Text or number at a JSON pointer of a response. `None` if the value is absent, null or empty, or if the response has
+/// no records.
 fn text_at(body: &Path, pointer: &str, is_empty: bool) -> Result<Option<String>, String> {
     let file = File::open(body).map_err(|error| error.to_string())?;
     let response: Value = match serde_json::from_reader(BufReader::new(file)) {

@@ -1,4 +1,4 @@
-//! Plan of a sync run: one request per symbol or session, starting at its bookmark.
+//! Plan of a sync run: requests per symbol or session, each starting at the bookmark of its previous response.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use super::connector::{Connector, RequestTemplate};
 
 /// Number of days to fetch if neither a bookmark nor a first day is set.
 const FIRST_DAYS: u64 = 30;
-/// Hour in New York at which the data of a session can be fetched.
+/// Hour of the day in New York from which the data of a session can be fetched.
 const AFTER_CLOSE: u32 = 17;
 
 /// Characters to encode in a path: all except the unreserved characters of RFC 3986, as signatures require.
@@ -23,25 +23,26 @@ const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'
 /// Scope of a sync run: symbols, days and bookmarks.
 pub(super) struct SyncScope<'a> {
     pub symbols: &'a [Symbol],
-    /// First day to fetch; it overrides the bookmarks.
+    /// First day to fetch, instead of the day in the bookmarks; `None` to start at the bookmarks.
     pub since: Option<NaiveDate>,
     pub today: NaiveDate,
     pub bookmarks: &'a BTreeMap<String, Bookmark>,
-    /// Requests with a response fetched at or after this time are skipped.
+    /// Time for continuing a pull: requests whose last response is not older are skipped; `None` to send all requests.
     pub fresh_since: Option<DateTime<Utc>>,
 }
 
 /// One request with its parameters. Its response may have several pages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct PlannedRequest {
-    /// Name of the bookmark.
+    /// Name under which the bookmark of the request is stored.
     pub key: String,
     pub url: Url,
-    /// Name of the file for the response.
+    /// Name of the file in which each page of the response is stored.
     pub file: String,
-    /// Last day that the response covers. The new bookmark stores it.
+    /// Last day that the response covers. The bookmark of the response stores this day.
     pub through: NaiveDate,
-    /// Bookmark of the previous response, for comparison. If the URL has changed, the bookmark has no validators.
+    /// Bookmark of the previous response to this request; `None` for a first request. If the URL has changed, its
+    /// validators are removed.
     pub known: Option<Bookmark>,
     /// Meaning of a 404 response to this request.
     pub not_found: NotFoundMeaning,
@@ -58,15 +59,15 @@ pub(super) enum NotFoundMeaning {
     Never,
 }
 
-/// Newest day with possible data at the vendors.
+/// Newest day for which vendors may have data.
 pub(super) fn newest_day(now: DateTime<Utc>) -> NaiveDate {
     let local = now.with_timezone(&New_York);
     let today = local.date_naive();
     if local.hour() >= AFTER_CLOSE { today } else { today.pred_opt().unwrap_or(today) }
 }
 
-/// Plans all requests of a template. Requests with the oldest responses come first: if the budget is too small for one
-/// sync run, later runs reach every request.
+/// Plans the requests of a template for all symbols and sessions, oldest response first. If the budget does not cover
+/// all requests, the next sync run thus continues with the remaining ones.
 pub(super) fn plan_requests(
     connector: &Connector,
     template: &RequestTemplate,
@@ -100,7 +101,8 @@ pub(super) fn plan_requests(
     Ok(requests)
 }
 
-/// Sessions to fetch: sessions without a bookmark, and the newest sessions, because vendors may replace recent data.
+/// Sessions to fetch: sessions without a bookmark, and the newest sessions again, because vendors may replace recent
+/// data.
 fn days_to_fetch(
     connector: &Connector,
     template: &RequestTemplate,
@@ -110,7 +112,7 @@ fn days_to_fetch(
     let last = session_on_or_before(scope.today);
     let recent = newest_settled_day(template, last);
     let fetched = |day: NaiveDate| scope.bookmarks.contains_key(&format!("{key}/{day}"));
-    // A pull continues at its oldest bookmark, even after a long pause.
+    // Sessions are planned from the oldest bookmark on, even if the last pull was long ago.
     let prefix = format!("{key}/");
     let oldest = scope.bookmarks.range(prefix.clone()..).next().filter(|(name, _)| name.starts_with(&prefix));
     let first = match oldest.filter(|_| scope.since.is_none()) {
@@ -123,7 +125,7 @@ fn days_to_fetch(
         .collect()
 }
 
-/// Newest session that is fetched only once. Later sessions are fetched again.
+/// Newest session that is not fetched again. Vendors may still replace the data of later sessions.
 fn newest_settled_day(template: &RequestTemplate, last: NaiveDate) -> NaiveDate {
     (0..template.look_back).fold(last, |day, _| previous_session(day))
 }
@@ -172,7 +174,8 @@ fn build_request(
         (None, Some(day)) => format!("{}-{day}", template.name),
         (None, None) => template.name.clone(),
     };
-    // Validators apply only to the same URL. The content hash is kept: it shows if the rows are unchanged.
+    // Validators apply only to the same URL. The content hash stays, because it shows if the rows of the response have
+    // changed.
     let same_url = !template.has_placeholder("since") && !template.has_placeholder("until");
     let unvalidated = |known: Bookmark| Bookmark { etag: None, last_modified: None, ..known };
     let known = known.cloned().map(|known| if same_url { known } else { unvalidated(known) });

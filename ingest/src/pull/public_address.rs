@@ -45,7 +45,7 @@ fn is_public(address: IpAddr) -> bool {
 fn is_public_v4(address: Ipv4Addr) -> bool {
     let octets = address.octets();
     let special = match octets {
-        // This network; shared addresses of carriers; protocol assignments; benchmarks; multicast and reserved.
+        // Addresses of this network, carriers, protocols, benchmarks and multicast, and reserved addresses.
         [0, ..] | [100, 64..=127, ..] | [192, 0, 0, _] | [198, 18..=19, ..] | [224..=255, ..] => true,
         _ => false,
     };
@@ -57,10 +57,10 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
     let embedded =
         |high: u16, low: u16| is_public_v4(Ipv4Addr::from((u32::from(high) << 16) | u32::from(low)));
     match (first, second, third, fourth, fifth, sixth) {
-        // IPv4 within IPv6: mapped or compatible, translated by NAT64, and 6to4.
+        // IPv6 addresses that contain an IPv4 address: mapped or compatible, NAT64, and 6to4. The IPv4 address decides.
         (0, 0, 0, 0, 0, 0 | 0xffff) | (0x64, 0xff9b, 0, 0, 0, 0) => embedded(seventh, eighth),
         (0x2002, ..) => embedded(second, third),
-        // Global unicast addresses without Teredo, which also embeds IPv4 addresses.
+        // Global unicast addresses are public, except Teredo, which also contains an IPv4 address.
         (0x2001, 0, ..) => false,
         (0x2000..=0x3fff, ..) => true,
         _ => false,

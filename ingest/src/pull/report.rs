@@ -16,7 +16,7 @@ const MAX_NAMED: usize = 10;
 pub struct PullReport {
     /// Name of the connector, as in its manifest.
     pub connector: String,
-    /// Feed of the responses.
+    /// Name of the feed whose rows the responses contain.
     pub source: String,
     /// True if no call was made, and only the planned requests are listed.
     pub dry_run: bool,
@@ -24,18 +24,18 @@ pub struct PullReport {
     pub requests: usize,
     /// Number of responses with data.
     pub fetched: usize,
-    /// Number of responses without a change.
+    /// Number of responses whose content has not changed since the previous pull.
     pub unchanged: usize,
-    /// Number of days without data at the vendor, or without data yet.
+    /// Number of requests for days whose data the vendor does not have, or does not have yet.
     pub missing: usize,
     /// Requests without a usable response.
     pub failed: Vec<FailedItem>,
-    /// Number of remaining requests, which were not made.
+    /// Number of requests that were planned but not made.
     pub left: usize,
-    /// Reason why the remaining requests were not made.
+    /// Reason why planned requests were not made; absent if all were made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stopped: Option<String>,
-    /// Time from which the remaining requests may be made.
+    /// Time from which the requests that were not made are allowed; absent if it is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub again_at: Option<DateTime<Utc>>,
     /// Number of calls made, weighted by their cost in the budget.
@@ -56,7 +56,7 @@ pub struct PullReport {
 /// Failed request or refused file, with the reason.
 #[derive(Debug, Serialize)]
 pub struct FailedItem {
-    /// Name of the request's bookmark, or path of the file.
+    /// Name of the failed request's bookmark, or path of the refused file.
     pub what: String,
     pub reason: String,
 }
@@ -72,7 +72,7 @@ pub struct DryRunRequest {
 impl PullReport {
     /// Adds the result of a load.
     pub(super) fn add_load(&mut self, summary: &LoadSummary) {
-        // If every file was refused before it was read, the load has no run.
+        // A load whose files were all refused before reading has no run.
         if summary.run.is_empty() {
             return;
         }

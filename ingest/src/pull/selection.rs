@@ -1,4 +1,4 @@
-//! Selection of the requests to make, and their list for a dry run.
+//! Selection of the request templates of a pull, and the list of planned requests for a dry run.
 
 use std::collections::BTreeMap;
 

@@ -1,8 +1,8 @@
 //! State log of a connector: calls charged to its budget, and bookmarks of its requests.
 //!
 //! The state log is stored in the log, as manifests of runs without rows. A pull can therefore continue on another
-//! machine. Invariant: calls are charged before they are made. A charge is accepted only if no manifest was published
-//! since the state log was read. Pulls on several machines therefore share one budget.
+//! machine. Invariant: calls are charged before they are made. A charge is accepted only if no other manifest was
+//! published since the state log was last read. Pulls on several machines therefore share one budget.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ use crate::log::reader::{Log, LogError};
 
 /// Maximum number of attempts to publish a charge. An attempt fails if another manifest is published first.
 const MAX_CONFLICTS: usize = 100;
-/// Number of late charges at which charging fails. A late charge expires before it is in the log.
+/// Maximum number of late charges. A charge is late if its lease ends before the charge is in the log.
 const MAX_LATE_CHARGES: usize = 2;
 /// Format name in the manifest of a state log entry.
 const FORMAT: &str = "pull";
@@ -29,13 +29,14 @@ pub(super) struct StateLog {
     log: Log,
     connector: String,
     source: String,
-    /// Sequence up to which manifests were read.
+    /// Sequence up to which the manifests of the log were read.
     read_to: u64,
     charges: Vec<BudgetCharge>,
     bookmarks: BTreeMap<String, Bookmark>,
-    /// Charge with remaining calls, which may be made until its lease ends.
+    /// Charge whose calls are not all made. They may be made until the lease of the charge ends; `None` without such a
+    /// charge.
     current_charge: Option<BudgetCharge>,
-    /// Time until the latest charge was in the log.
+    /// Duration of the latest charge: time until it was in the log.
     charge_duration: TimeDelta,
 }
 
@@ -95,7 +96,7 @@ impl StateLog {
                     late_charges +=
                         usize::from(self.current_charge.is_some_and(|charge| charge.until <= ended));
                     if late_charges >= MAX_LATE_CHARGES {
-                        // Every further charge would use the budget without a call.
+                        // Further charges would be late too, and would use up the budget without a call.
                         return Err(
                             LogError::Read("the log is too slow to charge calls: try again".into()).into()
                         );
@@ -135,8 +136,8 @@ impl StateLog {
         }
     }
 
-    /// Publishes an entry. With `only_if_unchanged`, publishes only if no other manifest was published since the last
-    /// read; otherwise returns false.
+    /// Publishes an entry. With `only_if_unchanged`, publishes only if the log has no manifest after the last read one,
+    /// and returns false otherwise.
     async fn publish_entry(&self, entry: RunManifest, only_if_unchanged: bool) -> Result<bool, PullError> {
         let (run, source) = (entry.run.clone(), entry.source.clone());
         let id = BatchId::from_provenance(&source, &run, 0, &schema_name(Kind::Run));
@@ -147,7 +148,7 @@ impl StateLog {
         Ok(self.log.publish_manifest(headers, body, after).await.map_err(LoadError::from)?)
     }
 
-    /// Reads the manifests published since the last read.
+    /// Reads the manifests that were published since the previous read.
     async fn read_new_entries(&mut self) -> Result<(), LogError> {
         let Self { log, connector, read_to, charges, bookmarks, .. } = self;
         let from = *read_to + 1;
@@ -163,7 +164,7 @@ impl StateLog {
                 }
             }
         });
-        // A damaged message is also read, because the next entry must follow it.
+        // The sequence of a damaged message counts as read. Otherwise, every later entry would conflict with it.
         *read_to = read.await?.max(*read_to);
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! Sync run of a connector: sends all due requests and loads the responses.
 //!
-//! The order of steps makes a kill safe at any time. Calls are charged, then made. A response is recorded, then loaded.
-//! After its rows are in the log, its bookmark advances, and then the response is removed.
+//! The order of the steps makes a kill safe at any time. Calls are charged before they are made. A response is recorded
+//! before it is loaded. The bookmark advances after the rows are in the log, and then the response is removed.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -51,7 +51,7 @@ enum FetchOutcome {
     Failed(String),
     /// The vendor's server does not answer.
     NoResponse(String),
-    /// The sync run stops.
+    /// The sync run ends early.
     Stop(EarlyStop),
 }
 
@@ -129,7 +129,7 @@ impl SyncRun<'_> {
             options.extend(["--today".to_owned(), today.to_string()]);
         }
         if template.has_placeholder("symbol") {
-            // Each file is named by its symbol.
+            // The symbol of each file is in the file name.
             options.extend(["--symbol-from".to_owned(), format!("{{symbol}}.{}", template.ending)]);
         }
         ResponseBatch::create(&self.folder, &template.name, options).map_err(|error| self.folder_error(error))
@@ -179,8 +179,8 @@ impl SyncRun<'_> {
                         Bookmark { through: request.through, fetched: bookmark.fetched, ..as_before };
                     return Ok(FetchOutcome::Fetched(FetchedResponse::without_rows(request, bookmark)));
                 }
-                // For numbered pages, a 404 means the end. With other methods, the previous page names the page, so it
-                // must exist.
+                // If the paging counts page numbers, a 404 response means the end. Otherwise, the previous page refers
+                // to this page, so a 404 response is an error.
                 VendorResponse::NotFound
                     if page > 1 && matches!(template.paging, Some(PagingMethod::Number(_))) =>
                 {
@@ -241,7 +241,8 @@ impl SyncRun<'_> {
             return Ok(FetchOutcome::Fetched(FetchedResponse::without_rows(request, bookmark)));
         }
         self.pulled.fetched += 1;
-        // A response that was fetched before is a replacement, even if its old bookmark has no content hash.
+        // A response to a request with a bookmark replaces an earlier response, even if the bookmark has no content
+        // hash.
         let replaced = request.known.is_some();
         Ok(FetchOutcome::Fetched(FetchedResponse { files, bookmark, replaced, key: request.key.clone() }))
     }
@@ -252,7 +253,7 @@ impl SyncRun<'_> {
             NotFoundMeaning::NotYet => FetchOutcome::Missing,
             NotFoundMeaning::Never => {
                 self.pulled.missing += 1;
-                // Keep the last content hash: the vendor may later send the same or an older response.
+                // The bookmark keeps the content hash of the previous response, for comparison with a later response.
                 let content = request.known.as_ref().and_then(|known| known.content.clone());
                 let bookmark = Bookmark { content, ..bookmark };
                 FetchOutcome::Fetched(FetchedResponse::without_rows(request, bookmark))
@@ -260,7 +261,7 @@ impl SyncRun<'_> {
         }
     }
 
-    /// Loads a batch, advances its bookmarks and removes the batch.
+    /// Loads the responses of a batch, advances their bookmarks, and removes the batch.
     async fn load_batch(&mut self, batch: ResponseBatch) -> Result<(), PullError> {
         if !batch.is_empty() {
             batch.remove_unrecorded_pages().map_err(|error| self.folder_error(error))?;
@@ -293,7 +294,7 @@ impl SyncRun<'_> {
         batch.remove().map_err(|error| self.folder_error(error))
     }
 
-    /// Loads the files of a part of a batch. Returns the refused files with their reasons.
+    /// Loads the files of one part of a batch. Returns the paths of the refused files, with the reasons.
     async fn load_files(
         &mut self,
         batch: &ResponseBatch,

@@ -12,7 +12,7 @@ use crate::format::canonical::kind_of_file_name;
 use crate::format::find_repeated_member;
 use crate::source::csv_reader::detect_delimiter;
 
-/// Reject in the log with its id, run, source and state.
+/// Reject in the log, with its reject id and state. `run` and `source` are those of the load that rejected the row.
 #[derive(Debug, Clone)]
 pub(super) struct ListedReject {
     pub id: String,
@@ -55,7 +55,7 @@ pub(super) fn export_rejects(path: &Path, rows: &[ListedReject]) -> Result<(), R
     file.flush().map_err(failed)
 }
 
-/// Rejects as CSV lines below their original header. Fails if the rows have different headers.
+/// Rejects as CSV lines below the header of their file. Fails if the rows have different headers.
 fn csv_lines(rows: &[ListedReject]) -> Result<Vec<String>, RejectExportError> {
     let mut headers: Vec<&str> =
         rows.iter().map(|row| row.reject.columns.as_deref().unwrap_or_default()).collect();
@@ -78,7 +78,7 @@ fn csv_lines(rows: &[ListedReject]) -> Result<Vec<String>, RejectExportError> {
 fn json_record(row: &ListedReject) -> Value {
     let ListedReject { id, reject, .. } = row;
     let mut members = match (&reject.columns, serde_json::from_str::<Value>(&reject.row)) {
-        // A row with a repeated member name is not split, because the object would keep only the last member.
+        // A row with a repeated member name stays text. An object would keep only the last of the repeated members.
         (None, Ok(Value::Object(members))) if find_repeated_member(&reject.row).is_none() => members,
         (Some(columns), _) => cells(columns, reject).unwrap_or_else(|| unsplit_row(reject)),
         _ => unsplit_row(reject),

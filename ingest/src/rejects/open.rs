@@ -1,7 +1,7 @@
 //! Open rejects: rejects that are not corrected, of runs that are not undone.
 //!
-//! A corrected row contains the id of its reject, in any format. The manifest of the run that loads this row lists the
-//! id. The reject is then closed. If that run is undone, the reject is open again.
+//! A corrected row contains the reject id, in any format. The manifest of the run that loads the corrected row lists
+//! the reject id. The reject is then closed. If this run is undone, the reject is open again.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use memchr::memmem;
 
 use crate::log::run_status::RunStatus;
 
-/// Prefix of a reject id. The id continues with the run id, `-`, and a hash of the row's position and error.
+/// Prefix of a reject id. After it come the run id, `-`, and a hash of file, line and error of the row.
 const ID_PREFIX: &str = "rj-";
 const RUN_DIGITS: usize = 32;
 const HASH_DIGITS: usize = 16;
@@ -18,7 +18,8 @@ const ID_LENGTH: usize = ID_PREFIX.len() + RUN_DIGITS + 1 + HASH_DIGITS;
 
 /// Id of a reject. `run` is the run that rejected the row.
 pub(crate) fn reject_id(run: &str, reject: &Reject) -> String {
-    // A row of a wide table is rejected once for each invalid cell, so the reason is part of the hash.
+    // One row of a wide table may have several rejects, one for each invalid cell. The hash therefore covers the error
+    // message.
     let position = format!("{}\n{}\n{}\n{}", reject.file, reject.line, reject.reason, reject.message);
     format!("{ID_PREFIX}{run}-{}", &blake3::hash(position.as_bytes()).to_hex()[..HASH_DIGITS])
 }
@@ -27,7 +28,7 @@ pub(crate) fn reject_id(run: &str, reject: &Reject) -> String {
 #[derive(Debug, Default)]
 pub(crate) struct RejectIdSearch {
     pub ids: BTreeSet<String>,
-    /// End of the previous piece, which may contain the beginning of an id.
+    /// End of the previous piece. It may contain the beginning of a reject id that ends in the next piece.
     overlap: Vec<u8>,
 }
 
@@ -53,9 +54,9 @@ fn parse_id_at(text: &[u8]) -> Option<String> {
 /// Index of rejects and their corrections, built from manifests.
 #[derive(Debug, Default)]
 pub(crate) struct OpenRejects {
-    /// Source and reject count of each completed run that was not undone.
+    /// Source and number of rejects of each completed run, by run id. Undone runs are excluded.
     refused: BTreeMap<String, (String, u64)>,
-    /// Ids of corrected rejects, by the run that rejected them.
+    /// Ids of the corrected rejects, by the id of the run that rejected the row.
     mended: BTreeMap<String, BTreeSet<String>>,
     status: RunStatus,
 }

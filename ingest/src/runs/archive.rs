@@ -22,8 +22,8 @@ pub struct ExportLogArgs {
     pub json: bool,
 }
 
-/// Imports an exported log into an empty stream, with its identity and sequence numbers. If the import is interrupted,
-/// the same command resumes it
+/// Imports an exported log into an empty stream, with the identity of the exported stream. Messages keep their sequence
+/// numbers, unless the exported stream had gaps. If the import is interrupted, the same command resumes it
 #[derive(Debug, Clone, Args)]
 pub struct ImportLogArgs {
     /// File written by `ingest export`
@@ -49,9 +49,10 @@ pub enum LogCopyError {
 pub struct LogCopyReport {
     /// Number of messages in the file, including messages that the stream already had.
     pub messages: u64,
-    /// Number of missing sequences in the original. Later messages have smaller sequences in the copy.
+    /// Number of sequences that are missing in the exported stream. The messages after a gap get smaller sequences in
+    /// the copy.
     pub gaps: u64,
-    /// Number of messages that an interrupted import had already written.
+    /// Number of messages that an interrupted import had already published to the stream.
     #[serde(rename = "there_before")]
     pub already_present: u64,
     /// Path of the file, as on the command line.
@@ -86,7 +87,7 @@ impl LogCopyReport {
     }
 }
 
-/// Writes the log to a file. The file gets its name only when it is complete.
+/// Writes the log to a file. The file has a temporary name until it is complete.
 pub async fn export_log(
     args: &ExportLogArgs,
     settings: &StreamSettings,
@@ -112,7 +113,7 @@ pub async fn export_log(
     })
 }
 
-/// Imports an exported log into the stream. The stream must be empty or contain the beginning of the same log.
+/// Imports an exported log into the stream. The stream must be empty, or contain the beginning of the exported log.
 pub async fn import_log(
     args: &ImportLogArgs,
     settings: &StreamSettings,

@@ -66,9 +66,9 @@ pub enum FreshnessVerdict {
 pub struct FeedAge {
     /// Name of the source.
     pub source: String,
-    /// Kind of the rows. Rejects and evidence are not feeds.
+    /// Kind of the rows. Rejects and evidence have no freshness.
     pub kind: Kind,
-    /// Newest day of the rows.
+    /// Newest day of the rows; absent for rows without a date.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub newest: Option<NaiveDate>,
     /// Time at which the log stored the last run.
@@ -79,7 +79,7 @@ pub struct FeedAge {
     pub age_sessions: i32,
     /// Verdict by the age in hours, even for kinds that do not affect the exit code.
     pub verdict: FreshnessVerdict,
-    /// True if the feed affects the exit code.
+    /// True if the verdict of this feed affects the exit code.
     pub judged: bool,
 }
 
@@ -88,7 +88,7 @@ pub struct FeedAge {
 pub struct FreshnessReport {
     /// Reference time.
     pub at: DateTime<Utc>,
-    /// One entry per source and kind, in this order. Empty if no run matches the arguments.
+    /// Ages of the feeds, sorted by source and kind. Empty if no run matches the arguments.
     pub feeds: Vec<FeedAge>,
     /// All sources of the log, if the requested source does not exist.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -223,7 +223,7 @@ impl FreshnessReport {
     }
 }
 
-/// Session hours between two times: only session days are included. Zero if `from` is later than `to`.
+/// Time between two times, without the days that are not session days. Zero if `from` is later than `to`.
 fn session_time(from: DateTime<Utc>, to: DateTime<Utc>) -> TimeDelta {
     let mut total = TimeDelta::zero();
     let mut date = new_york_date(from);

@@ -14,7 +14,7 @@ use telemetry::{counted, outln};
 use crate::log::reader::{Log, LogError};
 use crate::log::run_status::{RunStatus, is_undo};
 
-/// Number of characters of a run id in the state of another run.
+/// Number of characters of a run id that the state of another run shows, such as `undone by 1a2b3c4d…`.
 const SHORT_ID: usize = 8;
 
 /// Lists the runs of the log, oldest first
@@ -69,7 +69,7 @@ pub async fn list_runs(args: &RunsArgs, settings: &StreamSettings) -> Result<(),
     Ok(())
 }
 
-/// Prints a table with one row per run. The last manifest of a run decides the position and the figures of its row.
+/// Prints a table with one row per run. The last manifest of a run gives the position and the figures of the row.
 fn print_runs(manifests: &[&StoredManifest], status: &RunStatus, max_rows: usize, empty: &str) {
     let columns = [
         Column::Text("run"),
@@ -96,7 +96,7 @@ fn print_runs(manifests: &[&StoredManifest], status: &RunStatus, max_rows: usize
     table.print(empty);
 }
 
-/// State of a run, with its rejects and its refused files.
+/// State of a run as text, with the numbers of its rejects and refused files.
 fn describe_state(run: &RunManifest, status: &RunStatus) -> String {
     if run.state == RunState::Started {
         return "started, not completed".to_owned();
@@ -129,7 +129,8 @@ pub async fn show_message(args: &ShowArgs, settings: &StreamSettings) -> Result<
     let shown: Result<Vec<Value>, BatchError> =
         batches.iter().map(|batch| batch_to_json(args.sequence, batch)).collect();
     let mut shown = shown.map_err(|source| LogError::Batch { sequence: args.sequence, source })?;
-    // A single record batch is printed as an object, for compatibility: older messages contain only one batch.
+    // A message with one record batch is printed as an object. Older messages all contain one batch, so their output is
+    // unchanged.
     let shown = if shown.len() == 1 { shown.remove(0) } else { Value::Array(shown) };
     outln!("{shown:#}");
     Ok(())

@@ -64,14 +64,14 @@ pub struct VerifyReport {
     pub incomplete: Vec<IncompleteRun>,
     /// Runs with a start manifest but without a completion manifest.
     pub interrupted: Vec<String>,
-    /// Number of missing messages that belong to no known run. The manifests of their runs may be missing too.
+    /// Number of missing messages that no manifest accounts for. The manifests of their runs may be missing too.
     pub unaccounted: u64,
     /// Replicas of the stream that are not current.
     pub lagging_replicas: Vec<LaggingReplica>,
     /// True if nats-server compresses the stream. A kill can then damage the stream.
     pub compressed: bool,
-    /// True if the log is complete after the repair: without damaged messages, missing batches, interrupted runs and
-    /// lagging replicas. Gaps in the sequences may remain.
+    /// True if the log is complete after the repair. It then has no damaged messages, missing batches, interrupted
+    /// runs, lagging replicas, or missing messages of unknown runs. Gaps in the sequences may remain.
     pub whole: bool,
 }
 
@@ -91,7 +91,7 @@ pub struct IncompleteRun {
     pub run: String,
     /// Source of the run.
     pub source: String,
-    /// Files of the run, as in its manifest. For an undo, the run that it undid.
+    /// Files of the run, as in its manifest. For an undo, the id of the undone run.
     pub files: Vec<String>,
     /// Number of missing record batches.
     pub missing: usize,
@@ -139,7 +139,7 @@ impl ResumedRun {
     }
 }
 
-/// Ids of the record batches that a completed run must have published.
+/// Ids of the record batches that a completed run has published, by its manifest.
 fn expected_batch_ids(run: &RunManifest) -> impl Iterator<Item = BatchId> {
     run.frames.iter().flat_map(move |cut| {
         let schema = schema_name(cut.kind);
@@ -152,7 +152,7 @@ async fn compare_with_manifests(log: &Log) -> Result<VerifyReport, LogError> {
     let manifests = log.manifests().await?;
     let completed = completions(&manifests);
     let mut stored_messages: HashMap<&str, u64> = HashMap::new();
-    // An interrupted run that was undone need not be resumed.
+    // An interrupted run that an undo reverted is not listed, because it need not be resumed.
     let status = RunStatus::from_manifests(manifests.iter().map(|(_, run)| run));
     let (mut ids, mut next) = (HashSet::new(), 1);
     log.each_message(|message| {
@@ -165,7 +165,8 @@ async fn compare_with_manifests(log: &Log) -> Result<VerifyReport, LogError> {
                 if let Some((run, (end, _))) =
                     run.and_then(|batch| completed.get_key_value(batch.run.as_str()))
                 {
-                    // Messages after the completion manifest are repairs, which the manifest does not count.
+                    // Messages after the completion manifest republish lost batches. The count in the manifest excludes
+                    // them.
                     *stored_messages.entry(*run).or_default() += u64::from(sequence < *end);
                 }
                 ids.extend(batches.iter().map(|batch| batch.id));
@@ -206,7 +207,7 @@ async fn compare_with_manifests(log: &Log) -> Result<VerifyReport, LogError> {
         .collect();
     let lost = completed.iter().map(|(name, (_, run))| {
         let messages = run.messages.unwrap_or(run.chunks);
-        // Runs that record the calls and bookmarks of `ingest pull` have no start manifest.
+        // Runs of `ingest pull` that record calls and bookmarks have no start manifest.
         let beginning = u64::from(run.pull.is_none() && !begun.contains(name));
         beginning + messages.saturating_sub(stored_messages.get(name).copied().unwrap_or_default())
     });
@@ -214,7 +215,7 @@ async fn compare_with_manifests(log: &Log) -> Result<VerifyReport, LogError> {
     Ok(findings)
 }
 
-/// Last completion of each run, with its sequence.
+/// Last completion manifest of each run with the sequence of the manifest, by run id.
 fn completions(manifests: &[(u64, RunManifest)]) -> HashMap<&str, &(u64, RunManifest)> {
     let completed = manifests.iter().filter(|(_, run)| run.state == RunState::Completed);
     completed.map(|manifest| (manifest.1.run.as_str(), manifest)).collect()
@@ -251,8 +252,8 @@ pub async fn verify_log(
     Ok(findings)
 }
 
-/// Runs the command of a manifest again, to publish the missing batches. With `repair`, completed runs are also
-/// checked.
+/// Repeats the command in a manifest, to publish missing batches. With `repair`, also republishes batches of completed
+/// runs.
 async fn repeat_command(
     command: &[String],
     settings: &StreamSettings,
@@ -323,7 +324,7 @@ impl VerifyReport {
     }
 }
 
-/// Completes interrupted runs, and returns the result of each.
+/// Resumes interrupted runs, and returns the result of each run.
 pub async fn resume_runs(
     args: &ResumeArgs,
     settings: &StreamSettings,

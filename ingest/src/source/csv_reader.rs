@@ -20,14 +20,14 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 pub(crate) struct LineReader<R> {
     reader: R,
     buffer: Vec<u8>,
-    /// Positions in the buffer: start and end of the current record, and end of the bytes read.
+    /// Positions in the buffer: start of the current record, start of the next line, and end of the bytes read.
     start: usize,
     next: usize,
     end: usize,
     finished: bool,
     line: u64,
     lines_read: u64,
-    /// True if the buffer contains a quotation mark. Otherwise, no record needs a check for quotes.
+    /// True if the buffer contains a quotation mark. Without a quotation mark, records are split faster.
     quotes: bool,
 }
 
@@ -89,7 +89,8 @@ impl<R: Read> LineReader<R> {
         Ok(true)
     }
 
-    /// Returns a copy of the next line that `wanted` accepts. No line is consumed.
+    /// Returns a copy of the first following line that `wanted` accepts; `None` if no line is accepted. All lines
+    /// remain unread.
     fn peek_line(&mut self, wanted: impl Fn(&[u8]) -> bool) -> io::Result<Option<Vec<u8>>> {
         /// Maximum number of lines examined.
         const MAX_LINES: usize = 100;
@@ -147,7 +148,7 @@ pub(crate) struct CsvRecord<'a> {
     fields: &'a [(u32, u32)],
     /// Delimiter of the fields.
     pub delimiter: u8,
-    /// True if a quoted field has no closing quote.
+    /// True if a quoted field has no closing quote. The record is then rejected.
     pub unclosed: bool,
 }
 
@@ -173,9 +174,9 @@ impl<'a> CsvRecord<'a> {
 /// CSV records of a feed. Blank lines and rows of empty cells are skipped.
 pub(crate) struct CsvReader<R> {
     lines: LineReader<R>,
-    /// Delimiter of the fields. `None` until it is detected from the first record.
+    /// Delimiter of the fields; `None` until the first record is read, from which it is detected.
     delimiter: Option<u8>,
-    /// True after the first record was read.
+    /// True after the first record was read. From then on, `#` does not mark a comment.
     begun: bool,
     /// True if comment lines may come before the header.
     comments: bool,
@@ -251,8 +252,8 @@ impl<R: Read> CsvReader<R> {
         }))
     }
 
-    /// True if the current line is a comment above the header. A line that begins with `#` is the header itself in two
-    /// cases: its first column is named `#`, or it has as many fields as the next line without `#`.
+    /// True if the current line is a comment above the header. A line that begins with `#` is the header if its first
+    /// column is named `#`. It is also the header if it has as many fields as the next line without `#`.
     fn is_comment(&mut self) -> io::Result<bool> {
         let line = self.lines.current();
         let marked =
@@ -271,11 +272,11 @@ impl<R: Read> CsvReader<R> {
         self.delimiter.unwrap_or(b',')
     }
 
-    /// Reads a record that contains quotation marks. While a quoted field is open, the next line is added to
-    /// the record. Returns false if a field is never closed.
+    /// Splits a record that contains quotation marks. While a quoted field is open, the record is extended by the next
+    /// line. Returns false if a quoted field is never closed.
     fn read_quoted(&mut self, delimiter: u8) -> io::Result<bool> {
-        /// Maximum number of lines in a quoted field. In a longer field, the opening quote is an error, and only the
-        /// first line is rejected.
+        /// Maximum number of lines in a quoted field. Beyond it, the opening quote is an error: only the line with the
+        /// quote is rejected.
         const MAX_LINES: usize = 1000;
         let (first_end, first_lines_read) = (self.lines.next - self.lines.start, self.lines.lines_read);
         for _ in 0..MAX_LINES {
@@ -286,7 +287,7 @@ impl<R: Read> CsvReader<R> {
                 break;
             }
         }
-        // The lines after the first one are read again as separate records.
+        // The lines after the line with the opening quote are read again as separate records.
         self.lines.next = self.lines.start + first_end;
         self.lines.lines_read = first_lines_read;
         Ok(false)

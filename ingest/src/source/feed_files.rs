@@ -15,15 +15,17 @@ use crate::source::folder_handle::{FolderEntry, FolderHandle};
 use crate::source::standard_input::{self, StandardInput};
 use crate::source::zip_archive::ZipDirectory;
 
-/// Container of a file's content. Compression is not included; it is detected from the bytes.
+/// Container of a feed file: none, or a zip archive. Compression is detected from the bytes of the file, and is not
+/// part of this type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Packing {
     Plain,
-    /// Entry of a zip archive, by index.
+    /// Entry of a zip archive, with the index of the entry in the archive.
     Zip(ZipDirectory, usize),
 }
 
-/// Encoding of records in a file. If the bytes are ambiguous, the file name decides.
+/// Encoding of the records in a file, detected from the bytes of the file. If the bytes are ambiguous, the file name
+/// decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Encoding {
     Csv,
@@ -34,9 +36,9 @@ pub enum Encoding {
 /// Feed file to load.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FeedFile {
-    /// Location of the file, or of its archive.
+    /// Location of the file on disk, or of the archive that contains the file.
     pub location: FileLocation,
-    /// Name for messages and provenance, relative to the path on the command line.
+    /// Name of the file for messages and provenance: path relative to the path on the command line.
     pub label: String,
     pub packing: Packing,
     pub encoding: Encoding,
@@ -67,7 +69,7 @@ impl FeedFile {
 
 #[cfg(test)]
 impl FeedFile {
-    /// File with this name but without a path.
+    /// Test file with a name, without content on disk.
     pub(crate) fn from_name(label: &str) -> Self {
         let encoding = encoding_of(strip_packing(label)).unwrap_or(Encoding::Csv);
         let location = PathBuf::new().into();
@@ -79,14 +81,14 @@ impl FeedFile {
 #[derive(Debug, Default)]
 pub(crate) struct FoundFiles {
     pub files: Vec<FeedFile>,
-    /// Skipped files in folders: their names are not names of feed files.
+    /// Files in folders that were skipped, because their names are not names of feed files.
     pub skipped: Vec<String>,
-    /// Unreadable files, each with the reason.
+    /// Files that cannot be read, each with the reason.
     pub refused: Vec<(String, String)>,
 }
 
-/// Finds the files of all paths, in order. One path may be standard input. With `folder`, all paths are below this
-/// folder.
+/// Finds the files of all paths, in order. One path may be standard input. If `folder` is given, all paths are below
+/// this open folder.
 pub(crate) fn find_feed_files(
     paths: &[PathBuf],
     folder: Option<&Arc<FolderHandle>>,
@@ -119,7 +121,7 @@ pub(crate) fn find_feed_files(
     found
 }
 
-/// Reason for refusing a file whose name is not UTF-8. Manifests have file names as text.
+/// Reason for refusing a file whose name is not UTF-8. File names in manifests are UTF-8 text.
 const NOT_UTF8: &str = "has a name that is not UTF-8: rename it";
 
 impl FoundFiles {

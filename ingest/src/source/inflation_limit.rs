@@ -4,11 +4,11 @@ use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Maximum compression ratio. Real feeds have ratios of 3 to 40. Deflate can reach 1,032, and zstd far more.
+/// Maximum ratio of unpacked to packed bytes. Feeds have ratios of 3 to 40. Deflate can reach 1,032, and zstd far more.
 pub(super) const MAX_RATIO: u64 = 250;
 /// Unpacked size below which every ratio is accepted, in bytes.
 const MIN_CHECKED_BYTES: u64 = 64 * 1024 * 1024;
-/// Base of the maximum time to unpack an archive. Each [`BYTES_PER_SECOND`] bytes of the archive add one second.
+/// Fixed part of the maximum time to unpack an archive. Each [`BYTES_PER_SECOND`] bytes of the archive add one second.
 const UNPACK_TIME: Duration = Duration::from_secs(60);
 const BYTES_PER_SECOND: u64 = 1024 * 1024;
 
@@ -23,7 +23,7 @@ pub(super) fn exceeds_ratio(unpacked: u64, packed: u64) -> bool {
 pub(crate) struct ArchiveBudget {
     /// Size of the archive, in bytes.
     packed: u64,
-    /// Largest read position of each entry.
+    /// Largest position read in each entry, in unpacked bytes.
     entries: Vec<AtomicU64>,
     unpacked: AtomicU64,
     nanos: AtomicU64,
@@ -36,7 +36,8 @@ impl ArchiveBudget {
         Self { packed, entries, unpacked: AtomicU64::new(0), nanos: AtomicU64::new(0) }
     }
 
-    /// Charges a read of an entry up to `position`, which took `time`. Fails if a limit is exceeded.
+    /// Charges a read of an entry up to `position`, which took the duration `time`. Fails if a limit of the archive is
+    /// exceeded.
     pub(crate) fn charge(&self, entry: usize, position: u64, time: Duration) -> io::Result<()> {
         let before = self.entries.get(entry).map_or(0, |read| read.fetch_max(position, Ordering::Relaxed));
         let more = position.saturating_sub(before);

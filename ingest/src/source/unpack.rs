@@ -100,14 +100,14 @@ fn in_utf8<R: Read, T>(reader: R, body: impl FnOnce(&mut dyn Read) -> io::Result
     }
 }
 
-/// Reads the first `N` bytes, or fewer. Returns these bytes, and a reader for the whole content.
+/// Reads up to `N` bytes from the beginning. Returns these bytes, and a reader for the whole content.
 fn peek<const N: usize, R: Read>(mut reader: R) -> io::Result<(Vec<u8>, impl Read)> {
     let mut start = Vec::with_capacity(N);
     reader.by_ref().take(N as u64).read_to_end(&mut start)?;
     Ok((start.clone(), io::Cursor::new(start).chain(reader)))
 }
 
-/// Reader that counts the packed bytes.
+/// Reader that counts the packed bytes read through it.
 struct Counted<R> {
     inner: R,
     count: Arc<AtomicU64>,
@@ -171,7 +171,7 @@ impl<R: Read> Read for Metered<'_, R> {
 struct Utf16<R> {
     inner: R,
     unit: fn([u8; 2]) -> u16,
-    /// Bytes of an incomplete code unit or surrogate pair.
+    /// Bytes at the end of the last read that form an incomplete code unit or surrogate pair.
     rest: Vec<u8>,
     text: io::Cursor<Vec<u8>>,
 }
@@ -181,7 +181,7 @@ impl<R: Read> Utf16<R> {
         Self { inner, unit, rest: Vec::new(), text: io::Cursor::default() }
     }
 
-    /// Converts the next part of the text. Returns false at the end.
+    /// Converts the next part of the text into the buffer. Returns false at the end of the text.
     fn fill(&mut self) -> io::Result<bool> {
         let mut bytes = std::mem::take(&mut self.rest);
         let before = bytes.len();

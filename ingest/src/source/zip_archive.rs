@@ -1,4 +1,4 @@
-//! Zip archive that is opened once. All entries, often thousands, then share one central directory.
+//! Zip archive that is opened once. Its entries, often thousands, share one central directory in memory.
 //!
 //! Invariant: all entries together share one limit of inflated bytes and one limit of time. Entries do not overlap.
 
@@ -15,7 +15,7 @@ use super::inflation_limit::ArchiveBudget;
 
 /// Buffer size in bytes.
 const BUFFER: usize = 64 * 1024;
-/// Central directory of an archive. A clone is cheap and has its own reader.
+/// Central directory of an archive. Clones share the directory, and each clone has its own reader.
 #[derive(Debug, Clone)]
 pub struct ZipDirectory {
     archive: ZipArchive<ReopeningReader>,
@@ -37,7 +37,7 @@ impl ZipDirectory {
         let (location, file, buffer) = (Arc::new(location.clone()), None, Vec::new());
         let opened =
             ZipArchive::new(ReopeningReader { location, length, file, at: 0, buffer, buffered_at: 0 })?;
-        // A clone has no open file. A folder with thousands of archives therefore keeps no file open.
+        // Only a clone is stored, because a clone has no open file. Thousands of archives therefore keep no file open.
         let archive = opened.clone();
         let mut checked = opened;
         if checked.has_overlapping_entries()? {
@@ -63,7 +63,7 @@ impl ZipDirectory {
     }
 }
 
-/// Reader at a position of a file. The file is opened at the first read.
+/// Reader with its own position in a file. The file is opened at the first read.
 #[derive(Debug)]
 struct ReopeningReader {
     location: Arc<FileLocation>,

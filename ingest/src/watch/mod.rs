@@ -28,8 +28,8 @@ use watched_folder::{Destination, WatchedFolder};
 
 /// Pause after a load that could not reach the log.
 const RECONNECT_PAUSE: Duration = Duration::from_secs(5);
-/// Replacement for the report of a file with several hard links. Such a file may belong to a user other than its
-/// sender.
+/// Text that replaces the report of a file with several hard links. The contents of such a file may belong to a user
+/// other than its sender.
 const WITHHELD_REPORT: &str = "the report is withheld: the file has several names (hard links), so its contents may not be the sender's; ingest load prints the report\n";
 
 /// Loads every file that arrives in a folder.
@@ -140,7 +140,7 @@ fn load_args(args: &WatchArgs) -> Result<LoadArgs, clap::Error> {
 /// Outcome of processing a file.
 enum FileResult {
     Moved,
-    /// The file is still being written.
+    /// The file changed during the load, and is not moved.
     Changed,
     /// The file could not be moved, and stays in the folder.
     NotMoved,
@@ -176,7 +176,7 @@ impl Watch<'_> {
         let mut reason = String::new();
         let (destination, report) = match loaded {
             Ok(summary) if summary.exit_code() == 2 => {
-                // The log line already names the file, so only the cause is added.
+                // The log message already names the file, so only the reasons are added.
                 let causes = summary.refused().filter_map(|file| file.reason.clone());
                 reason = causes.collect::<Vec<_>>().join("; ");
                 if reason.is_empty() {

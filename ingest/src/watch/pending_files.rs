@@ -11,17 +11,17 @@ use rustix::fs::{FileType, Stat};
 
 use crate::source::folder_handle::FolderHandle;
 
-/// Time until a file that could not be moved is processed again.
+/// Time after which a file that could not be moved is processed again.
 const RETRY: Duration = Duration::from_secs(60);
 
-/// Identity, type, size and change time of an entry.
+/// State of an entry: inode, type, size and change time. An equal state means an unchanged file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct EntryState {
     inode: u64,
     mode: u32,
     size: i64,
     modified: (i64, u64),
-    /// Number of names (hard links) of the file. A file with several names may belong to a user other than its sender.
+    /// Number of hard links of the file. A file with several links may belong to a user other than the sender.
     pub links: u64,
 }
 
@@ -45,9 +45,9 @@ impl EntryState {
 #[derive(Debug, Clone, Copy)]
 struct PendingFile {
     state: EntryState,
-    /// Time since which the state is unchanged.
+    /// Time since which the state of the file is unchanged.
     since: Instant,
-    /// Time of the next attempt to process a file that could not be moved.
+    /// Time of the next attempt to process the file; `None` if moving the file has not failed.
     retry_at: Option<Instant>,
 }
 
@@ -58,8 +58,8 @@ pub(super) struct PendingFiles {
 }
 
 impl PendingFiles {
-    /// Polls the folder. Returns the files that have been unchanged for `settle`, in name order. Postponed files are
-    /// returned only after their retry time.
+    /// Polls the folder. Returns the files that have been unchanged for `settle`, in name order. A file that could not
+    /// be moved is returned only after its retry time.
     pub(super) fn poll(&mut self, folder: &FolderHandle, settle: Duration) -> io::Result<Vec<OsString>> {
         let (mut files, now) = (HashMap::new(), Instant::now());
         for entry in folder.entries(Path::new(""))? {
@@ -82,7 +82,7 @@ impl PendingFiles {
         Ok(settled)
     }
 
-    /// State of a file at the last poll.
+    /// State of a file at the last poll; `None` if the file was not in the folder.
     pub(super) fn state(&self, name: &OsStr) -> Option<EntryState> {
         self.files.get(name).map(|file| file.state)
     }
@@ -105,7 +105,7 @@ impl PendingFiles {
         }
     }
 
-    /// Number of files that could not be moved; `None` if other files are pending.
+    /// Number of files that could not be moved; `None` if any file is still to be processed.
     pub(super) fn only_postponed(&self) -> Option<usize> {
         self.files.values().all(|file| file.retry_at.is_some()).then_some(self.files.len())
     }

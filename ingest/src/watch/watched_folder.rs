@@ -18,11 +18,12 @@ const LOCK: &str = ".ingest-watch.lock";
 const REPORT_ENDING: &str = ".reason.txt";
 /// Maximum length of a file name on common file systems, in bytes.
 const MAX_NAME_BYTES: usize = 255;
-/// Maximum number that is appended to the name of a file to make the name unique.
+/// Maximum number that is appended to a file name to make it unique in the subfolder.
 const MAX_NAME_NUMBER: usize = 99_999;
-/// Maximum length of a stored name, in bytes. It leaves room for the number and for the ending of the report.
+/// Maximum length of a file name in a subfolder, in bytes. It leaves room for the number and for the ending of the
+/// report.
 const MAX_STORED_NAME_BYTES: usize = MAX_NAME_BYTES - REPORT_ENDING.len() - ".99999".len();
-/// Maximum length of an ending that is kept when a name is shortened, in bytes.
+/// Maximum length of the ending that a shortened file name keeps, in bytes.
 const MAX_ENDING_BYTES: usize = 16;
 
 /// Subfolder for a processed file.
@@ -80,7 +81,7 @@ impl WatchedFolder {
         }
         self.folder.move_entry(name, folder, &stored).inspect_err(|_| {
             if report.is_some() {
-                // If the removal fails too, the report without its file is harmless.
+                // If the report cannot be removed either, a report without its file remains, which is harmless.
                 let _ = folder.remove_file(&with_ending(&stored, REPORT_ENDING));
             }
         })
@@ -93,7 +94,7 @@ fn write_report(folder: &FolderHandle, stored: &OsStr, report: &str) -> io::Resu
     file.write_all(report.as_bytes()).inspect_err(|_| _ = folder.remove_file(&name))
 }
 
-/// First name without a file and without a report: `name`, `name.2`, `name.3` …
+/// First unused name: neither a file nor a report has it. The candidates are `name`, `name.2`, `name.3` …
 fn find_unused_name(folder: &FolderHandle, name: &OsStr) -> io::Result<OsString> {
     let numbered = (2..=MAX_NAME_NUMBER).map(|number| with_ending(name, &format!(".{number}")));
     for name in std::iter::once(name.to_owned()).chain(numbered) {
@@ -110,8 +111,8 @@ fn with_ending(name: &OsStr, ending: &str) -> OsString {
     name
 }
 
-/// Shortens a name that leaves no room for a number and the ending of the report. A shortened name keeps its ending,
-/// and contains a hash of the original name.
+/// Shortens a name that leaves no room for a number and the ending of the report. The shortened name has the ending and
+/// a hash of the original name.
 fn shorten_name(name: &OsStr) -> OsString {
     let bytes = name.as_bytes();
     if bytes.len() <= MAX_STORED_NAME_BYTES {
@@ -121,7 +122,7 @@ fn shorten_name(name: &OsStr) -> OsString {
     let ending = if ending.len() > MAX_ENDING_BYTES { &[][..] } else { ending };
     let hash = format!("~{}", &blake3::hash(bytes).to_hex()[..8]);
     let mut end = MAX_STORED_NAME_BYTES - ending.len() - hash.len();
-    // The name is cut between UTF-8 characters.
+    // The name is cut at a boundary of a UTF-8 character.
     while end > 0 && bytes[end] & 0xc0 == 0x80 {
         end -= 1;
     }

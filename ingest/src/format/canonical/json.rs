@@ -9,7 +9,7 @@ use super::kind_layout::{ID_FIELD, KindLayout, LISTS, REASON_FIELD};
 use crate::format::raw_json::{ObjectMembers, find_repeated_member, string};
 use crate::normalize::{RecordCells, RowError};
 
-/// Parses a record into its kind and its cells. A record without a kind gets the kind `unnamed`.
+/// Parses a record into its kind and its cells. `unnamed` is the kind of records that do not state a kind.
 pub(super) fn parse_cells(
     line: &[u8],
     unnamed: Option<Kind>,

@@ -2,7 +2,7 @@
 
 use market::event::Kind;
 
-/// Additional field with the reject id, in exported rejects.
+/// Column with the reject id, which exported rejects have in addition.
 pub(crate) const ID_FIELD: &str = "reject_id";
 pub(crate) const REASON_FIELD: &str = "reject_reason";
 
@@ -13,7 +13,7 @@ pub(crate) struct KindLayout {
     pub(crate) key: &'static [&'static str],
     /// Required columns in addition to the key columns.
     pub(crate) required: &'static [&'static str],
-    /// All columns. The columns that all kinds share come first.
+    /// All columns of the kind. Columns that every kind has come first.
     pub(crate) names: &'static [&'static str],
 }
 
@@ -84,8 +84,8 @@ impl KindLayout {
         ALL.iter().find(|layout| layout.kind == kind)
     }
 
-    /// Index of the canonical name for each column of a header; `None` for an unknown column. Fails with a message if
-    /// the columns do not fit the kind.
+    /// Index in the kind's columns for each column of a header; `None` for an unknown column. Fails with a message if
+    /// the header does not fit the kind.
     pub(super) fn columns(
         &self,
         header: &[String],
@@ -114,7 +114,7 @@ impl KindLayout {
         let has = |name: &&&str| header.iter().any(|column| column == **name);
         let missing =
             |names: &[&str]| names.iter().filter(|name| !has(name)).copied().collect::<Vec<_>>().join(", ");
-        // A file with an `action` column may have only retractions, which need only the key columns.
+        // A retraction has only the key columns. A file with an `action` column may consist of retractions.
         let retracting = header.iter().any(|column| column == "action");
         let absent = [missing(self.key), if retracting { String::new() } else { missing(self.required) }];
         let absent = absent.iter().filter(|names| !names.is_empty()).cloned().collect::<Vec<_>>().join(", ");

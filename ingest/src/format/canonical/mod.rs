@@ -64,7 +64,7 @@ fn adjusted_without_basis(stem: &str, layout: &KindLayout, columns: &[String]) -
     ))
 }
 
-/// Description of a canonical file with this encoding, for an error message.
+/// Requirements of a canonical file in the encoding of `head`, for an error message.
 pub(super) fn expectation(head: &FileHead) -> &'static str {
     match head.encoding {
         Encoding::Csv => {
@@ -126,7 +126,7 @@ fn read_record(
     row_conversion::convert_record(layout.kind, &cells, record.line, record.raw.len(), rows)
 }
 
-/// Reads JSON records, one per line or all in one document. Records without a kind get the kind `kind`.
+/// Reads JSON records, one per line or all in one document. `kind` is the kind of records that do not state a kind.
 pub(super) fn read_records(
     kind: Option<Kind>,
     file: VendorFile<'_>,

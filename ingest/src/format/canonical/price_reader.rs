@@ -1,5 +1,5 @@
-//! Reader of canonical price rows, optimized for speed. It converts bytes directly to scaled integers, and builds a
-//! [`BarVersion`] only when its cells change.
+//! Reader of canonical price rows, optimized for speed. It converts bytes directly to scaled integers, and reuses the
+//! [`BarVersion`] of the previous row if its cells are equal.
 
 use std::io::Read;
 
@@ -43,7 +43,7 @@ impl VersionColumns {
     }
 }
 
-/// Version of the last row, and the cells from which it was built.
+/// [`BarVersion`] of the previous row, and the cells from which it was built.
 struct LastVersion {
     cells: [Vec<u8>; 5],
     version: BarVersion,
@@ -84,7 +84,7 @@ fn read_record(
     rows.add_price(record.field(version_columns.symbol), last_date.1, &cells, version.clone(), record.line)
 }
 
-/// Updates the version if its cells differ from the cells of the last record.
+/// Builds a new version if the version cells of the record differ from those of the previous record.
 fn update_version(
     last: &mut LastVersion,
     version_columns: &VersionColumns,

@@ -9,7 +9,7 @@ use super::row_conversion;
 use crate::batch::row_accumulator::RowAccumulator;
 use crate::normalize::{RecordCells, RowError};
 
-/// Record of one kind, with values by canonical name.
+/// Record of one kind, with values by canonical column name.
 #[derive(Debug)]
 pub(crate) struct RecordBuilder<'a> {
     kind: Kind,
@@ -27,7 +27,7 @@ impl<'a> RecordBuilder<'a> {
         self
     }
 
-    /// Validates the record like a record of a canonical file, and adds it. `bytes` is the length of its source text.
+    /// Validates the record like a record of a canonical file, and adds it. `bytes` is the length of the source text.
     pub(crate) fn validate_into(
         self,
         line: u64,

@@ -13,7 +13,7 @@ enum PatternPart {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ColumnNamePattern(Vec<PatternPart>);
 
-/// Parts of one column name.
+/// Parts that a pattern finds in one column name.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct NameParts<'a> {
     pub(super) symbol: Option<&'a str>,
@@ -25,8 +25,8 @@ const WORDS: [(&str, PatternPart); 3] =
     [("{symbol}", PatternPart::Symbol), ("{field}", PatternPart::Field), ("{date}", PatternPart::Date)];
 
 impl ColumnNamePattern {
-    /// Parses a pattern. `None` if it has neither a symbol nor a date, repeats a part, or has two parts without a
-    /// separator between them.
+    /// Parses a pattern. `None` if it has neither symbol nor date, has a part twice, or has no separator between two
+    /// parts.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let (mut parts, mut rest): (Vec<PatternPart>, _) = (Vec::new(), text);
         while let Some(first) = rest.chars().next() {
@@ -62,8 +62,8 @@ impl ColumnNamePattern {
         self.0.contains(&PatternPart::Date)
     }
 
-    /// Splits a name by the pattern. Returns the first result that `wanted` accepts. The longest possible part before a
-    /// separator is tried first: the symbol of `BRK.B.Close` is `BRK.B`.
+    /// Splits a column name by the pattern. Returns the first result that `wanted` accepts. The longest possible part
+    /// before a separator is tried first: the symbol of `BRK.B.Close` is `BRK.B`.
     pub(super) fn read<'a>(
         &self,
         name: &'a str,

@@ -11,22 +11,22 @@ use crate::format::canonical::kind_layout::{ID_FIELD, REASON_FIELD};
 use crate::format::file_head::normalize_column_name;
 use crate::normalize::RowError;
 
-/// Canonical columns of a row, each with its position in the record.
+/// Canonical columns, each with the position of its cell in the record.
 type CellPositions = Vec<(&'static str, usize)>;
 
 /// Plan for every record of a file.
 #[derive(Debug)]
 pub(super) struct ColumnPlan {
-    /// Values that all rows of one record share.
+    /// Cells whose values apply to every row of a record.
     pub(super) common: CellPositions,
-    /// Rows of a record: one row, or in a wide table one row per symbol or date.
+    /// Rows made from one record: one row, or in a wide table one row per symbol or date.
     pub(super) rows: Vec<PlannedRow>,
 }
 
 /// Row to build from every record.
 #[derive(Debug, Default)]
 pub(super) struct PlannedRow {
-    /// Values that come from the column names.
+    /// Values from the column names, such as the symbol, each with its canonical column.
     pub(super) constants: Vec<(&'static str, String)>,
     pub(super) cells: CellPositions,
 }
@@ -85,7 +85,7 @@ fn no_column(name: &str, wanted: &str, names: &[String]) -> String {
     )
 }
 
-/// Rows of a wide table. Columns whose names have the same symbol or date form one row.
+/// Rows of a wide table, each with the columns whose names have the same symbol or date.
 fn wide_rows(
     map: &ColumnMap,
     wide: &WideNames,
@@ -135,7 +135,7 @@ fn wide_rows(
     Ok(rows)
 }
 
-/// Symbol or date in a column name, in canonical form. Fails if the symbol or the date is invalid.
+/// Values that a column name contains, by canonical column: symbol or date. Fails if the symbol or the date is invalid.
 fn values_of_name(
     map: &ColumnMap,
     name: &str,

@@ -21,7 +21,7 @@ pub(super) enum DatePart {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum DateFormat {
     Parts(Vec<DatePart>),
-    /// Time since 1970 in ticks, with the number of ticks per second.
+    /// Unix time, counted in fractions of a second. The value is the number of fractions in a second.
     Unix(i64),
 }
 
@@ -56,7 +56,7 @@ impl DateFormat {
         whole.then_some(Self::Parts(parts))
     }
 
-    /// Converts ticks since 1970 to a UTC time.
+    /// Converts a Unix time to a UTC time; `None` for formats with date parts, and for invalid text.
     fn read_time(&self, text: &str) -> Option<NaiveDateTime> {
         let Self::Unix(a_second) = self else { return None };
         let ticks: i64 = text.strip_suffix(".0").unwrap_or(text).parse().ok()?;
@@ -130,7 +130,7 @@ pub(super) fn read_date(
     })
 }
 
-/// Date of a text in one format, for the inference of formats.
+/// Date of a text in one format, for the inference of formats; `None` if the text does not fit.
 pub(crate) fn parse_date_format(format: &str, text: &str) -> Option<NaiveDate> {
     let (date, rest) = DateFormat::parse(format)?.read(text)?;
     is_midnight(rest).then_some(date)

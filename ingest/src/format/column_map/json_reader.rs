@@ -40,7 +40,7 @@ pub(super) fn read_json(
             rows.add_reject(line, object.raw().as_bytes(), fault);
         }
     };
-    // Exported rejects have no enclosing object, so `file.records` does not apply to them.
+    // Exported rejects are single objects, so the path `file.records` does not apply to them.
     let Some(path) = map.records.as_deref().filter(|_| !is_reject_export) else {
         return read_objects(file, rows, take);
     };
@@ -82,7 +82,7 @@ fn records_at<'a>(
     }
 }
 
-/// Values of an object. A value that the object lacks may come from the enclosing object.
+/// Values of an object at the mapped paths. A value missing in the object is taken from the enclosing object.
 fn object_values<'a>(
     map: &'a ColumnMap,
     paths: &[(&'static str, Cow<'_, str>)],

@@ -40,12 +40,13 @@ pub struct ColumnMap {
     pub(super) columns: Vec<(&'static str, ColumnLocation)>,
     pub(super) constants: Vec<(&'static str, String)>,
     pub(super) wide: Option<WideNames>,
-    /// Columns that a record must fill. A record is skipped if one of these cells is empty or 0.
+    /// Canonical columns that a record must fill. A record with an empty or zero cell in one of these columns is
+    /// skipped.
     pub(super) skip_without: Vec<&'static str>,
     pub(super) dates: Vec<DateFormat>,
     /// Time zone of the exchange, for times in UTC.
     pub(super) zone: Option<ExchangeZone>,
-    /// Currency of each unit in the cells of prices and amounts, longest unit first.
+    /// Currency units that cells of prices and amounts may contain, each with its currency. Longer units come first.
     pub(super) units: Vec<(String, String)>,
     pub(super) numbers: NumberFormat,
     pub(super) scale: BTreeMap<&'static str, Decimal>,
@@ -62,7 +63,7 @@ pub struct ColumnMap {
 #[derive(Debug)]
 pub(super) struct WideNames {
     pub(super) pattern: ColumnNamePattern,
-    /// Field of the cells, if the column names contain no field.
+    /// Canonical column of all cells; `None` if the column names contain the field, such as `Close`.
     pub(super) value: Option<&'static str>,
     pub(super) skip: Vec<String>,
 }
@@ -127,7 +128,7 @@ impl ColumnMap {
         Ok(Some(value))
     }
 
-    /// Splits a cell into its number and the currency of its unit. A cell without a unit has no currency.
+    /// Splits a cell into its number and the currency of its unit; `None` for a cell without a unit.
     pub(super) fn split_unit<'a>(&self, name: &str, cell: &'a str) -> (&'a str, Option<&str>) {
         let cell = cell.trim();
         if !MONEY.contains(&name) {

@@ -33,7 +33,7 @@ pub(super) struct MapDefinition {
     #[serde(default)]
     pub(super) rows: RowsSection,
     pub(super) wide: Option<WideSection>,
-    /// Currency of each unit in the cells of prices and amounts, such as GBX for `p`.
+    /// Currency units in the cells of prices and amounts, each with its currency: `p` is GBX.
     #[serde(default)]
     pub(super) units: BTreeMap<String, Spanned<String>>,
 }
@@ -94,7 +94,7 @@ pub(super) struct SymbolsSection {
 pub(super) struct RowsSection {
     #[serde(default)]
     pub(super) absent: Vec<String>,
-    /// Columns that a record must fill. A record is skipped if one of these cells is empty or 0.
+    /// Columns that a record must fill. A record with an empty or zero cell in one of these columns is skipped.
     #[serde(default)]
     pub(super) skip_without: Vec<Spanned<String>>,
 }
@@ -105,7 +105,7 @@ pub(super) struct RowsSection {
 pub(super) struct WideSection {
     /// Pattern of the column names, such as `{symbol}.{field}`.
     pub(super) name: Spanned<String>,
-    /// Field of the cells, if the column names contain no field.
+    /// Canonical column of all cells, if the column names contain no field such as `Close`.
     pub(super) value: Option<Spanned<String>>,
     /// Columns that do not follow the pattern.
     #[serde(default)]
@@ -120,7 +120,7 @@ pub(super) enum ColumnLocation {
     Number(usize),
 }
 
-/// One text, or a list of texts.
+/// List of texts in TOML. A single text is a list of one.
 #[derive(Debug, Deserialize)]
 #[serde(untagged, expecting = "a text in quotes, or a list of them")]
 pub(super) enum OneOrMore {
@@ -128,7 +128,7 @@ pub(super) enum OneOrMore {
     More(Vec<String>),
 }
 
-/// Multiplier of a column's numbers.
+/// Factor by which the numbers of a column are multiplied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ScaleFactor(pub(super) Decimal);
 

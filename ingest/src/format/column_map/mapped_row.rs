@@ -13,10 +13,10 @@ use crate::format::canonical::RecordBuilder;
 use crate::format::split_ratio;
 use crate::normalize::RowError;
 
-/// Values of a row, by canonical name.
+/// Values of a row, each with its canonical column name.
 pub(super) type RowValues<'a> = Vec<(&'static str, Cow<'a, str>)>;
 
-/// Adds a converted value, and the currency of its unit.
+/// Adds a converted value, and sets the row's currency if the cell has a currency unit.
 pub(super) fn push<'a>(
     map: &ColumnMap,
     name: &'static str,
@@ -31,7 +31,7 @@ pub(super) fn push<'a>(
     currency.map_or(Ok(()), |currency| set_currency(map, Cow::Owned(currency.to_owned()), values))
 }
 
-/// Sets the currency of a row. A currency column or unit overrides the map's constant.
+/// Sets the currency of a row. A currency column or a unit in a cell overrides the map's constant currency.
 fn set_currency<'a>(
     map: &ColumnMap,
     currency: Cow<'a, str>,
@@ -68,7 +68,7 @@ fn price_values(mut values: RowValues<'_>) -> Result<RowValues<'_>, RowError> {
     Ok(values)
 }
 
-/// Old and new shares of a split. A direction decides which of the two numbers is larger.
+/// Old and new shares of a split. A direction decides if the larger number is the old or the new one.
 fn split_sides(ratio: &str, direction: Option<&str>) -> Result<(Decimal, Decimal), RowError> {
     let (from, to) = split_ratio::parse_ratio(ratio).ok_or_else(|| {
         let message = format_args!("ratio {ratio:?} is invalid: write new to old, such as 4:1 or 4.0");

@@ -60,7 +60,7 @@ pub(super) fn detect(
     if head.encoding == Encoding::Csv && map.records.is_some() {
         return Err("is a table, which has no members: file.records is for JSON".to_owned());
     }
-    // A deeper path is not checked, because the head lists only the members of outer objects.
+    // The head has only the member names of outer objects, so a path to an inner object cannot be checked.
     let reachable =
         head.encoding != Encoding::Csv && map.records.as_ref().is_none_or(|path| !path.contains('.'));
     let keys = if reachable { head.record_keys() } else { Vec::new() };
@@ -134,7 +134,7 @@ fn read_table(
             continue;
         }
         if width == 0 {
-            // Without a header, the numbers of the columns are their names.
+            // In a file without a header, columns are named by their numbers.
             width = record.len();
             let numbers: Vec<String> = (1..=width).map(|number| number.to_string()).collect();
             rows.set_table_header(&table_header(&numbers, record.delimiter));
@@ -153,7 +153,7 @@ fn read_table(
         };
         for row in &plan.rows {
             let accepted = values(map, row, &record, common.clone()).and_then(|values| {
-                // Records with only empty cells are skipped.
+                // Rows of a wide table with only empty cells are skipped.
                 if values.is_empty() {
                     return Ok(());
                 }
@@ -240,7 +240,7 @@ fn common<'a>(
     Ok(values)
 }
 
-/// Values of one row; empty if all cells of a wide table's row are empty.
+/// Values of one row. Empty for a wide table's row with only empty cells.
 fn values<'a>(
     map: &ColumnMap,
     row: &'a PlannedRow,

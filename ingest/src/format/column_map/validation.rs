@@ -87,7 +87,7 @@ impl<'a> MapValidator<'a> {
         Ok(map)
     }
 
-    /// Canonical name of a column in a section of the map.
+    /// Canonical column for a name in a section of the map. Fails if the kind has no such column.
     fn name(&self, section: &str, name: &str, span: Range<usize>) -> Result<&'static str, MapError> {
         let more: &[&'static str] = match self.kind {
             Kind::Split => &[RATIO, DIRECTION],

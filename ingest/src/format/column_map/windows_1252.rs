@@ -7,7 +7,7 @@ use encoding_rs::WINDOWS_1252;
 /// Reader that converts Windows-1252 to UTF-8.
 pub(super) struct Windows1252<R> {
     inner: R,
-    /// Decoded text that was not yet read.
+    /// Decoded text that the caller has not read yet.
     text: io::Cursor<Vec<u8>>,
 }
 

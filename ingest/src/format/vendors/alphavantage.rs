@@ -147,7 +147,7 @@ fn read_row(
         .validate_into(line, bytes, rows)
 }
 
-/// Reads a company and its figures. The vendor gives margins and returns as fractions of one.
+/// Reads a company overview as a security and its figures. The vendor gives margins and returns as fractions of one.
 fn overview(row: &VendorRow<'_>, symbol: &str, rows: &mut RowAccumulator) -> Result<(), RowError> {
     let asked_on = rows.observed_at().date_naive().to_string();
     let quarter = row.date(&["latestquarter"]);

@@ -243,7 +243,7 @@ fn fundamentals(
         .validate_into(whole.line, bytes, rows)
 }
 
-/// Figure other than 0. The vendor writes 0 for an unknown figure.
+/// Company figure; `None` for 0, which the vendor writes for an unknown figure.
 fn non_zero(text: Option<&str>) -> Option<&str> {
     text.filter(|text| market::decimal::parse_figure(text).is_ok_and(|figure| figure.value != Decimal::ZERO))
 }

@@ -22,7 +22,7 @@ pub(crate) static FORMAT: VendorFormat = VendorFormat {
     read,
 };
 
-/// Symbols with share classes that the issuer writes without a separator.
+/// Symbols with a share class that the issuer writes without a separator, each with its canonical form.
 const CLASSES: [(&str, &str); 9] = [
     ("BRKB", "BRK.B"),
     ("BFA", "BF.A"),
@@ -35,7 +35,7 @@ const CLASSES: [(&str, &str); 9] = [
     ("GEFB", "GEF.B"),
 ];
 
-/// Exchanges whose symbols have no market suffix.
+/// Exchanges of the home market. Their symbols have no market suffix.
 const HOME: [&str; 5] = ["XNYS", "XNAS", "ARCX", "XASE", "BATS"];
 
 fn detect(head: &FileHead) -> Option<Result<SymbolScope, String>> {
@@ -88,7 +88,7 @@ fn read(file: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedReadE
             }
             continue;
         };
-        // The disclaimer below the table is prose and contains commas.
+        // A record of one field ends the table. The disclaimer after it is prose, and its commas separate no fields.
         ended |= record.len() == 1;
         if ended {
             continue;

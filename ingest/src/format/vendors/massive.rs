@@ -180,7 +180,7 @@ fn ticker(row: &VendorRow<'_>, fetched_on: &str, rows: &mut RowAccumulator) -> R
         .validate_into(row.line, row.raw.len(), rows)
 }
 
-/// Session of a time in milliseconds or nanoseconds. In New York, the time must be midnight or 16:00.
+/// Session of a Unix time in milliseconds or nanoseconds. The local time in New York must be midnight or 16:00.
 fn session_of(time: Option<&str>) -> Result<NaiveDate, RowError> {
     let text = time.ok_or_else(|| RowError::missing_value("t"))?;
     let number: Option<i64> = text.parse().ok();

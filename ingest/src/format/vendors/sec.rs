@@ -1,9 +1,9 @@
 //! SEC EDGAR company facts: shares outstanding, and twelve months of earnings, revenue and cash flows.
 //!
-//! A fact has a period and a filing date. A later filing for the same period corrects an earlier filing. A twelve-month
-//! sum is the value of a fiscal year. Within a year, it is the last fiscal year plus the current year to date, minus
-//! the same part of the last year. Declared dividends per share have no ex-date, so they give no dividend rows.
-//! Dividends paid are a company figure.
+//! A fact has a period and a filing date. A later filing for the same period corrects an earlier filing. At the end of
+//! a fiscal year, a twelve-month sum is the value of that year. During a year, it is the previous fiscal year plus the
+//! current year to date. The same months of the previous year are subtracted. Declared dividends per share have no
+//! ex-date, so they give no dividend rows. Dividends paid are a company figure.
 
 use std::collections::BTreeMap;
 
@@ -42,7 +42,7 @@ const TRAILING: [(&str, &str, &[&str]); 6] = [
     ("dividends_paid_ttm", "USD", &["PaymentsOfDividendsCommonStock", "PaymentsOfDividends"]),
 ];
 
-/// Facts with share counts: taxonomy and name.
+/// SEC facts with a share count: taxonomy and name of each.
 const SHARES: [(&str, &str); 2] =
     [("dei", "EntityCommonStockSharesOutstanding"), ("us-gaap", "CommonStockSharesOutstanding")];
 
@@ -79,7 +79,7 @@ fn read(file: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedReadE
     })
 }
 
-/// Figures of a company, by date.
+/// Figures of a company: by date, then by canonical name.
 fn figures_of(document: RawJson<'_>) -> BTreeMap<NaiveDate, BTreeMap<&'static str, Decimal>> {
     let mut figures: BTreeMap<NaiveDate, BTreeMap<&'static str, Decimal>> = BTreeMap::new();
     let Some(facts) = document.get("facts") else { return figures };
@@ -103,10 +103,10 @@ fn figures_of(document: RawJson<'_>) -> BTreeMap<NaiveDate, BTreeMap<&'static st
     figures
 }
 
-/// First and last day of a period. For a count, both are the same day.
+/// First and last day of a fact's period. A share count refers to one day, which is then first and last.
 type Period = (NaiveDate, NaiveDate);
 
-/// Values of a fact by period, each from the newest filing.
+/// Values of an SEC fact by period. The newest filing decides.
 fn periods(fact: RawJson<'_>, unit: &str) -> BTreeMap<Period, Decimal> {
     let mut filed: BTreeMap<Period, (String, Decimal)> = BTreeMap::new();
     let values = fact.get("units").and_then(|units| units.get(unit));
@@ -126,7 +126,7 @@ fn periods(fact: RawJson<'_>, unit: &str) -> BTreeMap<Period, Decimal> {
     filed.into_iter().map(|(period, (_, value))| (period, value)).collect()
 }
 
-/// Twelve-month sums, by the last day of the twelve months.
+/// Sums of twelve months, by the last day of the twelve months.
 fn trailing(periods: &BTreeMap<Period, Decimal>) -> BTreeMap<NaiveDate, Decimal> {
     let length = |(start, end): Period| (end - start).num_days();
     let years: BTreeMap<NaiveDate, Decimal> = periods

@@ -22,7 +22,7 @@ pub(crate) static FORMAT: VendorFormat = VendorFormat {
     read,
 };
 
-/// Minimum market value of a company, in dollars. Smaller numbers are in billions, as in files up to 2016.
+/// Minimum market value of a company, in dollars. A smaller number is in billions of dollars, as in files up to 2016.
 const MIN_MARKET_CAP: Decimal = Decimal::from_parts(1_000_000, 0, 0, false, 0);
 const BILLION: Decimal = Decimal::from_parts(1_000_000_000, 0, 0, false, 0);
 

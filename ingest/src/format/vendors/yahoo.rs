@@ -24,7 +24,7 @@ use crate::source::feed_files::Encoding;
 
 const DATE: [&str; 2] = ["date", "datetime"];
 const TICKER: [&str; 2] = ["symbol", "ticker"];
-/// Columns of tables without prices.
+/// Columns of events, in tables without prices.
 const EVENTS: [&str; 3] = ["dividends", "stocksplits", "capitalgains"];
 
 pub(crate) static FORMAT: VendorFormat = VendorFormat {
@@ -55,7 +55,7 @@ fn detect(head: &FileHead) -> Option<Result<SymbolScope, String>> {
     if !head.has_column(&TICKER) {
         return (events || prices && head.has_column(&["adjclose"])).then_some(Ok(SymbolScope::File));
     }
-    // Tables of other vendors may also have two closes. Only Yahoo spells the column `Adj Close`.
+    // Tables of other vendors may also have a close and an adjusted close. Only Yahoo spells the column `Adj Close`.
     let downloaded = prices && head.columns.iter().any(|column| column == "Adj Close");
     (events || downloaded).then_some(Ok(SymbolScope::Rows))
 }

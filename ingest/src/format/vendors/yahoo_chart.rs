@@ -102,7 +102,8 @@ fn read_result(
     reader.finish(rows)
 }
 
-/// Day of a chart, with the digits of the response. Empty texts are absent values.
+/// Trading day of a chart response. Numbers are texts with the digits of the response; an empty text is an absent
+/// value.
 #[derive(Default)]
 struct ChartDay<'a> {
     /// Cells in the order of [`COLUMNS`]; `None` on a day without a price.
@@ -114,7 +115,8 @@ struct ChartDay<'a> {
     split: Cow<'a, str>,
 }
 
-/// Days of a response. A day may have two entries, for the closed and for the current session. The later entry is used.
+/// Days of a response. A day may have two entries: one for the closed session, one for the current session. The later
+/// entry is used.
 fn days_of(result: RawJson<'_>, zone: Tz) -> Result<BTreeMap<NaiveDate, ChartDay<'_>>, String> {
     let day_of = |time: RawJson<'_>| -> Result<NaiveDate, String> {
         let seconds = time.raw().parse().ok().and_then(|seconds| DateTime::from_timestamp(seconds, 0));

@@ -26,7 +26,7 @@ pub enum LogError {
 }
 
 impl LogError {
-    /// True if a new connection may succeed.
+    /// True if the operation may succeed with a new connection.
     pub(crate) fn is_transient(&self) -> bool {
         match self {
             Self::Read(_) | Self::Fetch(FetchError::Request { .. } | FetchError::Server { .. }) => true,

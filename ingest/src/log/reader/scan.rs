@@ -12,16 +12,17 @@ use futures::StreamExt;
 
 use super::{Log, LogError, RETRY_PAUSE};
 
-/// Maximum wait for the deletion of a consumer.
+/// Maximum time for deleting a consumer at the end of a scan.
 const DELETE_TIMEOUT: Duration = Duration::from_secs(2);
-/// Maximum time without progress while reads of the log fail.
+/// Maximum time without a new message while reads of the log fail.
 const MAX_OUTAGE: Duration = Duration::from_secs(25);
-/// Time without an expected message after which the reader looks for unreadable messages.
+/// Time without a delivered message, after which the scan looks for messages that the server cannot deliver.
 const STALLED: Duration = Duration::from_secs(1);
-/// Maximum time for the delivery of a readable message. After it, the message is read by its sequence.
+/// Maximum time for the delivery of a readable message. A message that is not delivered in time is fetched by its
+/// sequence.
 const UNDELIVERED: Duration = Duration::from_secs(15);
 
-/// Maximum number of messages of other subjects that are skipped in a search for malformed messages.
+/// Maximum number of messages of other subjects that a search for malformed messages skips.
 const MAX_SKIPPED: u64 = 256;
 
 /// Connection for one scan. A malformed message can end the connection, so publishing uses a separate one.
@@ -32,7 +33,7 @@ struct ScanConnection {
 
 impl Log {
     /// Reads the stored messages of `subjects` from a sequence on. An empty list means all subjects. After a failure, a
-    /// new connection continues at the same sequence. Lost and unreadable messages are skipped.
+    /// new connection continues at the same sequence. Messages that are lost or unreadable are skipped.
     pub(super) async fn scan(
         &self,
         subjects: &[String],
@@ -61,8 +62,8 @@ impl Log {
         }
     }
 
-    /// Reads messages with a consumer, until the last message or an undelivered one. An undelivered message is fetched
-    /// by its sequence.
+    /// Reads messages with a consumer, up to the last message, or up to a message that is not delivered. The
+    /// undelivered message is fetched by its sequence.
     ///
     /// With `by_sequence`, malformed messages at the start are first fetched by sequence, because their delivery would
     /// end the connection.
@@ -86,7 +87,8 @@ impl Log {
             headers_only,
             memory_storage: true,
             num_replicas: 1,
-            // If this process is killed, the server deletes the consumer after this time.
+            // The server deletes the consumer after this time without requests, for example after a kill of this
+            // process.
             inactive_threshold: Duration::from_secs(60),
             ..pull::Config::default()
         };
@@ -94,7 +96,7 @@ impl Log {
             connection.stream.create_consumer(config).await.map_err(|error| LogError::Read(error.into()))?;
         let batch = if headers_only { 4096 } else { 64 };
         let read = self.read_pending(&connection, &consumer, subjects, next, batch, each).await;
-        // Without this deletion, the consumers of many short loads would exhaust the server.
+        // The consumer is deleted at once. Otherwise, the consumers of many short loads would exhaust the server.
         let deleted = connection.stream.delete_consumer(&consumer.cached_info().name);
         match tokio::time::timeout(DELETE_TIMEOUT, deleted).await {
             Ok(Ok(_)) => {}
@@ -126,8 +128,8 @@ impl Log {
         let mut next = from_sequence;
         let mut delivered = 0;
         while pending > 0 {
-            // After minutes without reads, the server scans the log before its first delivery. In a large log, this may
-            // take long.
+            // If the log was not read for minutes, the server scans it before the first delivery. In a large log, the
+            // scan may take long.
             let message = tokio::select! {
                 biased;
                 message = messages.next() => message,
@@ -145,7 +147,8 @@ impl Log {
             let (message, delivery) = LogMessage::from_delivery(message).map_err(LogError::Read)?;
             let sequence = message.sequence.to_u64();
             if delivery.number != delivered + 1 {
-                // The client omitted some deliveries: its connection ended, or a message has a status code.
+                // A gap in the delivery numbers: the client omitted messages, because its connection ended or a message
+                // has a status code.
                 connection.fetch_between(next..sequence, subjects, each).await?;
             }
             each(&message)?;
@@ -160,9 +163,9 @@ impl Log {
         Ok(ScanConnection { context, stream })
     }
 
-    /// Waits [`STALLED`], then fetches messages one by one until the first of `subjects`. Unreadable messages, which
-    /// would block a consumer forever, are skipped. If a consumer may still deliver the found message, waits
-    /// [`UNDELIVERED`] first. `None` if no message is left.
+    /// Waits [`STALLED`], then fetches messages one by one, up to the first message of `subjects`. Skips unreadable
+    /// messages, which would block a consumer forever. If the found message is deliverable, also waits [`UNDELIVERED`]
+    /// for its delivery. `None` if no message of `subjects` is left.
     async fn find_undelivered(
         &self,
         from_sequence: u64,
@@ -195,7 +198,7 @@ impl Log {
 enum ScanEnd {
     /// No message is left.
     Complete,
-    /// A message was read by its sequence. Another pass must read the messages after it.
+    /// An undelivered message was fetched by its sequence. Another pass must read the messages after it.
     Undelivered,
 }
 
@@ -204,7 +207,7 @@ impl ScanConnection {
         Ok(LogMessage::fetch(&self.context, &self.stream.cached_info().config.name, sequence).await?)
     }
 
-    /// Fetches the stored messages in a range of sequences, one by one.
+    /// Fetches the stored messages of `subjects` in a range of sequences, one by one.
     async fn fetch_between(
         &self,
         sequences: Range<u64>,
@@ -221,9 +224,9 @@ impl ScanConnection {
         Ok(())
     }
 
-    /// Fetches malformed messages of `subjects` from a sequence on. Stops at the first well-formed message of
-    /// `subjects` and at a missing message. Skips at most `max_skipped` messages of other subjects. Returns the next
-    /// sequence.
+    /// Fetches malformed messages of `subjects`, from `from_sequence` up to the first well-formed message of `subjects`
+    /// or the first missing message. Also stops after `max_skipped` messages of other subjects. Returns the sequence at
+    /// which it stopped.
     async fn fetch_malformed(
         &self,
         from_sequence: u64,

@@ -1,4 +1,4 @@
-//! Undo of price bars, by comparison of the run's bars with all other bars of the source.
+//! Undo of price bars, by comparison of the run's bars with the bars of all other runs of the source.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -13,14 +13,14 @@ use super::encoded_batches::EncodedBatches;
 use super::scope::UndoScope;
 use crate::load::error::LoadError;
 
-/// Maximum number of bars in a part. Parts are compared one after the other, which limits memory. For each part, the
-/// log is read twice.
+/// Maximum number of bars in a part of the symbols. One part at a time is compared, which limits memory. The log is
+/// read twice for each part.
 const MAX_BARS_PER_PART: u64 = 1_500_000;
 /// Maximum number of bars per record batch. Each bar may have its own version.
 const MAX_BARS_PER_BATCH: usize = 3_000;
 
 /// Computes the bars that undo the run, and adds them to `batches`. Returns the counts of changes. `bars` is the number
-/// of bars in the run.
+/// of bars that the run published.
 pub(super) async fn compute_changes(
     scope: &UndoScope<'_>,
     bars: u64,
@@ -58,7 +58,7 @@ struct SymbolBars {
     other: Vec<Bars>,
 }
 
-/// Bars of all symbols in one part. A hash assigns each symbol to a part.
+/// Bars of the symbols that belong to one part. A hash of the symbol decides the part.
 #[derive(Debug, Default)]
 struct BarTable {
     part: u64,
@@ -87,7 +87,7 @@ impl BarTable {
         }
     }
 
-    /// New bars that undo the run, as series of the size of a record batch.
+    /// Bars that undo the run, as series of at most [`MAX_BARS_PER_BATCH`] bars.
     fn undo(self, changes: &mut UndoChanges) -> Result<Vec<SymbolSeries>, BarsError> {
         let mut all = Vec::new();
         for (symbol, symbol_bars) in self.by_symbol {
@@ -105,14 +105,15 @@ impl BarTable {
     }
 }
 
-/// Index of the part that contains a symbol.
+/// Index of the part to which a symbol belongs.
 fn part_of(symbol: &Symbol, parts: u64) -> u64 {
     let hash = blake3::hash(symbol.as_str().as_bytes());
     let first = hash.as_bytes().first_chunk().copied().map_or(0, u64::from_le_bytes);
     first % parts.max(1)
 }
 
-/// New versions of a symbol's bars. `own` and `other` must be sorted by day and have the same scale.
+/// Bars that undo the run's bars of one symbol. `own` (the run's) and `other` (other runs') must be sorted by day and
+/// have the same scale.
 fn undo_symbol(
     symbol: &Symbol,
     own: &Bars,
@@ -172,7 +173,7 @@ fn retracted_bar(day: i32) -> Bar {
 fn columns(bars: &[(Bar, BarVersion)], scale: u32) -> Result<Bars, BarsError> {
     let (mut columns, mut dictionary) = (Bars { scale, ..Bars::default() }, VersionDictionary::default());
     for (bar, version) in bars {
-        // Line and batch id of the old version do not apply to the new version.
+        // Source line and batch id belong to the old version. The new version gets its own.
         let version = BarVersion { line: 0, frame: [0; 16], ..version.clone() };
         let index = dictionary.index(&mut columns.versions, &version)?;
         columns.push(*bar, index);

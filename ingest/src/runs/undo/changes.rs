@@ -1,20 +1,20 @@
-//! Counts of the changes by an undo.
+//! Counts of the changes that an undo makes.
 
 use serde::Serialize;
 
 /// Maximum number of examples.
 const MAX_EXAMPLES: usize = 10;
 
-/// Counts of changes to the rows of one kind.
+/// Counts of the changes that an undo makes to the rows of one kind.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct UndoChanges {
-    /// Number of rows restored to the version from before the run.
+    /// Number of rows for which the undo publishes the version from before the run again.
     pub restored: u64,
     /// Number of retracted rows, which the run had introduced.
     pub retracted: u64,
-    /// Number of rows corrected by a later run. The undo does not change these rows.
+    /// Number of rows that a later run corrected. The undo does not change these rows.
     pub corrected_since: u64,
-    /// Number of rows equal to the version from before the run. The undo does not change these rows.
+    /// Number of rows that are equal to the version from before the run. The undo does not change these rows.
     pub unchanged: u64,
     /// Examples of changes, as text.
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -5,7 +5,7 @@ use event_log::record_batch::{BatchError, Body};
 use crate::batch::chunk_encoder::{ChunkEncoder, EncodedBatch};
 use crate::batch::row_accumulator::RowChunk;
 
-/// Number of rows per record batch. It is small enough for rows of any size.
+/// Number of rows per record batch. It is small enough to keep batches with the largest rows below the message limit.
 pub(super) const ROWS_PER_BATCH: usize = 500;
 
 /// Encoded record batches in order.

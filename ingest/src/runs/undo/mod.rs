@@ -1,8 +1,8 @@
 //! `ingest undo`: reverts the rows of a run.
 //!
 //! The log is append-only, so an undo is a separate run. The undo reverts every row that no later run corrected. It
-//! republishes the row's version from before the run. If there was none, it publishes a retraction. An undo reads the
-//! log only up to its own start manifest, so that a resumed undo gives the same batches.
+//! republishes the version of the row from before the run, or a retraction if the run introduced the row. An undo reads
+//! the log only up to its own start manifest. A resumed undo therefore gives the same batches.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -65,13 +65,13 @@ impl UndoArgs {
 /// Result of an undo.
 #[derive(Debug, Default, Serialize)]
 pub struct UndoReport {
-    /// Run that is undone.
+    /// Id of the undone run.
     pub run: String,
-    /// Run of the undo.
+    /// Id of the run of the undo.
     pub undo: String,
     /// Source of both runs.
     pub source: String,
-    /// True if nothing was published. The counts are then a forecast.
+    /// True if nothing was published. The counts are then those of an undo at this time.
     pub dry_run: bool,
     /// Changes to the run's rows, by kind. A kind without rows is absent.
     pub kinds: BTreeMap<Kind, UndoChanges>,
@@ -79,7 +79,8 @@ pub struct UndoReport {
     pub frames: u64,
     /// Number of record batches that were already in the log.
     pub frames_in_log: u64,
-    /// Sequences of the skipped damaged messages. The projector stores these messages as dead letters.
+    /// Sequences of damaged messages, which the undo could not read. The projector stores these messages as dead
+    /// letters.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub skipped: Vec<u64>,
 }
@@ -213,7 +214,7 @@ impl UndoRun<'_> {
         }
     }
 
-    /// Sequence of this undo's start manifest.
+    /// Sequence of the start manifest of this undo.
     async fn start_sequence(&self) -> Result<u64, LoadError> {
         let manifests = self.log.manifests().await?;
         let start = manifests.iter().find(|(_, run)| run.run == self.id).map(|(sequence, _)| *sequence);
@@ -222,7 +223,8 @@ impl UndoRun<'_> {
         })
     }
 
-    /// Computes the record batches of the undo, and the report. Only messages before the sequence `end` are read.
+    /// Computes the record batches of the undo, and the report. Reads only messages before the sequence `end`, the
+    /// start manifest of the undo.
     async fn compute_changes(&self, end: u64) -> Result<(EncodedBatches, UndoReport), LoadError> {
         let scope = UndoScope { log: self.log, run: self.run, end };
         let mut batches = EncodedBatches::default();

@@ -1,4 +1,4 @@
-//! Undo of records, by comparison of the run's rows with all other rows of the source.
+//! Undo of records, by comparison of the run's rows with the rows of all other runs of the source.
 
 use std::collections::BTreeMap;
 
@@ -23,14 +23,15 @@ trait Undoable: EventRecord + Clone + PartialEq {
     fn rows(body: &Body) -> &[EventRow<Self>];
     /// Record batch body with the given rows.
     fn body(rows: Vec<EventRow<Self>>) -> Body;
-    /// Key of a record without a vendor's id. A dividend without a currency has the currency of its security (R39).
+    /// Key of a record without a vendor's id: its symbol and dates, for example. A dividend without a currency is
+    /// assumed in the currency of its security (R39).
     fn natural_key(&self, currencies: &SecurityCurrencies) -> String;
-    /// Rank by completeness of dates. Among rows with the same id and revision, the row with the highest rank is used
-    /// (R29).
+    /// Rank of a record by completeness of its dates. Of several rows with equal id and revision, the row with the
+    /// highest rank is used (R29).
     fn preference(&self) -> u32 {
         0
     }
-    /// True if a retraction without an id also withdraws rows with an id (R29).
+    /// True if a retraction without an id also withdraws rows with an id, which have the same natural key (R29).
     const BY_NATURAL_KEY: bool = false;
     /// Key of a row: the vendor's id, or else the natural key.
     fn key(row: &EventRow<Self>, currencies: &SecurityCurrencies) -> String {
@@ -73,7 +74,7 @@ records! {
             match &row.id {
                 Some(id) => format!("id:{id}"),
                 None if row.record.sibling_amounts.is_empty() => natural,
-                // Payments of one day are distinguished by their amounts.
+                // Several payments of one day have different amounts, so the amount is part of the key.
                 None => format!("{natural}|{}", row.record.amount.normalize()),
             }
         }
@@ -141,7 +142,7 @@ async fn compute_changes_of<T: Undoable>(
     Ok(changes)
 }
 
-/// Row with the id of its record batch.
+/// Version of a record: row, and id of the record batch that contains it.
 #[derive(Debug, Clone)]
 struct RecordVersion<T> {
     row: EventRow<T>,
@@ -161,7 +162,7 @@ impl<T: Undoable> RecordVersion<T> {
         }
     }
 
-    /// Rank among the versions of one key.
+    /// Rank of this version among all versions with the same key.
     fn version(&self) -> VersionRank<'_> {
         VersionRank {
             revision: self.row.revision,
@@ -174,35 +175,35 @@ impl<T: Undoable> RecordVersion<T> {
     }
 }
 
-/// Replaces the version in `slot` if the new version has a higher rank.
+/// Replaces the version in `slot` if `slot` is empty or the new version has a higher rank.
 fn replace_if_higher<T: Undoable>(slot: &mut Option<RecordVersion<T>>, version: RecordVersion<T>) {
     if slot.as_ref().is_none_or(|highest| highest.version() < version.version()) {
         *slot = Some(version);
     }
 }
 
-/// Versions of one key: the highest-ranked version of the run, and the highest-ranked version of all other runs.
+/// Highest-ranked versions of one key: `own` of the run, `other` of all other runs; `None` without a version.
 #[derive(Debug)]
 struct KeyVersions<T> {
     own: Option<RecordVersion<T>>,
     other: Option<RecordVersion<T>>,
 }
 
-/// Rows of other runs with the same natural key as a row of the run. A retraction without an id also withdraws these
-/// rows.
+/// Rows of other runs that have an id, and the natural key of a row of the run. A retraction of the natural key also
+/// withdraws these rows.
 #[derive(Debug)]
 struct NaturalKeyRows<T> {
-    /// Highest-ranked version of each id.
+    /// Highest-ranked version of each row, by id.
     ids: BTreeMap<String, RecordVersion<T>>,
-    /// Highest-ranked retraction without an id.
+    /// Highest-ranked retraction that has the natural key and no id; `None` without such a retraction.
     withdrawn: Option<RecordVersion<T>>,
 }
 
-/// Versions of every key in the run.
+/// Versions of every key that occurs in the run.
 #[derive(Debug)]
 struct RecordTable<T> {
     by_key: BTreeMap<String, KeyVersions<T>>,
-    /// Rows with ids by natural key, for kinds with `BY_NATURAL_KEY`.
+    /// Rows of other runs by natural key, for kinds with [`Undoable::BY_NATURAL_KEY`].
     neighbours: BTreeMap<String, NaturalKeyRows<T>>,
     currencies: SecurityCurrencies,
 }
@@ -214,7 +215,8 @@ impl<T> Default for RecordTable<T> {
     }
 }
 
-/// Revision and time of a retraction without an id. The retraction also withdraws rows with an id, except newer rows.
+/// Revision and observation time of a retraction without an id. The retraction withdraws all rows of its natural key
+/// that are not newer.
 type RetractionTime = (i64, DateTime<Utc>);
 
 impl<T: Undoable> RecordTable<T> {
@@ -228,7 +230,7 @@ impl<T: Undoable> RecordTable<T> {
         replace_if_higher(&mut versions.own, RecordVersion { row: row.clone(), batch });
     }
 
-    /// Adds a row of another run, if the undone run has the same key.
+    /// Adds a row of another run, if the undone run has a row with the same key or natural key.
     fn add_other(&mut self, row: &EventRow<T>, batch: BatchId) {
         let key = T::key(row, &self.currencies);
         let version = || RecordVersion { row: row.clone(), batch };
@@ -259,7 +261,8 @@ impl<T: Undoable> RecordTable<T> {
         for (key, versions) in &self.by_key {
             let Some(own) = &versions.own else { continue };
             let row = undo_key(key, own, versions.other.as_ref(), &mut changes);
-            // A retraction without an id also withdraws rows with an id and the same natural key.
+            // A retraction without an id also withdraws rows with an id and the same natural key. It may be the row of
+            // the run or of the undo.
             let withdrawal = row.iter().chain([&own.row]).find(|row| is_withdrawal(row));
             if let Some(row) = withdrawal.filter(|_| T::BY_NATURAL_KEY) {
                 let natural = row.record.natural_key(&self.currencies);
@@ -275,8 +278,8 @@ impl<T: Undoable> RecordTable<T> {
         (rows, changes)
     }
 
-    /// Copies of rows with ids, which a retraction of their natural key withdrew. The copies are observed just after
-    /// the retraction, so that they are valid again.
+    /// Copies of the rows that a retraction of their natural key withdrew. The observation time of a copy is just after
+    /// the retraction, so that the copy is valid.
     fn rows_to_republish(&self, natural: &str, (revision, observed_at): RetractionTime) -> Vec<EventRow<T>> {
         let Some(neighbours) = self.neighbours.get(natural) else { return Vec::new() };
         let rank = |version: &RecordVersion<T>| (version.row.revision, version.row.observed_at);
@@ -296,7 +299,7 @@ impl<T: Undoable> RecordTable<T> {
     }
 }
 
-/// Row that undoes the run's version of a key; `None` if no row is needed.
+/// Row that undoes the run's version of a key, and count of the change; `None` if the served row stays.
 fn undo_key<T: Undoable>(
     key: &str,
     own: &RecordVersion<T>,
@@ -324,8 +327,8 @@ fn is_withdrawal<T>(row: &EventRow<T>) -> bool {
     row.id.is_none() && row.action == Action::Retract
 }
 
-/// Retraction of the run's row. It has the observation time of the row, so that later observations outrank it. If the
-/// kind has [`Undoable::BY_NATURAL_KEY`], the retraction has no id: a retraction by id would outrank later rows of the
+/// Retraction of the run's row. It has the observation time of this row, so that later observations outrank it. With
+/// [`Undoable::BY_NATURAL_KEY`], the retraction has no id, because a retraction by id would outrank later rows of the
 /// same revision.
 fn retracted<T: Undoable>(own: &RecordVersion<T>) -> EventRow<T> {
     let id = own.row.id.clone().filter(|_| !T::BY_NATURAL_KEY);
@@ -340,7 +343,7 @@ fn has_same_record<T: Undoable>(own: &RecordVersion<T>, other: &RecordVersion<T>
     own.row.action == other.row.action && own.row.record == other.row.record
 }
 
-/// Version from before the run, with a rank just above the rank of the run's version.
+/// Version from before the run, with a rank just above that of the run's version.
 fn restored<T: Undoable>(own: &RecordVersion<T>, before: &RecordVersion<T>) -> EventRow<T> {
     let revision = own.row.revision.max(before.row.revision);
     let outranked = own.row.id.is_some() && before.preference() < own.preference();

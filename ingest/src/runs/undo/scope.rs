@@ -1,4 +1,4 @@
-//! Record batches for an undo: batches of the run, and batches of the same source up to the start of the undo.
+//! Record batches that an undo compares: batches of the run, and batches of the same source from before the undo.
 
 use std::collections::BTreeMap;
 
@@ -7,12 +7,12 @@ use market::event::{Kind, RunManifest};
 
 use crate::log::reader::{Log, LogError};
 
-/// Run to undo, and the relevant part of the log.
+/// Run to undo, and the part of the log that the undo reads.
 #[derive(Clone, Copy)]
 pub(super) struct UndoScope<'a> {
     pub log: &'a Log,
     pub run: &'a RunManifest,
-    /// First sequence that is not read: the sequence of the undo's start manifest; `u64::MAX` in a dry run.
+    /// Sequence at which reading ends: the start manifest of the undo; `u64::MAX` in a dry run.
     pub end: u64,
 }
 
@@ -39,7 +39,7 @@ impl UndoScope<'_> {
         self.log.each_batch(kind, self.end, |envelope| self.is_own(envelope), each).await
     }
 
-    /// Calls `each` for every record batch of other runs of the source with rows of a kind.
+    /// Calls `each` for every record batch with rows of a kind, from all other runs of the same source.
     pub(super) async fn each_batch_of_other_runs(
         &self,
         kind: Kind,
