@@ -1,7 +1,7 @@
 //! Command line of `ingest`: arguments, logging and exit codes.
 //!
 //! The library awaits all `async` functions; the binary only calls [`main`]. An `async fn` is compiled in the crate
-//! that awaits it, so an await in the binary would compile the whole program twice.
+//! that awaits it. An await in the binary would compile the whole program twice.
 
 use std::net::SocketAddr;
 use std::process::ExitCode;

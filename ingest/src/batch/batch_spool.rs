@@ -14,8 +14,8 @@ use crate::batch::chunk_encoder::EncodedBatch;
 /// Maximum size of the batches in memory, in bytes.
 const IN_MEMORY: usize = 32 * 1024 * 1024;
 
-/// Record batches in insertion order. The first batches are in memory, the rest in an unnamed file. The system deletes
-/// the file when the process ends.
+/// Record batches in insertion order. The first batches are in memory; all later batches are in an unnamed temporary
+/// file. The system deletes the file when the process ends.
 #[derive(Default)]
 pub(crate) struct BatchSpool {
     memory: VecDeque<EncodedBatch>,

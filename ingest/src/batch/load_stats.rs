@@ -24,7 +24,7 @@ pub struct LoadStats {
     pub examples: Vec<Reject>,
     /// Coverage of the accepted rows.
     pub(crate) coverage: LoadCoverage,
-    /// Counts of dividends without a currency. Each gets the currency of its security.
+    /// Counts of dividends without a currency. Such a dividend gets the currency of its security.
     pub(crate) missing_currencies: MissingCurrencyCounts,
     /// Currencies of securities, from the reference records among the accepted rows.
     pub(crate) currencies: SecurityCurrencies,

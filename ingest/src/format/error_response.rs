@@ -6,9 +6,9 @@ use super::raw_json::RawJson;
 use crate::normalize::abbreviate;
 use crate::source::feed_files::Encoding;
 
-/// Names of members with an error message.
+/// Names of JSON members that contain an error message.
 const MESSAGES: [&str; 7] = ["errormessage", "error", "message", "detail", "note", "information", "errors"];
-/// Names of members that may accompany an error message.
+/// Names of JSON members that may accompany an error message.
 const ACCOMPANYING: [&str; 7] = ["status", "code", "requestid", "statuscode", "success", "timestamp", "path"];
 /// Phrases that occur in throttle notices.
 const THROTTLE: [&str; 11] = [

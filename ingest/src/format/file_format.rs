@@ -78,8 +78,8 @@ pub enum FileFormat {
         encoding: Encoding,
         /// Symbol of all rows, for a file without symbols in its rows.
         symbol: Option<Symbol>,
-        /// True for exported rejects. They are always UTF-8 with one header line; the map's settings for both do not
-        /// apply.
+        /// True for exported rejects. They are always UTF-8 with one header line, so these two settings of the map do
+        /// not apply.
         is_reject_export: bool,
     },
 }
@@ -176,7 +176,7 @@ impl Eq for VendorFormat {}
 pub(super) enum SymbolScope {
     /// Every row contains its symbol.
     Rows,
-    /// All rows have one symbol, which is not in the content.
+    /// All rows have one symbol. It comes from the command line or the file name, not from the content.
     File,
     /// Every row contains its symbol, and the file name contains the date.
     Dated,

@@ -138,7 +138,8 @@ impl FileHead {
     }
 
     /// Reason for refusing a yfinance file with several header lines: `Price,Adj Close,…`, `Ticker,KO,…`, `Date,,…`.
-    /// All files with several symbols have such lines. Newer versions of yfinance write them for one symbol too.
+    /// Files with several symbols always have several header lines. Newer versions of yfinance write them for one
+    /// symbol too.
     fn yfinance_multi_header_hint(&self) -> Option<&'static str> {
         let names = || self.columns.iter().chain(&self.first_row);
         let has = |name: &str| names().any(|cell| cell == name);

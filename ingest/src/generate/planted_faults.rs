@@ -125,7 +125,7 @@ pub(super) fn plant(
     planting.rows
 }
 
-/// Rows and random numbers of one security.
+/// Security in which a fault is planted, with its rows and random numbers.
 struct Planting<'a> {
     plan: &'a SecurityPlan,
     market: &'a SyntheticMarket,

@@ -13,7 +13,7 @@ pub(super) struct SyntheticMarket {
     pub(super) seed: u64,
     pub(super) symbols: u64,
     pub(super) sessions: SessionPositions,
-    /// Market return by session position, in millionths.
+    /// Return of the whole market in each session, by session position, in millionths.
     pub(super) returns: Vec<i64>,
     /// Session dates as CSV cells, by position.
     pub(super) dates: Vec<[u8; 10]>,

@@ -171,7 +171,7 @@ pub(super) fn is_ticker(cell: &str) -> bool {
         && cell.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b".-/".contains(&b))
 }
 
-/// Notation of numbers.
+/// Notation of the numbers in a file: separators and suffixes.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct NumberNotation {
     pub(super) comma: bool,
@@ -184,8 +184,8 @@ impl NumberNotation {
     pub(super) fn infer<'a>(numbers: impl Iterator<Item = &'a str> + Clone, delimiter: u8) -> Self {
         let mut notation = Self::default();
         let bare = numbers.clone().map(|cell| cell.trim_end_matches(|c: char| !c.is_ascii_digit()));
-        // If a number has a comma and a point, the last of the two is the decimal separator. If all numbers have only
-        // one of the two, it separates thousands only if three digits always follow.
+        // In a number with a comma and a point, the last of the two is the decimal separator. In all other numbers, a
+        // comma is decimal unless exactly three digits always follow.
         let both = bare.clone().filter(|cell| cell.contains(',') && cell.contains('.'));
         let comma_last = both.clone().filter(|cell| cell.rfind(',') > cell.rfind('.')).count();
         let fraction = |cell: &str, sign| cell.rsplit_once(sign).is_some_and(|(_, tail)| tail.len() != 3);

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::table_profile::{ColumnProfile, TableLayout, TableProfile};
 
-/// Maximum depth of members.
+/// Maximum depth of inner objects whose members are examined.
 const MAX_DEPTH: usize = 4;
 
 /// List of records in a document.

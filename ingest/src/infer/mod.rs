@@ -46,9 +46,9 @@ const SHOWN_ROWS: usize = 3;
 
 /// Proposes a map for a file without a known format, for `ingest load --map`.
 ///
-/// A map is a TOML file with the meaning of the columns, the notation of dates and numbers, and the source of the
-/// symbol: a column or the file name. Review the proposed map, correct it, and try it: ingest map FILE > my.toml, then ingest load FILE --map
-/// my.toml --source NAME --dry-run
+/// A map is a TOML file with the meaning of the columns and the notation of dates and numbers. It also says if the
+/// symbol is in a column or in the file name. Review the proposed map, correct it, and try it: ingest map FILE >
+/// my.toml, then ingest load FILE --map my.toml --source NAME --dry-run
 ///
 /// Without FILE, the command lists the shipped maps. With the name of a shipped map, it prints this map.
 #[derive(Debug, Clone, Args)]

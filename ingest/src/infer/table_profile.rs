@@ -15,7 +15,7 @@ use crate::source::csv_reader::CsvReader;
 pub(super) const SAMPLE_BYTES: u64 = 256 * 1024;
 const DELIMITERS: [u8; 4] = [b',', b';', b'\t', b'|'];
 
-/// Content of a column.
+/// Type of the cells in a column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ColumnContent {
     /// Dates, with the formats that fit most cells.

@@ -68,7 +68,7 @@ pub struct LoadSummary {
     /// Count of the dividends without a currency, by assumed currency or minor unit.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub assumed_units: BTreeMap<String, u64>,
-    /// Rows that the domain rules quarantine or doubt, based on these files alone.
+    /// Rows that the domain rules quarantine or doubt, based on the files of the load alone.
     pub review: RowReview,
     /// Number of record batches published. In a dry run, the number that a real load would publish.
     pub frames: u64,

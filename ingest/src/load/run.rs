@@ -220,7 +220,7 @@ impl LoadRun {
         events
     }
 
-    /// Returns the next event, or an error on shutdown.
+    /// Returns the next event of the producer; `None` after the last event. A shutdown is an error.
     async fn next_event(
         &self,
         events: &mut mpsc::Receiver<ProducerEvent>,

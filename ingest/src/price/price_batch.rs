@@ -74,7 +74,7 @@ impl PriceBatch {
         self.rows.is_empty()
     }
 
-    /// First and last day of the rows.
+    /// First and last day of the rows, as day numbers; `None` for an empty batch.
     pub(crate) fn day_range(&self) -> [Option<i32>; 2] {
         let days = || self.rows.iter().map(|row| row.day);
         [days().min(), days().max()]

@@ -18,7 +18,7 @@ use crate::source::regular_file::{Links, read_small_text};
 /// schedule and the call budget of the vendor. It also names the
 /// environment variables with the credentials.
 ///
-/// The bookmark of each request is stored in the log, and advances only after the rows of the request are in the log.
+/// The bookmark of each request is stored in the log. It advances only after the rows of the request are in the log.
 /// Each call is recorded in the log before it is made. A budget therefore counts across restarts and machines.
 ///
 /// Example: TIINGO_TOKEN=… ingest pull tiingo --symbols KO,PEP --since 2020-01-01 --once
@@ -66,7 +66,7 @@ pub struct PullArgs {
     /// Print each pull report as one line of JSON
     #[arg(long)]
     pub json: bool,
-    /// Current date (YYYY-MM-DD), for historical data; default: day of the last completed session in New York
+    /// Current date (YYYY-MM-DD), for historical data; default: today in New York, or yesterday before 17:00
     #[arg(long, env = "SERVICE_DATE", value_name = "DATE")]
     pub today: Option<NaiveDate>,
 }

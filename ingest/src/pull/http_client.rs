@@ -223,7 +223,7 @@ impl<'a> HttpClient<'a> {
             StatusCode::UNAUTHORIZED => CallError::Unauthorised(message),
             StatusCode::TOO_MANY_REQUESTS => CallError::Throttled { message, wait },
             StatusCode::SERVICE_UNAVAILABLE if wait.is_some() => CallError::Throttled { message, wait },
-            // Some vendors report an exhausted daily quota with these codes.
+            // Some vendors report an exhausted daily quota with the status code 402 or 403.
             StatusCode::PAYMENT_REQUIRED | StatusCode::FORBIDDEN if is_throttle_notice(&message) => {
                 CallError::Throttled { message, wait }
             }

@@ -11,11 +11,11 @@ use super::connector::PagingMethod;
 
 /// Maximum size of a response without records, in bytes.
 const MAX_EMPTY_PAGE_BYTES: u64 = 64 * 1024;
-/// Names of members with the list of records, as in the feed formats.
+/// Names of JSON members that contain the list of records, as in the feed formats.
 const WRAPPERS: [&str; 2] = ["results", "data"];
-/// Names of members that describe the page.
+/// Names of JSON members that describe the page, and contain no record.
 const ABOUT_PAGE: [&str; 4] = ["meta", "metadata", "pagination", "links"];
-/// Names of members with an error message.
+/// Names of JSON members that contain an error message.
 const ERRORS: [&str; 4] = ["error", "errors", "message", "detail"];
 
 /// Address of the next page; `None` after the last page. `is_empty` is true if the current page has no records.

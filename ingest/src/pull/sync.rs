@@ -34,7 +34,7 @@ const MAX_PAGES: usize = 10_000;
 /// Number of consecutive unanswered requests at which the sync run stops.
 const MAX_CONSECUTIVE_FAILURES: u32 = 3;
 
-/// State of a sync run.
+/// Sync run of a connector, with client, symbols and report.
 pub(super) struct SyncRun<'a> {
     pub client: VendorClient<'a>,
     pub symbols: &'a [Symbol],

@@ -71,7 +71,7 @@ pub struct FeedAge {
     /// Newest day of the rows; absent for rows without a date.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub newest: Option<NaiveDate>,
-    /// Time at which the log stored the last run.
+    /// Time at which the log stored the last run of the source with rows of this kind.
     pub loaded: DateTime<Utc>,
     /// Age in hours of session days.
     pub age_hours: f64,

@@ -20,7 +20,7 @@ const SHORT_ID: usize = 8;
 /// Lists the runs of the log, oldest first
 ///
 /// A run is a load, an undo or a pull. The table shows the newest runs. With --json, each line is a manifest. A
-/// completed run has two: one from its start, one from its completion.
+/// completed run has two manifests: one from its start, one from its completion.
 #[derive(Debug, Clone, Args)]
 pub struct RunsArgs {
     /// Also list the records of `ingest pull`: calls charged to a budget, and bookmarks
@@ -136,7 +136,7 @@ pub async fn show_message(args: &ShowArgs, settings: &StreamSettings) -> Result<
     Ok(())
 }
 
-/// Record batch with its envelope as JSON. Columns are shown as rows.
+/// Record batch with its envelope as JSON. A batch that is stored in columns is shown as rows.
 pub fn batch_to_json(sequence: u64, batch: &RecordBatch) -> Result<Value, BatchError> {
     Ok(json!({
         "sequence": sequence,

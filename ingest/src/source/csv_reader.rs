@@ -190,7 +190,7 @@ impl<R: Read> CsvReader<R> {
         Self::with_delimiter(reader, None)
     }
 
-    /// Creates a reader with a delimiter. `None` detects it from the first record.
+    /// Creates a reader for a delimiter. With `None`, the delimiter is detected from the first record.
     pub(crate) fn with_delimiter(reader: R, delimiter: Option<u8>) -> io::Result<Self> {
         let (fields, unquoted) = (Vec::new(), Vec::new());
         Ok(Self {

@@ -107,7 +107,7 @@ impl FolderHandle {
         Ok(rustix::fs::renameat(&self.directory, name, &target.directory, new_name)?)
     }
 
-    /// State of an entry. A link is not followed.
+    /// File metadata of an entry. For a link, it is the metadata of the link itself.
     pub(crate) fn entry_state(&self, name: &OsStr) -> io::Result<Stat> {
         Ok(rustix::fs::statat(&self.directory, name, AtFlags::SYMLINK_NOFOLLOW)?)
     }
@@ -134,7 +134,7 @@ impl FolderHandle {
             let kind = match entry.file_type() {
                 FileType::Unknown => match rustix::fs::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW) {
                     Ok(state) => FileType::from_raw_mode(state.st_mode),
-                    // The entry disappeared.
+                    // The entry disappeared after it was listed.
                     Err(_) => continue,
                 },
                 kind => kind,

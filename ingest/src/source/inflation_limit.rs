@@ -17,7 +17,7 @@ pub(super) fn exceeds_ratio(unpacked: u64, packed: u64) -> bool {
     unpacked > MIN_CHECKED_BYTES && unpacked / packed.max(1) > MAX_RATIO
 }
 
-/// Limits that all entries of an archive share. The bytes of an entry are charged once, even if it is read several
+/// Limits that all entries of an archive share. The bytes of an entry count once, even if the entry is read several
 /// times.
 #[derive(Debug)]
 pub(crate) struct ArchiveBudget {

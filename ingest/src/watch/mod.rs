@@ -76,7 +76,8 @@ pub struct WatchArgs {
 pub enum WatchEvent<'a> {
     /// The rows of a file are in the log.
     Loaded(&'a LoadSummary),
-    /// A file was refused. None of its rows are in the log.
+    /// A file was refused. With `--no-precheck`, the log may contain the rows before the error; otherwise, it contains
+    /// none.
     Refused,
     /// The log is unreachable.
     LogUnreachable,

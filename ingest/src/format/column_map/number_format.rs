@@ -9,7 +9,7 @@ use rust_decimal::Decimal;
 
 use crate::normalize::{RowError, abbreviate};
 
-/// Notation of numbers.
+/// Notation of the numbers in a file: separators, other characters and suffixes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct NumberFormat {
     /// Decimal separator: `.` or `,`.

@@ -147,8 +147,8 @@ impl Log {
             let (message, delivery) = LogMessage::from_delivery(message).map_err(LogError::Read)?;
             let sequence = message.sequence.to_u64();
             if delivery.number != delivered + 1 {
-                // A gap in the delivery numbers: the client omitted messages, because its connection ended or a message
-                // has a status code.
+                // If delivery numbers are missing, the client omitted messages: its connection ended, or a message has
+                // a status code.
                 connection.fetch_between(next..sequence, subjects, each).await?;
             }
             each(&message)?;

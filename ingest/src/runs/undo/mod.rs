@@ -69,7 +69,7 @@ pub struct UndoReport {
     pub run: String,
     /// Id of the run of the undo.
     pub undo: String,
-    /// Source of both runs.
+    /// Source of the undone run, and thus of the undo.
     pub source: String,
     /// True if nothing was published. The counts are then those of an undo at this time.
     pub dry_run: bool,

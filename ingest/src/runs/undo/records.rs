@@ -189,8 +189,8 @@ struct KeyVersions<T> {
     other: Option<RecordVersion<T>>,
 }
 
-/// Rows of other runs that have an id, and the natural key of a row of the run. A retraction of the natural key also
-/// withdraws these rows.
+/// Rows of other runs that have an id, and the same natural key as a row of the run. A retraction of the natural key
+/// also withdraws these rows.
 #[derive(Debug)]
 struct NaturalKeyRows<T> {
     /// Highest-ranked version of each row, by id.
