@@ -1,4 +1,4 @@
-//! Errors of the projector. They share one file, so that no module depends on another module for its error.
+//! Errors of the projector. They are in one file, so that modules do not depend on each other for their errors.
 
 use codec::bars::PackedBarsError;
 use codec::records::PackedRecordsError;
@@ -17,7 +17,7 @@ use tokio_postgres::error::SqlState;
 #[expect(missing_docs, reason = "each message describes its variant")]
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// Permanent: an operator must act before the next start.
+    /// Permanent error: an operator must act before the next start.
     #[error("halted: {0}")]
     Halt(String),
     #[error(transparent)]
@@ -40,11 +40,11 @@ pub enum RunError {
     Metrics(#[from] prometheus::Error),
 }
 
-/// Loss of the lease: another instance raised the epoch.
+/// Error for a lost lease: another instance has raised the epoch of the fact set.
 #[derive(Debug, thiserror::Error)]
 #[error("lease on fact set {fact_set} lost: another projector acquired it")]
 pub struct LeaseLost {
-    /// Fact set that the other instance writes.
+    /// Fact set of the lost lease.
     pub fact_set: String,
 }
 
@@ -130,7 +130,7 @@ macro_rules! from_statement {
 from_statement!(RunError, ApplyError, DeriveError);
 
 impl RunError {
-    /// Error text if the error is permanent; `None` if a retry may help.
+    /// Text of a permanent error with its causes; `None` if a retry may help.
     pub fn halt_reason(&self) -> Option<String> {
         let permanent = matches!(
             self,
@@ -158,7 +158,7 @@ impl RunError {
 }
 
 impl ApplyError {
-    /// Stable code for a dead letter, if the row or message can never be applied; `None` if a retry may help.
+    /// Stable code of the dead letter for a row or message that can never be applied; `None` if a retry may help.
     pub fn dead_letter_code(&self) -> Option<String> {
         let code = match self {
             Self::Db(DbError::Statement(error)) => return data_error_code(error),
@@ -171,8 +171,11 @@ impl ApplyError {
         Some(code.to_owned())
     }
 
-    /// Stable code for a dead letter, if the message may have caused the error; `None` if a server caused it. Use the
-    /// code only after repeated failures, because one failure does not prove the cause.
+    /// Stable code of the dead letter for an error that the message may have caused; `None` if a server caused the
+    /// error.
+    ///
+    /// A single failure does not prove that the message is the cause. The code is therefore used only after repeated
+    /// failures.
     pub fn repeated_code(&self) -> Option<String> {
         match self {
             Self::Ended(error) if error.is_panic() => Some("panicked".to_owned()),
@@ -187,12 +190,13 @@ impl ApplyError {
     }
 }
 
-/// SQLSTATE classes of errors that a row can cause, for example through a trigger. Server faults rarely have them.
+/// SQLSTATE classes that usually mean an error of a row, for example one that a trigger raises. Server faults rarely
+/// have them.
 const ROW_ERROR_CLASSES: [&str; 6] = ["0A", "2F", "38", "39", "P0", "YY"];
 
-/// Error code, if Postgres refused the data; `None` for any other error.
+/// Stable dead-letter code of a statement whose data Postgres refused; `None` for any other error.
 fn data_error_code(error: &tokio_postgres::Error) -> Option<String> {
-    // Errors without an SQL state come from encoding a parameter or from a broken connection.
+    // An error without SQLSTATE comes from encoding a parameter or from a broken connection.
     let Some(code) = error.code() else {
         return (!error.is_closed()).then(|| "not_storable".to_owned());
     };

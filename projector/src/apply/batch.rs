@@ -1,8 +1,8 @@
 //! Application of a batch of log messages in one transaction: facts, dead letters, dirty symbols and the checkpoint.
 //!
-//! If Postgres refuses some record batches, a savepoint is rolled back and the batches are applied in halves. A refused
-//! record batch is bisected further, down to the refused row. That row becomes a dead letter; all other rows are
-//! applied.
+//! If Postgres refuses a group of record batches, a savepoint is rolled back. Each half of the group is then applied
+//! separately. A single refused record batch is split in the same way, down to the refused row. The refused row becomes
+//! a dead letter; all other rows are applied.
 
 use std::collections::HashSet;
 
@@ -26,17 +26,17 @@ use crate::facts::records::apply_records;
 struct SequencedBatch {
     sequence: Sequence,
     subject: String,
-    /// Position of the first item in the message, counted from 1. An item is one row, or all bars of one symbol. Halves
-    /// of a bisected record batch continue the numbering of the message.
+    /// Number of the batch's first item within the message, from 1. An item is one row, or all bars of one symbol. The
+    /// halves of a split record batch keep the item numbers of the message.
     first_item: usize,
     batch: RecordBatch,
 }
 
-/// Applies messages to the facts, and updates the cache.
+/// Applies messages to the facts, and updates the cache of facts.
 ///
-/// The caller commits the transaction together with the checkpoint. If the transaction rolls back, the cache is stale
-/// and must be discarded. If `repeated` is true, rows whose error has an [`ApplyError::repeated_code`] become dead
-/// letters too.
+/// The caller commits the transaction together with the checkpoint. If the transaction rolls back, the caller must
+/// discard `cache`. If `repeated` is true, rows whose error has an [`ApplyError::repeated_code`] become dead letters
+/// too.
 pub async fn apply_messages(
     transaction: &mut Transaction<'_>,
     fact_set: &str,
@@ -54,7 +54,8 @@ pub async fn apply_messages(
     Ok(())
 }
 
-/// Applies one message again, and returns the dead letters that remain. Applying a fact twice changes nothing.
+/// Applies a message that has dead letters again, and returns its remaining dead letters. Facts that are already stored
+/// stay unchanged.
 pub async fn reapply_message(
     transaction: &mut Transaction<'_>,
     fact_set: &str,
@@ -69,8 +70,8 @@ pub async fn reapply_message(
     Ok(letters)
 }
 
-/// Applies record batches. Refused record batches are bisected. Returns the rows that cannot be applied as dead
-/// letters.
+/// Applies record batches, and returns the rows that cannot be applied as dead letters. A refused record batch is split
+/// in halves until the refused row is found.
 async fn apply_batches(
     transaction: &mut Transaction<'_>,
     fact_set: &str,
@@ -91,8 +92,10 @@ async fn apply_batches(
     Ok(letters)
 }
 
-/// Applies a group under a savepoint. If Postgres refuses the group permanently, the savepoint is rolled back and the
-/// error code is returned.
+/// Applies a group of record batches under a savepoint.
+///
+/// Returns `None` on success. If Postgres refuses the group permanently, rolls the savepoint back and returns the error
+/// with its dead-letter code.
 async fn apply_or_undo(
     transaction: &mut Transaction<'_>,
     fact_set: &str,
@@ -133,12 +136,13 @@ async fn apply_group(
     let years = apply_prices(savepoint, fact_set, &batches, cache).await?;
     apply_dividend_feeds(savepoint, fact_set, &pairs).await?;
     insert_run_records(savepoint, &pairs).await?;
-    // Empty the staging table for the next group of this transaction.
+    // The next group of this transaction reuses the staging table.
     savepoint.batch_execute("truncate staged_rejects").await?;
     Ok((records, years))
 }
 
-/// Decodes messages in parallel. A damaged message becomes a dead letter. A message from a newer version is an error.
+/// Decodes messages in parallel. A damaged message becomes a dead letter. A message that a newer program version
+/// published is an error.
 fn decode_messages(messages: &[LogMessage]) -> Result<(Vec<SequencedBatch>, Vec<DeadLetter>), ApplyError> {
     use rayon::prelude::*;
     let decoded: Vec<(&LogMessage, Result<Vec<RecordBatch>, BatchError>)> =
@@ -191,7 +195,7 @@ fn undecodable_letter(message: &LogMessage, error: &BatchError) -> DeadLetter {
     }
 }
 
-/// Drops record batches that were applied before, and repetitions within `batches`.
+/// Drops record batches whose ids were applied before, and record batches whose id occurs twice in `batches`.
 async fn drop_applied(
     transaction: &Transaction<'_>,
     batches: Vec<SequencedBatch>,

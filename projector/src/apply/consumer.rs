@@ -1,5 +1,5 @@
-//! Log reader: one ordered JetStream consumer that reads every message after the checkpoint. A message that the
-//! consumer does not deliver is read by its sequence.
+//! Log reader: one ordered JetStream consumer that reads every message after the checkpoint. If the server does not
+//! deliver a message to the consumer, the reader fetches the message by its sequence number.
 
 use std::time::{Duration, Instant};
 
@@ -16,15 +16,15 @@ use crate::error::ConsumeError;
 
 /// Largest number of messages in a batch.
 const MAX_MESSAGES: usize = 2_000;
-/// Maximum wait for one more message before a batch is complete.
+/// Maximum wait for the next message of a load before the batch is returned without it.
 const LINGER: Duration = Duration::from_millis(250);
-/// Time without a delivery after which the reader requests the next message by its sequence.
+/// Minimum time since the last delivery before the reader asks the server for the next message by its sequence.
 const STALL_CHECK_INTERVAL: Duration = Duration::from_secs(5);
-/// Time for which a readable message may stay undelivered before it is read by its sequence.
+/// Time after which an undelivered message that the log contains is fetched by its sequence.
 const STALL_TIMEOUT: Duration = Duration::from_secs(15);
-/// Interval of the delivery checks during the wait for a batch.
+/// Interval of the delivery checks while the reader waits for a batch.
 const DELIVERY_CHECK_INTERVAL: Duration = Duration::from_secs(1);
-/// Maximum number of messages that are read by their sequence before a new consumer is created.
+/// Maximum number of messages that are fetched by sequence before a new consumer is created.
 const MAX_BY_SEQUENCE: usize = 256;
 
 /// Consecutive messages of the log.
@@ -32,14 +32,14 @@ const MAX_BY_SEQUENCE: usize = 256;
 pub struct MessageBatch {
     /// Messages in log order, without a gap.
     pub messages: Vec<LogMessage>,
-    /// Number of log messages after the last one of this batch.
+    /// Number of log messages after the last message of this batch.
     pub pending: u64,
-    /// `true` if the batch is full during a load in progress. More messages of the load follow soon.
+    /// `true` if the batch reached its size limit during a load, so that more messages of the load follow soon.
     pub unfinished: bool,
 }
 
 impl MessageBatch {
-    /// Id of the last message.
+    /// Id of the last message of the batch; `None` for an empty batch.
     pub fn last_id(&self) -> Option<String> {
         self.messages.last().map(LogMessage::id)
     }
@@ -49,12 +49,12 @@ impl MessageBatch {
         self.messages.iter().map(|message| unpacked_length(&message.payload)).sum()
     }
 
-    /// `true` if no further message is expected. Read tables are then derived at once.
+    /// `true` if no log message follows the batch and `unfinished` is false. Read tables are then derived at once.
     pub fn is_last(&self) -> bool {
         self.pending == 0 && !self.unfinished
     }
 
-    /// Drops the messages after `end`. A batch that reaches `end` is the last one.
+    /// Drops the messages after the sequence `end`. A batch that contains `end` becomes the last batch.
     pub fn truncate_after(mut self, end: Option<Sequence>) -> Self {
         let Some(end) = end else { return self };
         if self.messages.last().is_some_and(|last| last.sequence >= end) {
@@ -65,37 +65,37 @@ impl MessageBatch {
     }
 }
 
-/// Reader of the log at a position.
+/// Reader of the log after a sequence.
 pub struct LogReader {
     context: Context,
     stream: Stream,
-    /// Consumer; `None` while messages are read by their sequence, and after a gap in its deliveries.
+    /// Consumer that receives messages from the server; `None` while messages are fetched by sequence.
     messages: Option<pull::Ordered>,
-    /// Sequence of the message that arrived instead of the next one, or of the message that could not be delivered.
-    /// Messages are then read by their sequence. `None` if no delivery failed.
+    /// Sequence at which the consumer failed: a message that it skipped or could not deliver. The reader fetches this
+    /// message by its sequence. `None` if no delivery failed.
     gap: Option<u64>,
     after: Sequence,
     batch_bytes: u64,
     buffered: MessageBatch,
     bytes: usize,
     loads: InFlightLoads,
-    /// Time of the last delivery or delivery check.
+    /// Time of the last delivered message or of the last delivery check.
     last_progress: Instant,
     delivery: DeliveryState,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum DeliveryState {
-    /// The log has a next message, but no message was delivered yet.
+    /// The log has a next message, but the reader has received no message since it was opened.
     Pending,
-    /// The last message was delivered, or the reader is at the end of the log.
+    /// The last check found no undelivered message, or a message arrived after the check.
     Current,
-    /// The server does not deliver the next message of the log.
+    /// The log contains the next message, but the server has not delivered it since this time.
     Stalled { since: Instant },
 }
 
 impl DeliveryState {
-    /// Returns the state after a check that found the next message undelivered. Keeps the start of an earlier stall.
+    /// State after a check that found an undelivered message. A stall that an earlier check found keeps its start time.
     fn after_stalled_check(self, now: Instant) -> Self {
         Self::Stalled { since: if let Self::Stalled { since } = self { since } else { now } }
     }
@@ -107,8 +107,10 @@ impl DeliveryState {
 }
 
 impl LogReader {
-    /// Opens a reader at the message after `after`. Malformed messages at this position are first read by their
-    /// sequence, because they would end the connection of a consumer.
+    /// Opens a reader whose first message is the one after `after`.
+    ///
+    /// A malformed message would end the connection of a consumer. If the first message is malformed, messages are
+    /// therefore fetched by sequence before a consumer is created.
     pub async fn open(
         context: &Context,
         stream: &Stream,
@@ -153,9 +155,11 @@ impl LogReader {
         Ok(())
     }
 
-    /// Waits for the next batch: the available messages and those of a load in progress, up to the size limit.
+    /// Waits for the next batch: the available messages, and the next messages of a load in progress, up to the size
+    /// limit.
     ///
-    /// If a batch ends within a load, the next batch may be empty. Cancel safe: messages that were read stay buffered.
+    /// After a batch that reached the size limit during a load, the next batch may be empty. Cancel safe: messages that
+    /// were read stay buffered.
     pub async fn next_batch(&mut self) -> Result<MessageBatch, ConsumeError> {
         while !self.is_batch_full() {
             if self.buffered.messages.is_empty() && !self.buffered.unfinished {
@@ -174,7 +178,8 @@ impl LogReader {
         Ok(MessageBatch { unfinished, ..batch })
     }
 
-    /// Buffers messages for the next batch, up to the size limit. Returns only on an error. Cancel safe.
+    /// Buffers messages for the next batch, up to the size limit, and then waits forever. Returns only an error. Cancel
+    /// safe.
     pub async fn read_ahead(&mut self) -> ConsumeError {
         while self.has_room() {
             if let Err(error) = self.buffer_next().await {
@@ -184,22 +189,22 @@ impl LogReader {
         std::future::pending().await
     }
 
-    /// `true` if the last message was delivered or the log has no further message.
+    /// `true` unless the log has a next message that the server has not delivered.
     pub fn is_delivering(&self) -> bool {
         self.delivery == DeliveryState::Current
     }
 
-    /// Sequence of the next message.
+    /// Sequence of the next message to read.
     pub fn next_number(&self) -> u64 {
         self.after.to_u64() + 1
     }
 
-    /// Restarts the delivery timeout. Needed while the projector is paused, because it then reads nothing.
+    /// Restarts the time limit for the next delivery. A paused projector calls this, because it reads no messages.
     pub fn restart_delivery_timeout(&mut self) {
         (self.last_progress, self.delivery) = (Instant::now(), DeliveryState::Current);
     }
 
-    /// Waits for the next batch, and checks the delivery at the same time.
+    /// Waits for the next batch. Once per [`DELIVERY_CHECK_INTERVAL`], checks that the server still delivers messages.
     pub async fn next_checked_batch(&mut self) -> Result<MessageBatch, ConsumeError> {
         loop {
             match tokio::time::timeout(DELIVERY_CHECK_INTERVAL, self.next_batch()).await {
@@ -209,10 +214,12 @@ impl LogReader {
         }
     }
 
-    /// Checks that the server still delivers messages. If the next message is malformed or stays undelivered for
-    /// [`STALL_TIMEOUT`], messages are read by their sequence. A damaged replica can cause a missing delivery.
+    /// Checks that the server still delivers messages.
     ///
-    /// Fails if the next message is missing in the log. In this case, the server stops delivering without an error.
+    /// Messages are fetched by sequence if the next message is malformed, or if it stays undelivered for
+    /// [`STALL_TIMEOUT`]. A damaged replica of the stream can stop the delivery.
+    ///
+    /// Fails if the log lacks the next message. The server then stops delivering without reporting an error.
     pub async fn check_delivery(&mut self) -> Result<(), ConsumeError> {
         if self.gap.is_none() && self.last_progress.elapsed() < STALL_CHECK_INTERVAL {
             return Ok(());
@@ -255,8 +262,8 @@ impl LogReader {
         fetched.map_err(|error| ConsumeError::Consumer(error.into()))
     }
 
-    /// Buffers `first`, then fetches the messages after it one by one, up to [`MAX_BY_SEQUENCE`] messages. Then creates
-    /// a consumer for later messages, unless the next one is malformed.
+    /// Buffers `first`, then fetches up to [`MAX_BY_SEQUENCE`] later messages one by one. Then creates a consumer,
+    /// unless the next message is malformed.
     async fn read_by_sequence(&mut self, first: LogMessage) -> Result<(), ConsumeError> {
         let last = self.last_sequence().await?;
         let mut next = Some(first);
@@ -303,7 +310,7 @@ impl LogReader {
         let Some(messages) = &mut self.messages else { return std::future::pending().await };
         let message = match messages.next().await {
             Some(Ok(message)) => message,
-            // Apply the buffered messages first: the message after them may have caused the error.
+            // Return the buffered messages before the error: the message after them may have caused it.
             _ if !self.buffered.messages.is_empty() => {
                 (self.messages, self.gap) = (None, Some(self.next_number()));
                 return std::future::pending().await;
@@ -314,8 +321,8 @@ impl LogReader {
         let (message, delivery) = LogMessage::from_delivery(message).map_err(ConsumeError::Consumer)?;
         let found = message.sequence.to_u64();
         if found != self.next_number() {
-            // Either the log lacks the next message, or the NATS client hid it because it has a status.
-            // `check_delivery` reads it by its sequence.
+            // The log lacks the next message, or the NATS client hid it because its header block has a status.
+            // `check_delivery` fetches the message by its sequence.
             (self.messages, self.gap) = (None, Some(found));
             return std::future::pending().await;
         }

@@ -1,5 +1,5 @@
-//! Dead letters: messages and rows that could not be applied, stored with reason and provenance. They commit in the
-//! transaction of their batch.
+//! Dead letters: messages and rows that could not be applied, stored with reason and provenance. A dead letter commits
+//! in the same transaction as the other rows of its batch.
 
 use event_log::sequence::Sequence;
 use store::copy::copy_into;
@@ -10,15 +10,16 @@ use tokio_postgres::Transaction;
 /// One row or message that could not be applied.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeadLetter {
-    /// Sequence of the message.
+    /// Sequence of the log message.
     pub sequence: Sequence,
-    /// Number of the row within the message, counted from 1; 0 for the whole message.
+    /// Number of the item within the message, from 1; 0 for the whole message. An item is one row, or all bars of one
+    /// symbol.
     pub item: i32,
-    /// Stable code, for example `bad_json`.
+    /// Stable code of the error, for example `bad_json`.
     pub code: String,
-    /// Error with its sources, as text.
+    /// Text of the error and of its causes.
     pub reason: String,
-    /// Subject of the message.
+    /// NATS subject of the message.
     pub subject: String,
     /// Id of the record batch; `None` if the headers contain no id.
     pub frame: Option<String>,
@@ -66,12 +67,12 @@ impl DeadLetter {
     }
 }
 
-/// Maximum stored length of a payload, in bytes.
+/// Maximum number of payload bytes that are stored.
 const MAX_PAYLOAD_BYTES: usize = 4096;
 
 const INSERT: &str = include_str!("../../queries/dead_letters_insert.sql");
 
-/// Inserts dead letters. Existing dead letters stay unchanged.
+/// Inserts dead letters. Dead letters that are already stored stay unchanged.
 pub async fn insert_dead_letters(
     transaction: &Transaction<'_>,
     fact_set: &str,
@@ -86,7 +87,7 @@ pub async fn insert_dead_letters(
     Ok(())
 }
 
-/// Converts bytes to text that Postgres can store: valid UTF-8 without NUL, at most 4096 bytes of input.
+/// Converts the first 4096 bytes of a payload to text that Postgres can store: valid UTF-8 without NUL.
 pub fn to_printable(payload: &[u8]) -> String {
     let cut = &payload[..payload.len().min(MAX_PAYLOAD_BYTES)];
     String::from_utf8_lossy(cut).replace('\0', "\u{fffd}")
@@ -98,25 +99,26 @@ sql_row! {
     pub struct DeadLetterEntry {
         /// Fact set to which the row could not be applied.
         pub fact_set: String,
-        /// Sequence of the message.
+        /// Sequence of the log message.
         pub sequence: Sequence,
-        /// Number of the row within the message, counted from 1; 0 for the whole message.
+        /// Number of the item within the message, from 1; 0 for the whole message. An item is one row, or all bars of
+        /// one symbol.
         pub item: i32,
-        /// Stable code, for example `bad_json`.
+        /// Stable code of the error, for example `bad_json`.
         pub code: String,
-        /// Error with its sources, as text.
+        /// Text of the error and of its causes.
         pub reason: String,
-        /// Subject of the message.
+        /// NATS subject of the message.
         pub subject: String,
         /// Id of the record batch; `None` if the headers contain no id.
         pub frame: Option<String>,
-        /// Source of the row, if known.
+        /// Source of the row; `None` if the message cannot be decoded.
         pub source: Option<String>,
-        /// File from which the row was loaded, if known.
+        /// File from which the row was loaded; `None` if the message cannot be decoded.
         pub file: Option<String>,
         /// Line of the row in its file; `None` for a whole message or an unknown line.
         pub line: Option<i64>,
-        /// Status: `held`, `discarded` or `applied`.
+        /// Status: `held` (not yet decided), `discarded` or `applied`.
         pub status: String,
         /// Refused content, as text from [`to_printable`].
         pub payload: String,
@@ -126,7 +128,8 @@ sql_row! {
 const LIST: &str = include_str!("../../queries/dead_letters_list.sql");
 const DISCARD: &str = include_str!("../../queries/dead_letters_discard.sql");
 
-/// Dead letters in log order: all dead letters with status `held`, or all dead letters of one message.
+/// Dead letters of one message, or all dead letters with status `held` if `sequence` is `None`. Sorted by fact set,
+/// sequence and item.
 pub async fn list_dead_letters(
     client: &tokio_postgres::Client,
     sequence: Option<Sequence>,
@@ -135,7 +138,8 @@ pub async fn list_dead_letters(
     Ok(rows.iter().map(DeadLetterEntry::from_row).collect::<Result<_, _>>()?)
 }
 
-/// Sets the status of a dead letter to `discarded`. Returns `false` if no such dead letter has status `held`.
+/// Sets the status of a dead letter to `discarded`. Returns `false` if the dead letter does not exist or its status is
+/// not `held`.
 pub async fn discard_dead_letter(
     client: &tokio_postgres::Client,
     sequence: Sequence,

@@ -1,4 +1,4 @@
-//! Loads in progress. Read tables that are derived before the last message of a load must be derived again after it.
+//! Loads in progress. Read tables that are derived during a load must be derived again after its last message.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -7,15 +7,15 @@ use event_log::message::LogMessage;
 use event_log::record_batch::{Body, Envelope};
 use market::event::{Kind, RunState};
 
-/// Time without messages after which a load is assumed to have ended. Its process may have been killed.
+/// Time without messages after which a load counts as ended. Its process may have been killed.
 const IDLE_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Runs that started but did not complete, with the time of their latest message.
+/// Ids of runs that have started but not completed, each with the time of its latest message.
 #[derive(Debug, Default)]
 pub(crate) struct InFlightLoads(HashMap<String, Instant>);
 
 impl InFlightLoads {
-    /// Updates the runs from a delivered message.
+    /// Updates the runs in progress from a message of the log.
     pub(crate) fn observe(&mut self, message: &LogMessage, now: Instant) {
         let Ok(envelope) = Envelope::from_headers(message.headers.as_ref()) else { return };
         if envelope.kind == Kind::Run {

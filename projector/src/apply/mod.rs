@@ -1,5 +1,4 @@
-//! Module index: transactions in `batch.rs`, the log reader in `consumer.rs`, refused rows in `dead_letters.rs`
-//! and `retry.rs`.
+//! Application of log messages to the facts.
 
 pub mod batch;
 pub mod consumer;

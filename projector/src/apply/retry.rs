@@ -1,4 +1,4 @@
-//! `projector dead-letters retry` and `export`: the messages of dead letters are read from the log again.
+//! `projector dead-letters retry` and `export`. Both read the messages of dead letters from the log again.
 
 use std::collections::BTreeSet;
 
@@ -23,7 +23,7 @@ const RECOMPUTE: &str = include_str!("../../queries/recompute.sql");
 
 /// Applies the messages of dead letters again. Returns the number of dead letters that were applied.
 ///
-/// The running projector derives the affected securities.
+/// The affected securities are marked dirty; the running projector derives them.
 pub async fn retry_dead_letters(
     database: &DatabaseArgs,
     log: &StreamSettings,
@@ -38,8 +38,8 @@ pub async fn retry_dead_letters(
         client.batch_execute(STAGING).await?;
         let mut transaction = client.transaction().await?;
         transaction.query_one(LOCK, &[&fact_set]).await?;
-        // The retry changes facts that a running projector may have cached. Losing its lease makes that projector
-        // restart with an empty cache.
+        // A retry changes facts that a running projector may have cached. The retry therefore takes the lease, so that
+        // the running projector restarts with an empty cache.
         transaction.execute(TAKE_LEASE, &[&fact_set]).await?;
         let message = fetch_message(&context, log, sequence).await?;
         let failed = reapply_message(&mut transaction, fact_set, &message).await?;
@@ -53,7 +53,7 @@ pub async fn retry_dead_letters(
 
 /// Exports the rows of dead letters as canonical NDJSON records, for repair and a new load.
 ///
-/// Messages that cannot be decoded have no rows, and are returned separately.
+/// Also returns the dead letters whose messages cannot be decoded, because they have no rows.
 pub async fn export_rows<'a>(
     log: &StreamSettings,
     letters: &'a [DeadLetterEntry],
@@ -72,8 +72,8 @@ pub async fn export_rows<'a>(
     Ok((records, unreadable))
 }
 
-/// Finds the record batch that contains an item of a message, and the item's index in that record batch. Both indexes
-/// start at 0.
+/// Finds the record batch that contains an item of a message. `item` is the index in the message, the result has the
+/// index in the record batch; both start at 0.
 fn locate_item(batches: &[RecordBatch], item: usize) -> Option<(&Body, usize)> {
     let mut before = 0;
     batches.iter().find_map(|batch| {
@@ -83,7 +83,7 @@ fn locate_item(batches: &[RecordBatch], item: usize) -> Option<(&Body, usize)> {
     })
 }
 
-/// Records of an item: one row, or all bars of one symbol.
+/// Canonical records of an item. An item is one row, or all bars of one symbol.
 fn item_rows(body: &Body, item: usize) -> Result<Vec<Value>, BatchError> {
     let kind = body.kind();
     let rows = match body {

@@ -1,4 +1,4 @@
-//! Tables that record what was applied, for operators: record batches, rejects and runs.
+//! Tables that record, for operators, the record batches, rejects and runs that were applied.
 
 use std::collections::HashSet;
 

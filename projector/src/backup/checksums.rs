@@ -12,11 +12,12 @@ const READ_TABLES: &str = include_str!("../../queries/backup/read_tables.sql");
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct TableChecksum {
     pub rows: i64,
-    /// Two sums over all rows, one for each half of the row's MD5. They detect accidental changes, but not forgery.
+    /// Two sums over all rows: one of the first half and one of the second half of each row's MD5. The sums detect
+    /// accidental changes, but not forgery.
     pub sum: String,
 }
 
-/// Computes the checksums of a generation's tables, by table name.
+/// Computes the checksum of each read table of a generation, by table name.
 pub(super) async fn compute_checksums(
     client: &impl GenericClient,
     generation: GenerationId,

@@ -25,9 +25,9 @@ use crate::settings::ProjectorSettings;
 
 const POSITION: &str = include_str!("../../queries/backup/position.sql");
 const DISCARDED: &str = include_str!("../../queries/backup/discarded.sql");
-/// Maximum wait until the served tables have reached the checkpoint of the facts.
+/// Maximum wait for a state in which the served tables contain all applied facts.
 const CATCH_UP_TIMEOUT: Duration = Duration::from_secs(60);
-/// Interval between two checks of the served tables' position.
+/// Interval between two checks whether the served tables contain all applied facts.
 const POSITION_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Summary of a backup.
@@ -37,12 +37,12 @@ pub struct BackupReport {
     pub folder: String,
     /// Sequence of the last log message in the backup.
     pub sequence: Sequence,
-    /// Number of log messages in the backup; 0 if no message was ever applied.
+    /// Number of log messages in the backup; 0 if the projector never applied a message.
     pub messages: u64,
-    /// Number of exported rows: accounts, keys, audit, plans and policy.
+    /// Number of exported rows of all account and policy tables.
     pub rows: u64,
-    /// Number of log messages at the start of the backup that the projector has not applied. The backup lacks these
-    /// messages.
+    /// Number of messages that were in the log at the start of the backup, but are not in the backup. The projector had
+    /// not applied them in time.
     pub missing_messages: u64,
 }
 
@@ -121,7 +121,7 @@ pub async fn create_backup(
     Ok(BackupReport { folder: args.folder.display().to_string(), sequence, messages, rows, missing_messages })
 }
 
-/// Opens the log; `None` if it does not exist.
+/// Opens the log; `None` if the stream does not exist.
 async fn open_log(settings: &ProjectorSettings) -> Result<Option<(Context, Stream)>, BackupError> {
     let context = settings.stream.connect("projector-backup").await?;
     match settings.stream.open_existing(&context).await {
@@ -130,8 +130,10 @@ async fn open_log(settings: &ProjectorSettings) -> Result<Option<(Context, Strea
     }
 }
 
-/// Begins a snapshot in which the served tables are at the checkpoint of the facts. Returns the row with this position.
-/// Waits for a running projector to apply the log up to `last`.
+/// Begins a database snapshot in which the served tables contain all applied facts. Returns the row of the served
+/// generation with its checkpoint.
+///
+/// If a projector is running, first waits until it has applied the log up to `last`.
 async fn begin_caught_up_snapshot(client: &Client, last: u64) -> Result<Row, BackupError> {
     let begun = Instant::now();
     while begun.elapsed() < CATCH_UP_TIMEOUT {
@@ -158,7 +160,7 @@ async fn load_caught_up_position(client: &Client) -> Result<Option<Row>, DbError
     Ok(level.then_some(position))
 }
 
-/// Exports the log up to `end`. Returns the number of messages.
+/// Exports the log up to the sequence `end`. Returns the number of exported messages.
 async fn export_log(
     settings: &ProjectorSettings,
     (context, stream): (Context, Stream),

@@ -1,4 +1,4 @@
-//! Layout of a backup folder. Only its owner can read the files.
+//! Layout of a backup folder, whose files only the owner can read.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Read;
@@ -11,7 +11,7 @@ pub(super) fn log_path(folder: &Path) -> PathBuf {
     folder.join("log.export")
 }
 
-/// Path of a table's file. `name` is the table's name with its schema.
+/// Path of the file of a table. `name` is the name of the table with its schema.
 pub(super) fn table_path(folder: &Path, name: &str) -> PathBuf {
     folder.join(format!("{}.copy", name.replace('"', "")))
 }

@@ -1,4 +1,4 @@
-//! Manifest of a backup. The manifest is written last, so that a folder without a manifest is incomplete.
+//! Manifest of a backup. It is written last, so a folder without a manifest is an incomplete backup.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -26,28 +26,29 @@ pub(super) struct BackupManifest {
     pub sequence: Sequence,
     /// Identity of the log; `None` if nothing was loaded yet.
     pub genesis: Option<String>,
-    /// Number of the served generation. API responses contain it.
+    /// Number of the served generation. A restore keeps the number, because API responses contain it.
     pub generation: GenerationId,
     pub benchmark: String,
     pub method_version: String,
-    /// Source policy stored for this generation alone, as JSON; `None` if it has none.
+    /// Source policy that belongs only to this generation, as JSON; `None` if the generation uses the live policy.
     pub own_policy: Option<String>,
-    /// Source policy that the generation uses until a pending change of the live policy is applied, as JSON; `None` if
-    /// no change is pending.
+    /// Live source policy as it was before a pending change, as JSON. The generation uses it until the change is
+    /// applied. `None` if no change is pending.
     pub held_policy: Option<String>,
     /// Rule parameters that differ from their defaults, as JSON.
     pub rules: String,
-    /// Note of the promotion.
+    /// Note of the generation's last promotion; `None` if the promotion has no note.
     pub note: Option<String>,
     /// Market date at which the generation is frozen; `None` if it follows the newest session.
     pub as_of: Option<NaiveDate>,
     /// Tables of accounts and policy, in the order in which a restore imports them.
     pub tables: Vec<BackupTable>,
-    /// Discarded dead letters: sequence of the message, and number of the item in it.
+    /// Discarded dead letters: sequence of the message, and number of the item in the message (0 for the whole
+    /// message).
     pub discarded: Vec<(Sequence, i32)>,
-    /// Checksums of the read tables, by name.
+    /// Checksums of the read tables, by table name.
     pub read_tables: BTreeMap<String, TableChecksum>,
-    /// Digest of the file with the log; `None` if nothing was loaded yet.
+    /// BLAKE3 digest of the log file, in hexadecimal; `None` if nothing was loaded yet.
     pub log: Option<String>,
 }
 

@@ -29,7 +29,7 @@ const HOLDS: &str = include_str!("../../queries/backup/holds.sql");
 const STUDIED: &str = include_str!("../../queries/backup/studied.sql");
 const END_SESSIONS: &str = "delete from accounts.sessions";
 const END_LINKS: &str = "update accounts.links set used_at = now() where used_at is null";
-/// Sets the sequence of positions to the last position of the restored versions.
+/// Sets the counter of journal positions to the highest position of the restored data versions.
 const POSITIONS: &str = "select setval('control.positions', max(position)) from control.versions";
 const RESTORED: &str = include_str!("../../queries/backup/restored_accounts.sql");
 const DISCARD: &str = include_str!("../../queries/backup/discard.sql");
@@ -39,22 +39,23 @@ const FIRST_GENERATION: GenerationId = GenerationId(1);
 /// Summary of a restore.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RestoreReport {
-    /// Sequence of the last log message.
+    /// Sequence of the last restored log message.
     pub sequence: Sequence,
-    /// Read tables that differ from the backup.
+    /// Read tables whose restored rows differ from the backup.
     pub differing: Vec<DifferingTable>,
-    /// Rule version of the backup; `None` if this program has the same version. With other rules, tables may differ.
+    /// Rule version of the backup, if it differs from that of this program. The restored tables may then differ. `None`
+    /// if both versions are equal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub other_rules: Option<String>,
-    /// Accounts, keys and passwords of the backup, which are valid again.
+    /// Accounts, keys and passwords that are valid again after the restore.
     pub accounts: RestoredAccounts,
 }
 
-/// Counts of restored accounts and credentials. Changes after the backup are lost, so the restore cannot list the
-/// credentials that were changed.
+/// Counts of restored accounts and credentials. A backup lacks the changes after it, so the restore cannot list the
+/// credentials that were changed since.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RestoredAccounts {
-    /// Time of the backup. Changes after it are lost.
+    /// Time of the backup. The restored database lacks all later changes.
     pub as_of: DateTime<Utc>,
     /// Number of accounts that are not deleted.
     pub accounts: i64,
@@ -190,7 +191,7 @@ async fn refuse_full_log(settings: &ProjectorSettings, manifest: &BackupManifest
     )))
 }
 
-/// Gives the served generation its number from the backup, because API responses contain the number.
+/// Gives the served generation the number that it has in the backup, because API responses contain the number.
 async fn renumber_generation(client: &mut Client, manifest: &BackupManifest) -> Result<(), BackupError> {
     let transaction = client.transaction().await?;
     transaction.batch_execute("set local role dds_projector").await?;
@@ -215,7 +216,8 @@ async fn import_state(
     transaction.query_one(POSITIONS, &[]).await?;
     let BackupManifest { generation, own_policy, held_policy, as_of, rules, note, .. } = manifest;
     transaction.execute(STUDIED, &[generation, own_policy, held_policy, as_of, rules, note]).await?;
-    // A session that ended after the backup, or a link that was used after it, must not be valid again.
+    // A session that ended after the backup must not become valid again. A link that was used after the backup must
+    // stay used.
     let ended_sessions = transaction.execute(END_SESSIONS, &[]).await?;
     let ended_links = transaction.execute(END_LINKS, &[]).await?;
     let row = transaction.query_one(RESTORED, &[]).await?;

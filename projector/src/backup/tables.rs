@@ -28,7 +28,7 @@ pub(super) async fn export_tables(snapshot: &Client, folder: &Path) -> Result<Ve
         let mut rows = 0;
         while let Some(bytes) = copied.next().await {
             let bytes = bytes?;
-            // One line is one row: `copy` writes line ends within a value as \n.
+            // Every line is one row, because `copy` writes a line end within a value as \n.
             rows += bytes.iter().filter(|byte| **byte == b'\n').count() as u64;
             file.write_all(&bytes).await.map_err(failed)?;
         }
@@ -50,7 +50,7 @@ pub(super) async fn import_tables(
     for BackupTable { name, .. } in tables {
         transaction.batch_execute(&format!("alter table {name} disable trigger user")).await?;
     }
-    // The migration filled some tables, such as plans. The backup has their current rows.
+    // A migration fills some tables, such as plans. Replace those rows by the rows of the backup.
     for BackupTable { name, .. } in tables.iter().rev() {
         transaction.batch_execute(&format!("delete from {name}")).await?;
     }

@@ -33,7 +33,7 @@ pub(crate) struct Arguments {
     pub(crate) command: Command,
 }
 
-/// Address of the metrics listener of the running projector.
+/// Address at which the running projector serves its metrics.
 #[derive(Debug, clap::Args)]
 pub(crate) struct HealthArgs {
     /// Metrics address of the running projector, if METRICS_LISTEN belongs to another program

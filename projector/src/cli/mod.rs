@@ -1,5 +1,4 @@
-//! Module index: arguments in `command.rs`, execution and exit codes in `run.rs`, `projector status` in
-//! `status.rs`.
+//! Command line of the projector.
 
 pub(crate) mod command;
 pub mod run;

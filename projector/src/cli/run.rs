@@ -1,7 +1,7 @@
 //! Execution of the command line: logging, shutdown and exit codes.
 //!
-//! The command line is part of the library. The compiler generates the code of an `async fn` where it is awaited. In
-//! `main.rs`, this would build the whole program twice.
+//! The command line is part of the library. The compiler generates the code of an `async fn` in the crate that awaits
+//! it. If `main.rs` awaited the commands, the whole program would be compiled twice.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -32,17 +32,17 @@ use crate::review::{diff, effect, quality};
 use crate::settings::{DatabaseArgs, LIVE_FACTS, ProjectorSettings};
 use crate::{policy, report};
 
-/// Options that some commands ignore.
+/// Global options that the help of some commands hides, because these commands ignore them.
 const HIDDEN: [HiddenOptions; 2] = [
     HiddenOptions { commands: &["rules", "health"], options: &["database_url", "projector_database_url"] },
-    // These commands never create the stream.
+    // These commands never create the stream, so they ignore its number of replicas.
     HiddenOptions {
         commands: &["backup", "status", "quarantine", "dead-letters"],
         options: &["nats_replicas"],
     },
 ];
 
-/// Exit code of an audit, a backup or a restore with findings.
+/// Exit code of an audit with findings, of an incomplete backup, or of a restore with differing tables.
 const EXIT_FINDINGS: u8 = 4;
 
 /// Entry point of the program.
@@ -65,8 +65,10 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Runs a command. A statement to a frozen server waits forever. Commands that use the database therefore end if
-/// Postgres does not answer. The daemon retries instead.
+/// Runs a command.
+///
+/// A statement to a frozen Postgres server never ends. Commands that use the database therefore fail when the server
+/// stops answering. The daemon retries instead.
 async fn run_command(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let uses_database = match &arguments.command {
         Command::Run { until_caught_up, .. } => *until_caught_up,

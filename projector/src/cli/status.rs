@@ -21,22 +21,22 @@ use crate::settings::{DatabaseArgs, LIVE_FACTS};
 const STATUS: &str = include_str!("../../queries/status.sql");
 const SCHEMA_BYTES: &str = include_str!("../../queries/schema_bytes.sql");
 
-/// Longest wait for each server.
+/// Maximum wait for an answer from Postgres, and for an answer from NATS.
 const PART_TIMEOUT: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Serialize)]
 struct StatusReport {
-    /// State from Postgres; absent if Postgres cannot be reached.
+    /// State that Postgres stores; absent if Postgres cannot be reached.
     #[serde(flatten)]
     facts: Option<FactsStatus>,
-    /// Reason why Postgres cannot be reached.
+    /// Error of the connection to Postgres; `None` if the state was read.
     #[serde(skip_serializing_if = "Option::is_none")]
     postgres_error: Option<String>,
     log_last_sequence: Option<u64>,
     lag_events: Option<u64>,
-    /// Replicas of the log that are behind; `None` if the log cannot be read.
+    /// Replicas of the log's stream that lack messages or are offline; `None` if the log cannot be read.
     lagging_replicas: Option<Vec<LaggingReplica>>,
-    /// Reason why the log cannot be read.
+    /// Error of reading the log; `None` if the log was read.
     #[serde(skip_serializing_if = "Option::is_none")]
     log_error: Option<String>,
 }
@@ -46,7 +46,7 @@ struct FactsStatus {
     fact_set: String,
     checkpoint: Sequence,
     holder: Option<String>,
-    /// True if the holder has the lease. A holder without the lease retries, or was killed.
+    /// `true` if the holder's lease is valid. A holder without a valid lease is retrying, or was killed.
     leased: bool,
     halted: Option<String>,
     dead_letters: i64,
@@ -67,7 +67,8 @@ struct GenerationStatus {
     bytes: i64,
 }
 
-/// Prints the status. If a server could not be reached, its part contains the error and the exit code is 3.
+/// Prints the status. If Postgres or NATS cannot be reached, prints the error instead of its state, and the exit code
+/// is 3.
 pub async fn print_status(
     database: &DatabaseArgs,
     stream: &StreamSettings,

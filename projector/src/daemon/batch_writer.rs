@@ -1,6 +1,6 @@
-//! Batch writer: commits a batch's facts with the checkpoint, then derives the read tables.
+//! Batch writer: commits the facts of a batch with the checkpoint, then derives the read tables.
 //!
-//! Invariant: every commit checks that the lease has the newest epoch.
+//! Invariant: every commit first checks that the writer's lease has the newest epoch.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -30,17 +30,19 @@ pub(crate) const ANALYZE: &str = "analyze records; analyze bars";
 const NOTIFY: &str = "select pg_notify('projection', $1)";
 
 const FACTS_BYTES: &str = "select pg_table_size('records') + pg_table_size('bars')";
-/// Minimum log bytes applied between two updates of the planner statistics. The bytes must also exceed
+/// Minimum number of applied log bytes between two updates of the planner statistics. The number must also exceed
 /// 1/[`ANALYZE_FRACTION`] of the size of all facts.
 const ANALYZE_MIN_BYTES: usize = 4 << 20;
 const ANALYZE_FRACTION: i64 = 8;
-/// Time without a derivation during a backlog, after which read tables are derived. If the backlog will end within this
-/// time, the derivation waits for its end.
+/// Maximum time without a derivation during a backlog of log messages. If the backlog is estimated to end within this
+/// time, the read tables are derived at its end.
 const MAX_DERIVE_DELAY: Duration = Duration::from_secs(60);
-/// Minimum time between derivations during a backlog, as a multiple of the duration of the last derivation.
+/// Factor that limits the cost of derivations during a backlog. The time between two derivations is at least this
+/// factor times the duration of the last one.
 const DERIVE_COST_FACTOR: u32 = 4;
 
-/// Writer of batches under one lease. Discard it after an error: its caches may contain uncommitted state.
+/// Writer of batches under one lease. It must be dropped after an error, because its caches may contain uncommitted
+/// state.
 pub(crate) struct BatchWriter<'a> {
     lease: Lease,
     genesis: String,
@@ -52,17 +54,18 @@ pub(crate) struct BatchWriter<'a> {
     deriving: Duration,
     /// Number of messages applied since the last derivation.
     underived: u64,
-    /// Number of log bytes applied since the last update of the statistics.
+    /// Number of log bytes applied since the last update of the planner statistics.
     unanalyzed: usize,
-    /// Connection that reads committed facts while the transaction writes tables.
+    /// Second connection, which reads committed facts while the batch's transaction writes read tables.
     reader: Client,
-    /// `true` if rows of the next batch become dead letters also for errors with an `ApplyError::repeated_code`.
+    /// `true` if an error with an `ApplyError::repeated_code` turns a row of the next batch into a dead letter.
     sets_aside_repeated: bool,
     metrics: &'a ProjectorMetrics,
 }
 
 impl<'a> BatchWriter<'a> {
-    /// Creates a writer for a lease of length `lease_length`. `reader` is a separate connection.
+    /// Creates a writer. `lease_length` is the time after which the lease expires without renewal. `reader` is a second
+    /// connection.
     pub(crate) fn new(
         lease: Lease,
         genesis: String,
@@ -89,12 +92,13 @@ impl<'a> BatchWriter<'a> {
         }
     }
 
-    /// Turns rows of the next batch that fail again into dead letters.
+    /// Makes dead letters of those rows of the next batch whose error may be caused by the row itself.
     pub(crate) fn set_aside_repeated_failures(&mut self) {
         self.sets_aside_repeated = true;
     }
 
-    /// Derives again after a policy change or a dead-letter retry. Returns `true` if the projector is paused.
+    /// Derives the read tables if a policy change or a dead-letter retry has requested it. Returns `true` if the
+    /// projector is paused.
     pub(crate) async fn derive_on_request(
         &mut self,
         client: &mut Client,
@@ -108,7 +112,7 @@ impl<'a> BatchWriter<'a> {
         Ok(paused)
     }
 
-    /// Adds the dividend feeds and symbol links that an older program did not write.
+    /// Adds the dividend years and symbol links to facts that an older program version stored without them.
     pub(crate) async fn complete_facts(&self, client: &mut Client) -> Result<(), RunError> {
         let transaction = client.transaction().await?;
         lease::confirm_epoch(&transaction, &self.lease).await?;
@@ -117,7 +121,7 @@ impl<'a> BatchWriter<'a> {
         Ok(transaction.commit().await?)
     }
 
-    /// Applies a batch. Derives the read tables at the end of the log, or during a long backlog.
+    /// Applies a batch. Derives the read tables if the batch is the last one, or if a backlog lasts too long.
     pub(crate) async fn write_batch(
         &mut self,
         client: &mut Client,
@@ -147,7 +151,7 @@ impl<'a> BatchWriter<'a> {
         self.metrics.apply.observe(applying.as_secs_f64());
         failpoint!("projector.applied");
         let mut outcome = DerivationSummary::default();
-        // On an error the derivers are dropped, because their caches may contain uncommitted state.
+        // After an error these derivers are dropped, because their caches may contain uncommitted state.
         let mut derivers = std::mem::take(&mut self.derivers);
         self.underived += batch.messages.len() as u64;
         if batch.is_last() || self.is_far_behind(batch.pending) {
@@ -155,14 +159,15 @@ impl<'a> BatchWriter<'a> {
             let mut plans = self.plan_derivations(&transaction, &mut derivers).await?;
             let facts_first = plans.iter().any(|plan| plan.touched.len() > CHUNK_SECURITIES);
             if facts_first {
-                // Commit the facts, so that `reader` sees them. Their symbols stay dirty.
+                // Commit the facts, so that `reader` can read them. The symbols of the facts stay dirty until the
+                // derivation.
                 transaction.commit().await?;
                 failpoint!("projector.facts_committed");
                 self.analyze_facts().await?;
                 transaction = client.transaction().await?;
                 lease::confirm_epoch(&transaction, &self.lease).await?;
-                // Clearing the dirty symbols also clears symbols that other transactions added. Plan again, so that
-                // these are derived too.
+                // The derivation clears all dirty symbols, including those that other transactions have just added.
+                // Plan again, so that the added symbols are derived too.
                 let again = self.plan_derivations(&transaction, &mut derivers).await?;
                 plans = again.into_iter().map(|plan| plan.merge(&plans)).collect();
             }
@@ -182,7 +187,7 @@ impl<'a> BatchWriter<'a> {
         Ok(())
     }
 
-    /// Updates the statistics of the facts after a large change. Autovacuum is enough for daily changes.
+    /// Updates the planner statistics of the facts after a large load. After daily changes, autovacuum updates them.
     async fn analyze_facts(&mut self) -> Result<(), RunError> {
         if self.unanalyzed > ANALYZE_MIN_BYTES {
             let bytes: i64 = self.reader.query_one(FACTS_BYTES, &[]).await?.try_get(0)?;
@@ -194,7 +199,7 @@ impl<'a> BatchWriter<'a> {
         Ok(())
     }
 
-    /// `true` if a backlog of `pending` messages lasts too long and will not end soon.
+    /// `true` if the last derivation is too long ago and the backlog of `pending` messages will not end soon.
     fn is_far_behind(&self, pending: u64) -> bool {
         let waited = self.derived.elapsed();
         let ahead = waited.as_secs_f64() * pending as f64 / self.underived.max(1) as f64;
@@ -202,7 +207,7 @@ impl<'a> BatchWriter<'a> {
             && ahead > MAX_DERIVE_DELAY.as_secs_f64()
     }
 
-    /// Plans the derivation for every generation that follows the fact set.
+    /// Plans the derivation of every generation that follows the log with this fact set.
     async fn plan_derivations(
         &self,
         transaction: &Transaction<'_>,
@@ -252,14 +257,14 @@ impl<'a> BatchWriter<'a> {
     }
 }
 
-/// Securities that one generation has to derive.
+/// Securities to derive for one generation.
 struct DerivationPlan {
     generation: Generation,
     touched: BTreeSet<Symbol>,
 }
 
 impl DerivationPlan {
-    /// Adds the securities of an earlier plan for the same generation.
+    /// Adds the securities of this generation from an earlier list of plans.
     fn merge(mut self, before: &[DerivationPlan]) -> Self {
         let same = before.iter().filter(|plan| plan.generation.id == self.generation.id);
         self.touched.extend(same.flat_map(|plan| plan.touched.iter().cloned()));

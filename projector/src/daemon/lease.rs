@@ -1,7 +1,7 @@
 //! Writer lease: one projector per fact set writes, and all other projectors are on standby.
 //!
-//! Every acquisition raises the epoch. Every transaction locks the row of the fact set and compares the epoch. A
-//! process whose lease ended while it was paused therefore cannot write.
+//! Every acquisition raises the epoch of the fact set. Every transaction locks the fact set's row and compares its
+//! epoch with the epoch of the lease. A process that lost its lease during a pause therefore cannot write.
 
 use std::time::Duration;
 
@@ -22,11 +22,11 @@ const CONFIRM: &str = include_str!("../../queries/lease_confirm.sql");
 pub struct Lease {
     /// Fact set that the holder may write.
     pub fact_set: String,
-    /// Number of acquisitions. A holder with an older epoch can no longer write.
+    /// Epoch of the lease. A take-over raises the epoch of the fact set; a holder with an older epoch cannot write.
     pub epoch: i64,
     /// Sequence of the last applied message at the acquisition.
     pub checkpoint: Sequence,
-    /// Id of the message at the checkpoint; `None` if unknown.
+    /// Id of the log message at the checkpoint; `None` if unknown.
     pub message: Option<String>,
     /// Identity of the stream from which the fact set was built; `None` before the first message.
     pub genesis_id: Option<String>,
@@ -62,14 +62,17 @@ pub async fn confirm_epoch(transaction: &Transaction<'_>, lease: &Lease) -> Resu
     Ok(())
 }
 
-/// Releases the lease, so that a standby can acquire it at once. If `ends` is true, the holder is removed too. A
-/// process that will retry remains the holder, so that `projector status` shows it.
+/// Releases the lease, so that a standby can acquire it at once.
+///
+/// If `ends` is true, the name of the holder is removed too. A process that will retry keeps its name there, so that
+/// `projector status` shows it.
 pub async fn release_lease(client: &Client, lease: &Lease, ends: bool) -> Result<(), DbError> {
     client.execute(RELEASE, &[&lease.fact_set, &lease.epoch, &ends]).await?;
     Ok(())
 }
 
-/// Renews the lease on its own connection until `stop` is cancelled. Cancels `lost` if the lease is lost.
+/// Renews the lease on a separate connection until `stop` is cancelled. Cancels `lost` if another projector has taken
+/// the lease.
 pub async fn renew_lease(
     config: Config,
     lease: Lease,
@@ -88,7 +91,7 @@ pub async fn renew_lease(
         let (set, epoch, seconds) = (&lease.fact_set, &lease.epoch, length.as_secs_f64());
         let Ok(updated) = tokio::time::timeout(length, open.execute(RENEW, &[set, epoch, &seconds])).await
         else {
-            // A frozen server never replies.
+            // A frozen server never replies, so the renewal has a timeout.
             tracing::warn!(since = ?renewed.elapsed(), "cannot renew the lease: Postgres does not answer");
             client = None;
             continue;

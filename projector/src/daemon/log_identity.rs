@@ -1,4 +1,5 @@
-//! Identity of the log: the stream must be the one from which the facts were built, and complete from their checkpoint.
+//! Identity check of the log: the facts were built from this stream, and the stream has all messages after their
+//! checkpoint.
 
 use std::sync::atomic::Ordering;
 
@@ -12,7 +13,8 @@ use crate::daemon::lease::Lease;
 use crate::error::{ConsumeError, RunError};
 use crate::settings::ProjectorSettings;
 
-/// Checks that the log is complete, and that the facts were built from this log.
+/// Checks that the facts were built from this log, and that the log has all messages after the checkpoint. Returns the
+/// identity of the stream.
 pub(super) fn check_log(stream: &Stream, lease: &Lease) -> Result<String, RunError> {
     let state = &stream.cached_info().state;
     let genesis = stream::stream_identity(stream)?;
@@ -48,7 +50,8 @@ pub(super) fn connect_count(context: &Context) -> u64 {
     context.client().statistics().connects.load(Ordering::Relaxed)
 }
 
-/// Fails if the log has another message at the checkpoint than the applied one. A missing message is accepted.
+/// Fails if the message at the checkpoint is not the message that was applied. If the log has no message there, the
+/// check passes.
 pub(super) async fn check_position(
     context: &Context,
     settings: &ProjectorSettings,

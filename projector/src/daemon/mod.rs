@@ -1,5 +1,4 @@
-//! Module index: sessions and retries in `run.rs`, the writer lease in `lease.rs`, transactions in
-//! `batch_writer.rs`.
+//! Daemon of the projector: sessions under a writer lease, with retries.
 
 pub(crate) mod batch_writer;
 pub mod lease;

@@ -1,7 +1,7 @@
 //! Daemon of the projector: acquires the lease, checks the identity of the log and applies batches.
 //!
-//! Transient errors, such as a lost connection, are retried with backoff from the last checkpoint. A permanent error
-//! halts the daemon, and its reason is stored in the fact set.
+//! After a transient error, such as a lost connection, the daemon continues from the last checkpoint, with backoff. A
+//! permanent error halts the daemon, and its reason is stored in the fact set's row.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -34,13 +34,14 @@ const SERVED: &str = include_str!("../../queries/generation_active.sql");
 pub(crate) const UNTIL: &str = "select until_sequence from fact_sets where name = $1";
 const HALT: &str = include_str!("../../queries/halt.sql");
 
-/// Number of failed attempts at one checkpoint after which rows that fail again become dead letters.
+/// Number of failed attempts to apply the messages after one checkpoint. After these attempts, rows that fail again
+/// become dead letters.
 const MAX_APPLY_ATTEMPTS: u32 = 5;
-/// Interval between checks for pauses and policy changes while the log is idle.
+/// Interval at which an idle daemon checks for a pause or a policy change.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
-/// Interval between searches for new fact sets.
+/// Interval between two searches for fact sets that were created since the start.
 const FACT_SETS_INTERVAL: Duration = Duration::from_secs(2);
-/// Longest wait for Postgres outside of a session.
+/// Maximum wait for Postgres while no session is running.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Follows the log until shutdown, for every fact set that has a generation with this program's rules.
@@ -89,8 +90,8 @@ pub async fn run_projector(
     }
 }
 
-/// Applies the log to a fact set without derivation. Stops at the fact set's `until_sequence`; without one, at the end
-/// of the log.
+/// Applies the log to a fact set without deriving read tables. Stops at the fact set's `until_sequence`; if it is null,
+/// stops at the end of the log.
 pub async fn apply_log(
     settings: &ProjectorSettings,
     fact_set: &str,
@@ -111,7 +112,7 @@ async fn load_fact_sets(settings: &ProjectorSettings) -> Result<Vec<String>, Run
     rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
 }
 
-/// Warns if the served generation has another rule version, because its tables then stay unchanged.
+/// Warns if the served generation has another rule version than this program. This program does not update its tables.
 async fn warn_of_older_method(settings: &ProjectorSettings) -> Result<(), DbError> {
     let client = db::connect(&settings.projector_config(LIVE_FACTS)?).await?;
     let served = client.query_one(SERVED, &[]).await?;
@@ -139,7 +140,7 @@ async fn follow_fact_set(
     loop {
         let started = tokio::time::Instant::now();
         let config = settings.projector_config(fact_set)?;
-        // Without this watch, a statement to a frozen server would wait forever.
+        // A statement to a frozen server would otherwise wait forever.
         let ended = tokio::select! {
             ended = run_session(settings, fact_set, mode, metrics, &mut failures, shutdown.clone()) => ended,
             error = db::watch_server(&config) => Err(error.into()),
@@ -182,7 +183,7 @@ struct PositionFailures {
 }
 
 impl PositionFailures {
-    /// Resets the count if the checkpoint has advanced since the last session.
+    /// Resets the count if the checkpoint is not the one of the last session.
     fn begin_at(&mut self, checkpoint: Sequence) {
         if checkpoint != self.checkpoint {
             *self = Self { checkpoint, count: 0 };
@@ -197,7 +198,8 @@ impl PositionFailures {
         }
     }
 
-    /// True if the messages, not a server, are the likely cause of the failures. Failing rows then become dead letters.
+    /// `true` if the messages, and not a server, are the likely cause of the failures. Rows that fail again then become
+    /// dead letters.
     fn are_repeated(&self) -> bool {
         self.count >= MAX_APPLY_ATTEMPTS
     }
@@ -240,7 +242,8 @@ async fn run_session(
     stop.cancel();
     metrics.set_lease_held(fact_set, false);
     if !client.is_closed() && !lost.is_cancelled() {
-        // After a transient error, this process retries. It stays the holder, without a lease.
+        // After a transient error, this process will retry. It releases the lease, but remains registered as the
+        // holder.
         let ends = outcome.as_ref().err().is_none_or(|error| error.halt_reason().is_some());
         lease::release_lease(&client, &lease, ends).await?;
     }
@@ -278,7 +281,7 @@ async fn apply_batches(
     mut shutdown: Shutdown,
 ) -> Result<(), RunError> {
     let context = settings.stream.connect("projector").await?;
-    // If facts exist, the stream is never created: a new empty stream would hide the loss of the log.
+    // If facts exist, the stream must exist too. A new empty stream would hide the loss of the log.
     let stream = match lease.genesis_id {
         Some(_) => settings.stream.open_existing(&context).await?,
         None => settings.stream.open(&context).await?,
@@ -288,7 +291,7 @@ async fn apply_batches(
     let until = load_end_sequence(client, &lease.fact_set).await?;
     let last = Sequence::try_from(stream.cached_info().state.last_sequence)?;
     let last = until.map_or(last, |until| until.min(last));
-    // A session that follows the log ends only at the end of a frozen fact set.
+    // A session that follows the log ends only for a frozen fact set, at the fact set's last sequence.
     let end = if mode == RunMode::CatchUp { Some(last) } else { until };
     let facts = db::connect(&settings.projector_config(&lease.fact_set)?).await?;
     let mut writer =
@@ -303,7 +306,7 @@ async fn apply_batches(
         writer.set_aside_repeated_failures();
     }
     let mut sequence = lease.checkpoint;
-    // Symbols that an earlier process left dirty are derived before the first message.
+    // Derive the symbols that an earlier process left dirty before reading the first message.
     let pending = last.to_u64().saturating_sub(sequence.to_u64());
     writer.write_batch(client, &MessageBatch { pending, ..MessageBatch::default() }, sequence).await?;
     let mut reader = LogReader::open(&context, &stream, sequence, settings.batch_bytes).await?;
@@ -335,7 +338,8 @@ async fn apply_batches(
             batch = reader.next_batch(), if !paused => {
                 let batch = batch?.truncate_after(end);
                 metrics.set_healthy(&lease.fact_set);
-                // After a reconnect, the server may have lost the end of the log and reused its sequences.
+                // A restarted server may have lost the last messages of the log and given their sequences to new
+                // messages.
                 if std::mem::replace(&mut connects, connect_count(&context)) != connects {
                     check_position(&context, settings, sequence, message.as_deref()).await?;
                 }
@@ -350,14 +354,14 @@ async fn apply_batches(
     }
 }
 
-/// Tracing span of a batch, from its facts to the commit of the derived tables.
+/// Tracing span of a batch: application of the facts, derivation and commit.
 fn batch_span(batch: &MessageBatch, sequence: Sequence) -> Span {
     // OTLP has no unsigned integers.
     let (sequence, messages) = (sequence.to_i64(), i64::try_from(batch.messages.len()).ok());
     tracing::info_span!(target: SPAN_TARGET, "batch", otel.kind = "consumer", sequence, messages)
 }
 
-/// Writes a batch, and buffers the next batch at the same time.
+/// Writes a batch, and reads the messages of the next batch into the buffer at the same time.
 async fn write_and_read_ahead(
     writing: impl Future<Output = Result<(), RunError>>,
     reader: &mut LogReader,
@@ -371,12 +375,12 @@ async fn write_and_read_ahead(
     Err(error.into())
 }
 
-/// Sequence at which a fact set ends; `None` if it follows the log.
+/// Last sequence of a frozen fact set; `None` if the fact set follows the log.
 async fn load_end_sequence(client: &Client, fact_set: &str) -> Result<Option<Sequence>, RunError> {
     Ok(client.query_one(UNTIL, &[&fact_set]).await?.try_get(0)?)
 }
 
-/// Stores the reason of a halt in the fact set, for `projector status`.
+/// Stores the reason for a halt in the fact set's row, for `projector status`.
 async fn record_halt(settings: &ProjectorSettings, fact_set: &str, reason: &str) {
     tracing::error!(reason, "halted");
     let recorded = async {

@@ -1,4 +1,4 @@
-//! Target of a derivation: a security, its published fingerprints, and the extent of the facts it needs.
+//! Input of a derivation: the security, the fingerprints of its published rows, and the facts that must be loaded.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -16,7 +16,7 @@ use crate::derive::sectors::SectorMembers;
 use crate::facts::fact_cache::FactCache;
 use crate::write::fingerprints::PublishedFingerprints;
 
-/// Market data and rules that all securities share.
+/// Market data and rules that the derivations of all securities share.
 #[derive(Debug)]
 pub(crate) struct MarketContext {
     pub as_of: NaiveDate,
@@ -26,32 +26,35 @@ pub(crate) struct MarketContext {
     pub rules: Rules,
 }
 
-/// Cache of a generation's published rows.
+/// Cache of the fingerprints of a generation's published rows.
 #[derive(Debug, Default)]
 pub(crate) struct GenerationCache {
-    /// `true` if the generation had no rows when this cache was created. A security without an entry then has no rows.
+    /// `true` if the generation had no rows when this cache was created. A security that is not in the cache then has
+    /// no published rows.
     pub is_new: bool,
     pub served: HashMap<Symbol, PublishedFingerprints>,
     pub sectors: SectorMembers,
-    /// Securities that need all columns of bars, for example because they have several price sources.
+    /// Securities whose bars must be loaded with all columns, for example because they have several price sources.
     pub full_bars: HashSet<Symbol>,
 }
 
-/// Security to derive, with its published state.
+/// Security to derive, with the fingerprints of its published rows.
 pub(crate) struct DerivationTarget {
     pub identity: Identity,
     pub served: PublishedFingerprints,
-    /// Years for which the closes suffice if the prices equal the published prices.
+    /// Calendar years for which the closes may be loaded without the other columns of bars. The stored bars must equal
+    /// the published bars.
     pub closes: Range<i32>,
 }
 
 impl DerivationTarget {
-    /// `true` if the closes of a year suffice: the year is within `closes`, and `digest` equals the published digest.
+    /// `true` if the closes of a year are sufficient. The year must be within `closes`, and `digest` must equal the
+    /// digest of the published year.
     pub(crate) fn closes_suffice_for(&self, year: i32, digest: i64) -> bool {
         self.closes.contains(&year) && self.served.years.get(&year) == Some(&digest)
     }
 
-    /// Caches the facts of the security's symbols. For years with sufficient closes, only the closes are cached.
+    /// Caches the facts of the security's symbols. For a year whose closes are sufficient, only the closes are cached.
     pub(crate) fn cache_facts(
         &self,
         facts: &mut FactsBySymbol,
@@ -72,7 +75,7 @@ impl DerivationTarget {
         Ok(())
     }
 
-    /// Published years within [`DerivationTarget::closes`], with their digests.
+    /// Published years of the security within [`DerivationTarget::closes`], each with its digest.
     pub(crate) fn published_close_years(&self) -> impl Iterator<Item = ServedYear<'_>> {
         let symbol = self.identity.symbol.as_str();
         self.served.years.range(self.closes.clone()).map(move |(year, digest)| (symbol, *year, *digest))
@@ -80,7 +83,7 @@ impl DerivationTarget {
 }
 
 impl GenerationCache {
-    /// Years for which the closes may be sufficient.
+    /// Calendar years of a security for which the closes may be sufficient.
     pub(crate) fn close_only_years(&self, identity: &Identity, market: &MarketContext) -> Range<i32> {
         if self.full_bars.contains(&identity.symbol) {
             return 0..0;
@@ -90,7 +93,7 @@ impl GenerationCache {
 }
 
 impl MarketContext {
-    /// Derivation context of the domain, which borrows these values.
+    /// Input of the derivation functions in `market`, borrowed from this context.
     pub(crate) fn derivation_context(&self) -> DerivationContext<'_> {
         DerivationContext {
             as_of: self.as_of,

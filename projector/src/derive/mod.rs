@@ -1,5 +1,4 @@
-//! Module index: dirty securities in `touched.rs`, targets in `input.rs`, the parallel stages in `pipeline.rs`, sector
-//! statistics in `sectors.rs`.
+//! Derivation of read tables from facts.
 
 pub(crate) mod input;
 pub(crate) mod pipeline;

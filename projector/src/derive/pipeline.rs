@@ -28,7 +28,8 @@ use crate::write::journal::{Journal, RowChange};
 use crate::write::prepared_statements::PreparedStatements;
 use crate::write::read_tables;
 
-/// Number of securities per chunk. At most five chunks are in memory: one in each stage and one in each queue.
+/// Number of securities per chunk. At most five chunks are in memory: one in each of the three stages and one in each
+/// of the two queues.
 pub(crate) const CHUNK_SECURITIES: usize = 128;
 /// Capacity of the queues between the stages, in chunks.
 const QUEUE_DEPTH: usize = 1;
@@ -55,13 +56,14 @@ struct SharedCaches<'a>(Mutex<Caches<'a>>);
 
 impl<'a> SharedCaches<'a> {
     fn lock(&self) -> MutexGuard<'_, Caches<'a>> {
-        // A panic ends the derivation, and the caches are dropped with it.
+        // The lock is poisoned only by a panic, which ends the derivation and drops the caches.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Derives and writes securities in the transaction. `reader` sees the same facts, but may see the read tables as of
-/// the start of this transaction.
+/// Derives securities and writes them in the transaction of `statements`.
+///
+/// `reader` must see the same facts as the transaction. It may see the read tables as they were before the transaction.
 pub(crate) async fn derive_all(
     statements: &PreparedStatements<'_>,
     reader: &impl GenericClient,
@@ -78,7 +80,7 @@ pub(crate) async fn derive_all(
         let loaded = loaded;
         for identities in identities.chunks(CHUNK_SECURITIES) {
             let chunk = load_chunk(reader, identities, market, &caches).await?;
-            // Sending fails only after another stage failed.
+            // Sending fails only if a later stage has failed, and that stage returns its error.
             let _ = loaded.send(chunk).await;
         }
         Ok::<_, DeriveError>(())
@@ -120,7 +122,7 @@ async fn load_chunk(
     };
     let subjects = identities.iter().map(|identity| {
         let known = &mut caches.lock().generation;
-        // The writing stage inserts the entry again. After an error the whole cache is dropped.
+        // The writing stage inserts the fingerprints again. After an error the whole cache is dropped.
         let served = known.served.remove(&identity.symbol);
         DerivationTarget {
             identity: (*identity).clone(),
@@ -177,8 +179,10 @@ impl DerivedChunk {
     }
 }
 
-/// Derives a chunk. If closes do not suffice for a security, its facts are loaded again with full bars. Also returns
-/// the symbols that always need full bars.
+/// Derives a chunk. If closes are not sufficient for a security, loads its facts again with all columns and derives it
+/// again.
+///
+/// Also returns the symbols of securities that always need all columns of bars.
 async fn derive_chunk(
     reader: &impl GenericClient,
     chunk: InputChunk,
@@ -203,10 +207,10 @@ async fn derive_chunk(
     Ok((derived, symbols))
 }
 
-/// Result for a security that must be derived again with all columns of bars.
+/// Security that must be derived again with all columns of bars.
 struct NeedsFullBars {
     subject: DerivationTarget,
-    /// `true` if every derivation of the security needs all columns of bars.
+    /// `true` if later derivations of the security need all columns of bars too.
     is_permanent: bool,
 }
 
@@ -266,16 +270,17 @@ fn derive_and_encode(
     Ok(EncodeOutcome::Encoded(Box::new(built)))
 }
 
-/// Derived rows of one security, with the hashes of its dividends by year.
+/// Derived rows of one security. `dividends` has a hash of its dividends by year of the ex-date.
 struct DerivedSecurity {
     derived: metrics::DerivedRows,
     dividends: BTreeMap<i32, u64>,
     fund: Option<FundRows>,
 }
 
-/// Derives one security; `None` if the closes are not sufficient.
+/// Derives one security; `None` if the closes are not sufficient and all columns of bars are needed.
 ///
-/// Unchanged dividend rows are skipped. A panic in a metric becomes an error with the symbol of the security.
+/// Dividend rows are not built if they equal the published rows. A panic in a metric becomes an error with the symbol
+/// of the security.
 fn derive_catching_panics(
     history: &History,
     market: &MarketContext,

@@ -1,7 +1,7 @@
-//! Statistics of the sectors that derived securities join, leave or stay in.
+//! Sector statistics, updated for the sectors of derived securities, including the sectors that a security has left.
 //!
-//! The statistics of a sector depend on all its members. Therefore, all members are loaded from the tables, and then
-//! updated from derived rows.
+//! The statistics of a sector depend on the figures of all its securities (members). The members are therefore loaded
+//! from the read tables once, and then updated from derived rows.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -18,21 +18,21 @@ use crate::error::DeriveError;
 const MEMBERS: &str = include_str!("../../queries/sector_members.sql");
 const DELETE: &str = "delete from sectors where slug = any ($1)";
 
-/// Members of all sectors of a generation.
+/// Securities (members) of all sectors of a generation, with the figures that the statistics need.
 #[derive(Debug, Default)]
 pub(crate) struct SectorMembers {
     /// Members by slug of the sector, then by symbol. The slug is the same for all spellings of a sector's name.
     sectors: HashMap<String, BTreeMap<String, SectorMember>>,
     /// Slug of each member's sector, by symbol.
     slugs: HashMap<String, String>,
-    /// Slugs of the sectors with changed members.
+    /// Slugs of the sectors whose members changed since the last write.
     touched: BTreeSet<String>,
-    /// `true` after the published members were loaded.
+    /// `true` after the published members have been loaded.
     is_loaded: bool,
 }
 
 impl SectorMembers {
-    /// Loads the published sector members on the first call. A new generation has none.
+    /// Loads the members from the published rows on the first call. A new generation has no published rows.
     pub(crate) async fn load_members(
         &mut self,
         transaction: &Transaction<'_>,
@@ -46,7 +46,7 @@ impl SectorMembers {
         Ok(())
     }
 
-    /// Replaces the member of a security; `None` removes it.
+    /// Replaces the figures of a security in its sector; `None` removes the security.
     pub(crate) fn replace_member(&mut self, symbol: &Symbol, member: Option<SectorMember>) {
         if let Some(slug) = self.slugs.remove(symbol.as_str()) {
             self.sectors.get_mut(&slug).and_then(|members| members.remove(symbol.as_str()));
@@ -56,7 +56,7 @@ impl SectorMembers {
         self.touched.extend(slug);
     }
 
-    /// Replaces the statistics of the sectors that changed since the last call.
+    /// Writes the statistics of the sectors whose members changed since the last call.
     pub(crate) async fn write_touched(
         &mut self,
         transaction: &Transaction<'_>,
@@ -74,7 +74,7 @@ impl SectorMembers {
         Ok(())
     }
 
-    /// Inserts a member and returns the slug of its sector; `None` without a sector.
+    /// Inserts a member into its sector. Returns the slug of the sector; `None` if the security has no sector.
     fn insert_into_sector(&mut self, member: SectorMember) -> Option<String> {
         let slug = slug(member.sector.as_deref()?);
         self.slugs.insert(member.symbol.clone(), slug.clone());

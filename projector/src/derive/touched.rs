@@ -34,42 +34,43 @@ use crate::write::read_tables;
 const DIRTY: &str = include_str!("../../queries/dirty.sql");
 const CLEAR_DIRTY: &str = include_str!("../../queries/dirty_clear.sql");
 const DERIVED_WITH: &str = include_str!("../../queries/version_derived.sql");
-/// Selects `true` if the generation was never derived. Every derived security has digests, even if it has no rows.
+/// Selects `true` if the generation was never derived. Every derived security has a row in `digests`, even if it has no
+/// other rows.
 const UNTOUCHED: &str = "select not exists (select from digests) as untouched";
 
-/// Derivation state of one generation between batches. It can be rebuilt from the tables.
+/// Derivation state of one generation, kept in memory between batches. A new deriver loads it from the tables.
 #[derive(Debug, Default)]
 pub struct Deriver {
     directory: Option<SecurityDirectory>,
-    /// Input of the directory: all security records, and the symbols of all facts.
+    /// All security records, from which the directory of identities is built together with `known`.
     records: Vec<Observation<Security>>,
     known: BTreeSet<Symbol>,
     as_of: Option<NaiveDate>,
     benchmark: Option<MonthlyReturns>,
     policy: SourcePolicy,
     rules: Rules,
-    /// Id of the transaction in which this deriver last wrote the table `version`. If `version` has another id, another
-    /// process wrote it and this state is stale.
+    /// Id of the transaction in which this deriver last wrote the row of table `version`. If another transaction wrote
+    /// the row since, the state of this deriver is outdated. `None` before the first write.
     writer: Option<i64>,
     rows: GenerationCache,
 }
 
-/// Summary of a derivation.
+/// Result of a derivation.
 #[derive(Debug, Default)]
 pub struct DerivationSummary {
     /// Number of derived securities.
     pub securities: usize,
-    /// Published rows that changed.
+    /// Changes of published rows, by table and security.
     pub changes: Vec<RowChange>,
 }
 
 impl Deriver {
-    /// Derives the securities that [`Deriver::find_touched`] returned and advances the generation's version to
+    /// Derives the securities that [`Deriver::find_touched`] returned, and sets the generation's data version to
     /// `sequence`.
     ///
-    /// The generation must be first in the `search_path` of `transaction` and `reader`. `reader` sees either the
-    /// committed facts or the facts of the transaction. After an error the deriver must be dropped, because its state
-    /// may be uncommitted.
+    /// The schema of the generation must be first in the `search_path` of `transaction` and `reader`. `reader` reads
+    /// the facts of the transaction, committed or not. After an error the deriver must be dropped, because its state
+    /// may not match the tables.
     pub async fn derive(
         mut self,
         transaction: &Transaction<'_>,
@@ -90,7 +91,7 @@ impl Deriver {
         Ok((self, summary))
     }
 
-    /// Stores the inputs of the derivation in `version`, and remembers the id of the writing transaction.
+    /// Stores the inputs of the derivation in table `version`, and keeps the id of the writing transaction.
     async fn advance_version(
         &mut self,
         transaction: &Transaction<'_>,
@@ -103,7 +104,7 @@ impl Deriver {
         Ok(())
     }
 
-    /// Derives all dirty securities in one transaction.
+    /// Derives the securities with dirty symbols in one transaction, without a cache of facts.
     pub async fn derive_dirty(
         transaction: &Transaction<'_>,
         generation: &Generation,
@@ -115,9 +116,9 @@ impl Deriver {
         Ok(())
     }
 
-    /// Loads the inputs of the derivation and stores them in the generation's version. Derives no security.
+    /// Loads the inputs of a derivation and stores them in the generation's table `version`. Derives no security.
     ///
-    /// Returns the securities, and `true` if neither market date nor policy changed.
+    /// Returns all securities, and `true` if market date and policy equal those of the last derivation.
     pub async fn prepare(
         &mut self,
         transaction: &Transaction<'_>,
@@ -140,7 +141,7 @@ impl Deriver {
         Ok((symbols, same))
     }
 
-    /// Derives securities. Securities in `symbols` that no longer exist are deleted.
+    /// Derives the securities with these canonical symbols. If a symbol has no security anymore, its rows are deleted.
     pub async fn derive_symbols(
         &mut self,
         transaction: &Transaction<'_>,
@@ -181,8 +182,10 @@ impl Deriver {
         Ok(DerivationSummary { securities: identities.len(), changes })
     }
 
-    /// Updates the deriver's inputs, and returns the canonical symbols to derive or delete. After an error the deriver
-    /// must be dropped.
+    /// Updates the inputs of the deriver from the dirty symbols. Returns the canonical symbols of the securities to
+    /// derive or delete.
+    ///
+    /// After an error the deriver must be dropped.
     pub async fn find_touched(
         mut self,
         transaction: &Transaction<'_>,
@@ -196,7 +199,8 @@ impl Deriver {
         let (mut symbols, mut reference) = (BTreeSet::new(), false);
         for row in transaction.query(DIRTY, &[&generation.id]).await? {
             reference |= row.try_get::<_, bool>("reference")?;
-            // An empty symbol only requests a derivation. It does not parse, so it adds no security.
+            // A dirty row with an empty symbol only requests a derivation. An empty symbol does not parse, so the row
+            // adds no security.
             symbols.extend(row.try_get::<_, &str>("symbol")?.parse::<Symbol>());
         }
         let first = self.directory.is_none();
@@ -206,7 +210,7 @@ impl Deriver {
         if first || reference {
             self.records = load_securities(transaction).await?;
         }
-        // The symbols of new facts are dirty, so `known` stays complete.
+        // Every symbol with new facts is dirty, so `known` has the symbols of all facts.
         self.known.extend(symbols.iter().cloned());
         let before = match self.directory.take() {
             Some(directory) => directory,
@@ -241,7 +245,7 @@ impl Deriver {
         Ok((self, touched))
     }
 
-    /// Loads the inputs of the last derivation, for a new deriver. Returns the published identities.
+    /// Loads the inputs of the generation's last derivation into a new deriver. Returns the published identities.
     async fn load_version(
         &mut self,
         transaction: &Transaction<'_>,
@@ -273,7 +277,7 @@ impl Deriver {
     }
 }
 
-/// Symbols whose identity was added, removed or changed.
+/// Canonical symbols of the identities that were added, removed or changed.
 fn changed_identities(
     before: &BTreeMap<Symbol, Identity>,
     after: &BTreeMap<Symbol, Identity>,

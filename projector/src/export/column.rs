@@ -1,5 +1,5 @@
-//! Column of a Parquet file. Values are buffered until the next row group. Every value is optional, and decimals are
-//! exact.
+//! Column of a Parquet file, with its values buffered until the next row group. Every value is optional, and decimals
+//! are exact.
 
 use std::str;
 
@@ -20,17 +20,17 @@ use super::error::ExportError;
 /// 1970-01-01 as a day number.
 const UNIX_EPOCH_DAY: i32 = 719_163;
 
-/// Column with the values of the next row group.
+/// Column with the buffered values of the next row group.
 #[derive(Debug)]
 pub(crate) struct ParquetColumn {
     pub(super) name: String,
     pub(super) kind: ColumnType,
     values: ColumnValues,
-    /// Definition levels: 1 for a value, 0 for null.
+    /// Parquet definition level of each row: 1 for a value, 0 for null.
     present: Vec<i16>,
 }
 
-/// Values that are not null.
+/// Buffered values, without nulls.
 #[derive(Debug)]
 enum ColumnValues {
     Text(Vec<ByteArray>),
@@ -57,7 +57,7 @@ impl ParquetColumn {
         self.present.len()
     }
 
-    /// Appends the value at an index of a row.
+    /// Appends the value at the column `index` of a row.
     pub(super) fn push(&mut self, row: &Row, index: usize) -> Result<(), ExportError> {
         match self.kind {
             ColumnType::Text => {
@@ -81,7 +81,7 @@ impl ParquetColumn {
         Ok(())
     }
 
-    /// Converts a decimal to an integer in units of the last of `scale` decimal places.
+    /// Converts a decimal to an integer multiple of 10^-`scale`.
     fn units(&self, value: Decimal, scale: u32) -> Result<i128, ExportError> {
         let value = if value.scale() > scale { value.normalize() } else { value };
         let power = scale.checked_sub(value.scale()).map(|places| 10i128.pow(places));
@@ -129,7 +129,7 @@ impl ParquetColumn {
         }
     }
 
-    /// Appends a decimal as an integer in units of the column's last decimal place.
+    /// Appends a decimal, given as an integer in units of the column's last decimal place.
     pub(super) fn push_units(&mut self, units: Option<i128>) {
         self.present.push(i16::from(units.is_some()));
         if let ColumnValues::Decimals(values) = &mut self.values {
@@ -137,7 +137,7 @@ impl ParquetColumn {
         }
     }
 
-    /// Writes the values to a row group and clears the buffer.
+    /// Writes the buffered values to a row group and empties the buffer.
     pub(super) fn write(&mut self, writer: &mut ColumnWriter<'_>) -> Result<(), ParquetError> {
         let present = Some(self.present.as_slice());
         match (&mut self.values, writer) {

@@ -3,8 +3,8 @@
 use tokio_postgres::Column;
 use tokio_postgres::types::Type;
 
-/// Decimal places of a numeric column without a declared scale. Amounts have 6, percentages 4, prices at most
-/// 10, factors 12.
+/// Number of decimal places of a numeric column that declares none. It suffices for amounts (6), percentages (4),
+/// prices (at most 10) and factors (12).
 pub(super) const SCALE: u32 = 12;
 /// Number that Postgres adds to the type modifier of a numeric.
 const MODIFIER: i32 = 4;
@@ -19,12 +19,12 @@ pub(crate) enum ColumnType {
     Date,
     Long,
     Instant,
-    /// Decimal with this number of decimal places.
+    /// Decimal with the given number of decimal places.
     Decimal(u32),
 }
 
 impl ColumnType {
-    /// Type of a Postgres column. Nested values are exported as JSON text.
+    /// Type for a Postgres column. Nested values become JSON text. `None` for a type that cannot be exported.
     pub(super) fn from_postgres(column: &Column) -> Option<Self> {
         Some(match *column.type_() {
             Type::TEXT | Type::JSON => Self::Text,

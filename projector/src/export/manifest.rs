@@ -21,19 +21,19 @@ const NAME: &str = "manifest.json";
 pub struct ExportManifest {
     /// Version of the file layout.
     pub format: u32,
-    /// Generation and log sequence of the tables, written as in API responses.
+    /// Data version of the tables, written as in API responses: generation and log sequence.
     pub data_version: String,
     /// Number of the generation.
     pub generation: GenerationId,
     /// Last log sequence that the tables contain.
     pub sequence: Sequence,
-    /// Market date of the tables.
+    /// Market date of the tables; `None` if nothing was derived yet.
     pub as_of: Option<NaiveDate>,
     /// Version of the rules by which the tables were derived.
     pub method_version: String,
     /// Rule parameters that differ from their defaults.
     pub rules: BTreeMap<String, String>,
-    /// Note of the last promotion.
+    /// Note of the generation's last promotion; `None` if it has no note.
     pub note: Option<String>,
     /// Exported tables with their files.
     pub tables: Vec<TableManifest>,
@@ -44,9 +44,9 @@ pub struct ExportManifest {
 pub struct TableManifest {
     /// Name of the table and of its folder.
     pub name: &'static str,
-    /// Value by which the rows are divided into folders, for example `year of date`; `None` for a single file.
+    /// Partition of the rows into folders, for example `year of date`; `None` if the table is one file.
     pub partitioned_by: Option<&'static str>,
-    /// Columns, in the order of the files.
+    /// Columns, in the order of the columns of every file.
     pub columns: Vec<ColumnManifest>,
     /// Number of rows in all files.
     pub rows: u64,

@@ -1,7 +1,7 @@
 //! `projector export --parquet DIR`: a generation as Parquet files.
 //!
-//! One database snapshot is written to a temporary folder. The folder gets its final name when all files are on disk. A
-//! folder with the final name is therefore complete and has one data version.
+//! One database snapshot is written to a temporary folder. When all files are on disk, the folder is renamed to `DIR`.
+//! An existing `DIR` is therefore always complete, and all its tables have one data version.
 
 mod column;
 mod column_type;
@@ -69,7 +69,7 @@ pub async fn export_generation(
         written = write_tables(database, args.generation, folder.path(), &mut readers) => written,
         () = shutdown.wait() => Err(ExportError::Interrupted),
     };
-    // The readers must end before the folder is renamed or removed.
+    // Close the reader connections before the folder is renamed or removed.
     readers.shutdown().await;
     let manifest = written?;
     manifest.write(folder.path())?;
@@ -132,7 +132,7 @@ async fn write_tables(
     Ok(manifest)
 }
 
-/// Loads the manifest without its tables, and the number of price years.
+/// Loads the manifest without its list of tables. Also returns the number of packed price years.
 async fn load_manifest(client: &Client, id: GenerationId) -> Result<(ExportManifest, u64), ExportError> {
     if client.query_opt("select from generations where id = $1", &[&id]).await?.is_none() {
         return Err(ExportError::NoGeneration(id));
@@ -158,14 +158,14 @@ async fn load_manifest(client: &Client, id: GenerationId) -> Result<(ExportManif
     Ok((manifest, years.unsigned_abs()))
 }
 
-/// Opens a connection that reads packed prices in the same snapshot.
+/// Opens another connection to the same snapshot, for reading packed prices.
 async fn connect_reader(
     database: &DatabaseArgs,
     id: GenerationId,
     snapshot: &str,
 ) -> Result<Client, ExportError> {
     let client = db::connect(&database.projector_config(LIVE_FACTS)?).await?;
-    // The name of a snapshot cannot be a parameter.
+    // `set transaction snapshot` accepts no parameters.
     client.batch_execute(&format!("{BEGIN}; set transaction snapshot '{snapshot}'")).await?;
     client.execute(SET_SEARCH_PATH, &[&generation_schema(id)]).await?;
     Ok(client)

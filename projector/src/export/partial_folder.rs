@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::error::ExportError;
 
-/// Incomplete export. Dropping it removes the folder.
+/// Folder of an incomplete export. Dropping this value removes the folder.
 #[derive(Debug)]
 pub(super) struct PartialFolder {
     path: PathBuf,
@@ -35,7 +35,7 @@ impl PartialFolder {
         &self.path
     }
 
-    /// Renames the folder to its final name.
+    /// Renames the folder to the final name, which completes the export.
     pub(super) fn finish(self) -> Result<(), ExportError> {
         let Self { path, target } = &self;
         let renamed = fs::rename(path, target).and_then(|()| File::open(parent(target))?.sync_all());

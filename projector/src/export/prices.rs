@@ -1,4 +1,4 @@
-//! Export of unpacked prices, one file per year. Parallel readers share the years.
+//! Export of unpacked prices, one file per calendar year. Parallel readers divide the years among themselves.
 
 use std::path::Path;
 use std::pin::pin;
@@ -35,8 +35,10 @@ pub(super) fn price_columns() -> Vec<ParquetColumn> {
     .into()
 }
 
-/// Writes the years that belong to reader number `reader` of `readers` parallel readers. Calls `wrote` after each year
-/// of a security.
+/// Writes the files of the years that are assigned to one of several parallel readers. `reader` is the reader's number,
+/// `readers` the count of all readers.
+///
+/// Calls `wrote` after each packed year of a security.
 pub(super) async fn write_prices(
     client: &Client,
     (reader, readers): (i32, i32),
@@ -68,7 +70,7 @@ pub(super) async fn write_prices(
     Ok(files)
 }
 
-/// Appends one year of a security.
+/// Appends the bars of one security in one year.
 fn add_year(part: &mut ParquetFileWriter, row: &Row, year: i32) -> Result<(), ExportError> {
     let symbol: &str = row.try_get("symbol")?;
     let packed = PackedBars {
@@ -102,7 +104,7 @@ fn add_year(part: &mut ParquetFileWriter, row: &Row, year: i32) -> Result<(), Ex
     part.flush_full_group()
 }
 
-/// Factor that scales a price to [`SCALE`] decimal places.
+/// Factor that converts an encoded price to an integer with [`SCALE`] decimal places.
 fn decimal_factor(bars: &Bars, symbol: &str) -> Result<i128, ExportError> {
     let places = SCALE.checked_sub(bars.scale).ok_or_else(|| ExportError::Decimal {
         column: "close".to_owned(),
@@ -112,7 +114,7 @@ fn decimal_factor(bars: &Bars, symbol: &str) -> Result<i128, ExportError> {
     Ok(10i128.pow(places))
 }
 
-/// Values of a column as options, padded with `None` to `rows` values.
+/// Values of a column of bars; `None` if absent. The result has `rows` values, even if the column is empty.
 fn present_values<'a>(
     values: impl Iterator<Item = &'a i64>,
     rows: usize,

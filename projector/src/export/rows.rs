@@ -13,8 +13,8 @@ use super::error::ExportError;
 use super::file_writer::{ExportedFile, ParquetFileWriter};
 use super::manifest::TableManifest;
 
-/// Table and its query. If the first column is named `partition`, it contains the year by which the rows are divided
-/// into files.
+/// Query of an exported table. If its first column is named `partition`, that column has the year by which rows are
+/// divided into folders.
 pub(super) struct TableQuery {
     name: &'static str,
     statement: &'static str,
@@ -41,10 +41,10 @@ pub(super) const TABLES: &[TableQuery] = tables![
     "sectors",
 ];
 
-/// Name of the column with the year by which rows are divided into files.
+/// Name of the first column of a query that divides its rows into folders by year.
 const PARTITION: &str = "partition";
 
-/// Exports a table of the generation in the client's search path.
+/// Exports a table of the generation that is first in the client's search path.
 pub(super) async fn write_table(
     client: &Client,
     table: &TableQuery,
@@ -96,7 +96,7 @@ fn create_file(
     )
 }
 
-/// Path of the file of a table, or of one of its years.
+/// Relative path of a table's file, or of the table's file for one year.
 pub(super) fn file_path(table: &str, year: Option<i32>) -> PathBuf {
     let folder = PathBuf::from(table);
     let folder = year.map_or(folder.clone(), |year| folder.join(format!("year={year}")));
