@@ -28,23 +28,22 @@ pub async fn begin_snapshot(client: &mut Client) -> Result<Transaction<'_>, toki
 /// Generation and the inputs of its derivation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Generation {
-    /// Number of the generation; part of its schema's name.
+    /// Number of the generation, which is also part of the name of its schema.
     pub id: GenerationId,
     /// Schema of the facts from which the generation is derived.
     pub fact_set: String,
     /// Security whose returns are the benchmark of beta.
     pub benchmark: Symbol,
-    /// Market date at which the generation is frozen; `None` if it follows the newest session.
+    /// Market date of a frozen generation; `None` if the market date is the newest session.
     pub as_of: Option<NaiveDate>,
-    /// Source policy of this generation only; `None` if the generation follows the live policy, whose changes may be
-    /// pending.
+    /// Source policy that belongs only to this generation; `None` if the generation follows the live policy.
     pub policy: Option<SourcePolicy>,
     /// Rules by which the generation is derived.
     pub rules: Rules,
 }
 
 impl Generation {
-    /// Reads a row of `generations`.
+    /// Reads a row of table `generations`.
     pub fn from_row(row: &Row) -> Result<Self, DeriveError> {
         let benchmark: &str = row.try_get("benchmark")?;
         let policy: Option<JsonColumn<SourcePolicy>> = row.try_get("policy")?;
@@ -66,8 +65,8 @@ impl Generation {
         Ok(generation)
     }
 
-    /// Loads the generations that are updated from a fact set and have this program's rule version. A generation with
-    /// an unknown rule parameter is skipped.
+    /// Loads the generations that follow the log with this fact set and have the rule version of this program. A
+    /// generation with an unknown rule parameter is skipped.
     pub async fn load_tailing(
         transaction: &Transaction<'_>,
         fact_set: &str,
@@ -77,7 +76,7 @@ impl Generation {
         for row in &rows {
             match Self::from_row(row) {
                 Ok(generation) => tailing.push(generation),
-                // A generation that this program cannot derive must not block other generations.
+                // A generation that this program cannot derive must not stop the derivation of other generations.
                 Err(DeriveError::Rules(error)) => {
                     tracing::error!(generation = row.try_get::<_, GenerationId>("id")?.0, %error, "generation skipped; its rules are unknown to this program");
                 }
@@ -87,13 +86,13 @@ impl Generation {
         Ok(tailing)
     }
 
-    /// Sets the search path of the transaction: this generation, its facts, and the control tables.
+    /// Sets the search path of the transaction: schema of this generation, its fact set, and the control tables.
     pub async fn set_local_search_path(&self, transaction: &Transaction<'_>) -> Result<(), DeriveError> {
         transaction.execute("select set_config('search_path', $1, true)", &[&self.search_path()]).await?;
         Ok(())
     }
 
-    /// Sets the search path of [`Generation::set_local_search_path`] for the whole connection.
+    /// Sets the search path for the whole connection, as [`Generation::set_local_search_path`] does for a transaction.
     pub async fn set_session_search_path(&self, client: &Client) -> Result<(), DeriveError> {
         client.execute("select set_config('search_path', $1, false)", &[&self.search_path()]).await?;
         Ok(())
@@ -103,7 +102,7 @@ impl Generation {
         format!("{}, {}, control", generation_schema(self.id), self.fact_set)
     }
 
-    /// Loads the source policy for the derivation: the policy stored for this generation, else the policy before a
+    /// Loads the source policy of the derivation. It is the policy of this generation, else the live policy before a
     /// pending change, else the live policy.
     pub async fn load_source_policy(
         &self,
@@ -117,7 +116,8 @@ impl Generation {
         })
     }
 
-    /// Loads the market date: the date at which the generation is frozen, else the newest session of the log.
+    /// Loads the market date: the date of a frozen generation, else the newest session in the log; `None` without any
+    /// session.
     pub async fn load_market_date(
         &self,
         transaction: &Transaction<'_>,

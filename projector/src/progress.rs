@@ -7,23 +7,23 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 const LOG_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Progress towards a known total.
+/// Progress of a command towards a known total.
 #[derive(Debug)]
 pub struct ProgressReport {
-    /// Action as a participle, for example `derived`.
+    /// Verb form that precedes the count, for example `derived`.
     action: &'static str,
-    /// Counted things as a plural noun, for example `securities`.
+    /// Plural noun that follows the count, for example `securities`.
     unit: &'static str,
     done: u64,
     total: u64,
     started: Instant,
     logged: Instant,
-    /// Progress bar, if stderr is a terminal.
+    /// Progress bar; `None` if stderr is not a terminal.
     bar: Option<ProgressBar>,
 }
 
 impl ProgressReport {
-    /// Creates a report with a count of zero.
+    /// Creates a progress report with a count of zero.
     pub fn new(action: &'static str, unit: &'static str, total: u64) -> Self {
         let now = Instant::now();
         let bar = std::io::stderr().is_terminal().then(|| new_bar(unit, total));
@@ -43,7 +43,7 @@ impl ProgressReport {
         }
     }
 
-    /// Removes the progress bar, or logs the total.
+    /// Ends the report: removes the progress bar, or logs the total.
     pub fn finish(self) {
         match &self.bar {
             Some(bar) => bar.finish_and_clear(),

@@ -1,48 +1,49 @@
-//! Fact rows that a batch wrote. The cache is updated with them.
+//! Rows of facts that a batch wrote. The fact cache is updated with these rows.
 
 use codec::bars::PackedBars;
 use market::event::Kind;
 
-/// Key of a row of `records`.
+/// Primary key of a row of table `records`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RecordsKey {
     /// Symbol; empty for facts of the whole market.
     pub symbol: String,
-    /// Kind of all observations in the row.
+    /// Kind of the row's observations.
     pub kind: Kind,
-    /// Feed of the observations.
+    /// Feed of the row's observations.
     pub source: String,
 }
 
-/// Row of `records` with new observations.
+/// Row of table `records` to which a batch added observations.
 #[derive(Debug)]
 pub struct AppliedRecords {
     /// Key of the row.
     pub key: RecordsKey,
-    /// All observations of the row, including those from earlier batches.
+    /// All observations of the row, packed, including those from earlier batches.
     pub packed: Vec<u8>,
-    /// `true` if the table had a row with this key.
+    /// `true` if the table already had a row with this key.
     pub replaces: bool,
-    /// Packed observations that the merge dropped, because an equal observation has a later provenance.
+    /// Observations that the merge dropped, packed. The new row has an observation with equal content and later
+    /// provenance for each of them.
     pub superseded: Vec<Vec<u8>>,
 }
 
-/// Symbol, source, year.
+/// Key of a row of table `bars`: symbol, source, calendar year.
 pub type BarsKey = (String, String, i32);
 
-/// Row of `bars` with changed prices.
+/// Row of table `bars` whose bars a batch changed.
 #[derive(Debug)]
 pub struct AppliedBars {
     /// Key of the row.
     pub key: BarsKey,
-    /// 64-bit digest of the prices, without versions.
+    /// 64-bit digest of the price columns, without the versions of the bars.
     pub digest: i64,
     /// All bars of the year, including those from earlier batches.
     pub packed: PackedBars,
-    /// `true` if the table had a row with this key.
+    /// `true` if the table already had a row with this key.
     pub replaces: bool,
-    /// Day number of the newest bar that is not retracted; `None` if all bars are retracted.
+    /// Day number of the newest bar that is not retracted, counted from 0001-01-01; `None` if all bars are retracted.
     pub last_day: Option<i32>,
-    /// Packed bars that the merge replaced by other versions of the same day.
+    /// Bars that the merge replaced by another version of the same day, packed.
     pub superseded: Vec<Vec<u8>>,
 }

@@ -1,7 +1,8 @@
-//! Years in which each source has dividends. They distinguish a non-payer from a security with unknown dividends (R38).
+//! Years in which each source has at least one dividend. They distinguish a security that pays no dividend from a
+//! security with unknown dividends (R38).
 //!
-//! The years depend only on the dividend rows in the log, and no year is ever removed. A new year affects every symbol
-//! of its source.
+//! The years depend only on the dividend rows in the log, and no year is ever removed. A new year of a source affects
+//! all symbols of the source.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::pin;
@@ -19,14 +20,15 @@ use crate::error::ApplyError;
 
 const INSERT: &str = include_str!("../../queries/dividend_feeds_insert.sql");
 const MARK_DIRTY: &str = include_str!("../../queries/dividend_feeds_mark_dirty.sql");
-/// Selects all dividends if the fact set has no stored years, because an older program did not store years.
+/// Selects all stored dividends of a fact set without years, because an older program version stored no years.
 const STORED_DIVIDENDS: &str = "select symbol, source, packed from records
     where kind = 'dividend' and not exists (select from dividend_feeds)";
 
-/// First log sequence of a dividend, by source and year; 0 if unknown.
+/// Sequence of the first log message with a dividend, by source and year; 0 if unknown.
 type FeedYears = BTreeMap<(String, i32), i64>;
 
-/// Stores the years of the dividends in record batches. Marks all symbols of a source with a new year as dirty.
+/// Stores the years of the dividends in record batches. If a year is new for a source, all symbols of the source become
+/// dirty.
 pub(crate) async fn apply_dividend_feeds(
     transaction: &Transaction<'_>,
     fact_set: &str,
@@ -44,7 +46,7 @@ pub(crate) async fn apply_dividend_feeds(
     insert_years(transaction, fact_set, &years).await
 }
 
-/// Adds the years to a fact set that an older program wrote without years.
+/// Adds the years to a fact set that an older program version wrote without years.
 pub(crate) async fn fill_dividend_feeds(
     transaction: &Transaction<'_>,
     fact_set: &str,
@@ -62,7 +64,8 @@ pub(crate) async fn fill_dividend_feeds(
     insert_years(transaction, fact_set, &years).await
 }
 
-/// Source and year of a dividend; `None` without a date, or for a manual record, which comes from no feed.
+/// Source and year of a dividend; `None` if the dividend has no date, or if the source is `manual`, which is not a
+/// feed.
 fn feed_year(source: &str, dividend: &Dividend) -> Option<(String, i32)> {
     let date = dividend.date().filter(|_| source != MANUAL)?;
     Some((source.to_owned(), date.year()))

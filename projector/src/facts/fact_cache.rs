@@ -1,10 +1,10 @@
 //! In-memory cache of facts between batches, packed as in Postgres, with a memory budget.
 //!
-//! Cached facts equal the tables: a writer of facts must have the lease, and a projector without the lease drops its
-//! cache.
+//! Cached facts always equal the tables: only the projector with the lease writes facts, and a projector that loses the
+//! lease drops its cache.
 //!
-//! Entries are never evicted. All symbols are read in the same order every day, so the oldest entry would be needed
-//! next. Sizes are estimates. If the process exceeds the budget, the cache stops growing.
+//! Cached facts are never evicted. Every day, all symbols are read in the same order, so evicting the oldest facts
+//! would evict those needed next. Sizes are estimates. If the process exceeds the budget, the cache stops growing.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,32 +13,32 @@ use store::symbol_facts::{PackedColumns, SymbolFacts};
 
 use crate::facts::applied_facts::{AppliedBars, AppliedRecords};
 
-/// Process memory in bytes up to which the cache may always grow. Connections, fingerprints and chunks need about this
-/// much.
+/// Memory of the process, in bytes, below which the cache may always grow. Connections, fingerprints and chunks need
+/// about this much.
 const MIN_PROCESS_BYTES: usize = 128 << 20;
 
-/// Facts of some symbols. Each entry contains all facts of its symbol.
+/// Facts of the cached symbols. A cached symbol has all its facts in the cache.
 #[derive(Debug, Default)]
 pub struct FactCache {
     symbols: HashMap<String, Arc<SymbolFacts>>,
     bytes: usize,
     budget: usize,
-    /// Current limit in bytes: the budget, or less if the process uses too much memory.
+    /// Current limit of the estimated size, in bytes: the budget, or less while the process uses too much memory.
     limit: usize,
 }
 
 impl FactCache {
-    /// Cache of about `budget` bytes.
+    /// Cache with a budget of `budget` bytes.
     pub fn with_budget(budget: usize) -> Self {
         Self { budget, limit: budget, ..Self::default() }
     }
 
-    /// Cache that stores nothing.
+    /// Cache with a budget of 0, which stores nothing.
     pub fn disabled() -> Self {
         Self::default()
     }
 
-    /// Cached facts of a symbol.
+    /// Cached facts of a symbol; `None` if the symbol is not cached.
     pub fn get(&self, symbol: &str) -> Option<&Arc<SymbolFacts>> {
         self.symbols.get(symbol)
     }
@@ -48,21 +48,22 @@ impl FactCache {
         self.budget == 0
     }
 
-    /// Estimated size of the entries, in bytes.
+    /// Estimated size of the cached facts, in bytes.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Adjusts the limit to the resident memory of the process, in bytes, if it is known.
+    /// Adjusts the limit to the resident memory of the process, in bytes. `None` if the memory is unknown.
     ///
-    /// Near the budget, the cache stops growing, because derivation and merging need memory too.
+    /// Above 7/8 of the budget the cache stops growing, because derivation and merging need memory too.
     pub fn limit_by_resident_bytes(&mut self, resident_bytes: Option<usize>) {
         let is_over = resident_bytes
             .is_some_and(|bytes| bytes > (self.budget - self.budget / 8).max(MIN_PROCESS_BYTES));
         self.limit = if is_over { self.limit.min(self.bytes) } else { self.budget };
     }
 
-    /// Caches the facts of a symbol if there is room. Older facts of the symbol are always removed.
+    /// Replaces the cached facts of a symbol. If the limit leaves no room for the new facts, the symbol is not cached
+    /// anymore.
     pub fn insert(&mut self, symbol: &str, facts: Arc<SymbolFacts>) {
         self.remove(symbol);
         let bytes = symbol.len() + facts.size_bytes();
@@ -72,7 +73,7 @@ impl FactCache {
         }
     }
 
-    /// Updates cached symbols with written rows of records.
+    /// Updates cached symbols with rows that were written to table `records`.
     pub fn update_records(&mut self, written: &[AppliedRecords]) {
         for row in written {
             if SymbolFacts::has_kind(row.key.kind) {
@@ -84,8 +85,8 @@ impl FactCache {
         }
     }
 
-    /// Updates cached symbols with written years of bars. If the cache has a year packed together with other years, the
-    /// symbol is removed from the cache.
+    /// Updates cached symbols with rows that were written to table `bars`. If the cached year is packed together with
+    /// other years, the symbol is removed from the cache.
     pub fn update_years(&mut self, written: Vec<AppliedBars>) {
         for row in written {
             let (symbol, source, year) = row.key;
@@ -94,7 +95,7 @@ impl FactCache {
         }
     }
 
-    /// Changes the facts of a symbol, or removes the symbol if the change is impossible.
+    /// Changes the cached facts of a symbol. If `change` returns false, the symbol is removed from the cache.
     fn update_symbol(&mut self, symbol: &str, change: impl FnOnce(&mut SymbolFacts) -> bool) {
         if let Some(mut facts) = self.remove(symbol)
             && change(Arc::make_mut(&mut facts))

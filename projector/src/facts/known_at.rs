@@ -1,4 +1,4 @@
-//! Data version that was served at an instant, with the inputs of its derivation.
+//! Selection of an earlier data version, by instant or by name, with the inputs of its derivation.
 
 use std::str::FromStr;
 
@@ -14,12 +14,12 @@ use tokio_postgres::types::ToSql;
 
 const ACTIVE: &str = "select generation from control.active";
 
-/// Instant, or name of a served data version.
+/// Selector of a served data version: an instant or the name of the version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KnownAt {
-    /// Everything that was served at an instant.
+    /// The version that was served at this instant.
     Instant(DateTime<Utc>),
-    /// The data of responses with this `data_version`.
+    /// The version with this `data_version` in responses.
     Version(VersionName),
 }
 
@@ -36,7 +36,7 @@ impl FromStr for KnownAt {
     }
 }
 
-/// Finds the served version.
+/// Finds the served data version. Fails if no such version was served.
 pub async fn find_version(client: &mut Client, known_at: KnownAt) -> anyhow::Result<ServedVersion> {
     let transaction = client.transaction().await?;
     let active: GenerationId = transaction.query_one(ACTIVE, &[]).await?.try_get(0)?;
@@ -56,7 +56,7 @@ pub async fn find_version(client: &mut Client, known_at: KnownAt) -> anyhow::Res
     Ok(ServedVersion::from_row(&row)?)
 }
 
-/// Policy and rules of a served version. Fails if this program has other rules.
+/// Policy and rules of a served data version. Fails if the version has another rule version than this program.
 pub fn derivation_inputs(version: &ServedVersion) -> anyhow::Result<&(SourcePolicy, Rules)> {
     let Some(inputs) = version.derivable() else {
         bail!(

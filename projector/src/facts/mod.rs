@@ -1,5 +1,4 @@
-//! Module index: records in `records.rs`, bars in `prices.rs`, the cache in `fact_cache.rs`, served versions
-//! in `known_at.rs`.
+//! Application of record batches to the fact tables, and the cache of facts.
 
 pub mod applied_facts;
 pub(crate) mod dividend_feeds;

@@ -25,11 +25,12 @@ const EXISTING: &str = include_str!("../../queries/bars_existing.sql");
 const DELETE: &str = include_str!("../../queries/bars_delete.sql");
 const MARK_DIRTY: &str = include_str!("../../queries/symbols_mark_dirty.sql");
 
-/// Number of rows that are merged at the same time; a row is one year of one symbol and source. The number is limited
-/// because unpacked bars are many times larger than packed bars.
+/// Maximum number of rows that are merged at the same time. A row is one year of one symbol and source. Unpacked bars
+/// need many times the memory of packed bars.
 const YEARS_PER_BATCH: usize = 1_000;
 
-/// Merges the bars of record batches into the stored years, marks changed symbols dirty and returns the changed years.
+/// Merges the bars of record batches into the rows of table `bars`, and marks changed symbols dirty. Returns the
+/// changed rows.
 pub async fn apply_prices(
     transaction: &Transaction<'_>,
     fact_set: &str,
@@ -40,14 +41,14 @@ pub async fn apply_prices(
     if years.is_empty() {
         return Ok(Vec::new());
     }
-    // Sort by key: the years of a symbol are then adjacent, as on disk.
+    // Sort by key, so that the years of a symbol are adjacent, as in the table.
     let mut years: Vec<(BarsKey, Vec<Bars>)> = years.into_iter().collect();
     years.sort_unstable_by(|a, b| a.0.cmp(&b.0));
     let (mut written, mut merged) = (Vec::with_capacity(years.len()), MergedYears::default());
     let mut years = years.into_iter();
     while years.len() > 0 {
         let work = load_stored_years(transaction, years.by_ref().take(YEARS_PER_BATCH), cache).await?;
-        // Postgres writes the previously merged years while this chunk is merged.
+        // Postgres writes the years of the previous chunk while the current chunk is merged.
         let (next, ()) = futures::try_join!(merge_years(work), write_years(transaction, &merged))?;
         written.append(&mut merged.years);
         merged = next;
@@ -61,17 +62,17 @@ pub async fn apply_prices(
     Ok(written)
 }
 
-/// Key of a year, with its new bars and its stored bars.
+/// Year to merge: its key, its new bars and its stored bars.
 type YearMerge = (BarsKey, Vec<Bars>, StoredYear);
 
 enum StoredYear {
     Nothing,
     Read(PackedBars),
-    /// The cached facts of the symbol contain the year.
+    /// The facts of the symbol are cached, and contain the bars of this year.
     Cached(Arc<SymbolFacts>),
 }
 
-/// Changed years and their encoded rows.
+/// Merged years that differ from the stored years, and their rows encoded for COPY.
 #[derive(Default)]
 struct MergedYears {
     years: Vec<AppliedBars>,
@@ -94,7 +95,7 @@ async fn load_stored_years(
                 missing.push(key.clone());
                 StoredYear::Nothing
             }
-            // A cached symbol has all its years, so this year has no stored bars.
+            // A cached symbol has all its years in the cache, so this year is not stored.
             (Some(_), _) => StoredYear::Nothing,
         };
         work.push((key, parts, stored));
@@ -111,7 +112,7 @@ async fn load_stored_years(
     Ok(work)
 }
 
-/// Merges bars into the stored years in parallel and returns the changed years.
+/// Merges new bars into the stored years in parallel. Returns the years that changed.
 async fn merge_years(work: Vec<YearMerge>) -> Result<MergedYears, ApplyError> {
     let merge_all = || {
         let merged = work.into_par_iter().filter_map(|(key, parts, stored)| {
@@ -126,7 +127,7 @@ async fn merge_years(work: Vec<YearMerge>) -> Result<MergedYears, ApplyError> {
     tokio::task::spawn_blocking(merge_all).await.map_err(ApplyError::Ended)?
 }
 
-/// Replaces the stored years. The lock on the fact set excludes other writers.
+/// Replaces the rows of the merged years. The lock on the fact set's row excludes other writers.
 async fn write_years(transaction: &Transaction<'_>, merged: &MergedYears) -> Result<(), ApplyError> {
     let replaced: Vec<&BarsKey> = merged.years.iter().filter(|m| m.replaces).map(|m| &m.key).collect();
     if !replaced.is_empty() {
@@ -149,7 +150,7 @@ async fn write_years(transaction: &Transaction<'_>, merged: &MergedYears) -> Res
     Ok(())
 }
 
-/// Stores the spellings of symbols with new years.
+/// Stores the links between the spellings of each symbol that has a new year.
 async fn store_spellings(transaction: &Transaction<'_>, written: &[AppliedBars]) -> Result<(), ApplyError> {
     let mut links = SymbolLinks::default();
     for new in written.iter().filter(|written| !written.replaces) {
@@ -207,7 +208,7 @@ async fn load_existing(
     Ok(existing)
 }
 
-/// Merges one year. `None` if the result equals the stored year.
+/// Merges the new bars of one year into its stored bars; `None` if the stored bars do not change.
 fn merge_year(
     key: BarsKey,
     mut parts: Vec<Bars>,
@@ -223,7 +224,7 @@ fn merge_year(
     };
     let failed = |source: PackedBarsError| ApplyError::Bars { symbol: key.0.clone(), source };
     if let Some(stored) = stored {
-        // Put the stored bars first, because new bars mostly have later days.
+        // Put the stored bars first, because most new bars have later days than the stored bars.
         parts.insert(0, stored.unpack().map_err(failed)?);
     }
     let merged = Bars::merge_keeping_superseded(parts).map_err(|error| failed(error.into()));

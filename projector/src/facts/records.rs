@@ -1,9 +1,9 @@
-//! Application of records. The observations of one symbol, kind and source are one packed row. No observation is ever
-//! removed.
+//! Application of records. All observations of one symbol, kind and source are packed in one row, and no observation is
+//! ever removed.
 //!
-//! A vendor may correct the symbol of a record with an id. All observations of the id are then stored under every
-//! symbol that the record ever had. Deriving a symbol therefore needs no rows of another symbol, in any order of the
-//! messages.
+//! A vendor may correct the symbol of a record that has an id. The observations with this id are then stored under
+//! every symbol that the record ever had. The derivation of a symbol therefore reads no rows of other symbols. The
+//! order of the messages does not matter.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -26,13 +26,14 @@ const DELETE: &str = include_str!("../../queries/records_delete.sql");
 const MOVED: &str = include_str!("../../queries/record_ids_moved.sql");
 const MARK_DIRTY: &str = include_str!("../../queries/records_mark_dirty.sql");
 
-/// Maximum length of the id of a vendor's record, in bytes. Keys of read tables contain ids, and Postgres limits the
-/// size of keys.
+/// Maximum length of a vendor's record id, in bytes. Read tables have the id in their keys, and Postgres limits the
+/// size of a key.
 const MAX_ID_BYTES: usize = 2048;
 
 type ObservationsByRow = BTreeMap<RecordsKey, Vec<RawObservation>>;
 
-/// Merges the records of record batches into the stored rows, marks changed symbols dirty and returns the changed rows.
+/// Merges the observations of record batches into the rows of table `records`, and marks changed symbols dirty. Returns
+/// the changed rows.
 pub async fn apply_records(
     transaction: &Transaction<'_>,
     fact_set: &str,
@@ -64,7 +65,7 @@ pub async fn apply_records(
     Ok(changed)
 }
 
-/// Collects the observations of record batches, and checks that each observation can be stored.
+/// Collects the observations of record batches by row. Fails if an observation cannot be stored.
 fn collect_observations(batches: &[&RecordBatch]) -> Result<ObservationsByRow, ApplyError> {
     let observed = |batch: &&RecordBatch| {
         let observed = batch.body.observations(batch.id)?;
@@ -82,7 +83,7 @@ fn collect_observations(batches: &[&RecordBatch]) -> Result<ObservationsByRow, A
     Ok(by_row)
 }
 
-/// Checks that Postgres can store the values in text columns and keys.
+/// Checks that Postgres can store the texts of an observation in columns and keys.
 fn check_storable(symbol: &str, raw: &RawObservation) -> Result<(), ApplyError> {
     let refuse = |code, reason| Err(ApplyError::Unstorable { symbol: symbol.to_owned(), code, reason });
     let texts = [raw.id.as_deref(), raw.security_ref.as_deref()];
@@ -98,7 +99,8 @@ fn check_storable(symbol: &str, raw: &RawObservation) -> Result<(), ApplyError> 
     Ok(())
 }
 
-/// Copies the observations of each record id with a corrected symbol to every symbol that the id ever had.
+/// Finds the record ids whose symbol was corrected. Copies all observations of such an id to every symbol that the id
+/// ever had.
 async fn copy_to_moved_symbols(
     transaction: &Transaction<'_>,
     by_row: &mut ObservationsByRow,
@@ -121,8 +123,7 @@ async fn copy_to_moved_symbols(
     for (id, mut keys) in moved {
         let of_id = |raw: &&RawObservation| raw.id.as_ref() == Some(&id.2);
         let mut versions = Vec::new();
-        // `symbols` may include symbols of another id with the same digest. Such a symbol has no observation of this
-        // id.
+        // Another record id can have the same digest. Skip its symbols, because they have no observation of this id.
         keys.retain(|key| {
             let before = versions.len();
             versions.extend(by_row.get(key).into_iter().flatten().filter(of_id).cloned());
@@ -137,7 +138,8 @@ async fn copy_to_moved_symbols(
     Ok(())
 }
 
-/// Maps each id with a corrected symbol to the rows that may contain its observations.
+/// Maps each record id with a corrected symbol to the rows that may contain its observations. The key is (kind, source,
+/// id).
 fn rows_of_moved_ids(
     by_row: &ObservationsByRow,
     symbols: &HashMap<i64, Vec<String>>,
@@ -183,7 +185,7 @@ fn key_columns<'a>(keys: impl Iterator<Item = &'a RecordsKey>) -> (Vec<&'a str>,
     (symbols, kinds, sources)
 }
 
-/// Merges one row. `None` if the result equals the stored row.
+/// Merges new observations into a stored row; `None` if the row does not change.
 fn merge_records(
     key: RecordsKey,
     observations: Vec<RawObservation>,
@@ -205,7 +207,7 @@ fn merge_records(
     Ok(Some(AppliedRecords { key, replaces: stored.is_some(), packed, superseded }))
 }
 
-/// Replaces the stored rows. The lock on the fact set excludes other writers.
+/// Replaces the changed rows of table `records`. The lock on the fact set's row excludes other writers.
 async fn write_records(transaction: &Transaction<'_>, changed: &[AppliedRecords]) -> Result<(), ApplyError> {
     let (symbols, kinds, sources) =
         key_columns(changed.iter().filter(|changed| changed.replaces).map(|changed| &changed.key));
@@ -230,7 +232,7 @@ async fn write_records(transaction: &Transaction<'_>, changed: &[AppliedRecords]
     Ok(())
 }
 
-/// Stores the links between symbols of changed security records, and the spellings of new symbols.
+/// Stores the links between the symbols of changed security records, and between the spellings of new symbols.
 async fn store_links(transaction: &Transaction<'_>, changed: &[AppliedRecords]) -> Result<(), ApplyError> {
     let mut links = SymbolLinks::default();
     for AppliedRecords { key, packed, replaces, .. } in changed {

@@ -1,4 +1,4 @@
-//! Copy of tables from the served generation, for a rebuild of selected tables.
+//! Copy of the read tables that a partial rebuild does not derive, from the served generation.
 
 use store::db::generation_schema;
 use store::ids::GenerationId;
@@ -8,7 +8,7 @@ use crate::review::diff::TABLES;
 
 const ORIGIN: &str = include_str!("../../queries/generation_origin.sql");
 
-/// Copies the tables that the rebuild did not select into the new generation `id`.
+/// Copies the tables that were not selected for the rebuild from the served generation into generation `id`.
 pub(crate) async fn copy_served_tables(
     transaction: &Transaction<'_>,
     id: GenerationId,
@@ -26,6 +26,6 @@ pub(crate) async fn copy_served_tables(
             ))
             .await?;
     }
-    // The digests do not match the copied rows, so all digests are removed.
+    // The stored digests belong to the derived rows and not to the copied rows, so all digests are removed.
     transaction.batch_execute(&format!("truncate {}.digests", generation_schema(id))).await
 }

@@ -1,7 +1,7 @@
 //! Check of the disk space that a new generation needs.
 //!
-//! Postgres does not report free space. The check reads the file system if Postgres runs on this machine. Otherwise
-//! only the estimate is logged.
+//! Postgres does not report free space. If Postgres runs on this machine, the check asks its file system. Otherwise
+//! only the estimated size is logged.
 
 use anyhow::bail;
 use rustix::fs::statvfs;
@@ -14,10 +14,10 @@ const ACTIVE: &str = "select generation from active";
 const SCHEMA_BYTES: &str = include_str!("../../queries/schema_bytes.sql");
 const DATA_DIRECTORY: &str = "select control.data_directory()";
 
-/// Logs the estimated size of a new generation. Fails if the disk has less free space.
+/// Logs the estimated size of a new generation. Fails if the disk has less free space than estimated.
 ///
-/// If the generation needs its own fact set, `second_fact_set` names the current fact set, whose size is added to the
-/// estimate.
+/// The estimate is the size of the served generation. `second_fact_set` is the current fact set, if the new generation
+/// needs a fact set of its own; its size is then added.
 pub(crate) async fn check_disk_space(
     client: &Client,
     config: &Config,
@@ -63,7 +63,8 @@ fn is_local(config: &Config) -> bool {
     })
 }
 
-/// Bytes available to unprivileged processes on the file system of a folder; `None` if the folder is missing.
+/// Path of a folder, and the bytes on its file system that unprivileged processes may use; `None` if the folder cannot
+/// be read.
 fn free_bytes_at(folder: String) -> Option<(String, u64)> {
     let volume = statvfs(&folder).ok()?;
     Some((folder, volume.f_bavail.saturating_mul(volume.f_frsize)))

@@ -1,7 +1,8 @@
 //! Selection of the served generation: promote, roll back, drop, pause, list.
 //!
-//! One row names the served generation. The transaction that derives the new generation up to the checkpoint of its
-//! facts also changes this row. `pg_notify` informs the API, which switches between two requests.
+//! One row in the database names the served generation. A promotion derives the new generation up to the checkpoint of
+//! its facts and changes this row in one transaction. `pg_notify` then informs the API, which reads the new generation
+//! from the next request on.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +28,8 @@ use crate::write::table::JOURNALED_VALUES;
 
 const BY_ID: &str = include_str!("../../queries/generation_by_id.sql");
 const LOCK: &str = include_str!("../../queries/fact_set_lock.sql");
-/// Locks all fact sets, before the row that names the served generation. The daemon locks in the same order.
+/// Locks the rows of all fact sets, before the row that names the served generation. The daemon locks the rows in the
+/// same order.
 const STOP_WRITERS: &str = include_str!("../../queries/fact_sets_lock.sql");
 const ACTIVE: &str = "select generation, previous from active for update";
 const FLIP: &str = "update active set generation = $1, previous = $2";
@@ -39,7 +41,7 @@ const DROP_GENERATION: &str = "delete from generations where id = $1";
 const UNUSED_FACTS: &str = include_str!("../../queries/fact_set_unused.sql");
 const PAUSE: &str = include_str!("../../queries/pause.sql");
 
-/// Longest note, in characters.
+/// Maximum length of a note, in characters.
 const NOTE_CHARACTERS: usize = 500;
 
 /// Arguments of `projector promote`.
@@ -67,7 +69,7 @@ fn parse_note(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-/// Change of the served generation.
+/// Result of a promotion or rollback.
 #[derive(Debug, Serialize)]
 pub struct Switchover {
     /// Generation that is now served.
@@ -83,8 +85,8 @@ async fn load_generation_row(transaction: &Transaction<'_>, id: GenerationId) ->
     row.with_context(|| format!("generation {id} does not exist; see projector list"))
 }
 
-/// Serves a generation: derives it up to the position of its facts, checks that its differences were reviewed, and
-/// switches.
+/// Serves a generation. First checks that its differences were reviewed, and derives it up to the checkpoint of its
+/// facts.
 pub async fn promote_generation(client: &mut Client, args: &PromoteArgs) -> anyhow::Result<Switchover> {
     let id = args.generation;
     let transaction = client.transaction().await?;
@@ -117,7 +119,7 @@ pub async fn promote_generation(client: &mut Client, args: &PromoteArgs) -> anyh
         Deriver::derive_dirty(&transaction, &generation, checkpoint).await?;
     }
     transaction.execute("select set_config('search_path', 'control', true)", &[]).await?;
-    // A note belongs to one promotion. A promotion without a note removes the old one.
+    // A note belongs to one promotion. A promotion without a note therefore removes the note of the previous promotion.
     transaction.execute(NOTE, &[&id, &args.note]).await?;
     switch_served(&transaction, id, active).await?;
     transaction.commit().await?;
@@ -125,7 +127,7 @@ pub async fn promote_generation(client: &mut Client, args: &PromoteArgs) -> anyh
     Ok(Switchover { served: id, before: active, sequence: checkpoint })
 }
 
-/// Fails for a generation whose rule parameters differ from the defaults, unless `accepted` is true.
+/// Fails if rule parameters of a generation differ from the defaults and `accepted` is false.
 fn check_rules_accepted(generation: &Generation, accepted: bool) -> anyhow::Result<()> {
     let deviations = generation.rules.deviations();
     let texts: Vec<String> = deviations
@@ -162,7 +164,7 @@ async fn switch_served(
     Ok(())
 }
 
-/// Serves the previously served generation again.
+/// Serves the previous generation again. `stale_ok` accepts a generation whose tables are behind the log.
 pub async fn rollback_generation(client: &mut Client, stale_ok: bool) -> anyhow::Result<Switchover> {
     let transaction = client.transaction().await?;
     transaction.query(STOP_WRITERS, &[]).await?;
@@ -187,10 +189,11 @@ pub async fn rollback_generation(client: &mut Client, stale_ok: bool) -> anyhow:
     Ok(Switchover { served: previous, before: active, sequence })
 }
 
-/// Limits the wait for a table lock, because a waiting statement blocks all later readers of the table.
+/// Limits the wait for a table lock to 5 s. A statement that waits for the lock blocks all later readers of the table.
 pub(crate) const LOCK_TIMEOUT: &str = "set local lock_timeout = '5s'";
 
-/// Converts the error of a statement that exceeded [`LOCK_TIMEOUT`] on the tables of a generation.
+/// Converts the error of a statement. If the statement exceeded [`LOCK_TIMEOUT`], the text names the tables of
+/// generation `id` as the cause.
 pub(crate) fn lock_timeout_error(error: tokio_postgres::Error, id: GenerationId) -> anyhow::Error {
     if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) {
         return anyhow!(
@@ -224,7 +227,7 @@ pub async fn drop_generation(client: &mut Client, id: GenerationId) -> anyhow::R
     Ok(())
 }
 
-/// Pauses or resumes the application of the log. The projector keeps its lease and the buffered messages.
+/// Pauses or resumes the application of the log. A paused projector keeps its lease and its buffered messages.
 pub async fn set_paused(client: &Client, paused: bool) -> anyhow::Result<()> {
     client.execute(PAUSE, &[&paused]).await?;
     Ok(())
@@ -247,7 +250,7 @@ pub struct GenerationSummary {
     pub fact_set: String,
     /// Last log sequence that the generation's tables contain.
     pub sequence: Sequence,
-    /// Number of messages that are applied to the generation's facts but not to its tables.
+    /// Number of log messages that the generation's facts contain, but its tables do not.
     pub lag_events: i64,
     /// Market date of the generation's tables; `None` until a security is derived.
     pub as_of: Option<chrono::NaiveDate>,

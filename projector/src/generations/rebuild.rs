@@ -1,8 +1,8 @@
-//! `projector rebuild`: builds a new generation next to the served one.
+//! `projector rebuild`: builds a new generation while the served generation stays in use.
 //!
-//! A rebuild commits chunk by chunk and stores the last symbol, so that an interrupted rebuild can resume. If facts
-//! change during the build, their symbols are dirty for the new generation too. At the end, the rebuild derives the
-//! dirty symbols. The generation then follows the log.
+//! A rebuild commits chunk by chunk and stores the last derived symbol, so that an interrupted rebuild can resume.
+//! Symbols whose facts change during the rebuild are marked dirty for the new generation. At the end, the dirty symbols
+//! are derived again. The generation then follows the log.
 
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
@@ -77,7 +77,8 @@ pub async fn rebuild_generation(
     let generation = Generation::from_row(&client.query_one(BY_ID, &[&id]).await?)?;
     if generation.fact_set != LIVE_FACTS {
         apply_log(settings, &generation.fact_set, shutdown.clone()).await?;
-        // Without new statistics, Postgres would not use the indexes of the newly filled tables.
+        // Update the planner statistics. Without new statistics, Postgres would not use the indexes of the newly filled
+        // tables.
         let facts = db::connect(&settings.rebuild_config(&generation.fact_set)?).await?;
         facts.batch_execute(ANALYZE).await?;
     }
@@ -91,7 +92,8 @@ pub async fn rebuild_generation(
     Ok(id)
 }
 
-/// First requested setting that differs from the setting of the interrupted generation.
+/// Name of the first requested setting that differs from the setting of the interrupted rebuild; `None` if all settings
+/// are equal.
 async fn find_conflicting_setting(
     client: &Client,
     args: &RebuildArgs,
@@ -152,11 +154,11 @@ async fn create_building(
     Ok(id)
 }
 
-/// Warns if the served rules deviate from the defaults and the new generation does not keep them.
+/// Warns if rule parameters of the served generation differ from the defaults and the new generation does not use them.
 async fn warn_of_served_rules(client: &Client, requested: &Rules) -> anyhow::Result<()> {
     let served = match Generation::from_row(&client.query_one(SERVED, &[]).await?) {
         Ok(served) => served,
-        // Not an error: a rebuild can replace rules that this program does not know.
+        // No error: a rebuild can replace a served generation whose rules this program does not know.
         Err(DeriveError::Rules(error)) => {
             tracing::warn!(%error, "served rules are unknown to this program; a promotion replaces them");
             return Ok(());
@@ -173,7 +175,7 @@ async fn warn_of_served_rules(client: &Client, requested: &Rules) -> anyhow::Res
     Ok(())
 }
 
-/// Derives chunk by chunk, starting after the last stored symbol.
+/// Derives the securities chunk by chunk, starting after the last symbol that an interrupted rebuild stored.
 async fn derive_securities(
     settings: &ProjectorSettings,
     client: &mut Client,
@@ -191,10 +193,10 @@ async fn derive_securities(
         transaction.query_one(BY_ID, &[&generation.id]).await?.try_get("rebuilt_to")?;
     generation.set_local_search_path(&transaction).await?;
     let (symbols, same) = deriver.prepare(&transaction, generation, checkpoint).await?;
-    // If the market date or the policy has changed, start again with the first symbol.
+    // If the market date or the policy has changed since the interruption, start again with the first symbol.
     let reached = reached.filter(|_| same);
     if reached.is_none() {
-        // All securities will be derived, so only later changes need to be dirty.
+        // All securities will be derived, so symbols that are dirty now need no second derivation.
         transaction.execute(CLEAR_DIRTY, &[&generation.id]).await?;
     }
     transaction.commit().await?;
@@ -221,7 +223,7 @@ async fn derive_securities(
     Ok(left.len())
 }
 
-/// Derives the remaining dirty symbols. Then the generation follows the log, or is frozen.
+/// Derives the symbols that are dirty at the end of the rebuild. Then the generation follows the log, or is frozen.
 async fn finish_rebuild(client: &mut Client, generation: &Generation) -> anyhow::Result<()> {
     let transaction = client.transaction().await?;
     let row = transaction.query_one(LOCK, &[&generation.fact_set]).await?;

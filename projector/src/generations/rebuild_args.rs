@@ -1,4 +1,4 @@
-//! Arguments of `projector rebuild`, and the inputs of the new generation that they request.
+//! Arguments of `projector rebuild`, and the inputs of the new generation that follow from the arguments.
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -18,12 +18,12 @@ use crate::settings::{BenchmarkArgs, ProjectorSettings};
 
 const SERVED: &str = include_str!("../../queries/generation_active.sql");
 
-/// Input of a new generation.
+/// Facts from which a new generation is derived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum FactSource {
-    /// The current facts
+    /// The current fact set
     Facts,
-    /// The log, applied again to a separate fact set
+    /// A separate fact set, to which the log is applied again
     Log,
 }
 
@@ -43,7 +43,7 @@ pub struct RebuildArgs {
     /// --from log)
     #[arg(long, value_name = "TIME")]
     pub until_time: Option<DateTime<Utc>>,
-    /// Market date; default: the newest session
+    /// Market date of the frozen generation; default: the newest session
     #[arg(long, value_name = "DATE")]
     pub as_of: Option<NaiveDate>,
     /// Instant (RFC 3339) or data_version of a response; the generation serves the market as it was known then, with
@@ -60,7 +60,7 @@ pub struct RebuildArgs {
     /// Rule parameter with another value; `projector rules` lists the parameters (repeatable)
     #[arg(long = "rule", value_name = "NAME=VALUE", conflicts_with = "only")]
     pub rules: Vec<String>,
-    /// Benchmark of beta in the new generation.
+    /// Benchmark of the metric beta in the new generation.
     #[command(flatten)]
     pub benchmark: BenchmarkArgs,
     /// Skip the check of free space on Postgres's disk
@@ -77,18 +77,18 @@ pub struct RebuildArgs {
 /// Inputs of a new generation.
 pub(crate) struct RequestedInputs {
     pub(crate) rules: Rules,
-    /// Last sequence of the log to apply.
+    /// Last sequence of the log to apply; `None` if no limit was requested.
     pub(crate) until: Option<Sequence>,
-    /// Market date at which the generation is frozen.
+    /// Market date at which the generation is frozen; `None` if it follows the newest session.
     pub(crate) as_of: Option<NaiveDate>,
-    /// Source policy of this generation only.
+    /// Source policy that belongs only to this generation; `None` if it follows the live policy.
     pub(crate) policy: Option<SourcePolicy>,
     /// Symbol of the benchmark.
     pub(crate) benchmark: String,
 }
 
 impl RequestedInputs {
-    /// Resolves the arguments of a rebuild.
+    /// Determines the inputs of the new generation from the arguments of a rebuild.
     pub(crate) async fn resolve(
         settings: &ProjectorSettings,
         client: &mut Client,
@@ -114,13 +114,13 @@ impl RequestedInputs {
         })
     }
 
-    /// True if the generation has a separate fact set, applied from the log.
+    /// `true` if the generation has a separate fact set, to which the log is applied again.
     pub(crate) fn applies_log(&self, args: &RebuildArgs) -> bool {
         args.from == FactSource::Log || self.until.is_some()
     }
 }
 
-/// Rules of the new generation. If some tables are copied, the rules of the served generation are used, because a
+/// Rules of the new generation. If some tables are copied, these are the rules of the served generation, because a
 /// generation has one set of rules.
 async fn requested_rules(client: &Client, args: &RebuildArgs) -> anyhow::Result<Rules> {
     if args.only.is_empty() {
@@ -129,7 +129,7 @@ async fn requested_rules(client: &Client, args: &RebuildArgs) -> anyhow::Result<
     Ok(Generation::from_row(&client.query_one(SERVED, &[]).await?)?.rules)
 }
 
-/// Last sequence to apply; `None` if no end was requested.
+/// Last log sequence to apply, from `--until-seq` or `--until-time`; `None` if no limit was requested.
 async fn requested_end(settings: &ProjectorSettings, args: &RebuildArgs) -> anyhow::Result<Option<Sequence>> {
     Ok(match args.until_time {
         Some(time) => Some(sequence_before(settings, time).await?),
@@ -140,14 +140,14 @@ async fn requested_end(settings: &ProjectorSettings, args: &RebuildArgs) -> anyh
 /// Reads a source policy: a JSON list of `{"kind", "source", "from", "to", "rank"}`.
 pub fn read_policy(path: &Path) -> anyhow::Result<SourcePolicy> {
     let read = || format!("cannot read {}", path.display());
-    // A FIFO would wait for its other end, and a device has no end.
+    // Reading a FIFO would wait for its writer, and reading a device may never end.
     anyhow::ensure!(path.metadata().with_context(read)?.is_file(), "{}: it is not a regular file", read());
     let text = std::fs::read_to_string(path).with_context(read)?;
     serde_json::from_str(&text).with_context(|| format!("cannot parse {} as a source policy", path.display()))
 }
 
-/// Last sequence that was published before an instant. Publication times rise with the sequence, so binary search finds
-/// it.
+/// Last sequence that was published before an instant. Binary search finds it, because publication times rise with the
+/// sequence.
 async fn sequence_before(settings: &ProjectorSettings, time: DateTime<Utc>) -> anyhow::Result<Sequence> {
     let context = settings.stream.connect("projector-rebuild").await?;
     let stream = settings.stream.open(&context).await?;

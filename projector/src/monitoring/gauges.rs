@@ -1,6 +1,7 @@
-//! Gauges that are polled from the servers: applied position, quarantined rows, age of every feed.
+//! Gauges and counters that are polled from Postgres and the log: applied position, quarantined rows, age of every
+//! feed.
 //!
-//! Invariant: the gauges describe the servers, so that a standby reports the same values.
+//! Invariant: the values describe the servers and not this process, so that a standby reports the same values.
 
 use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
 use prometheus::{
@@ -14,7 +15,7 @@ const REJECT: &str = "reject";
 /// Registered gauges and counters.
 #[derive(Debug)]
 pub(crate) struct Gauges {
-    /// 1 if the server answered the last poll, else 0.
+    /// 1 if the server named by the label answered the last poll, else 0.
     pub(crate) server_up: IntGaugeVec,
     pub(crate) applied: IntGauge,
     pub(crate) log_last: IntGauge,
@@ -92,12 +93,12 @@ impl Gauges {
         })
     }
 
-    /// Sets the age and the counts of a feed.
+    /// Sets the age, the row count and the reject count of one kind of a feed.
     pub(crate) fn set_feed(&self, feed: &FeedFreshness<'_>) {
         let labels = [feed.source, feed.kind];
         let rows = if feed.kind == REJECT { &self.feed_rejects } else { &self.feed_rows };
         set_counter(&rows.with_label_values(&labels), feed.rows);
-        // A feed without rejects exports a count of zero.
+        // Create the counter of a feed that has no rejects, so that it is exported as 0.
         self.feed_rejects.with_label_values(&[feed.source, REJECT]).inc_by(0);
         if let Some(loaded) = feed.loaded {
             self.feed_load.with_label_values(&labels).set(loaded.timestamp());

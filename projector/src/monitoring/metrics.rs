@@ -17,20 +17,21 @@ use telemetry::listener::MetricsSource;
 use crate::monitoring::gauges::Gauges;
 use crate::settings::LIVE_FACTS;
 
-/// Histogram buckets in seconds, for daily batches and for backlogs.
+/// Upper bounds of the histogram buckets, in seconds. The small ones are for daily batches, the large ones for
+/// backlogs.
 const DURATION_BUCKETS_S: [f64; 12] = [0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 30.0, 60.0, 300.0];
-/// Time for which a fact set may fail before the health check fails.
+/// Time for which the application of a fact set may fail before the health check fails.
 const UNHEALTHY_AFTER: Duration = Duration::from_secs(30);
-/// Time without an answer from Postgres before the health check fails. One poll may take 30 s.
+/// Maximum age of the last answer from Postgres before the health check fails. One poll may take 30 s.
 const UNANSWERED_AFTER: Duration = Duration::from_secs(45);
 
 /// Registry and metrics of the projector.
 #[derive(Debug)]
 pub struct ProjectorMetrics {
     registry: Registry,
-    /// Duration of the application of a batch's facts.
+    /// Time to apply the facts of a batch, in seconds.
     pub(crate) apply: Histogram,
-    /// Duration of the derivation and the writes of read tables.
+    /// Time to derive and write the read tables, in seconds.
     pub(crate) derive: Histogram,
     pub(crate) commit: Histogram,
     /// Number of derived securities.
@@ -40,18 +41,18 @@ pub struct ProjectorMetrics {
     lease_held: IntGaugeVec,
     failing: Mutex<BTreeMap<String, (Instant, String)>>,
     progress: Mutex<ServedProgress>,
-    /// Replicas of the log that are not current, as sentences.
+    /// Sentences about the log's replicas that lack messages or are offline.
     lagging_replicas: Mutex<Vec<String>>,
 }
 
-/// Progress of the served facts, and time of the last answer from Postgres.
+/// Progress of the fact set of the served generation, and time of the last answer from Postgres.
 #[derive(Debug)]
 struct ServedProgress {
     fact_set: String,
     checkpoint: i64,
-    /// Number of messages of the log that are not applied.
+    /// Number of log messages that are not applied to the fact set.
     pending: i64,
-    /// Last time at which the checkpoint advanced or no message was pending.
+    /// Last time at which the checkpoint changed or no message was pending.
     at: Instant,
     /// Number of batches that are being written.
     writing: u32,
@@ -59,7 +60,7 @@ struct ServedProgress {
     answered: Instant,
 }
 
-/// Batch that is being written. While this guard exists, the health check reports no stall.
+/// Guard for a batch that is being written. Until the guard is dropped, the health check reports no stall.
 #[derive(Debug)]
 pub(crate) struct WriteInProgress<'a>(&'a ProjectorMetrics, bool);
 
@@ -114,7 +115,7 @@ impl ProjectorMetrics {
         })
     }
 
-    /// Records the replicas of the log that are not current.
+    /// Stores the replicas of the log that lack messages or are offline.
     pub(crate) fn set_lagging_replicas(&self, replicas: &[LaggingReplica]) {
         *self.lagging_replicas.lock().unwrap_or_else(PoisonError::into_inner) =
             replicas.iter().map(ToString::to_string).collect();
@@ -125,18 +126,18 @@ impl ProjectorMetrics {
         self.lease_held.with_label_values(&[fact_set]).set(i64::from(is_held));
     }
 
-    /// Records that a fact set has no failure: it is followed, or this projector is on standby.
+    /// Records that a fact set has no failure: this projector follows it or is on standby for it.
     pub(crate) fn set_healthy(&self, fact_set: &str) {
         self.failing().remove(fact_set);
     }
 
-    /// Records why a fact set cannot be followed.
+    /// Records the reason why this projector cannot follow a fact set.
     pub(crate) fn set_failing(&self, fact_set: &str, reason: String) {
         let mut failing = self.failing();
         failing.entry(fact_set.to_owned()).or_insert_with(|| (Instant::now(), String::new())).1 = reason;
     }
 
-    /// Records an answer from Postgres with the checkpoint of the served facts.
+    /// Records that Postgres answered, with the fact set of the served generation and its checkpoint.
     pub(crate) fn set_checkpoint(&self, fact_set: &str, checkpoint: i64) {
         let mut progress = self.progress();
         progress.answered = Instant::now();
@@ -146,7 +147,7 @@ impl ProjectorMetrics {
         }
     }
 
-    /// Records the number of messages of the log that are not applied.
+    /// Records the number of log messages that are not applied.
     pub(crate) fn set_pending(&self, pending: i64) {
         let mut progress = self.progress();
         progress.pending = pending;
@@ -155,7 +156,7 @@ impl ProjectorMetrics {
         }
     }
 
-    /// Restarts the stall timeout of a fact set. Called while the fact set is paused.
+    /// Restarts the stall timeout of a paused fact set.
     pub(crate) fn record_progress(&self, fact_set: &str) {
         let mut progress = self.progress();
         if progress.fact_set == fact_set {
@@ -163,7 +164,7 @@ impl ProjectorMetrics {
         }
     }
 
-    /// Records that a batch is being written, until the result is dropped.
+    /// Records that a batch is being written, until the returned guard is dropped.
     pub(crate) fn begin_write(&self, fact_set: &str) -> WriteInProgress<'_> {
         let mut progress = self.progress();
         let counts = progress.fact_set == fact_set;
@@ -171,8 +172,8 @@ impl ProjectorMetrics {
         WriteInProgress(self, counts)
     }
 
-    /// Reason why the health check fails: the served facts lag without progress, or Postgres does not answer. `None` if
-    /// neither is the case.
+    /// Reason why the health check fails; `None` if it passes. It fails if log messages stay unapplied without
+    /// progress, or if Postgres does not answer.
     fn find_stall(&self) -> Option<String> {
         let progress = self.progress();
         let unanswered = progress.answered.elapsed();
@@ -199,7 +200,7 @@ impl ProjectorMetrics {
 
 #[cfg(test)]
 impl ProjectorMetrics {
-    /// Moves the recorded times into the past.
+    /// Moves the recorded times into the past by `by`.
     fn age(&self, by: Duration) {
         let mut progress = self.progress();
         let before = |at: Instant| at.checked_sub(by).unwrap_or(at);

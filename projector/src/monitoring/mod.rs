@@ -1,4 +1,4 @@
-//! Monitoring of the projector: counters of batches, gauges, and the task that updates the gauges.
+//! Monitoring of the projector: metrics of batches, and gauges that a task polls from the servers.
 
 pub(crate) mod gauges;
 pub mod metrics;

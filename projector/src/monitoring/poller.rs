@@ -1,5 +1,4 @@
-//! Poller that reads the gauges from Postgres and from the log, with one connection to each. Lost connections are
-//! opened again.
+//! Poller of the gauges. It has one connection to Postgres and one to NATS, and opens a lost connection again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
@@ -26,7 +25,7 @@ const QUARANTINED: &str = include_str!("../../queries/metrics/quarantined.sql");
 const FEEDS: &str = include_str!("../../queries/metrics/feeds.sql");
 
 const POLL_INTERVAL: Duration = Duration::from_secs(5);
-/// Longest wait for Postgres.
+/// Maximum wait for the queries of one poll.
 const QUERY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Polls the gauges forever.
@@ -56,7 +55,7 @@ async fn poll_postgres_connection(
     let client = db::connect(&settings.projector_config(LIVE_FACTS)?).await?;
     let mut state = PollState::default();
     while !client.is_closed() {
-        // A server that does not answer is reported as down.
+        // If Postgres does not answer in time, its gauge `server_up` becomes 0.
         let Ok(polled) = tokio::time::timeout(QUERY_TIMEOUT, state.poll_server(&client, metrics)).await
         else {
             break;
@@ -68,12 +67,12 @@ async fn poll_postgres_connection(
     Ok(())
 }
 
-/// State at the last poll. If the state is unchanged, some queries are skipped.
+/// State of the previous poll. If the state has not changed, some queries are skipped.
 #[derive(Debug, Default)]
 struct PollState {
-    /// Served generation, its sequence, and the checkpoint of its facts.
+    /// Served generation, sequence of its tables, and checkpoint of its fact set.
     state: Option<(GenerationId, i64, i64)>,
-    /// Label values of the generations.
+    /// Label values that were exported for the generations.
     generations: BTreeSet<[String; 3]>,
 }
 
@@ -115,7 +114,8 @@ impl PollState {
         for labels in &now {
             gauges.generation.with_label_values(labels).set(1);
         }
-        // Remove the label values of dropped generations and of former states. A missing label is not an error.
+        // Remove the exported labels of dropped generations, and of generations whose state changed. A label that does
+        // not exist is no error.
         for labels in self.generations.difference(&now) {
             let _ = gauges.generation.remove_label_values(labels);
         }
@@ -192,7 +192,7 @@ async fn poll_log_connection(
     }
 }
 
-/// Converts a JetStream number, which is below 2^63.
+/// Converts a sequence or count of JetStream, which is below 2^63, to the integer of a gauge.
 fn gauge_value(number: u64) -> i64 {
     let level = number.cast_signed();
     debug_assert!(level >= 0, "{number}");
@@ -202,7 +202,7 @@ fn gauge_value(number: u64) -> i64 {
 fn set_log_gauges(metrics: &ProjectorMetrics, info: &Info, caught_up_at: &mut Instant) {
     let gauges = &metrics.gauges;
     let last = gauge_value(info.state.last_sequence);
-    // The projector may apply messages after the stream information was read, so the difference may be negative.
+    // The projector may have applied messages since the stream information was read, so the difference may be negative.
     let pending = last.saturating_sub(gauges.applied.get()).max(0);
     if pending == 0 {
         *caught_up_at = Instant::now();

@@ -1,6 +1,7 @@
-//! Effect of a policy change: securities whose published rows differ between the two policies.
+//! Effect of a policy change: the securities whose published rows would differ under the new policy.
 //!
-//! Only securities with several sources can differ, unless the policy changes identities or the benchmark's returns.
+//! Only securities with several sources can differ, unless the change affects identities or the returns of the
+//! benchmark.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,10 +27,10 @@ const DERIVED_WITH: &str = include_str!("../../queries/version_derived.sql");
 const RECORDS: &str = include_str!("../../queries/records_sources.sql");
 const BARS: &str = include_str!("../../queries/bars_sources.sql");
 
-/// Maximum number of histories in memory.
+/// Maximum number of securities whose histories are in memory at the same time.
 const CHUNK_HISTORIES: usize = 100;
 
-/// Securities whose published rows change under another policy, sorted by symbol.
+/// Securities of the served generation whose published rows would differ under the policy `after`, sorted by symbol.
 pub(super) async fn find_changed_securities(
     client: &mut Client,
     after: &SourcePolicy,
@@ -47,7 +48,7 @@ pub(super) async fn find_changed_securities(
         .await
 }
 
-/// Two policies, and the market data for their comparison.
+/// Policies before and after the change, with the market data for their comparison.
 struct PolicyComparison<'a> {
     before: &'a SourcePolicy,
     after: &'a SourcePolicy,
@@ -74,7 +75,7 @@ impl PolicyComparison<'_> {
         let months = self.load_month_ends(transaction, directory.identities.get(benchmark)).await?;
         let candidates = match months[0] == months[1] {
             true => self.find_contested(transaction, &directory, &kinds).await?,
-            // If the returns of the benchmark differ, every beta may differ.
+            // A change of the benchmark's returns can change the beta of every security.
             false => directory.identities.keys().cloned().collect(),
         };
         let left = candidates.iter().filter(|symbol| !changed.contains(*symbol));
@@ -96,7 +97,7 @@ impl PolicyComparison<'_> {
         Ok(changed.into_iter().collect())
     }
 
-    /// Kinds with different rules in the two policies.
+    /// Kinds of rows for which the two policies have different rules.
     fn differing_kinds(&self) -> Vec<Kind> {
         let rules = |policy: &SourcePolicy, kind: Kind| -> Vec<PolicyRule> {
             let mut rules: Vec<PolicyRule> =
@@ -111,7 +112,7 @@ impl PolicyComparison<'_> {
             .collect()
     }
 
-    /// Securities with several sources for at least one of the kinds.
+    /// Securities that have several sources for at least one of the given kinds.
     async fn find_contested(
         &self,
         transaction: &Transaction<'_>,
@@ -149,7 +150,7 @@ impl PolicyComparison<'_> {
         Ok([self.before, self.after].map(|policy| Some(months(policy))))
     }
 
-    /// Derives a security under the policy before the change (`side` 0) or after it (`side` 1).
+    /// Derives a security. `side` selects the policy: 0 before the change, 1 after it.
     fn derive_side(
         &self,
         history: &History,

@@ -33,7 +33,7 @@ const RECOMPUTE: &str = include_str!("../../queries/recompute.sql");
 const LOCK: &str = include_str!("../../queries/fact_sets_lock.sql");
 const SOURCES: &str = include_str!("../../queries/sources_of_kind.sql");
 
-/// Arguments that select when a policy change takes effect.
+/// Arguments that decide when a policy change takes effect.
 #[derive(Debug, Clone, Args)]
 pub struct ApplyMode {
     /// Apply this change and all pending changes to the served tables, in one transaction
@@ -52,9 +52,10 @@ pub struct ApplyMode {
 pub struct PolicyChange {
     /// Securities whose published rows change, or would change in a dry run.
     pub securities: Vec<Symbol>,
-    /// `true` if the change is applied to the served tables; otherwise it takes effect with the next generation.
+    /// `true` if the change is already applied to the served tables; `false` if it takes effect with the next
+    /// generation.
     pub applied: bool,
-    /// `true` if the policy was not changed, because of `--dry-run`.
+    /// `true` for a dry run, which changes nothing.
     pub dry_run: bool,
 }
 
@@ -141,7 +142,7 @@ async fn write_change(
     Ok(())
 }
 
-/// Fails if this program cannot derive the served generation again under the live policy.
+/// Fails unless the served generation follows the live policy and this program can derive it again.
 async fn check_served_follows(transaction: &Transaction<'_>) -> anyhow::Result<()> {
     let row = transaction.query_one(SERVED, &[]).await?;
     let (id, version): (GenerationId, String) = (row.try_get("id")?, row.try_get("method_version")?);

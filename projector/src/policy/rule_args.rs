@@ -21,8 +21,8 @@ pub struct PolicyRuleArgs {
 }
 
 impl PolicyRuleArgs {
-    /// Policy with this rule at `rank`; without this rule if `rank` is `None`. Returns `None` if there is no such rule
-    /// to remove.
+    /// Policy in which this rule has the rank `rank`. If `rank` is `None`, the rule is removed. Returns `None` if the
+    /// rule to remove does not exist.
     pub(super) fn change_rule(&self, policy: &SourcePolicy, rank: Option<i32>) -> Option<SourcePolicy> {
         let is_other = |rule: &&PolicyRule| {
             (rule.kind, &rule.source, rule.from, rule.to) != (self.kind, &self.source, self.from, self.to)

@@ -1,4 +1,4 @@
-//! List of the policy's rules with their states.
+//! Rules of the source policy, each with its state.
 
 use market::history::{PolicyRule, SourcePolicy};
 use market::row::JsonColumn;
@@ -10,19 +10,19 @@ use tokio_postgres::Client;
 
 const SERVED: &str = "select generation from active";
 
-/// State of a rule.
+/// State of a rule: its effect on the served tables now and on the next generation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RuleState {
-    /// The served tables follow the rule.
+    /// The served tables and the next generation follow the rule.
     Served,
-    /// The next generation will follow the rule.
+    /// The served tables do not follow the rule yet. The next generation will follow it.
     Waits,
-    /// The rule was removed. The served tables follow it until the next generation.
+    /// The rule was removed. The served tables follow it until the next generation is served.
     Ends,
 }
 
-/// Rule of the live policy or of the served tables, with its state.
+/// Rule of the live policy, or of the served tables' policy, with its state.
 #[derive(Debug, Serialize)]
 pub struct ListedRule {
     /// Source, kind, date range and rank.
@@ -36,7 +36,7 @@ pub struct ListedRule {
 pub async fn list_rules(client: &Client) -> anyhow::Result<Vec<ListedRule>> {
     let live = load_policy(client).await?;
     let generation: GenerationId = client.query_one(SERVED, &[]).await?.try_get("generation")?;
-    // `version` has the policy of the derived rows; `generations` has the policy of the next derivation.
+    // The table `version` has the policy by which the served rows were derived.
     let query = format!("select policy from {}.version", generation_schema(generation));
     let JsonColumn(served): JsonColumn<SourcePolicy> =
         client.query_one(&query, &[]).await?.try_get("policy")?;

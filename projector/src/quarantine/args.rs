@@ -8,7 +8,7 @@ use market::row::QuarantineReason;
 use market::symbol::Symbol;
 use telemetry::table::ListArgs;
 
-/// Command on quarantined rows.
+/// Subcommand of `projector quarantine`.
 #[derive(Debug, Subcommand)]
 pub enum QuarantineCommand {
     /// List the quarantined rows, which no metric uses
@@ -40,7 +40,7 @@ pub struct ListQuarantineArgs {
     pub output: ListArgs,
 }
 
-/// Selection of quarantined rows of one security.
+/// Filter that selects quarantined rows of one security.
 #[derive(Debug, Args)]
 pub struct RowSelector {
     /// Security

@@ -14,7 +14,7 @@ use super::publish::publish_decisions;
 use crate::generation::{Generation, begin_snapshot};
 use crate::review::security::SecurityContext;
 
-/// Published or revoked decision.
+/// Decision that was published or revoked.
 #[derive(Debug, Serialize)]
 pub(super) struct DecisionReport {
     revoked: bool,
@@ -22,7 +22,7 @@ pub(super) struct DecisionReport {
     decision: Decision,
 }
 
-/// Publishes a verdict on the selected rows.
+/// Publishes a decision (release or confirmation) on the selected rows.
 pub(super) async fn decide_rows(
     client: &mut Client,
     args: &DecideArgs,
@@ -51,7 +51,7 @@ pub(super) async fn decide_rows(
     Ok(decided)
 }
 
-/// Publishes the revocation of the selected decisions.
+/// Publishes revocations of the decisions on the selected rows.
 pub(super) async fn revoke_decisions(
     client: &mut Client,
     args: &RevokeArgs,
@@ -106,7 +106,7 @@ fn is_selected(which: &RowSelector, row: &DecidedRow) -> bool {
         && which.id.as_ref().is_none_or(|id| Some(id) == row.row_id.as_ref())
 }
 
-/// Fails unless exactly one row is selected, or at least one with `--all`.
+/// Fails if no row was found. Without `--all`, also fails if several rows were found.
 fn check_selection(which: &RowSelector, found: Vec<String>) -> anyhow::Result<()> {
     match found.as_slice() {
         [] => bail!(

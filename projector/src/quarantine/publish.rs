@@ -1,4 +1,4 @@
-//! Publication of decisions in one record batch. The server acknowledges the batch after writing it to disk.
+//! Publication of decisions as one record batch. NATS acknowledges the batch after it is on disk.
 
 use std::time::Duration;
 
@@ -9,16 +9,17 @@ use event_log::stream::StreamSettings;
 use market::event::{Action, Decision, EventRow, Kind};
 use market::metrics::source_preference::MANUAL;
 
-/// Longest wait for the acknowledgement.
+/// Maximum wait for the acknowledgement of NATS.
 const PUBLISH_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Publishes decisions with the current time.
+/// Publishes decisions, with the current time as their observation time.
 pub(super) async fn publish_decisions(
     log: &StreamSettings,
     decisions: Vec<(Action, Decision)>,
 ) -> anyhow::Result<()> {
     let context = log.connect("projector-quarantine").await?;
-    // A missing stream must not be created: decisions would refer to rows that are lost.
+    // If the stream is missing, fail instead of creating it. Decisions in a new stream would refer to rows that are
+    // lost.
     log.open_existing(&context).await?;
     let (headers, body) = encode_decisions(decisions, Utc::now())?.encode()?;
     let published = context.publish_with_headers(log.subject(Kind::Decision), headers, body);
@@ -31,7 +32,7 @@ pub(super) async fn publish_decisions(
 }
 
 fn encode_decisions(decisions: Vec<(Action, Decision)>, now: DateTime<Utc>) -> anyhow::Result<RecordBatch> {
-    // The log has microsecond precision.
+    // Times in the log have microsecond precision.
     let observed_at = DateTime::from_timestamp_micros(now.timestamp_micros())
         .context("cannot use the system time: it is out of range")?;
     let rows: Vec<EventRow<Decision>> = decisions

@@ -1,4 +1,4 @@
-//! Lists of the commands, as tables or JSON.
+//! Output of the commands that print a list: a table or JSON.
 
 use chrono::NaiveDate;
 use market::metrics::rules::RuleParameter;
@@ -11,7 +11,7 @@ use crate::apply::dead_letters::DeadLetterEntry;
 use crate::generations::promote::GenerationSummary;
 use crate::policy::{ListedRule, RuleState};
 
-/// Prints a list as JSON, or as the table of its rows.
+/// Prints a list as JSON, or as `table`. `add_row` adds the row of one entry to the table.
 fn print_list<T: Serialize>(
     listed: &[T],
     output: &ListArgs,
@@ -121,7 +121,7 @@ pub fn print_policy(listed: &[ListedRule], output: &ListArgs) -> anyhow::Result<
     })
 }
 
-/// Prints `projector dead-letters list` and `show`. `whole` adds the payloads.
+/// Prints `projector dead-letters list` and `show`. If `whole` is true, the payloads are printed too.
 pub fn print_dead_letters(letters: &[DeadLetterEntry], whole: bool, output: &ListArgs) -> anyhow::Result<()> {
     let columns = [
         Column::Text("letter"),

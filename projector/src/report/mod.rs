@@ -1,4 +1,4 @@
-//! Text and JSON output of the commands.
+//! Output of the commands, as text and JSON.
 
 pub mod lists;
 
@@ -13,10 +13,11 @@ use crate::generations::promote::Switchover;
 use crate::policy::PolicyChange;
 use crate::review::audit::{AuditFinding, AuditReport};
 
-/// Maximum number of securities in one line.
+/// Maximum number of securities that one line names.
 const MAX_NAMED_SECURITIES: usize = 12;
 
-/// Largest group of unused observations (one kind, source and outcome) that is printed completely.
+/// Number of similar unused observations that are printed completely. Observations are similar if kind, source and
+/// outcome are equal.
 const MAX_SIMILAR_ROWS: usize = 3;
 
 /// Prints a value as JSON.
@@ -123,7 +124,7 @@ pub fn print_explanation(explanation: &Explanation) {
         }
         metric.observations.iter().for_each(print_observation);
     }
-    // Quarantined rows are listed separately.
+    // Quarantined rows are printed in a separate list.
     let is_held = |row: &&ExplainedObservation| row.outcome.parse::<QuarantineReason>().is_ok();
     let mut unused: Vec<_> = explanation.unused.iter().filter(|row| !is_held(row)).collect();
     if !unused.is_empty() {
@@ -178,7 +179,8 @@ fn print_decision(decision: &ExplainedDecision) {
     );
 }
 
-/// Prints unused observations of one kind, source and outcome. A long list is shortened to its first and last row.
+/// Prints unused observations of one kind, source and outcome. Of more than [`MAX_SIMILAR_ROWS`] observations, only the
+/// first and the last are printed.
 fn print_unused(group: &[&ExplainedObservation]) {
     let (first, last) = match group.len() {
         0..=MAX_SIMILAR_ROWS => (group, &[][..]),
@@ -198,12 +200,12 @@ fn print_observation(observation: &ExplainedObservation) {
     let mut line = format!("    {:<12} {date:<10} {:>16}", observation.kind, amount.trim());
     line += &format!(" from {}", observation.source);
     let origin = match (&observation.file, observation.line) {
-        // The line of a price observation is the first line of its record batch.
+        // For a price observation, only the first line of its record batch is known.
         (Some(file), 1..) if observation.kind == Kind::Price.as_str() => {
             Some(format!("{file}, batch from line {}", observation.line))
         }
         (Some(file), 1..) => Some(format!("{file}:{}", observation.line)),
-        // Without the file, the line is useless.
+        // A line number means nothing without the name of its file.
         _ => None,
     };
     let revision = (observation.revision != 0).then(|| format!("revision {}", observation.revision));

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
-/// Incomplete file. Dropping it removes the temporary file.
+/// File that has a temporary name until it is complete. Dropping this value removes the temporary file.
 #[derive(Debug)]
 pub(crate) struct AtomicFile {
     wanted: PathBuf,
@@ -14,7 +14,7 @@ pub(crate) struct AtomicFile {
 }
 
 impl AtomicFile {
-    /// Describes the file at `wanted`, without creating it.
+    /// Prepares the temporary file for the path `wanted`, without creating it.
     pub(crate) fn new(wanted: &Path) -> anyhow::Result<Self> {
         let name = wanted
             .file_name()
@@ -25,7 +25,7 @@ impl AtomicFile {
 
     /// Creates the temporary file.
     pub(crate) fn create(&self) -> anyhow::Result<File> {
-        // Remove the file of an interrupted command. `create_new` never follows a link.
+        // Remove the temporary file of an interrupted command. `create_new` fails if the path is a link.
         let _ = fs::remove_file(&self.written);
         File::create_new(&self.written).with_context(|| self.to_string())
     }
@@ -50,7 +50,7 @@ impl fmt::Display for AtomicFile {
 
 impl Drop for AtomicFile {
     fn drop(&mut self) {
-        // After a rename the path is absent.
+        // After the rename, no file has the temporary name.
         let _ = fs::remove_file(&self.written);
     }
 }

@@ -1,4 +1,4 @@
-//! Agreement of the feeds' own adjusted closes with the served price factors, by source (R40).
+//! Agreement of feeds' adjusted closes with the served price factors, by source (R40).
 
 use std::collections::BTreeMap;
 
@@ -14,23 +14,22 @@ use tokio_postgres::Transaction;
 use super::finding::AuditContext;
 
 const IDENTITIES: &str = include_str!("../../../queries/audit/evidence_identities.sql");
-/// Maximum number of histories in memory.
+/// Maximum number of securities whose histories are in memory at the same time.
 const CHUNK_HISTORIES: usize = 100;
 
-/// Agreement of one source.
+/// Agreement of the adjusted closes of one source with the price factors.
 #[derive(Debug, Serialize)]
 pub struct SourceAgreement {
     /// Feed of the prices.
     pub source: String,
-    /// Number of ex-dates for which the feed's adjusted closes imply a dividend factor, or for which the rules compute
-    /// one.
+    /// Number of ex-dates with a dividend factor: one that the feed's adjusted closes imply, or one that the rules
+    /// compute.
     pub ex_dates: u64,
-    /// Number of ex-dates on which the implied and the computed factor agree.
+    /// Number of these ex-dates on which both factors exist and agree.
     pub agreeing: u64,
 }
 
-/// Counts, by source, the ex-dates on which the dividend factor implied by adjusted closes agrees with the computed
-/// one.
+/// Counts the ex-dates of each source on which adjusted closes and rules give the same dividend factor.
 pub(crate) async fn count_agreements(
     transaction: &Transaction<'_>,
     market: &AuditContext,

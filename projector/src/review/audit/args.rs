@@ -30,7 +30,7 @@ pub struct AuditArgs {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
-    /// Connection to the log, which has the earlier versions of corrected rows.
+    /// Connection to the log. The log has the earlier versions of rows that were corrected since.
     #[command(flatten)]
     pub stream: StreamSettings,
 }

@@ -1,4 +1,4 @@
-//! Audit finding with its examples, and the derivation inputs that the checks read: date, source policy and rules.
+//! Finding of an audit with examples, and the inputs of the served generation that the checks use.
 
 use chrono::{Months, NaiveDate};
 use market::history::SourcePolicy;
@@ -7,29 +7,29 @@ use serde::Serialize;
 
 pub(super) const MAX_EXAMPLES: usize = 10;
 
-/// Result of one check.
+/// Finding: result of one check.
 #[derive(Debug, Serialize)]
 pub struct AuditFinding {
-    /// Stable name, for example `held_rows`.
+    /// Stable name of the check, for example `held_rows`.
     pub check: &'static str,
-    /// Group within the check, for example the reason of quarantined rows.
+    /// Group of matches within the check, for example a quarantine reason; `None` if the check has no groups.
     pub topic: Option<String>,
-    /// Title of the check, for people.
+    /// Title of the check, for the reader of the report.
     pub title: &'static str,
-    /// Number of all matches; 0 if nothing matches.
+    /// Number of matching securities, rows or messages; 0 if the check found no problem.
     pub count: i64,
-    /// First ten matches.
+    /// First ten matches of the check.
     pub first: Vec<FindingExample>,
     /// Next step for the operator.
     pub next: &'static str,
 }
 
-/// One match of a check.
+/// Security, row or message that a check found.
 #[derive(Debug, Serialize)]
 pub struct FindingExample {
-    /// Symbol of the security, or sequence of the log message.
+    /// Symbol of the security; for a dead letter, sequence of its log message.
     pub symbol: String,
-    /// Description of the problem, for people.
+    /// Description of the problem, for the reader of the report.
     pub seen: String,
 }
 

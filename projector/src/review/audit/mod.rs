@@ -1,7 +1,7 @@
 //! `projector audit`: daily checks of the served market.
 //!
-//! An audit reads one snapshot of the served generation and writes nothing. A finding names securities and a next step.
-//! It is not an error.
+//! An audit reads one snapshot of the served generation and writes nothing. A finding names securities and the next
+//! step of the operator. A finding is not an error of the program.
 
 mod agreement;
 mod args;
@@ -33,33 +33,33 @@ pub(crate) const MARKET: &str = include_str!("../../../queries/audit/market.sql"
 pub struct AuditReport {
     /// Number of the served generation.
     pub generation: GenerationId,
-    /// Last log sequence that the tables contain.
+    /// Last log sequence that the served tables contain.
     pub sequence: Sequence,
-    /// Market date of the tables.
+    /// Market date of the served tables.
     pub as_of: NaiveDate,
-    /// Version of the rules by which the tables were derived.
+    /// Version of the rules by which the served tables were derived.
     pub method_version: String,
-    /// Number of rows in `stocks`.
+    /// Number of securities: rows of table `stocks`.
     pub securities: i64,
-    /// Findings in order of urgency. A check with several topics has one finding per topic.
+    /// Findings, the most urgent first. A check whose matches have groups has one finding per group.
     pub findings: Vec<AuditFinding>,
     /// Agreement of the feeds' adjusted closes with the price factors, by source.
     pub adjusted_closes: Vec<SourceAgreement>,
 }
 
 impl AuditReport {
-    /// `true` if no check has a match.
+    /// `true` if no check found a problem.
     pub fn is_clean(&self) -> bool {
         self.findings.iter().all(|finding| finding.count == 0)
     }
 }
 
-/// Check that consists of one query with the columns topic, symbol, seen and total.
+/// Check by one SQL query with the columns topic (group of matches), symbol, seen (description) and total.
 struct SqlCheck {
     name: &'static str,
     title: &'static str,
     statement: &'static str,
-    /// Parameter of the query: the flag that a security must have.
+    /// Flag of a security that the query selects, as its parameter; `None` for a query without a parameter.
     flag: Option<&'static str>,
     next: &'static str,
 }

@@ -1,7 +1,7 @@
-//! Audit check for days of the last year on which a security has no price although its exchange traded.
+//! Audit check for missing sessions: days of the last year without a price of a security, on which its exchange traded.
 //!
-//! An exchange traded on a day if more than half of its securities have a price. A security has a gap only between its
-//! first and its last price.
+//! An exchange traded on a day if more than half of its securities that are listed on that day have a price. Only days
+//! between the first and the last price of a security can be missing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
@@ -15,10 +15,10 @@ use super::finding::{AuditContext, AuditFinding, FindingExample, MAX_EXAMPLES};
 
 const DAYS: &str = include_str!("../../../queries/audit/days.sql");
 
-/// Days with a price, by exchange and symbol.
+/// Day numbers with a price, by exchange and symbol.
 type TradingDays = BTreeMap<String, BTreeMap<String, BTreeSet<i32>>>;
 
-/// Finds days without a price. The longest gaps come first.
+/// Finds missing sessions of each security. Securities with the most missing sessions come first.
 pub(super) async fn find_gaps(
     transaction: &Transaction<'_>,
     market: &AuditContext,
@@ -65,8 +65,8 @@ pub(crate) fn span(days: &BTreeSet<i32>) -> Option<RangeInclusive<i32>> {
     Some(*days.first()?..=*days.last()?)
 }
 
-/// Days on which more than half of the listed securities have a price. A security is listed from its first to its last
-/// price.
+/// Sessions of an exchange: days on which more than half of its listed securities have a price. A security counts as
+/// listed from its first to its last price.
 pub(crate) fn sessions(securities: &BTreeMap<String, BTreeSet<i32>>) -> BTreeSet<i32> {
     let (mut trading, mut listed) = (BTreeMap::<i32, usize>::new(), BTreeMap::<i32, usize>::new());
     for days in securities.values() {

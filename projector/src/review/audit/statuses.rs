@@ -14,10 +14,11 @@ use tokio_postgres::types::ToSql;
 use super::finding::{AuditContext, AuditFinding, FindingExample, MAX_EXAMPLES, month_before};
 
 const CANDIDATES: &str = include_str!("../../../queries/audit/status_candidates.sql");
-/// Maximum number of histories in memory.
+/// Maximum number of securities whose histories are in memory at the same time.
 const CHUNK_HISTORIES: usize = 100;
 
-/// Finds payers with another dividend status than a month ago. Derives the earlier status of every candidate.
+/// Finds payers whose dividend status differs from their status one month before the market date. Derives the earlier
+/// status of each candidate again.
 pub(super) async fn find_changed(
     transaction: &Transaction<'_>,
     market: &AuditContext,
@@ -65,8 +66,8 @@ pub(super) async fn find_changed(
     })
 }
 
-/// Days without a dividend after which a payer has lapsed: the longest limit, the limit of a yearly payer, and the
-/// limit of an irregular payer.
+/// Numbers of days without a dividend after which a payer's status may become lapsed: maximum for any payer, for a
+/// yearly payer, and for an irregular payer.
 fn lapse_days(rules: &Rules) -> anyhow::Result<[i32; 3]> {
     let status = &rules.status;
     let yearly = (status.lapse_periods * Decimal::from(365)).ceil().to_i64().context("lapse_periods")?;

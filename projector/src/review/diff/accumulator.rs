@@ -1,4 +1,5 @@
-//! Accumulator of a comparison. It counts and ranks differences, keeps the first rows, and writes all rows to files.
+//! Accumulator of the differences between two versions of the read tables. It counts and ranks them, keeps the first
+//! rows in memory, and writes all rows to files.
 
 use std::collections::BTreeMap;
 
@@ -11,27 +12,28 @@ use super::ranking::{DiffRanking, TopicSummary};
 use super::sink::DifferenceSink;
 use super::tables::PRICES;
 
-/// Name of the table whose differences are ranked.
+/// Name of the table whose differences are ranked by size.
 const METRICS: &str = "metrics";
 
-/// Differences of one table.
+/// Differences in one table.
 #[derive(Debug, Default, Serialize)]
 pub struct TableDiff {
     pub table: String,
-    /// Number of rows of the first generation. For prices, a row is one year of one security.
+    /// Number of rows in the first generation. For prices, a row is one year of one security.
     pub rows_a: u64,
     pub rows_b: u64,
     /// Sum of the row digests of the first generation; null if the rows have no digests.
     pub checksum_a: Option<String>,
     pub checksum_b: Option<String>,
-    /// Number of differing rows; for prices, of differing days. `rows` contains only the first ones.
+    /// Number of differing rows; for prices, number of differing days of all securities. `rows` contains only the first
+    /// ones.
     pub differing: u64,
-    /// Number of differing rows by column.
+    /// Number of changed rows (in both generations, with different values) by differing column.
     pub columns: BTreeMap<String, u64>,
     pub rows: Vec<RowDifference>,
 }
 
-/// Differences between two versions of the read tables, ranked and by table.
+/// Differences between two versions of the read tables: the largest ones in a summary, and all of them by table.
 #[derive(Debug, Serialize)]
 pub struct Differences {
     /// Summary: the largest differences of each topic.
@@ -39,7 +41,7 @@ pub struct Differences {
     pub ranked: Vec<TopicSummary>,
     /// Differences of each compared table.
     pub tables: Vec<TableDiff>,
-    /// Days with differing prices, by year.
+    /// Number of differing days of prices by calendar year, over all securities.
     pub price_days: BTreeMap<i32, u64>,
     /// `true` if no compared row differs.
     pub identical: bool,
@@ -56,17 +58,18 @@ impl Differences {
 
 #[derive(Debug)]
 pub(crate) struct DiffAccumulator {
-    /// Maximum number of rows kept per table.
+    /// Maximum number of differing rows kept per table.
     keep: usize,
     tables: Vec<TableDiff>,
     ranking: DiffRanking,
-    /// Number of days with differing prices, by year.
+    /// Number of differing days of prices by calendar year, over all securities.
     years: BTreeMap<i32, u64>,
     files: Vec<Box<dyn DifferenceSink>>,
 }
 
 impl DiffAccumulator {
-    /// Creates an accumulator. It keeps up to `keep` rows per table and topic, and writes all rows to the files.
+    /// Creates an accumulator that keeps up to `keep` rows per table and topic in memory, and writes all rows to
+    /// `files`.
     pub(crate) fn new(keep: usize, files: Vec<Box<dyn DifferenceSink>>) -> Self {
         Self { keep, tables: Vec::new(), ranking: DiffRanking::new(keep), years: BTreeMap::new(), files }
     }
@@ -76,7 +79,7 @@ impl DiffAccumulator {
         self.tables.push(table);
     }
 
-    /// Adds row counts before and after to a table.
+    /// Adds to the row counts of a table in the first and in the second generation.
     pub(crate) fn add_row_counts(&mut self, table: &str, [rows_a, rows_b]: [u64; 2]) {
         if let Some(table) = self.table_mut(table) {
             table.rows_a += rows_a;
@@ -100,7 +103,7 @@ impl DiffAccumulator {
         self.store_row(difference)
     }
 
-    /// Adds a day with differing prices.
+    /// Adds a day on which the prices of a security differ.
     pub(crate) fn add_price_day(&mut self, day: &PriceDifference<'_>) -> anyhow::Result<()> {
         *self.years.entry(day.date.year()).or_default() += 1;
         let Some(table) = self.table_mut(PRICES) else { return Ok(()) };
@@ -108,12 +111,13 @@ impl DiffAccumulator {
         if day.change == ChangeKind::Changed {
             day.differing_fields().for_each(|field| count_column(&mut table.columns, field));
         }
-        // A market has many days. A day is formatted as a row only if the row is shown or written to a file.
+        // Prices differ on many days. A day is therefore formatted as a row only if the row is kept or written to a
+        // file.
         let shown = table.rows.len();
         if shown < self.keep || !self.files.is_empty() { self.store_row(day.to_row()) } else { Ok(()) }
     }
 
-    /// Completes the files and returns the differences.
+    /// Completes the output files and returns the differences.
     pub(crate) fn finish(self) -> anyhow::Result<Differences> {
         self.files.into_iter().try_for_each(|file| file.finish())?;
         Ok(Differences {

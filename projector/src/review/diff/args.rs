@@ -42,7 +42,7 @@ pub struct DiffArgs {
     #[cfg(feature = "parquet")]
     #[arg(long, value_name = "FILE")]
     pub parquet: Option<PathBuf>,
-    /// Option of a build with the feature `parquet`.
+    /// Parquet file; without the feature `parquet`, this option fails with a hint.
     #[cfg(not(feature = "parquet"))]
     #[arg(long, value_name = "FILE", hide = true)]
     pub parquet: Option<PathBuf>,
@@ -55,7 +55,7 @@ pub struct DiffArgs {
 }
 
 impl DiffArgs {
-    /// `true` if all rows are compared, as a promotion requires.
+    /// `true` if all tables, securities and days are compared, as a promotion requires.
     pub(super) fn is_complete(&self) -> bool {
         self.table.is_none() && self.symbol.is_none() && self.since.is_none()
     }

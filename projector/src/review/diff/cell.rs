@@ -1,4 +1,4 @@
-//! Value of a read table, for output.
+//! Value of a column of a read table, for output.
 
 use std::error::Error;
 use std::fmt;
@@ -9,7 +9,7 @@ use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use tokio_postgres::types::{FromSql, Type};
 
-/// One value; decimals are exact.
+/// Decoded value of a column; decimals are exact.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CellValue {
     Null,
@@ -19,11 +19,11 @@ pub enum CellValue {
     Date(NaiveDate),
     Timestamp(DateTime<Utc>),
     Text(String),
-    /// JSON text as stored.
+    /// JSON text as Postgres stores it.
     Json(String),
 }
 
-/// Value in Postgres's binary format. Equal bytes are equal values.
+/// Value of a column in Postgres's binary format; `None` for null. Two values are equal if their bytes are equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct PostgresCell<'a>(pub(super) Option<&'a [u8]>);
 
@@ -40,7 +40,7 @@ impl<'a> FromSql<'a> for PostgresCell<'a> {
 }
 
 impl CellValue {
-    /// Decodes a value. Types that are not listed here are decoded as text.
+    /// Decodes a value. A type without its own variant is decoded as text.
     pub(super) fn decode(ty: &Type, raw: PostgresCell<'_>) -> Result<Self, Box<dyn Error + Sync + Send>> {
         let PostgresCell(Some(raw)) = raw else { return Ok(Self::Null) };
         Ok(match *ty {

@@ -1,4 +1,4 @@
-//! Difference of one row.
+//! Difference of one row between two versions of a read table.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 
 use super::cell::CellValue;
 
-/// Kind of a difference.
+/// Kind of a difference: row only in the second version, row only in the first version, or different values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ChangeKind {
@@ -26,13 +26,13 @@ impl fmt::Display for ChangeKind {
     }
 }
 
-/// Differing row: its key, and both values of each differing column.
+/// Row that differs: its key, and both values of each differing column.
 #[derive(Debug, Clone, Serialize)]
 pub struct RowDifference {
     /// Name of the read table.
     #[serde(skip)]
     pub table: &'static str,
-    /// Key columns with their values, in the table's order.
+    /// Key columns and their values, in the order of the table's key.
     #[serde(serialize_with = "as_object")]
     pub key: Vec<(&'static str, CellValue)>,
     /// Kind of the difference.
@@ -40,7 +40,7 @@ pub struct RowDifference {
     /// Differing columns, except key columns. If only one generation has the row, these are all columns with a value.
     #[serde(serialize_with = "as_pairs")]
     pub columns: Vec<ColumnDifference>,
-    /// Explanations, if requested.
+    /// Sentences that explain the difference; empty unless explanations were requested.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub why: Vec<String>,
 }
@@ -54,17 +54,17 @@ pub struct ColumnDifference {
 }
 
 impl RowDifference {
-    /// Finds a differing column.
+    /// Differing column with this name; `None` if the column does not differ.
     pub(crate) fn column(&self, name: &str) -> Option<&ColumnDifference> {
         self.columns.iter().find(|changed| changed.column == name)
     }
 
-    /// First key column: the security, fund or sector of the row.
+    /// Value of the first key column: the security, fund or sector of the row.
     pub(crate) fn owner(&self) -> String {
         self.key.first().map(|(_, cell)| cell.to_string()).unwrap_or_default()
     }
 
-    /// Other key columns, as text.
+    /// Values of the key columns after the first, as text.
     pub(crate) fn rest_of_key(&self) -> String {
         let rest = self.key.iter().skip(1).map(|(_, cell)| cell.to_string());
         rest.collect::<Vec<_>>().join(" ")

@@ -1,6 +1,6 @@
-//! Candidates for row-by-row comparison, found by digests.
+//! Rows that may differ between two generations, found by their digests.
 //!
-//! Every row was written with its digest. Rows with equal digests are equal and need no comparison.
+//! Every row is stored with its digest. Rows with equal digests are equal and are not compared.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -18,19 +18,19 @@ const DIGESTS: &str = include_str!("../../../queries/diff_digests.sql");
 const YEARS: &str = include_str!("../../../queries/diff_years.sql");
 const SECTOR_SLUGS: &str = "select slug from sectors order by slug";
 
-/// Rows to compare.
+/// Rows that must be compared column by column.
 #[derive(Debug, Default)]
 pub(super) struct DiffCandidates {
     /// Owners of the rows to compare, by table. An owner is a security, fund or sector.
     owners: HashMap<&'static str, Vec<String>>,
-    /// Years of packed prices to compare, each with its symbol.
+    /// Years of packed prices to compare: symbol and calendar year.
     pub(super) years: Vec<(String, i32)>,
-    /// Number of price years in each generation, including equal years.
+    /// Number of price years in the first and in the second generation, including years with equal digests.
     pub(super) years_in_all: [u64; 2],
     sums: HashMap<&'static str, [DigestSum; 2]>,
 }
 
-/// Sum of digests, independent of the order of rows.
+/// Sum of the digests of a table's rows. The order of the rows has no effect on the sum.
 #[derive(Debug, Clone, Copy)]
 enum DigestSum {
     Known(i128),
@@ -48,9 +48,9 @@ impl DigestSum {
 }
 
 impl DiffCandidates {
-    /// Finds the candidates among all securities, or among `only`.
+    /// Finds the rows to compare, among all securities or among `only`.
     ///
-    /// With `include_equal`, rows with equal digests are candidates too. Price years before `first_price_year` are
+    /// If `include_equal` is true, rows with equal digests are included. Price years before `first_price_year` are
     /// skipped.
     pub(super) async fn find(
         a: &GenerationReader,
@@ -75,12 +75,12 @@ impl DiffCandidates {
         Ok(found)
     }
 
-    /// Owners of the rows to compare in a table.
+    /// Owners (securities, funds or sectors) whose rows of a table must be compared.
     pub(super) fn owners(&self, table: &ComparedTable) -> &[String] {
         self.owners.get(table.name).map_or(&[], Vec::as_slice)
     }
 
-    /// Checksums of a table in both generations; `None` if the rows have no digests.
+    /// Checksum of a table in the first and in the second generation; `None` if some rows have no digest.
     pub(super) fn checksums(&self, table: &ComparedTable) -> [Option<String>; 2] {
         let sums = self.sums.get(table.name).copied().unwrap_or([DigestSum::Unknown; 2]);
         sums.map(|sum| match sum {
@@ -103,7 +103,7 @@ impl DiffCandidates {
             for (digests, row) in digests.iter_mut().zip(&sides) {
                 *digests = match row {
                     Some(row) => row.try_get::<_, Option<Vec<i64>>>("tables")?,
-                    // An absent security has no rows.
+                    // A security that a generation lacks has no rows there.
                     None => Some(Vec::new()),
                 };
             }
@@ -153,7 +153,7 @@ impl DiffCandidates {
     }
 }
 
-/// Merge join of two queries that are sorted by key. The rows are not collected in memory.
+/// Merge join of one query in two generations, sorted by key. Rows are read one by one and are not collected in memory.
 struct MergeJoin<K, F> {
     rows: [Pin<Box<RowStream>>; 2],
     next: [Option<(K, Row)>; 2],
@@ -177,7 +177,7 @@ impl<K: Ord, F: Fn(&Row) -> Result<K, Error>> MergeJoin<K, F> {
         Ok(pairs)
     }
 
-    /// Next key, with its row in each generation.
+    /// Next key, with its row in the first and in the second generation; `None` at the end.
     async fn next(&mut self) -> Result<Option<(K, [Option<Row>; 2])>, Error> {
         let order = match (&self.next[0], &self.next[1]) {
             (None, None) => return Ok(None),

@@ -1,4 +1,4 @@
-//! `--why`: explains differences by comparing the explanations of both generations.
+//! `--why`: explanations of differences, from the explanations of the same figure in both generations.
 
 use std::collections::BTreeMap;
 
@@ -16,18 +16,18 @@ use super::ranking::{DiffTopic, TopicSummary};
 use super::tables::{PRICES, SECTORS};
 use crate::review::explain::{ExplainRequest, explain_security};
 
-/// Largest number of observations listed per generation.
+/// Maximum number of observations listed per generation.
 const MAX_OBSERVATIONS: usize = 3;
-/// Largest number of terms of a formula that is shown completely.
+/// Maximum number of terms of a formula that is printed completely.
 const MAX_TERMS: usize = 8;
-/// Reason for a differing figure with the same observations and formula in both generations.
+/// Text for a differing figure whose observations and formula are equal in both generations.
 const SAME_INPUTS: &str = "observations and formula are identical; other inputs of the derivation differ";
-/// Reason for a differing row without an explainable figure.
+/// Text for a differing row in which no figure can be explained.
 const FOLLOWS: &str = "it follows from reference data, prices, dividends or rules that differ";
 /// Text between the terms of a formula.
 const TERM_END: &str = ", ";
 
-/// Adds explanations to the differences of the summary. `client` must not be in a transaction.
+/// Adds explanations to the differences of the summary. Opens its own transactions, so `client` must not be in one.
 pub(super) async fn explain_findings(
     client: &mut Client,
     generations: [GenerationId; 2],
@@ -50,9 +50,9 @@ pub(super) async fn explain_findings(
     Ok(())
 }
 
-/// Number of a generation and its explanation of a security.
+/// Generation number, and the explanation of a security in this generation.
 type ExplainedGeneration = (GenerationId, Explanation);
-/// Explanations of a security in both generations, or the reasons why a generation cannot be explained.
+/// Explanations of a security in both generations. If a generation cannot be explained, the error has the reasons.
 type ExplainedSides = Result<[ExplainedGeneration; 2], Vec<String>>;
 
 async fn explain_sides(
@@ -66,7 +66,7 @@ async fn explain_sides(
         let request = ExplainRequest { generation: Some(generation), ..ExplainRequest::default() };
         match explain_security(client, &symbol, &request).await {
             Ok(explanation) => sides.push((generation, explanation)),
-            // If the rule versions differ, only the program that built the generation can explain it.
+            // A generation with another rule version can only be explained by the program version that built it.
             Err(error) => unexplained.push(format!("{generation}: {}", error_chain(error.as_ref()))),
         }
     }
@@ -101,7 +101,8 @@ fn find_reasons(figure: &str, a: &ExplainedGeneration, b: &ExplainedGeneration) 
     reasons
 }
 
-/// Replaces terms that are also in `other` by `…`, except the first term. A formula with few terms stays unchanged.
+/// Shortens a formula of more than [`MAX_TERMS`] terms: terms that `other` contains too are replaced by `…`. The first
+/// term always stays.
 fn mark_difference(formula: &str, other: &str) -> String {
     let terms: Vec<&str> = formula.split(TERM_END).collect();
     if terms.len() <= MAX_TERMS {
@@ -123,8 +124,8 @@ fn find_metric<'a>(explanation: &'a Explanation, figure: &str) -> Option<&'a Exp
     explanation.metrics.iter().find(|explained| explained.metric == figure)
 }
 
-/// `true` if `others` has an observation with the same content, from any source. Such an observation cannot explain a
-/// difference.
+/// `true` if `others` has an observation of any source with equal kind, date, amount, currency and outcome. Such an
+/// observation cannot explain a difference.
 fn is_among(seen: &ExplainedObservation, others: &[ExplainedObservation]) -> bool {
     let says =
         |o: &ExplainedObservation| (o.kind.clone(), o.date, o.amount, o.currency.clone(), o.outcome.clone());
@@ -153,7 +154,8 @@ fn describe_observation(seen: &ExplainedObservation) -> String {
 /// Tables whose rows come from the observations of one day, with the kind of the observations.
 const KINDS: [(&str, &str); 3] = [(PRICES, "price"), ("dividends", "dividend"), ("splits", "split")];
 
-/// Adds explanations to the first `limit` rows of each table. `client` must not be in a transaction.
+/// Adds explanations to the first `limit` differing rows of each table. Opens its own transactions, so `client` must
+/// not be in one.
 pub(super) async fn explain_rows(
     client: &mut Client,
     generations: [GenerationId; 2],
@@ -183,11 +185,13 @@ pub(super) async fn explain_rows(
                     Ok(explained) => observations_of_day(&explained, kind, day).for_each(|seen| {
                         outcomes.entry(observation_key(seen)).or_default()[side] = Some(seen.outcome.clone());
                     }),
-                    // If the rule versions differ, only the program that built the generation can explain it.
+                    // A generation with another rule version can only be explained by the program version that built
+                    // it.
                     Err(error) => unexplained.push(format!("{generation}: {}", error_chain(error.as_ref()))),
                 }
             }
-            // The explanation of one generation alone shows no difference.
+            // If one generation cannot be explained, print the reason. The explanation of the other generation alone
+            // shows no difference.
             row.why = match unexplained.is_empty() {
                 true => outcomes
                     .iter()
@@ -204,7 +208,7 @@ pub(super) async fn explain_rows(
     Ok(())
 }
 
-/// Adds explanations to rows whose columns are figures.
+/// Adds explanations to the first `limit` rows of a table whose columns are figures.
 async fn explain_derived_rows(
     client: &mut Client,
     generations: [GenerationId; 2],
@@ -222,7 +226,7 @@ async fn explain_derived_rows(
             Ok([a, b]) => {
                 let is_explained = |column: &&str| find_metric(&a.1, column).is_some();
                 let figures = row.columns.iter().map(|changed| &*changed.column).filter(is_explained);
-                // Prefer the first figure whose formula or observations differ.
+                // Use the first figure whose formula or observations differ between the generations.
                 let mut reasons = figures.map(|figure| find_reasons(figure, &a, &b));
                 let first = reasons.next();
                 let differing =
@@ -250,12 +254,15 @@ fn observations_of_day<'a>(
     used.chain(&explained.unused).filter(move |seen| seen.kind == kind && seen.date == Some(day))
 }
 
-/// Key that identifies one observation in both generations: its description without "used" or the rejection reason.
+/// Text that identifies an observation in both generations: its description without the outcome.
 fn observation_key(seen: &ExplainedObservation) -> String {
     describe_observation(&ExplainedObservation { outcome: "used".to_owned(), ..seen.clone() })
 }
 
-/// Example: `price 2024-06-27 52 USD from tiingo: used in 2, other_source in 1`. The numbers are generations.
+/// Outcome of an observation in both generations. Example: `price 2024-06-27 52 USD from tiingo: used in 2,
+/// other_source in 1`, where 2 and 1 are generation numbers.
+///
+/// `None` if both outcomes are equal.
 fn describe_outcomes(
     seen: &str,
     outcomes: &[Option<String>; 2],

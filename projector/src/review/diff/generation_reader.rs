@@ -1,6 +1,7 @@
-//! Reader of one generation in a comparison: a connection with the generation in its search path.
+//! Reader of one generation: a connection whose search path has the schema of the generation.
 //!
-//! Both readers use one snapshot, so that concurrent writes have no effect.
+//! The readers of both generations use one database snapshot, so that concurrent writes have no effect on the
+//! comparison.
 
 use anyhow::Context;
 use chrono::NaiveDate;
@@ -33,18 +34,18 @@ pub struct ComparedGeneration {
     pub as_of: Option<NaiveDate>,
     #[serde(skip)]
     pub(super) policy: SourcePolicy,
-    /// `true` while the generation is being built.
+    /// `true` if the rebuild of the generation has not finished.
     #[serde(skip)]
     pub(super) unfinished: bool,
 }
 
-/// Connection to a generation within the snapshot.
+/// Connection to a generation in the common snapshot.
 pub(super) struct GenerationReader {
     pub(super) client: Client,
     pub(super) generation: ComparedGeneration,
 }
 
-/// Connection to a generation before the snapshot is set.
+/// Connection to a generation that has not joined the snapshot yet.
 struct GenerationConnection {
     client: Client,
     generation: Generation,
@@ -65,7 +66,7 @@ pub(super) async fn open_readers(
     Ok((GenerationReader::new(a).await?, GenerationReader::new(b).await?))
 }
 
-/// Connects to a generation and loads its rules.
+/// Opens a connection to a generation and loads its rules.
 async fn connect_generation(
     database: &DatabaseArgs,
     id: GenerationId,
@@ -101,7 +102,7 @@ impl GenerationReader {
         Ok(Self { client, generation: compared })
     }
 
-    /// Loads the canonical symbol for a spelling.
+    /// Canonical symbol of a spelling in this generation; `None` if no security has the spelling.
     pub(super) async fn load_canonical_symbol(&self, symbol: &Symbol) -> anyhow::Result<Option<String>> {
         let row = self.client.query_opt(CANONICAL, &[&symbol.as_str()]).await?;
         Ok(row.map(|row| row.try_get(0)).transpose()?)

@@ -95,7 +95,7 @@ fn write_rows(page: &mut String, table: &TableDiff) -> fmt::Result {
         };
         let has_value =
             |changed: &&ColumnDifference| changed.a != CellValue::Null || changed.b != CellValue::Null;
-        // The reason for a row is printed once, in the line of its first differing column.
+        // Print the explanation of a row once, in the line of its first differing column.
         row.columns.iter().filter(has_value).enumerate().map(move |(position, changed)| {
             value_cells(row, changed, if position == 0 { why.clone() } else { String::new() })
         })

@@ -1,9 +1,11 @@
 //! `projector diff A B`: differences between two generations, most important first, with explanations.
 //!
-//! Both generations are read in one snapshot. Digests select the securities and price years that can differ. Only their
-//! rows are read, a few hundred securities at a time. The memory use therefore does not depend on the number of
-//! securities, except for symbol spellings. The rule version of metrics rows is not compared, because it is a reason
-//! for differences and not a metric.
+//! Both generations are read in one snapshot. Digests select the securities and price years that can differ. Only the
+//! rows of these are read, a few hundred securities at a time. Apart from symbol spellings, the memory use is therefore
+//! independent of the number of securities.
+//!
+//! The rule version of a row is not compared. It is an input of the derivation, so a different version is a reason for
+//! differences and not a difference.
 
 mod accumulator;
 mod args;
@@ -73,7 +75,8 @@ const YEARS_PER_CHUNK: usize = 2000;
 /// Maximum number of rows per table and topic in the HTML report.
 pub(crate) const HTML_ROWS: usize = 500;
 
-/// Compares two generations and records the review. A shutdown also cancels the queries in Postgres.
+/// Compares two generations, and stores that their differences were reviewed. A shutdown of this program also cancels
+/// its queries in Postgres.
 pub async fn compare_generations(
     database: &DatabaseArgs,
     args: &DiffArgs,
@@ -105,7 +108,7 @@ async fn compare_readers(
     b: &GenerationReader,
 ) -> anyhow::Result<GenerationDiff> {
     let only = canonical_symbols(args, a, b).await?;
-    // Create the files first, so that an error is reported before the comparison.
+    // Create the output files first, so that a file error is reported before the long comparison.
     let files = create_sinks(args)?;
     let page = args.html.as_deref().map(HtmlFile::create).transpose()?;
     let keep = if page.is_some() { args.limit.max(HTML_ROWS) } else { args.limit };
@@ -128,7 +131,7 @@ async fn compare_readers(
         differences,
         reviewed: args.is_complete() && !a.generation.unfinished && !b.generation.unfinished,
     };
-    // Write the report first: if this fails, no review is recorded.
+    // Write the HTML report before storing the review. If the report fails, no review is stored.
     if let Some(page) = page {
         html::write_page(page, &found)?;
     }
@@ -155,7 +158,8 @@ fn create_sinks(args: &DiffArgs) -> anyhow::Result<Vec<Box<dyn DifferenceSink>>>
     Ok(files)
 }
 
-/// Records a complete comparison as a review, which is valid for a promotion of either generation.
+/// Stores a complete comparison as a review. The review allows the promotion of either generation while the other one
+/// is served.
 async fn record_review(client: &mut Client, found: &GenerationDiff) -> anyhow::Result<()> {
     let transaction = client.transaction().await?;
     for [this, other] in [[&found.b, &found.a], [&found.a, &found.b]] {
@@ -166,7 +170,8 @@ async fn record_review(client: &mut Client, found: &GenerationDiff) -> anyhow::R
     Ok(transaction.commit().await?)
 }
 
-/// Canonical symbols of the requested security, one per generation. The symbols differ after a rename.
+/// Canonical symbols of the requested security in both generations: two symbols if it was renamed. `None` if all
+/// securities are compared.
 async fn canonical_symbols(
     args: &DiffArgs,
     a: &GenerationReader,
@@ -213,7 +218,7 @@ impl DiffRun<'_> {
         Ok(())
     }
 
-    /// Counts the rows of a table in both generations, and adds an empty comparison of the table to the result.
+    /// Adds a table without differences to the result, with its row counts in both generations.
     async fn count_table(&mut self, table: &ComparedTable, only: Option<&[String]>) -> anyhow::Result<()> {
         let since = self.args.since;
         let [rows_a, rows_b] = match table.name {
@@ -241,7 +246,8 @@ impl DiffRun<'_> {
         let comparison = TableComparison::prepare(table, self.a, self.b).await?;
         let owners = self.candidates.owners(table);
         let together = match table.name {
-            // Compare all symbols together: a spelling that moved from one security to another is then one change.
+            // Compare all spellings together. A spelling that moved to another security is then one change, not a
+            // removal and an addition.
             SYMBOLS => owners.len().max(1),
             // A fund has thousands of holdings per day.
             HOLDINGS => FUNDS_PER_CHUNK,

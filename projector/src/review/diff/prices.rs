@@ -18,7 +18,7 @@ use super::tables::PRICES;
 
 const ROWS: &str = include_str!("../../../queries/diff_prices.sql");
 
-/// Field of a bar: its name, the function that reads it, and `true` if it is a price.
+/// Field of a bar: its name, the function that reads it, and `true` if it is a price with decimal places.
 pub(crate) type BarField = (&'static str, fn(&Bar) -> i64, bool);
 
 pub(crate) const BAR_FIELDS: [BarField; 7] = [
@@ -33,7 +33,7 @@ pub(crate) const BAR_FIELDS: [BarField; 7] = [
 
 type BarsByYear = HashMap<(String, i32), Bars>;
 
-/// Day on which the bars of a security differ.
+/// Day on which the bars of a security differ, with the bar of each generation.
 pub(crate) struct PriceDifference<'a> {
     symbol: &'a str,
     pub(super) date: NaiveDate,
@@ -42,7 +42,8 @@ pub(crate) struct PriceDifference<'a> {
     scales: [u32; 2],
 }
 
-/// Compares the given years. Calls `note` for every differing day from `since` on.
+/// Compares the prices of the given years (symbol and calendar year). Calls `note` for every differing day, but not for
+/// days before `since`.
 pub(super) async fn compare_years(
     a: &GenerationReader,
     b: &GenerationReader,
@@ -61,7 +62,7 @@ pub(super) async fn compare_years(
     Ok(())
 }
 
-/// Compares two series of bars, sorted by day, and passes every differing day to `note`.
+/// Compares two lists of a security's bars, each sorted by day. Calls `note` for every differing day.
 pub(crate) fn compare_bars<'a>(
     symbol: &'a str,
     bars: [&Bars; 2],
@@ -100,7 +101,7 @@ impl<'a> PriceDifference<'a> {
         self.differing_columns().map(|(name, ..)| *name)
     }
 
-    /// Converts the day to a row difference.
+    /// Converts the differing day to a row with one column per differing field.
     pub(super) fn to_row(&self) -> RowDifference {
         let changed = |field: &BarField| {
             let [a, b] = [0, 1].map(|side| self.value(side, field));

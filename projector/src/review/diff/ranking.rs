@@ -1,5 +1,5 @@
-//! Ranking of differences: for each security and topic, the metric with the largest change. The largest changes come
-//! first.
+//! Ranking of the differences in table `metrics`. For each security and topic, only the metric with the largest change
+//! counts. The largest changes come first.
 
 use std::cmp::Reverse;
 
@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::cell::CellValue;
 use super::difference::{ChangeKind, RowDifference};
 
-/// Topics, most important first, with their metrics.
+/// Topics, the most important first, each with the columns of table `metrics` that belong to it.
 const TOPICS: [(DiffTopic, &[&str]); 6] = [
     (DiffTopic::Securities, &[]),
     (DiffTopic::Statuses, &["dividend_status"]),
@@ -20,7 +20,7 @@ const TOPICS: [(DiffTopic, &[&str]); 6] = [
     (DiffTopic::Prices, &["price"]),
 ];
 
-/// Topic of a difference.
+/// Topic of a difference: a group of related metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DiffTopic {
@@ -30,7 +30,7 @@ pub enum DiffTopic {
     Statuses,
     /// Memberships in the lists of dividend growers.
     Lists,
-    /// Years of increases and payments.
+    /// Streaks: consecutive years of dividend increases and of dividend payments.
     Streaks,
     /// Yields, in percentage points.
     Yields,
@@ -38,17 +38,17 @@ pub enum DiffTopic {
     Prices,
 }
 
-/// Metric that changed most for a security, within one topic.
+/// Metric of a topic that changed most for a security, with its values in both generations.
 #[derive(Debug, Clone, Serialize)]
 pub struct MetricDifference {
     pub symbol: String,
     pub figure: String,
     pub a: CellValue,
     pub b: CellValue,
-    /// Size of the change, in years, percentage points or percent. For a status or list, the change of the dividend
-    /// yield.
+    /// Size of the change: years for streaks, percentage points for yields, percent for prices. For statuses and lists,
+    /// the change of the dividend yield in percentage points. For securities, 0.
     pub size: ExactDecimal,
-    /// Explanations, if requested.
+    /// Sentences that explain the change; empty unless explanations were requested.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub why: Vec<String>,
 }
@@ -57,24 +57,25 @@ pub struct MetricDifference {
 #[derive(Debug, Serialize)]
 pub struct TopicSummary {
     pub topic: DiffTopic,
-    /// Number of securities.
+    /// Number of securities with a difference in this topic.
     pub count: u64,
-    /// Histogram of the sizes, for numeric metrics.
+    /// Numbers of changes by size range; empty for topics without numeric metrics.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub sizes: Vec<SizeBucket>,
-    /// Largest changes.
+    /// Largest changes, largest first.
     pub first: Vec<MetricDifference>,
 }
 
-/// Number of changes in a size range.
+/// Number of changes whose size is in one range.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SizeBucket {
-    /// Exclusive upper bound; null if unlimited. The lower bound is the upper bound of the previous bucket.
+    /// Upper bound of the range, exclusive; null if unlimited. The lower bound is the upper bound of the previous
+    /// range.
     pub below: Option<ExactDecimal>,
     pub count: u64,
 }
 
-/// Largest differences of each topic.
+/// Largest differences of each topic so far.
 #[derive(Debug)]
 pub(super) struct DiffRanking {
     keep: usize,
@@ -82,7 +83,7 @@ pub(super) struct DiffRanking {
 }
 
 impl DiffRanking {
-    /// Creates a ranking that keeps up to `keep` differences per topic.
+    /// Creates a ranking that keeps the `keep` largest differences of each topic.
     pub(super) fn new(keep: usize) -> Self {
         let topic = |(topic, _): &(DiffTopic, _)| TopicSummary {
             topic: *topic,
@@ -93,7 +94,7 @@ impl DiffRanking {
         Self { keep, topics: TOPICS.iter().map(topic).collect() }
     }
 
-    /// Adds a difference of a metrics row.
+    /// Adds a differing row of table `metrics`.
     pub(super) fn add(&mut self, difference: &RowDifference) {
         for ((topic, figures), ranked) in TOPICS.iter().zip(&mut self.topics) {
             let Some(finding) = find_largest(*topic, figures, difference) else { continue };
@@ -116,7 +117,7 @@ impl DiffRanking {
 }
 
 fn empty_buckets(topic: DiffTopic) -> Vec<SizeBucket> {
-    // Bounds in thousandths of the topic's unit: years, percentage points or percent.
+    // Upper bounds of the ranges, in thousandths of the topic's unit (years, percentage points or percent).
     let bounds: &[i64] = match topic {
         DiffTopic::Streaks => &[2_000, 5_000, 10_000, 25_000],
         DiffTopic::Yields => &[10, 100, 500, 1_000, 5_000],
@@ -132,7 +133,7 @@ fn keep_largest(findings: &mut Vec<MetricDifference>, keep: usize) {
     findings.truncate(keep);
 }
 
-/// Largest difference of a security in a topic.
+/// Largest difference of a security in a topic; `None` if no metric of the topic differs.
 fn find_largest(topic: DiffTopic, figures: &[&str], difference: &RowDifference) -> Option<MetricDifference> {
     let symbol = difference.owner();
     if difference.change != ChangeKind::Changed {
@@ -166,7 +167,7 @@ fn find_largest(topic: DiffTopic, figures: &[&str], difference: &RowDifference) 
     })
 }
 
-/// Absolute change of the dividend yield, in percentage points.
+/// Absolute change of the dividend yield, in percentage points; 0 if the yield does not differ.
 fn yield_distance(difference: &RowDifference) -> ExactDecimal {
     difference
         .column("dividend_yield")
@@ -174,7 +175,7 @@ fn yield_distance(difference: &RowDifference) -> ExactDecimal {
         .unwrap_or_default()
 }
 
-/// Absolute change in percent of the first value, rounded. A change from 0 or from an absent value is 100 %.
+/// Absolute change in percent of the value `a`, rounded. If `a` is 0 or absent, 100 %.
 fn percent_distance(a: &CellValue, b: &CellValue) -> ExactDecimal {
     let ExactDecimal(distance) = value_distance(a, b);
     let base = a.as_decimal().map(|ExactDecimal(base)| base.abs());

@@ -13,7 +13,7 @@ pub struct GenerationDiff {
     pub a: ComparedGeneration,
     /// Second compared generation.
     pub b: ComparedGeneration,
-    /// Differing inputs of the two derivations. They are the reasons for differing rows.
+    /// Inputs of the derivations that differ between the generations. They explain the differing rows.
     pub reasons: Vec<String>,
     /// Differing rows.
     #[serde(flatten)]
@@ -22,7 +22,7 @@ pub struct GenerationDiff {
     pub reviewed: bool,
 }
 
-/// Differing inputs of the two derivations.
+/// Inputs of the derivations that differ between the generations, as texts.
 pub(super) fn find_reasons(a: &ComparedGeneration, b: &ComparedGeneration) -> Vec<String> {
     let mut reasons = Vec::new();
     let mut note = |differ: bool, text: String| {
@@ -44,7 +44,8 @@ pub(super) fn find_reasons(a: &ComparedGeneration, b: &ComparedGeneration) -> Ve
     reasons
 }
 
-/// Rules as text: `price desk rank 1 from 2020-01-01, dividend other rank 2`; `none` without rules.
+/// Rules of a policy as text, for example `price desk rank 1 from 2020-01-01, dividend other rank 2`. A policy without
+/// rules is `none`.
 fn describe_policy(policy: &SourcePolicy) -> String {
     let describe = |PolicyRule { kind, source, from, to, rank }: &PolicyRule| {
         let from = from.map(|day| format!(" from {day}")).unwrap_or_default();

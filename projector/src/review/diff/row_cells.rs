@@ -1,4 +1,4 @@
-//! Values of a derived row, as its table stores them.
+//! Values of a derived row, in the form in which its table stores them.
 
 use bytes::BytesMut;
 use market::row::TableRow;

@@ -1,4 +1,5 @@
-//! Comparison of a table's rows, column by column, for the owners whose rows can differ.
+//! Comparison of the rows of one table, column by column, for the owners whose rows can differ. An owner is a security,
+//! fund or sector.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,11 +12,13 @@ use super::difference::{ChangeKind, ColumnDifference, RowDifference};
 use super::generation_reader::GenerationReader;
 use super::tables::{ComparedTable, METHOD_VERSION};
 
-/// Table to compare, with a prepared query for each generation. One generation may lack columns of the other.
+/// Table to compare, with a prepared query for each of the two generations. A generation may lack columns that the
+/// other generation has.
 pub(super) struct TableComparison<'a> {
     table: &'a ComparedTable,
     statements: [Statement; 2],
-    /// Compared columns, with the index of the column in each generation.
+    /// Names of the compared columns, each with its index in the first and in the second generation; `None` if the
+    /// generation lacks the column.
     columns: Vec<(String, [Option<usize>; 2])>,
 }
 
@@ -36,7 +39,7 @@ impl<'a> TableComparison<'a> {
         Ok(Self { table, statements, columns: places.into_iter().collect() })
     }
 
-    /// Differences of the owners' rows, sorted by key.
+    /// Differences between the rows of some owners (securities, funds or sectors), sorted by key.
     pub(super) async fn compare_owners(
         &self,
         a: &GenerationReader,
@@ -62,7 +65,8 @@ impl<'a> TableComparison<'a> {
         Ok(differences)
     }
 
-    /// Index of rows by the bytes of their keys. Rows with equal keys are numbered.
+    /// Maps rows by the bytes of their key columns. Rows with equal keys get consecutive numbers from 0. `side` is 0
+    /// for the first generation, 1 for the second.
     fn index_by_key(&self, side: usize, rows: Vec<Row>) -> anyhow::Result<HashMap<(Vec<u8>, usize), Row>> {
         let mut found = HashMap::with_capacity(rows.len());
         for row in rows {
@@ -90,7 +94,7 @@ impl<'a> TableComparison<'a> {
         }
     }
 
-    /// Difference of two rows with the same key; `None` if they are equal.
+    /// Difference of two rows with equal keys, one from each generation; `None` if all compared columns are equal.
     fn compare_rows(&self, rows: [Option<&Row>; 2]) -> anyhow::Result<Option<RowDifference>> {
         let mut columns = Vec::new();
         for (column, places) in &self.columns {
@@ -127,7 +131,7 @@ impl<'a> TableComparison<'a> {
         Ok(Some(RowDifference { table: self.table.name, key, change, columns, why: Vec::new() }))
     }
 
-    /// Decodes the values of one column. Each generation may have another type.
+    /// Decodes the values of one column from both generations, in which the column may have different types.
     fn decode_values(
         &self,
         raws: [PostgresCell<'_>; 2],

@@ -1,4 +1,4 @@
-//! Output files for differing values: interface and column names of CSV and Parquet.
+//! Output file for differing values: interface of the CSV and Parquet writers, and their column names.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ pub(super) const HEADER: [&str; 7] = ["table", "symbol", "key", "change", "colum
 
 /// Output file for differing values.
 pub(crate) trait DifferenceSink: fmt::Debug {
-    /// Writes one line per differing column.
+    /// Writes one line or row per differing column.
     fn write(&mut self, difference: &RowDifference) -> anyhow::Result<()>;
 
     /// Completes the file and gives it its final name.

@@ -1,16 +1,16 @@
-//! Compared read tables and their keys.
+//! Read tables that a comparison covers, with their keys.
 
 /// Read table and its key.
 #[derive(Debug, Clone, Copy)]
 pub struct ComparedTable {
-    /// Name in a generation's schema and in commands.
+    /// Name of the table in the schema of a generation and in commands.
     pub name: &'static str,
     pub(crate) key: &'static [&'static str],
-    /// Column with the security, fund or sector of a row.
+    /// Name of the column with the security, fund or sector of a row (the owner).
     pub(crate) owner: &'static str,
-    /// Column of the row's day, if any.
+    /// Name of the column with the day of a row; `None` if the rows have no day.
     pub(crate) day: Option<&'static str>,
-    /// SQL order of rows with equal keys.
+    /// SQL sort expression for rows with equal keys; `None` if keys are unique.
     pub(crate) tie: Option<&'static str>,
 }
 
@@ -47,10 +47,10 @@ pub const TABLES: [ComparedTable; 13] = [
 pub(crate) const PRICES: &str = "prices";
 /// Table of symbol spellings. The generations may assign a spelling to different securities.
 pub(crate) const SYMBOLS: &str = "symbols";
-/// Table of fund holdings, with many rows per owner.
+/// Table of fund holdings, with thousands of rows per fund and day.
 pub(crate) const HOLDINGS: &str = "holdings";
 /// Table of sector statistics, whose rows do not belong to a security.
 pub(crate) const SECTORS: &str = "sectors";
 
-/// Column of the rule version. It is not compared, because it is a reason for differences and not a metric.
+/// Name of the column with the rule version. It is not compared, because different rules are a reason for differences.
 pub(crate) const METHOD_VERSION: &str = "method_version";

@@ -14,7 +14,7 @@ use super::result::GenerationDiff;
 
 /// Maximum length of a value in the output, in characters.
 const MAX_VALUE_CHARACTERS: usize = 60;
-/// Largest number of differing list elements in the output.
+/// Maximum number of differing list elements in the output.
 const MAX_LIST_ELEMENTS: usize = 5;
 
 /// Prints a comparison with up to `limit` rows per table.
@@ -56,7 +56,7 @@ pub(crate) fn topic_title(topic: DiffTopic) -> &'static str {
     }
 }
 
-/// Prints a topic with up to `limit` findings.
+/// Prints a topic with up to `limit` of its largest changes.
 pub(crate) fn print_topic(ranked: &TopicSummary, limit: usize) {
     outln!("\n{:>6}  {}", ranked.count, topic_title(ranked.topic));
     for finding in ranked.first.iter().take(limit) {
@@ -96,8 +96,8 @@ fn print_hidden_count(count: u64, shown: usize, place: &str) {
     }
 }
 
-/// Shortens both values of a difference. For two lists or objects, only the differing elements are shown. `--json` and
-/// `--csv` contain the complete values.
+/// Shortens both values of a differing column. If both are JSON lists or objects, only the elements that differ remain.
+/// `--json` and `--csv` contain the complete values.
 pub(crate) fn shorten_values(a: &CellValue, b: &CellValue) -> [String; 2] {
     match (list_elements(a), list_elements(b)) {
         (Some(of_a), Some(of_b)) => [shorten_list(&of_a, &of_b), shorten_list(&of_b, &of_a)],
@@ -105,7 +105,8 @@ pub(crate) fn shorten_values(a: &CellValue, b: &CellValue) -> [String; 2] {
     }
 }
 
-/// Elements of a JSON list or members of a JSON object, as text that can wrap after each member.
+/// Elements of a JSON list, or fields of a JSON object, as text that can wrap after each field. `None` for other
+/// values.
 fn list_elements(cell: &CellValue) -> Option<Vec<String>> {
     let CellValue::Json(text) = cell else { return None };
     let wrappable = |value: &RawValue| value.get().replace(",\"", ", \"");
@@ -116,7 +117,7 @@ fn list_elements(cell: &CellValue) -> Option<Vec<String>> {
     Some(members.iter().map(|(name, value)| format!("{name}: {}", wrappable(value))).collect())
 }
 
-/// Elements of `own` that `other` lacks, as shortened text.
+/// Text of the elements of `own` that `other` lacks, shortened.
 fn shorten_list(own: &[String], other: &[String]) -> String {
     let differing: Vec<String> =
         own.iter().filter(|element| !other.contains(element)).cloned().map(shorten_text).collect();
