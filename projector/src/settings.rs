@@ -1,5 +1,4 @@
-//! Settings of the projector, documented by `--help`. Every command has the database settings, and some commands have
-//! further settings.
+//! Settings of the projector, documented by `--help`. Every command has the database settings; some commands have more.
 
 use std::time::Duration;
 
@@ -10,20 +9,21 @@ use tokio_postgres::Config;
 
 use crate::facts::fact_cache::FactCache;
 
-/// Fact set that follows the log.
+/// Name of the fact set that follows the log.
 pub const LIVE_FACTS: &str = "facts";
 
-/// Maximum time that a transaction of a short command may be idle.
+/// Maximum idle time of a transaction in a short command, after which Postgres ends the transaction.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(6);
 
-/// Maximum time that a transaction of a rebuild or review may be idle. Such a transaction runs no statements while a
-/// chunk is derived or the log is read. A stopped rebuild blocks the projector for at most this time.
+/// Maximum idle time of a transaction in a rebuild or review, after which Postgres ends it. Such a transaction is idle
+/// while a chunk is derived or the log is read. If the process is stopped, its transaction blocks the projector for at
+/// most this time.
 const REBUILD_IDLE_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Connection settings of the database.
 #[derive(Debug, Clone, Args)]
 pub struct DatabaseArgs {
-    /// Connection of the owner. By default, the connection of the projector's role is derived from it.
+    /// Database connection of the owner. By default, the projector's role uses the same URL with its own user name.
     #[command(flatten)]
     pub owner: DatabaseSettings,
     /// Postgres connection of the projector's role; default: DATABASE_URL with user dds_projector
@@ -32,12 +32,14 @@ pub struct DatabaseArgs {
 }
 
 impl DatabaseArgs {
-    /// Connection settings of the projector's role. The search path has the fact set and the control tables.
+    /// Connection settings of the projector's role. The search path has the fact set `fact_set` and then the control
+    /// tables.
     pub fn projector_config(&self, fact_set: &str) -> Result<Config, DbError> {
         self.config(fact_set, IDLE_TIMEOUT)
     }
 
-    /// Like [`DatabaseArgs::projector_config`], with a longer idle limit for transactions that only read.
+    /// Connection settings of [`DatabaseArgs::projector_config`], with a longer idle limit, for transactions that only
+    /// read.
     pub fn review_config(&self, fact_set: &str) -> Result<Config, DbError> {
         self.config(fact_set, REBUILD_IDLE_TIMEOUT)
     }
@@ -50,7 +52,8 @@ impl DatabaseArgs {
             db::PROJECTOR_ROLE,
             "PROJECTOR_DATABASE_URL",
         )?;
-        // A stopped process must not keep row locks: the server ends its transaction, and a standby continues.
+        // A stopped process must not keep row locks. After the idle limit the server ends its transaction, so that a
+        // standby can continue.
         let idle = idle.as_millis();
         config.options(format!(
             "-c search_path={fact_set},control -c idle_in_transaction_session_timeout={idle} -c work_mem=64MB"
@@ -111,19 +114,19 @@ impl ProjectorSettings {
         Self { database, stream, batch_bytes, lease_seconds, memory }
     }
 
-    /// Connection settings of [`DatabaseArgs::projector_config`], with the lease duration as the idle limit of a
-    /// transaction.
+    /// Connection settings of [`DatabaseArgs::projector_config`]. The idle limit of a transaction is the lease
+    /// duration.
     pub fn projector_config(&self, fact_set: &str) -> Result<Config, DbError> {
         self.database.config(fact_set, self.lease())
     }
 
-    /// Connection settings of [`DatabaseArgs::projector_config`], with an idle limit that is long enough for the
-    /// derivation of a chunk.
+    /// Connection settings of [`DatabaseArgs::projector_config`], with an idle limit that suffices for the derivation
+    /// of a chunk.
     pub fn rebuild_config(&self, fact_set: &str) -> Result<Config, DbError> {
         self.database.config(fact_set, REBUILD_IDLE_TIMEOUT.max(self.lease()))
     }
 
-    /// Creates an empty cache of facts with the configured budget.
+    /// Creates an empty cache of facts, whose budget is the memory limit of the process.
     pub fn fact_cache(&self) -> FactCache {
         FactCache::with_budget(self.memory)
     }

@@ -120,8 +120,8 @@ impl RequestedInputs {
     }
 }
 
-/// Rules of the new generation. If some tables are copied, these are the rules of the served generation, because a
-/// generation has one set of rules.
+/// Rules of the new generation: those of the served generation if some tables are copied, because a generation has one
+/// set of rules.
 async fn requested_rules(client: &Client, args: &RebuildArgs) -> anyhow::Result<Rules> {
     if args.only.is_empty() {
         return Rules::parse(&args.rules).context("--rule (projector rules lists the parameters)");

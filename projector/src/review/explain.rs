@@ -1,7 +1,8 @@
-//! `projector explain SYMBOL METRIC`: observations of a metric, the chosen source with the reason, and the
-//! formula with values.
+//! `projector explain SYMBOL METRIC`: the observations of a metric, the chosen source with the reason, and the formula
+//! with values.
 //!
-//! The explanation is computed from the facts, with the market date, policy and rule parameters of the generation.
+//! The explanation is computed again from the facts, with the market date, policy and rule parameters of the
+//! generation.
 
 use anyhow::{Context, bail};
 use chrono::NaiveDate;
@@ -19,16 +20,17 @@ use crate::review::security::SecurityContext;
 const ACTIVE: &str = "select generation from active";
 const BY_ID: &str = include_str!("../../queries/generation_by_id.sql");
 
-/// Scope of an explanation.
+/// Request for an explanation.
 #[derive(Debug, Clone, Default)]
 pub struct ExplainRequest<'a> {
     /// Metric to explain; `None` for all metrics.
     pub metric: Option<&'a str>,
-    /// Session whose close is explained instead of a metric.
+    /// Session whose close is explained; `None` to explain metrics.
     pub session: Option<NaiveDate>,
-    /// Generation; `None` for the served one.
+    /// Generation to explain; `None` for the served generation.
     pub generation: Option<GenerationId>,
-    /// Instant or data version whose facts, policy and rules are used instead of a generation.
+    /// Instant or data version to explain instead of a generation, with its facts, policy and rules; `None` for a
+    /// generation.
     pub known_at: Option<KnownAt>,
 }
 
@@ -59,7 +61,7 @@ pub async fn explain_security(
     Ok(explanation)
 }
 
-/// Loads a security of a generation, by default of the served one.
+/// Loads a security from a generation; `None` means the served generation.
 async fn load_of_generation(
     transaction: &Transaction<'_>,
     symbol: &Symbol,
@@ -82,7 +84,7 @@ async fn load_of_generation(
     SecurityContext::load(transaction, symbol, &generation).await
 }
 
-/// Removes all metrics except `metric`.
+/// Removes all other metrics from an explanation. Fails if it does not contain `metric`.
 fn retain_metric(explanation: &mut Explanation, metric: &str) -> anyhow::Result<()> {
     if !explanation.metrics.iter().any(|explained| explained.metric == metric) {
         let nearest = explanation.nearest_metric(metric).unwrap_or("none");

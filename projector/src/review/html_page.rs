@@ -14,7 +14,7 @@ pub(crate) use super::html_plot::write_bars;
 const STYLE: &str = include_str!("../../assets/diff.css");
 const SORT: &str = include_str!("../../assets/diff.js");
 
-/// HTML file that is created but not yet written.
+/// HTML file that exists under a temporary name and gets its content later.
 #[derive(Debug)]
 pub(crate) struct HtmlFile {
     created: File,
@@ -22,13 +22,13 @@ pub(crate) struct HtmlFile {
 }
 
 impl HtmlFile {
-    /// Creates the file. Called before the report is computed, so that an error is reported early.
+    /// Creates the file before the report is computed, so that a file error is reported early.
     pub(crate) fn create(path: &Path) -> anyhow::Result<Self> {
         let file = AtomicFile::new(path)?;
         Ok(Self { created: file.create()?, file })
     }
 
-    /// Writes a page with a heading. `write_body` writes the content below it.
+    /// Writes the page. `heading` is its title; `write_body` writes the content below the title.
     pub(crate) fn write(
         self,
         heading: &str,
@@ -56,7 +56,7 @@ pub(crate) fn write_list(page: &mut String, lines: &[String]) -> fmt::Result {
     writeln!(page, "</ul>")
 }
 
-/// Text that can wrap between rule parameters (`a=1,b=2`).
+/// Text that may wrap at the commas between rule parameters (`a=1,b=2`).
 fn breakable(text: &str) -> String {
     let mut breakable = String::with_capacity(text.len());
     let mut characters = text.chars().peekable();

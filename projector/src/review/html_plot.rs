@@ -33,7 +33,7 @@ pub(crate) fn write_bars(page: &mut String, title: &str, counts: &[(String, u64)
     page.write_str("</svg></figure>\n")
 }
 
-/// Width of a bar in pixels; at least 1 if the count is not 0.
+/// Width of the bar of `count`, in pixels. `most` is the largest count of the chart. At least 1 if the count is not 0.
 fn bar_length(count: u64, most: u64) -> usize {
     let pixels = u128::from(count) * BARS_WIDTH_PX as u128 / u128::from(most.max(1));
     let drawn = usize::try_from(pixels).unwrap_or(BARS_WIDTH_PX);

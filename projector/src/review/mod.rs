@@ -1,5 +1,4 @@
-//! Module index: daily checks in `audit/`, comparison of generations in `diff/`, effect of loads in `effect/`,
-//! report on the sources in `quality/`, explanations of metrics in `explain.rs`, HTML pages in `html_page.rs`.
+//! Reviews of the served market: audits, comparisons of generations, effects of loads and explanations of metrics.
 
 pub(crate) mod atomic_file;
 pub mod audit;

@@ -1,4 +1,4 @@
-//! One security of a generation, with the market context of its derivation.
+//! One security of a generation, with all inputs of its derivation.
 
 use anyhow::Context;
 use chrono::NaiveDate;
@@ -19,7 +19,7 @@ use crate::generation::Generation;
 const DERIVED_WITH: &str = include_str!("../../queries/version_derived.sql");
 const IDENTITY: &str = include_str!("../../queries/identity_of_symbol.sql");
 
-/// History of a security and the inputs of its generation's derivation.
+/// History of a security, with the other inputs of the derivation in its generation.
 pub(crate) struct SecurityContext {
     pub(crate) history: History,
     as_of: NaiveDate,
@@ -29,7 +29,7 @@ pub(crate) struct SecurityContext {
 }
 
 impl SecurityContext {
-    /// Loads a security of the generation in the transaction's search path.
+    /// Loads a security of the generation that is first in the transaction's search path.
     pub(crate) async fn load(
         transaction: &Transaction<'_>,
         symbol: &Symbol,
@@ -50,7 +50,7 @@ impl SecurityContext {
         Ok(Self { history, as_of, benchmark, policy, rules })
     }
 
-    /// Loads a security as of a served version. Sets the search path to the facts of the version.
+    /// Loads a security with the facts of a served data version. Sets the search path to the fact set of this version.
     pub(crate) async fn load_known(
         transaction: &Transaction<'_>,
         symbol: &Symbol,
@@ -72,7 +72,7 @@ impl SecurityContext {
         Ok(Self { history: facts.history(own)?, as_of, benchmark, policy: policy.clone(), rules: *rules })
     }
 
-    /// Derivation context, which borrows these values.
+    /// Input of the derivation functions in `market`, borrowed from this context.
     pub(crate) fn market(&self) -> DerivationContext<'_> {
         let benchmark = self.benchmark.as_ref();
         let (policy, rules) = (&self.policy, &self.rules);

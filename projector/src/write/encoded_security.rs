@@ -25,24 +25,24 @@ use crate::error::DeriveError;
 use crate::write::fingerprints::{InputHashes, PublishedFingerprints};
 use crate::write::table::{DIVIDENDS, FACTORS, IDENTITIES, JOURNALED_VALUES, ReadTable, TABLES};
 
-/// Security that is ready to be written.
+/// Rows of a security, ready to be written.
 pub(crate) struct EncodedSecurity {
     pub(crate) symbol: Symbol,
-    /// Rows of each table.
+    /// Encoded rows of each table, in the order of [`TABLES`].
     pub(crate) tables: [EncodedRows; TABLES.len()],
-    /// Digest of each journaled value.
+    /// Digest of each journaled value, in the order of [`JOURNALED_VALUES`].
     values: [i64; JOURNALED_VALUES.len()],
-    /// Encoded dividends by year of the ex-date. Empty if no dividend changed.
+    /// Encoded dividend rows by year of the ex-date; empty if no dividend changed.
     dividends: BTreeMap<i32, Bytes>,
     input_hashes: InputHashes,
-    /// Figures of the security in the sector statistics; `None` if the security has no row.
+    /// Figures of the security for the sector statistics; `None` if the security has no row.
     pub(crate) member: Option<SectorMember>,
     pub(crate) years: Vec<EncodedYear>,
-    /// Price years that do not change.
+    /// Price years whose published rows stay unchanged.
     unchanged_years: Vec<i32>,
 }
 
-/// Encoded rows and their digest. If the rows are unchanged, only the digest is present.
+/// Encoded rows of one table and their digest. For unchanged rows, `encoded` is empty.
 pub(crate) struct EncodedRows {
     pub(crate) encoded: Bytes,
     pub(crate) digest: i64,
@@ -53,7 +53,8 @@ impl EncodedRows {
         Self { digest: digest([encoded.as_ref()]), encoded }
     }
 
-    /// Encodes rows. If the published rows are unchanged, `served` is their digest and nothing is encoded.
+    /// Encodes the rows of one table. If the rows are unchanged, `served` is the digest of the published rows and
+    /// nothing is encoded.
     fn encode_unless(
         served: Option<i64>,
         encode: impl FnOnce() -> Result<Bytes, EncodeError>,
@@ -73,9 +74,10 @@ pub(crate) struct EncodedYear {
 }
 
 impl EncodedSecurity {
-    /// Encodes the derived rows of a security, except unchanged rows.
+    /// Encodes the derived rows of a security, except the unchanged ones.
     ///
-    /// `dividends` has the hashes of the dividends by year. `unchanged_years` are the price years that do not change.
+    /// `dividends` has a hash of the dividends by year of the ex-date. `unchanged_years` are the price years that are
+    /// known to be unchanged.
     pub(crate) fn encode(
         identity: &Identity,
         (derived, dividends): (&DerivedRows, BTreeMap<i32, u64>),
@@ -134,7 +136,7 @@ impl EncodedSecurity {
         Ok(Self { symbol, tables, values, dividends, input_hashes, member, years, unchanged_years })
     }
 
-    /// Security without any row.
+    /// Security that is not listed and has no row in any table.
     pub(crate) fn unlisted(identity: &Identity) -> Self {
         let tables = std::array::from_fn(|_| EncodedRows::new(Bytes::new()));
         let (dividends, input_hashes, member, years, unchanged_years) = Default::default();
@@ -150,7 +152,8 @@ impl EncodedSecurity {
         }
     }
 
-    /// Encoded rows of a table. For dividends, the years before `first_year` are left out.
+    /// Encoded rows of the table at `table_index`. `first_year` limits dividends to ex-dates from this year on; `None`
+    /// for all rows.
     pub(crate) fn rows(&self, table_index: usize, first_year: Option<i32>) -> Vec<Bytes> {
         match first_year {
             Some(year) => self.dividends.range(year..).map(|(_, rows)| rows.clone()).collect(),
@@ -158,7 +161,8 @@ impl EncodedSecurity {
         }
     }
 
-    /// First year from which a table's rows must be replaced; `None` if all rows must be replaced.
+    /// First year from which the dividend rows must be replaced; `None` if all rows must be replaced. For other tables
+    /// always `None`.
     pub(crate) fn first_differing_year(
         &self,
         table: &ReadTable,
@@ -172,7 +176,7 @@ impl EncodedSecurity {
         served.keys().chain(built.keys()).filter(differs).min().copied()
     }
 
-    /// Digests of the tables, then of the journaled values.
+    /// Digests of the tables in the order of [`TABLES`], followed by the digests of the journaled values.
     pub(crate) fn digests(&self) -> Vec<i64> {
         self.tables.iter().map(|rows| rows.digest).chain(self.values).collect()
     }
@@ -182,7 +186,7 @@ impl EncodedSecurity {
         self.values[index]
     }
 
-    /// Fingerprints of the security after its rows are written.
+    /// Fingerprints of the published rows after this security is written. `before` are those before the write.
     pub(crate) fn into_fingerprints(
         self,
         before: &PublishedFingerprints,
@@ -209,7 +213,7 @@ impl EncodedSecurity {
 /// Encoding of an absent journaled value.
 pub(crate) const NOTHING: &[u8] = b"";
 
-/// Digests of the journaled values. No ticker events or no lists are encoded as [`NOTHING`].
+/// Digest of each journaled value. A security without ticker events or lists has the digest of [`NOTHING`] for them.
 fn digest_values(
     identity: &Identity,
     derived: &DerivedRows,

@@ -1,4 +1,4 @@
-//! Fingerprints of published rows, loaded from the tables and then updated with every write.
+//! Fingerprints of published rows. They are loaded from the tables once, and then updated with every write.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher, Hasher};
@@ -19,35 +19,37 @@ use crate::write::table::{DIVIDENDS, digest_index};
 const DIGESTS: &str = include_str!("../../queries/digests.sql");
 const YEARS: &str = include_str!("../../queries/prices_digests.sql");
 
-/// Digests of the rows that a generation publishes for a security.
+/// Digests of the published rows of one security in one generation.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PublishedFingerprints {
-    /// `true` if the security has no published row.
+    /// `true` if the generation had no rows yet, so that the security has no published row to delete.
     pub is_new: bool,
-    /// Digest of each table's rows, in the order of the tables; empty if the security was never written.
+    /// Digest of the security's rows in each table, followed by the digests of the journaled values. Empty if the
+    /// security was never written.
     pub tables: Vec<i64>,
-    /// Digest of each price year.
+    /// Digest of each published price year, by calendar year.
     pub years: BTreeMap<i32, i64>,
-    /// Hashes of the security's inputs. `None` if this process has not derived the published rows.
+    /// Hashes of the published values before encoding. `None` if this process has not derived the published rows.
     pub input_hashes: Option<InputHashes>,
 }
 
-/// Hashes of values before encoding. They can be compared only within one process.
+/// Hashes of derived values before encoding. They change with the program version, so they are compared only within one
+/// process.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct InputHashes {
     /// Hash of the identity.
     pub identity: u64,
-    /// Hash of all factors.
+    /// Hash of all adjustment factors.
     pub factors: u64,
-    /// Hash of each year of dividends, by ex-date.
+    /// Hash of the dividends of each year, by year of the ex-date.
     pub dividends: BTreeMap<i32, u64>,
-    /// Hash of each year of bars that was read with all columns.
+    /// Hash of the bars of each calendar year. Years of which only the closes were loaded are absent.
     pub years: BTreeMap<i32, u64>,
 }
 
 impl InputHashes {
-    /// Computes the hashes of derived values. `dividends` has the hash of each year of dividends. `years` has the range
-    /// of each year of bars.
+    /// Computes the hashes of derived values. `dividends` has a hash of the dividends by year of the ex-date. `years`
+    /// has the index range of the bars of each year to hash.
     pub fn compute(
         identity: &Identity,
         derived: &DerivedRows,
@@ -68,7 +70,7 @@ impl InputHashes {
     }
 }
 
-/// Hasher of all compared values, with a fixed seed.
+/// Hasher of all values whose hashes are compared. Its seed is fixed, so that equal values have equal hashes.
 pub const HASHER: FixedState = FixedState::with_seed(0);
 
 fn hash_values(values: &[impl Fingerprint]) -> u64 {
@@ -78,12 +80,13 @@ fn hash_values(values: &[impl Fingerprint]) -> u64 {
 }
 
 impl PublishedFingerprints {
-    /// Digest of a table's rows.
+    /// Digest of the security's rows in a table, or of a journaled value; `None` if the security was never written.
     pub fn digest(&self, table: &str) -> Option<i64> {
         self.tables.get(digest_index(table)?).copied()
     }
 
-    /// Digest of the published dividend rows; `None` if `input_hashes` differ from the hashes of these rows.
+    /// Digest of the published dividend rows, if their hashes by year equal `input_hashes`; `None` if they differ or
+    /// are unknown.
     pub fn unchanged_dividends(&self, input_hashes: &BTreeMap<i32, u64>) -> Option<i64> {
         self.input_hashes
             .as_ref()
@@ -91,20 +94,20 @@ impl PublishedFingerprints {
             .and_then(|_| self.digest(DIVIDENDS))
     }
 
-    /// `true` if the published year of bars has this hash.
+    /// `true` if the published bars of a year have the hash `hash`; `false` if a hash is missing.
     pub fn is_year_unchanged(&self, year: i32, hash: Option<&u64>) -> bool {
         let served = self.input_hashes.as_ref().and_then(|input_hashes| input_hashes.years.get(&year));
         served.is_some() && served == hash && self.years.contains_key(&year)
     }
 
-    /// `true` if the security has a row in any table, or was never written.
+    /// `true` if the security has a row in any table. Also `true` if it was never written.
     pub fn is_listed(&self) -> bool {
         let nothing = digest([b""]);
         self.tables.is_empty() || self.tables.iter().any(|of_table| *of_table != nothing)
     }
 }
 
-/// Loads the fingerprints of some securities. The result has an entry for each security.
+/// Loads the fingerprints of some securities. A security without published rows has an entry without digests.
 pub async fn load_fingerprints(
     client: &impl GenericClient,
     symbols: &[Symbol],

@@ -1,4 +1,4 @@
-//! Journal of published rows: list of changed and removed rows, for clients that keep a copy.
+//! Journal of published rows: list of the rows that changed or were removed, for clients that keep a copy.
 //!
 //! Invariants:
 //! - Only rows of the served generation are journaled, in the transaction that writes them.
@@ -29,17 +29,17 @@ const PROMOTE: &str = include_str!("../../queries/version_promote.sql");
 const ADVANCE: &str = include_str!("../../queries/version_advance.sql");
 const INPUTS: &str = include_str!("../../queries/version_inputs_insert.sql");
 const VERSION: &str = include_str!("../../queries/versions_insert.sql");
-/// Version of this program, stored with each data version. It names a program that can derive the data version again.
+/// Version of this program, stored with each data version. A program of this version can derive the data version again.
 const PROGRAM: &str = env!("CARGO_PKG_VERSION");
 
-/// Change of rows in a read table.
+/// Change of a security's rows in one read table.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RowChange {
-    /// Read table.
+    /// Name of the read table.
     pub table: &'static str,
     /// Security of the rows.
     pub symbol: Symbol,
-    /// Calendar year of packed prices; `None` for all rows of the security in the table.
+    /// Calendar year of the changed prices; `None` if all rows of the security in the table may have changed.
     pub year: Option<i32>,
 }
 
@@ -53,31 +53,32 @@ impl RowChange {
     }
 }
 
-/// Journaled read table.
+/// Read table whose differing rows are journaled one by one.
 #[derive(Debug, Clone, Copy)]
 struct JournaledTable {
     name: &'static str,
     columns: &'static [&'static str],
 }
 
-/// Names of the journaled read tables. The values in [`crate::write::table::JOURNALED_VALUES`] are journaled too.
+/// Names of the journaled read tables. The values named by [`crate::write::table::JOURNALED_VALUES`] are journaled too.
 pub(crate) const JOURNALED_TABLES: [&str; 3] = ["dividends", "splits", FACTORS];
 const COMPARED_TABLES: [JournaledTable; 2] = [
     JournaledTable { name: "dividends", columns: DividendRow::COLUMNS },
     JournaledTable { name: "splits", columns: SplitRow::COLUMNS },
 ];
 
-/// Journal entries of one transaction.
+/// Journal of one transaction. All its entries have the same position.
 #[derive(Debug)]
 pub struct Journal {
-    /// Position of these entries in the journal. Every earlier commit has a smaller position.
+    /// Position of the transaction's entries in the journal. Transactions that committed earlier have smaller
+    /// positions.
     position: JournalPosition,
-    /// `true` if the generation is served. Other generations are not journaled.
+    /// `true` if the rows belong to the served generation. Rows of other generations are not journaled.
     served: bool,
 }
 
 impl Journal {
-    /// Opens the journal in a transaction that will write rows of a generation.
+    /// Takes the next journal position for a transaction that will write rows of a generation.
     pub async fn open(transaction: &Transaction<'_>, generation: GenerationId) -> Result<Self, DbError> {
         let served = transaction.query_opt(SERVED, &[&generation]).await?.is_some();
         if served {
@@ -86,7 +87,7 @@ impl Journal {
         Ok(Self { position: transaction.query_one(NEXT, &[]).await?.try_get(0)?, served })
     }
 
-    /// Copies the rows that will be replaced to a temporary table.
+    /// Copies the rows that will be replaced into a temporary table, for a comparison with the new rows.
     pub(crate) async fn save_rows(
         &self,
         statements: &PreparedStatements<'_>,
@@ -109,7 +110,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Compares the saved rows with the new rows and records the differences.
+    /// Compares the saved rows with the new rows of a table, and journals the rows that differ.
     pub(crate) async fn record_changes(
         &self,
         statements: &PreparedStatements<'_>,
@@ -124,7 +125,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Records that a value changed, with one entry per security.
+    /// Journals a change of the table or value `kind`, with one entry per security.
     pub(crate) async fn record_symbols(
         &self,
         statements: &PreparedStatements<'_>,
@@ -137,7 +138,8 @@ impl Journal {
         Ok(())
     }
 
-    /// Records the differences between two generations in a table, for a promotion.
+    /// Journals the differences that a promotion makes to a table. `before` is the generation that was served until
+    /// then.
     ///
     /// The new generation must be first in the search path. Only the rows of `symbols` can differ.
     pub(crate) async fn record_promotion(
@@ -161,9 +163,10 @@ impl Journal {
         self.record_symbols(statements, table, symbols).await
     }
 
-    /// Stores the inputs of a derivation in the table `version`. If the generation is served and the version is new,
-    /// the version is added to the list of versions. `changed` is true if securities were derived. Returns the id of
-    /// the writing transaction.
+    /// Stores the inputs of a derivation in table `version`. `changed` is true if securities were derived.
+    ///
+    /// If the data version is a new one of the served generation, adds it to the list of served versions. Returns the
+    /// id of the writing transaction.
     pub(crate) async fn advance_version(
         &self,
         transaction: &Transaction<'_>,
@@ -178,7 +181,8 @@ impl Journal {
         Ok(row.try_get("writer")?)
     }
 
-    /// Stores the journal position of the promoted generation, and adds its version to the list of versions.
+    /// Stores the journal position of the promoted generation, and adds its data version to the list of served
+    /// versions.
     pub(crate) async fn promote_version(&self, transaction: &Transaction<'_>) -> Result<(), DbError> {
         transaction.execute(PROMOTE, &[&self.position]).await?;
         list_version(transaction).await
@@ -197,7 +201,7 @@ impl Journal {
     ) -> Result<(), DbError> {
         let mut symbols = replaced.symbols.clone();
         if replaced.since.is_none() {
-            // All rows of a new security are new, so they need no comparison.
+            // A new security has no earlier rows, so its rows need no comparison.
             let statement = table.statement_text(NEW_SYMBOLS, before);
             let new = statements.query(&statement, &[&symbols, &self.position]).await?;
             let new: HashSet<&str> = new.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;
@@ -222,7 +226,7 @@ impl JournaledTable {
         format!("kept_{}", self.name)
     }
 
-    /// Fills the placeholders of a statement with the names of both tables and of the columns. The columns are named
+    /// Replaces the placeholders in an SQL text: the names of both tables, and the columns. The columns are named,
     /// because generations may have them in different orders.
     fn statement_text(self, text: &str, before: &str) -> String {
         let of = |side: &str| {

@@ -1,5 +1,4 @@
-//! Module index: encoding in `encoded_security.rs`, change detection in `fingerprints.rs`, writes in
-//! `read_tables.rs`, the change journal in `journal.rs`.
+//! Writes of derived rows to the read tables and the journal.
 
 pub(crate) mod encoded_security;
 pub mod fingerprints;

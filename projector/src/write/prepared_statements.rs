@@ -1,4 +1,4 @@
-//! Prepared statements of a transaction that runs them for many chunks.
+//! Statements that a transaction prepares once and runs for many chunks of securities.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -56,7 +56,7 @@ impl<'t> PreparedStatements<'t> {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Statement>> {
-        // No code can panic while it owns the lock.
+        // The lock cannot be poisoned, because no code panics while it has the lock.
         self.prepared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,7 +1,6 @@
-//! Writes of read tables. If a row of a security in a table changes, all rows of the security in this table are deleted
-//! and copied again.
+//! Writes of read tables. If a row of a security in a table changes, all its rows in this table are replaced.
 //!
-//! For dividends, only the rows from the first changed year on are replaced.
+//! Exception: of the dividend rows, only those from the first changed year on are replaced.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,10 +32,10 @@ const IDENTITIES: &str = include_str!("../../queries/identities.sql");
 const SYMBOLS: &str = include_str!("../../queries/symbols_of.sql");
 const DELETE_SYMBOLS: &str = include_str!("../../queries/symbols_delete.sql");
 
-/// Published fingerprints and new rows of a security.
+/// Update of a security: fingerprints of its published rows, and its new rows.
 type SecurityUpdate<'a> = (&'a PublishedFingerprints, &'a EncodedSecurity);
 
-/// Deletes all rows of securities that no longer exist.
+/// Deletes all rows of securities that do not exist anymore.
 pub(crate) async fn delete_securities(
     statements: &PreparedStatements<'_>,
     journal: &Journal,
@@ -60,7 +59,7 @@ pub(crate) async fn delete_securities(
     Ok(tables.flat_map(|table| gone.iter().map(move |symbol| RowChange::of_table(table, symbol))).collect())
 }
 
-/// Replaces the changed rows of a chunk of securities and returns the changes.
+/// Replaces the changed rows of a chunk of securities. Returns the changes.
 pub(crate) async fn replace_securities(
     statements: &PreparedStatements<'_>,
     journal: &Journal,
@@ -73,7 +72,7 @@ pub(crate) async fn replace_securities(
         };
         let changed: Vec<&SecurityUpdate<'_>> = securities.iter().filter(differs).collect();
         if !changed.is_empty() {
-            // If the security had no rows in the table and still has none, nothing changed.
+            // A security that was never written and has no rows in the table has no change there.
             let seen = changed.iter().filter(|(served, built)| {
                 served.tables.get(place).is_some() || !built.tables[place].encoded.is_empty()
             });
@@ -96,10 +95,10 @@ pub(crate) async fn replace_securities(
     Ok(changes)
 }
 
-/// Splits securities into two groups. In the first group, all rows are replaced. In the second group, the rows from a
-/// common year on are replaced.
+/// Splits changed securities into two groups: those whose rows are all replaced, and those whose rows from a certain
+/// year on are replaced.
 ///
-/// This year is the earliest changed year of the group, so that one statement can look up every security by key.
+/// This year is the earliest changed year of the second group. A common year allows one statement for the whole group.
 fn split_by_first_year<'a>(
     table: &ReadTable,
     changed: &[&SecurityUpdate<'a>],
@@ -117,7 +116,7 @@ fn split_by_first_year<'a>(
     [(None, whole), (since, later)]
 }
 
-/// Replaces the rows of some securities in a table: all rows, or the rows from the year `since` on.
+/// Replaces the rows of some securities in the table at index `place`: all rows, or rows from the year `since` on.
 async fn replace_rows(
     statements: &PreparedStatements<'_>,
     journal: &Journal,
@@ -133,7 +132,7 @@ async fn replace_rows(
         symbols: securities.iter().map(|(_, built)| built.symbol.as_str()).collect(),
         since: since.and_then(|year| NaiveDate::from_ymd_opt(year, 1, 1)),
     };
-    // A security without published rows needs no deletion.
+    // A security of a new generation has no rows to delete.
     let before = securities.iter().filter(|(served, _)| !served.is_new);
     let replaced =
         ReplacedRows { symbols: before.map(|(_, built)| built.symbol.as_str()).collect(), ..written };
@@ -184,7 +183,7 @@ async fn replace_prices(
                 written.push(Ok(year.encoded.clone()));
             }
         }
-        // Changed or removed years.
+        // Delete the years that changed or were removed.
         for (year, digest) in &served.years {
             if after.get(year) != Some(digest) {
                 stale_symbols.push(built.symbol.as_str());
@@ -204,8 +203,8 @@ async fn replace_prices(
     Ok(changes)
 }
 
-/// Securities whose rows in `table` differ from those of the generation `before`. `table` may also name a journaled
-/// value.
+/// Symbols of securities whose rows in `table` differ from their rows in the generation `before`. `table` may also be
+/// the name of a journaled value.
 pub async fn find_differing(
     transaction: &Transaction<'_>,
     before: GenerationId,
@@ -218,7 +217,7 @@ pub async fn find_differing(
     rows.iter().map(|row| Ok(row.try_get("symbol")?)).collect()
 }
 
-/// Loads the identities of the last derivation.
+/// Loads the identities that the last derivation published, by canonical symbol.
 pub async fn load_identities(
     transaction: &Transaction<'_>,
 ) -> Result<BTreeMap<Symbol, Identity>, DeriveError> {
@@ -231,9 +230,9 @@ pub async fn load_identities(
         .collect()
 }
 
-/// Replaces the rows of the table `symbols` (spelling, canonical symbol) for the affected securities.
+/// Replaces the rows of table `symbols` (spelling, canonical symbol) for the securities in `touched`.
 ///
-/// Unlisted securities have no spellings. Returns the securities whose spellings changed.
+/// Unlisted securities have no rows in the table. Returns the securities whose spellings changed.
 pub async fn replace_symbols(
     transaction: &Transaction<'_>,
     symbols: &BTreeMap<Symbol, Symbol>,

@@ -1,4 +1,4 @@
-//! Read tables with rows per security, and the statements that delete and copy these rows.
+//! Read tables whose rows belong to securities, and the statements that delete and write these rows.
 
 use bytes::Bytes;
 use chrono::NaiveDate;
@@ -11,18 +11,18 @@ use crate::write::prepared_statements::PreparedStatements;
 
 const DELETE_SINCE: &str = include_str!("../../queries/delete_since.sql");
 
-/// Table whose rows are compared year by year.
+/// Name of the table of dividends, whose rows are compared year by year.
 pub(crate) const DIVIDENDS: &str = "dividends";
-/// Table with the identity of each security, as JSON.
+/// Name of the table with the identity of each security, as JSON.
 pub(crate) const IDENTITIES: &str = "identities";
-/// Table with the adjustment factors of each security, as JSON.
+/// Name of the table with the adjustment factors of each security, as JSON.
 pub(crate) const FACTORS: &str = "factors";
 
-/// Read table with rows of each security.
+/// Read table whose rows each belong to one security.
 #[derive(Debug)]
 pub(crate) struct ReadTable {
     pub(crate) name: &'static str,
-    /// Column with the symbol of the security.
+    /// Name of the column with the symbol of the security.
     owner: &'static str,
     columns: &'static [&'static str],
 }
@@ -31,7 +31,7 @@ const fn table(name: &'static str, columns: &'static [&'static str]) -> ReadTabl
     ReadTable { name, owner: "symbol", columns }
 }
 
-/// Read tables in the order of a security's digests.
+/// Read tables, in the order in which the digests of a security are stored.
 pub(crate) const TABLES: [ReadTable; 11] = [
     table("stocks", Stock::COLUMNS),
     table("quotes", Quote::COLUMNS),
@@ -46,20 +46,21 @@ pub(crate) const TABLES: [ReadTable; 11] = [
     table(FACTORS, &["symbol", "factors"]),
 ];
 
-/// Derived values of a security that are journaled, but have no separate table: its ticker events, its dividend
-/// status, and the dividend lists that contain it.
+/// Names of derived values that are journaled but have no table: ticker events, dividend status, and the dividend lists
+/// that contain the security.
 pub(crate) const JOURNALED_VALUES: [&str; 3] = ["events", "statuses", "lists"];
 
-/// Index of a table or of a journaled value in a security's digests. The values follow the tables.
+/// Index of a table or journaled value in the stored digests of a security; `None` for an unknown name. The values come
+/// after the tables.
 pub(crate) fn digest_index(name: &str) -> Option<usize> {
     TABLES.iter().map(|table| table.name).chain(JOURNALED_VALUES).position(|known| known == name)
 }
 
-/// Rows of a table to be replaced.
+/// Rows of a table that are replaced: those of some securities.
 #[derive(Debug, Clone)]
 pub(crate) struct ReplacedRows<'a> {
     pub symbols: Vec<&'a str>,
-    /// First ex-date of the rows; `None` for all rows of the securities.
+    /// First ex-date of the replaced dividend rows; `None` to replace all rows of the securities.
     pub since: Option<NaiveDate>,
 }
 

@@ -1,7 +1,7 @@
 //! Audit check for missing sessions: days of the last year without a price of a security, on which its exchange traded.
 //!
-//! An exchange traded on a day if more than half of its securities that are listed on that day have a price. Only days
-//! between the first and the last price of a security can be missing.
+//! An exchange traded on a day if more than half of its listed securities have a price on that day. Only days between
+//! the first and the last price of a security can be missing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;

@@ -18,7 +18,7 @@ pub struct GenerationDiff {
     /// Differing rows.
     #[serde(flatten)]
     pub differences: Differences,
-    /// `true` if all rows were compared, as a promotion requires.
+    /// `true` if all tables, securities and days were compared, as a promotion requires.
     pub reviewed: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Comparison of the affected securities, derived from the facts before and after a run.
+//! Comparison of the affected securities, each derived from the facts before a run and from the current facts.
 
 use std::collections::BTreeSet;
 
@@ -21,10 +21,10 @@ use crate::progress::ProgressReport;
 use crate::review::diff::{DiffAccumulator, DifferenceSink, TableDiff, compare_bars};
 
 const SYMBOLS: &str = include_str!("../../../queries/effect/symbols_of_sources.sql");
-/// Maximum number of securities in memory.
+/// Maximum number of securities that are in memory at the same time.
 const CHUNK_SECURITIES: usize = 100;
 
-/// Inputs of the comparison. `before` and `after` are the market before and after the run.
+/// Inputs of the comparison: `before` is the market before the run, `after` the current market.
 pub(super) struct EffectComparison<'a> {
     pub(super) generation: &'a Generation,
     pub(super) policy: &'a SourcePolicy,
@@ -33,7 +33,7 @@ pub(super) struct EffectComparison<'a> {
     pub(super) after: MarketInputs,
 }
 
-/// Derived rows of one security before and after the run.
+/// Derived rows of one security before the run and now; `None` if the security is not listed at that time.
 struct ComparedSecurity<'a> {
     symbol: &'a Symbol,
     before: Option<SecurityFigures>,
@@ -41,7 +41,7 @@ struct ComparedSecurity<'a> {
     rows: Vec<ComparedRows>,
 }
 
-/// Inputs of the derivations before or after the run.
+/// Inputs of the derivations at one of the two times, before the run or now.
 struct DerivationInputs<'a> {
     market: &'a MarketInputs,
     context: Option<DerivationContext<'a>>,
@@ -49,7 +49,8 @@ struct DerivationInputs<'a> {
 }
 
 impl EffectComparison<'_> {
-    /// Compares all affected securities. Keeps up to `keep` rows per table and topic, and writes all rows to `files`.
+    /// Compares all affected securities. Keeps up to `keep` differing rows per table and topic in memory, and writes
+    /// all of them to `files`.
     pub(super) async fn compare(
         &self,
         transaction: &Transaction<'_>,
@@ -76,7 +77,7 @@ impl EffectComparison<'_> {
         })
     }
 
-    /// Canonical symbols of the securities whose inputs differ.
+    /// Canonical symbols of the securities whose facts or other inputs differ between the two times.
     async fn find_touched(&self, transaction: &Transaction<'_>) -> anyhow::Result<BTreeSet<Symbol>> {
         let sides = [&self.before, &self.after];
         let all: BTreeSet<&Symbol> = sides.iter().flat_map(|side| side.symbols()).collect();
@@ -131,7 +132,7 @@ impl EffectComparison<'_> {
     }
 }
 
-/// Sources whose years with dividends differ before and after the run.
+/// Sources that now have dividends in other years than before the run.
 fn grown_sources(before: &DividendFeeds, after: &DividendFeeds) -> Vec<String> {
     let years = |feeds: &DividendFeeds, source: &str| feeds.years(source).collect::<Vec<_>>();
     let sources: BTreeSet<&str> = after.pairs().map(|(source, _)| source).collect();
@@ -148,7 +149,7 @@ impl DerivationInputs<'_> {
     }
 }
 
-/// Accumulated effect of the securities that were compared so far.
+/// Effect of the securities that were compared so far, as sums.
 struct EffectAccumulator {
     keep: usize,
     compared: u64,

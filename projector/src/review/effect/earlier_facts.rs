@@ -1,8 +1,10 @@
-//! Earlier facts: the facts before a position of the log.
+//! Earlier facts: the facts as they were before a position of the log.
 //!
-//! A row of facts is the merge of all batches of one feed (kind and source). Earlier batches are before the position,
-//! later batches are after it. A feed without later batches is unchanged. A feed without earlier batches had no facts.
-//! For all other feeds, the rows that later batches changed are merged again, from the earlier batches in the log.
+//! A row of facts is the merge of all record batches of one feed (kind and source) for one symbol. Batches before the
+//! position are called earlier, the others later.
+//!
+//! A feed without later batches is unchanged, and a feed without earlier batches had no facts. For the other feeds, the
+//! rows that later batches changed are merged again from the earlier batches in the log.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
@@ -28,33 +30,34 @@ const BEFORE: &str = include_str!("../../../queries/effect/batches_before.sql");
 const PRICED: &str = include_str!("../../../queries/bars_sources.sql");
 const RECORDED: &str = include_str!("../../../queries/records_sources.sql");
 
-/// Sequence of a feed's message before the position, with the newest date of the message's run.
+/// Log message of a feed before the position: its sequence, and the newest date in its run (`None` if unknown).
 type EarlierMessage = (i64, Option<NaiveDate>);
 
-/// Bars of one symbol and source on the days that later batches contain.
+/// Bars of one symbol and source that the later batches may have changed.
 #[derive(Debug, Default)]
 pub(super) struct TouchedBars {
     pub(super) days: HashSet<i32>,
-    /// Calendar years of the days.
+    /// Calendar years of `days`.
     years: BTreeSet<i32>,
-    /// Bars of earlier batches on these days.
+    /// Bars of the earlier batches on `days`.
     pub(super) earlier: Bars,
 }
 
-/// Differences between the current facts and the facts at the position.
+/// Differences between the current facts and the facts before the position.
 #[derive(Debug, Default)]
 pub(super) struct EarlierFacts {
-    /// Feeds without a batch before the position.
+    /// Feeds that have no batch before the position.
     pub(super) new_feeds: BTreeSet<Feed>,
     pub(super) records: EarlierRecords,
-    /// Touched bars by symbol and source.
+    /// Bars that the later batches may have changed, by symbol and source.
     pub(super) bars: BTreeMap<(String, String), TouchedBars>,
-    /// Symbols with rows of new feeds.
+    /// Symbols that have rows of the feeds in `new_feeds`.
     added_symbols: BTreeSet<String>,
 }
 
 impl EarlierFacts {
-    /// Finds the changes after a position. Reads the log only for feeds with batches before and after the position.
+    /// Finds the facts that changed after a position. Reads the log only for feeds that have batches both before and
+    /// after the position.
     pub(super) async fn load(
         transaction: &Transaction<'_>,
         settings: &StreamSettings,
@@ -106,8 +109,8 @@ impl EarlierFacts {
         Ok(())
     }
 
-    /// Reads the days of later bars, and the earlier bars on these days. Runs whose newest date is before the first of
-    /// these days are skipped.
+    /// Reads the days of all later bars, and then the earlier bars on these days. Skips runs whose newest date is
+    /// before the first of these days.
     async fn read_bars(
         &mut self,
         log: &LogMessages,
@@ -152,7 +155,7 @@ impl EarlierFacts {
         Ok(())
     }
 
-    /// Symbols with changed facts. Records of the whole market have an empty symbol, which is not included.
+    /// Symbols whose facts changed after the position. Records of the whole market have no symbol and are left out.
     pub(super) fn symbols(&self) -> BTreeSet<&str> {
         let bars = self.bars.keys().map(|(symbol, _)| symbol);
         let records = self.records.rows.keys().map(|key| &key.symbol);
@@ -160,12 +163,12 @@ impl EarlierFacts {
         all.filter(|symbol| !symbol.is_empty()).collect()
     }
 
-    /// `true` if the feed had no facts at the position.
+    /// `true` if the feed had no facts before the position.
     pub(super) fn is_new(&self, kind: Kind, source: &str) -> bool {
         self.new_feeds.contains(&(kind, source.to_owned()))
     }
 
-    /// Packed records of a row at the position; `None` if the row did not exist.
+    /// Packed records of a row before the position; `None` if the row did not exist then.
     pub(super) fn restore_records<'a>(
         &'a self,
         (symbol, kind, source): (&str, Kind, &str),
@@ -181,7 +184,7 @@ impl EarlierFacts {
         }
     }
 
-    /// Facts of the symbols at the position.
+    /// Facts of some symbols before the position, computed from their current facts.
     pub(super) fn restore(&self, facts: &FactsBySymbol) -> anyhow::Result<FactsBySymbol> {
         let changed = self.symbols();
         let mut restored = FactsBySymbol::new();
@@ -220,7 +223,7 @@ impl EarlierFacts {
                     PackedColumns::All(Box::new(PackedBars::pack(&bars)?))
                 }
             };
-            // Digests are compared only with those of served years, and this derivation has no served years.
+            // The digest is compared only with published years, and this derivation uses none.
             let no_digest = 0;
             debug_assert!(years.range().len() == 1, "fetched years are not packed together");
             let _ = earlier.put_year(source, year, no_digest, columns);

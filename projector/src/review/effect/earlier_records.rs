@@ -1,4 +1,4 @@
-//! Earlier records: the state before a position of the log, by symbol, kind and source.
+//! Earlier records: rows of table `records` as they were before a position of the log.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,16 +16,16 @@ use crate::facts::applied_facts::RecordsKey;
 const MOVED: &str = include_str!("../../../queries/record_ids_moved.sql");
 const STORED: &str = include_str!("../../../queries/records_stored.sql");
 
-/// Rows of records that batches after the position changed.
+/// Earlier state of the rows that batches after the position changed.
 #[derive(Debug, Default)]
 pub(super) struct EarlierRecords {
-    /// Earlier packed records; `None` for a row that did not exist.
+    /// Packed records of each row before the position; `None` for a row that did not exist then.
     pub(super) rows: BTreeMap<RecordsKey, Option<Vec<u8>>>,
-    /// Calendar years of the earlier dividends, for each source with later dividends.
+    /// Calendar years of the dividends before the position, for each source that has dividends after it.
     pub(super) dividend_years: BTreeMap<String, BTreeSet<i32>>,
 }
 
-/// Rebuilds, from the `earlier` messages of a feed, the rows that its `later` messages contain.
+/// Restores the rows of a feed that its `later` messages changed, from its `earlier` messages. Both are log sequences.
 pub(super) async fn read_earlier_records(
     transaction: &Transaction<'_>,
     log: &LogMessages,
@@ -45,7 +45,7 @@ pub(super) async fn read_earlier_records(
         Ok(())
     })
     .await?;
-    // A record whose symbol was corrected is stored under each of its symbols.
+    // A record whose symbol was corrected is stored under its old and its new symbol.
     for row in transaction.query(MOVED, &[&digests]).await? {
         touched.extend(row.try_get::<_, Vec<String>>("symbols")?);
     }
@@ -88,7 +88,7 @@ pub(super) async fn read_earlier_records(
     Ok(())
 }
 
-/// Vendor ids in the stored rows of these symbols. Facts only grow, so the earlier rows had no other ids.
+/// Record ids in the current rows of these symbols. Facts only grow, so the earlier rows had no other ids.
 async fn load_ids(
     transaction: &Transaction<'_>,
     (kind, source): &Feed,

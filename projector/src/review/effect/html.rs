@@ -1,4 +1,4 @@
-//! `--html`: the effect of a load as one page, in the form of a comparison of generations.
+//! `--html`: the effect of a load as one page, similar to the comparison of two generations.
 
 use super::result::RunEffect;
 use crate::review::diff::write_differences;

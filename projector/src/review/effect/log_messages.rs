@@ -7,7 +7,7 @@ use event_log::stream::StreamSettings;
 use futures::{StreamExt, TryStreamExt, stream};
 use market::event::Kind;
 
-/// Kind and source of rows.
+/// Kind and source of the rows that a feed delivers.
 pub(super) type Feed = (Kind, String);
 
 /// Maximum number of messages that are requested at the same time.
@@ -22,7 +22,7 @@ impl LogMessages {
         Ok(Self(settings.open_existing(&context).await?))
     }
 
-    /// Passes the batches of the messages to `each`, in the order of `sequences`.
+    /// Calls `each` for every record batch of the messages, in the order of `sequences`.
     pub(super) async fn read(
         &self,
         sequences: impl IntoIterator<Item = i64>,

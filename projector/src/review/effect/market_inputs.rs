@@ -1,4 +1,4 @@
-//! Market before or after a run: the inputs of the derivations that all securities share.
+//! Inputs that the derivations of all securities share, before a run or now.
 
 use std::collections::BTreeSet;
 
@@ -24,9 +24,9 @@ const RECORDS: &str = "select symbol, source, packed from records where kind = $
 const YEARS: &str = "select distinct year from bars order by year desc";
 const BARS: &str = include_str!("../../../queries/effect/bars_of_year.sql");
 
-/// Inputs that all derivations before or after the run share.
+/// Inputs that the derivations of all securities share, before the run or now.
 pub(super) struct MarketInputs {
-    /// Market date; `None` without any session.
+    /// Market date; `None` if no session is known.
     pub(super) as_of: Option<NaiveDate>,
     pub(super) directory: SecurityDirectory,
     pub(super) dividend_feeds: DividendFeeds,
@@ -34,7 +34,7 @@ pub(super) struct MarketInputs {
 }
 
 impl MarketInputs {
-    /// Loads the market of the current facts if `earlier` is `None`, otherwise of the earlier facts.
+    /// Loads the inputs from the earlier facts, or from the current facts if `earlier` is `None`.
     pub(super) async fn load(
         transaction: &Transaction<'_>,
         generation: &Generation,
@@ -46,7 +46,8 @@ impl MarketInputs {
             let (source, Some(packed)) = read_packed(&row, Kind::Security, earlier)? else { continue };
             securities.extend(records::read(source, packed)?);
         }
-        // Some known symbols have no earlier facts. Their securities have no rows and are therefore treated as absent.
+        // This includes symbols that have only new facts. Their securities have no earlier rows and are treated as
+        // absent.
         let known = load_known_symbols(transaction).await?;
         let mut inputs = Self {
             as_of: match earlier {
@@ -78,7 +79,7 @@ impl MarketInputs {
         Ok(Some(metrics::benchmark(&history, as_of, policy, &generation.rules)))
     }
 
-    /// Derivation context; `None` without any session.
+    /// Input of the derivation functions in `market`; `None` if no session is known.
     pub(super) fn context<'a>(
         &'a self,
         policy: &'a SourcePolicy,
@@ -94,7 +95,8 @@ impl MarketInputs {
     }
 }
 
-/// Source and packed records of a row; no records if the row did not exist in the earlier facts.
+/// Source and packed records of a row in the earlier facts. The records are `None` if the row did not exist then.
+/// Without `earlier`, the current records.
 fn read_packed<'a>(
     row: &'a Row,
     kind: Kind,
@@ -125,7 +127,7 @@ async fn load_feeds(
         .collect())
 }
 
-/// Market date of the earlier facts.
+/// Market date before the run; `None` if no session was known.
 async fn load_earlier_date(
     transaction: &Transaction<'_>,
     generation: &Generation,
@@ -152,9 +154,11 @@ async fn load_earlier_date(
     Ok(newest)
 }
 
-/// Last live day in one year of a source's bars, in the earlier facts. The stored days do not show which bars were
-/// withdrawn. A withdrawn day before the current last live day is therefore treated as live, unless later batches
-/// contain the day.
+/// Last day of one year on which a source had a live (not withdrawn) bar, in the earlier facts; `None` without such a
+/// bar.
+///
+/// The column `days` does not show which bars are withdrawn. A withdrawn bar before the current last live day is
+/// therefore treated as live, unless later batches contain its day.
 fn earlier_last_day(row: &Row, year: i32, earlier: &EarlierFacts) -> anyhow::Result<Option<i32>> {
     let (symbol, source): (String, String) = (row.try_get("symbol")?, row.try_get("source")?);
     let last_day: i32 = row.try_get("last_day")?;

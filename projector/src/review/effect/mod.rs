@@ -1,8 +1,8 @@
 //! `projector audit --since RUN`: effect of a load on the served figures.
 //!
-//! The facts before the run's first message are restored in memory, and the affected securities are derived twice: from
-//! these facts and from the current facts. Equal facts give equal rows, so the second derivation equals the served
-//! tables. Both derivations use the policy and rules of the served generation. Nothing is written.
+//! The facts before the first message of the run are restored in memory. Each affected security is derived from these
+//! facts and from the current facts. Both derivations use the policy and rules of the served generation. The rows from
+//! the current facts therefore equal the served rows. Nothing is written.
 
 mod comparison;
 mod earlier_facts;
@@ -39,7 +39,7 @@ pub use text::print_effect;
 const ACTIVE: &str = include_str!("../../../queries/generation_active.sql");
 const DERIVED_WITH: &str = include_str!("../../../queries/version_derived.sql");
 
-/// Measures the effect of a run and of all later runs.
+/// Measures the effect of a run together with all later runs.
 pub async fn measure_effect(
     database: &DatabaseArgs,
     args: &AuditArgs,

@@ -1,4 +1,4 @@
-//! Position of a run in the log, and the wait for the served tables to contain it.
+//! Position of a run in the log, and the wait until the served tables contain the run.
 
 use std::time::Duration;
 
@@ -13,28 +13,28 @@ const POSITION: &str = include_str!("../../../queries/effect/position.sql");
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 sql_row! {
-    /// Position of a run in the log, and the positions of the served tables and of the facts.
+    /// Position of a run in the log, and the log sequences that the served tables and the facts have reached.
     #[derive(Debug)]
     pub(super) struct RunPosition {
-        /// Last message that the served tables contain.
+        /// Sequence of the last log message that the served tables contain.
         pub(super) served: i64,
-        /// Last message that the facts contain.
+        /// Sequence of the last log message that the facts contain.
         checkpoint: i64,
-        /// `true` if a projector follows the log.
+        /// `true` if the fact set has a holder, so that a projector follows the log.
         followed: bool,
-        /// First message of the run; `None` if the facts do not contain it.
+        /// Sequence of the run's first message; `None` if the facts do not contain the run.
         pub(super) first: Option<i64>,
-        /// Last message of the run; `None` while it is incomplete.
+        /// Sequence of the run's last message; `None` while the facts do not contain it.
         last: Option<i64>,
-        /// Feed of the run.
+        /// Feed of the run; `None` if unknown.
         pub(super) source: Option<String>,
-        /// Number of runs that began later.
+        /// Number of runs that began after this run.
         pub(super) later_runs: i64,
     }
 }
 
 impl RunPosition {
-    /// Loads the position from the generation in the search path.
+    /// Loads the position of a run. `generation` must be in the search path.
     pub(super) async fn load(
         client: &impl GenericClient,
         generation: &Generation,
@@ -54,7 +54,7 @@ impl RunPosition {
     }
 }
 
-/// Waits until the served tables contain a run. An incomplete run suffices if `seconds` is 0.
+/// Waits until the served tables contain a run. If `seconds` is 0, a run whose last message is missing is accepted.
 ///
 /// # Errors
 /// The tables do not contain the run after `seconds`, or no projector follows the log.

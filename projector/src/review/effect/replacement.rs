@@ -1,4 +1,4 @@
-//! Sources whose rows another source replaces in the figures.
+//! Replaced sources: sources whose rows the figures use less than before a run, and the sources used instead.
 
 use std::collections::BTreeMap;
 
@@ -8,31 +8,32 @@ use market::metrics::RowsBySource;
 use serde::Serialize;
 use telemetry::counted;
 
-/// Largest number of named securities.
+/// Maximum number of securities that are named per replaced source.
 const MAX_NAMED: usize = 10;
 
-/// Source whose rows of one kind another source replaces.
+/// Source of one kind of rows, replaced in the figures of some securities by another source.
 #[derive(Debug, Serialize)]
 pub struct SourceReplacement {
     /// Kind of the rows.
     pub kind: Kind,
-    /// Source from which the figures are derived now.
+    /// Source whose rows the figures use instead.
     pub source: String,
-    /// Source from which the figures were derived before.
+    /// Source whose rows the figures used before the run.
     pub replaced: String,
-    /// Number of securities.
+    /// Number of securities with this replacement.
     pub securities: u64,
-    /// Number of rows of the replaced source that are no longer used; for prices, number of sessions.
+    /// Number of rows of the replaced source that the figures used before and do not use now. For prices, a row is a
+    /// session.
     pub rows: u64,
-    /// First symbols in alphabetical order.
+    /// First symbols of these securities, in alphabetical order.
     pub first: Vec<String>,
-    /// Reason why the new source is preferred.
+    /// Reason why the figures use the other source.
     pub reason: &'static str,
-    /// Command that prefers the replaced source.
+    /// Command that ranks the replaced source first again.
     pub keep: String,
 }
 
-/// Replacements of all securities.
+/// Replacements so far, counted over all securities.
 #[derive(Debug, Default)]
 pub(super) struct Replacements(BTreeMap<(Kind, String, String), Replaced>);
 
@@ -44,8 +45,8 @@ struct Replaced {
 }
 
 impl Replacements {
-    /// Adds a security. If a source has fewer used rows than before, the sources with more used rows are its
-    /// replacements.
+    /// Adds a security, given the numbers of rows that its figures used before and after the run. A source with fewer
+    /// used rows counts as replaced by each source of the same kind with more used rows.
     pub(super) fn add(&mut self, symbol: &str, [before, after]: [&RowsBySource; 2]) {
         let count = |rows: &RowsBySource, feed: &(Kind, String)| rows.get(feed).copied().unwrap_or_default();
         for (lost, had) in before {
@@ -63,7 +64,7 @@ impl Replacements {
         }
     }
 
-    /// Replacements with the most securities first.
+    /// Replacements, those with the most securities first.
     pub(super) fn finish(self, policy: &SourcePolicy) -> Vec<SourceReplacement> {
         let is_ranked = |kind: Kind, source: &str| {
             policy.rules.iter().any(|rule| rule.kind == kind && rule.source == source)
@@ -84,7 +85,7 @@ impl Replacements {
 }
 
 impl SourceReplacement {
-    /// The replacement as a sentence.
+    /// Sentence that describes the replacement.
     pub(super) fn sentence(&self) -> String {
         let Self { kind, source, replaced, securities, rows, .. } = self;
         let (symbols, rows) = (counted(securities, "symbol"), counted(rows, "row"));

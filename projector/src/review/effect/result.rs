@@ -1,4 +1,4 @@
-//! Effect of a load.
+//! Effect of a load on the served figures.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ use super::security_figures::SecurityFigures;
 use crate::generation::Generation;
 use crate::review::diff::Differences;
 
-/// Largest number of named securities of a flag.
+/// Maximum number of securities that are named per flag.
 const MAX_NAMED: usize = 10;
 
 /// Effect of a run, and of the runs after it, on the served figures.
@@ -22,62 +22,62 @@ const MAX_NAMED: usize = 10;
 pub struct RunEffect {
     /// Id of the run.
     pub run: String,
-    /// Feed of the run.
+    /// Feed of the run; null if unknown.
     pub source: Option<String>,
     /// `true` if the facts contain the last message of the run.
     pub complete: bool,
-    /// Number of runs that began later. Their effects are included.
+    /// Number of runs that began after this run. The effect includes them.
     pub later_runs: i64,
     /// Served generation.
     pub generation: GenerationId,
-    /// First message of the run.
+    /// Log sequence of the run's first message.
     pub first_message: i64,
-    /// Last message that the served tables contain.
+    /// Sequence of the last log message that the served tables contain.
     pub last_message: i64,
     #[serde(flatten)]
     found: FoundEffect,
 }
 
-/// Effect without the identity of the run.
+/// Effect of a run: compared securities, differences and their causes.
 #[derive(Debug, Serialize)]
 pub(super) struct FoundEffect {
-    /// Market date before and after; null without any session.
+    /// Market date before the run and now; null if no session is known.
     pub(super) as_of: [Option<NaiveDate>; 2],
-    /// Number of compared securities: those that are listed before or after the run.
+    /// Number of affected securities that are listed before the run or now.
     pub(super) compared: u64,
-    /// Number of securities with a differing figure.
+    /// Number of securities with at least one differing row.
     pub(super) changed: u64,
-    /// Sources whose figures another source replaces.
+    /// Sources that another source replaces in the figures.
     pub(super) replaced: Vec<SourceReplacement>,
     pub(super) quarantined: QuarantineChange,
-    /// Flags that securities gained or lost.
+    /// Flags that some securities gained or lost.
     pub(super) flags: Vec<FlagChange>,
-    /// Differing rows, before and after.
+    /// Rows that differ between the time before the run and now.
     #[serde(flatten)]
     pub(super) differences: Differences,
 }
 
-/// Change of the quarantined rows.
+/// Difference between the quarantined rows before the run and now.
 #[derive(Debug, Default, Serialize)]
 pub struct QuarantineChange {
-    /// Number of newly quarantined rows.
+    /// Number of rows that are quarantined only now.
     pub added: u64,
-    /// Number of rows that are no longer quarantined.
+    /// Number of rows that were quarantined only before the run.
     pub released: u64,
-    /// First newly quarantined rows.
+    /// First rows that are quarantined only now.
     pub first: Vec<Quarantined>,
 }
 
-/// Securities that gained or lost a flag.
+/// Numbers of securities that gained or lost a flag through the run.
 #[derive(Debug, Default, Serialize)]
 pub struct FlagChange {
-    /// Code of the flag.
+    /// Code of the flag, as in the metric `flags`.
     pub flag: String,
-    /// Number of securities with the flag only after the run.
+    /// Number of securities that have the flag only after the run.
     pub added: u64,
-    /// Number of securities with the flag only before the run.
+    /// Number of securities that had the flag only before the run.
     pub removed: u64,
-    /// First symbols that gained the flag.
+    /// First symbols of securities that have the flag only after the run.
     pub first: Vec<String>,
 }
 
@@ -112,7 +112,7 @@ impl RunEffect {
         self
     }
 
-    /// Scope of the effect as a sentence.
+    /// Sentence with the numbers of changed and compared securities, and a change of the market date.
     pub(super) fn scope(&self) -> String {
         let later = match self.later_runs {
             0 => String::new(),
@@ -143,7 +143,7 @@ impl QuarantineChange {
         self.released += before.iter().filter(|row| !after.contains(row)).count() as u64;
     }
 
-    /// The change as text; `None` without a change.
+    /// Change as text; `None` if no row was quarantined or released.
     pub(super) fn sentence(&self) -> Option<String> {
         let Self { added, released, .. } = self;
         (added + released > 0).then(|| format!("quarantined rows: {added} more, {released} fewer"))
@@ -174,7 +174,7 @@ impl FlagChanges {
         self.0.entry(flag.to_owned()).or_insert_with(named)
     }
 
-    /// Flags with the most securities first.
+    /// Flags, those with the most changed securities first.
     pub(super) fn finish(self) -> Vec<FlagChange> {
         let mut changes: Vec<FlagChange> = self.0.into_values().collect();
         changes.sort_by_key(|change| std::cmp::Reverse(change.added + change.removed));
@@ -182,7 +182,7 @@ impl FlagChanges {
     }
 }
 
-/// Code of a flag, without the id that may follow after a colon. The id is of a withdrawn record.
+/// Code of a flag, without the record id that may follow after a colon.
 fn topic(flag: &str) -> &str {
     flag.split(':').next().unwrap_or(flag)
 }

@@ -1,4 +1,4 @@
-//! Derived rows of one security before or after a run, and the differences between them.
+//! Derived rows of one security before a run or now, and the differences between the two.
 
 use std::collections::BTreeMap;
 
@@ -12,17 +12,17 @@ use crate::review::diff::{
     CellValue, ChangeKind, ColumnDifference, ComparedTable, RowDifference, TABLES, read_cells,
 };
 
-/// Columns that are not compared, because they change daily or when equal facts are loaded again.
+/// Columns that are not compared, because they may change although the facts are equal.
 const NOT_COMPARED: [&str; 3] = ["updated_at", "as_of", "method_version"];
 
-/// Derived rows of a security before or after the run.
+/// Derived rows of a security, before the run or now.
 pub(super) struct SecurityFigures {
     pub(super) rows: DerivedRows,
     fund: Option<FundRows>,
     pub(super) sources: RowsBySource,
 }
 
-/// Differences of a security in one table, and its row counts before and after the run.
+/// Differences of a security in one table, with the row counts before the run and now.
 pub(super) struct ComparedRows {
     pub(super) table: &'static str,
     pub(super) rows: [u64; 2],
@@ -41,13 +41,13 @@ impl SecurityFigures {
     }
 }
 
-/// Bars before and after the run; `none` if the security is not listed.
+/// Bars of a security before the run and now; `none` in place of the bars of an unlisted security.
 pub(super) fn bars_of<'a>(sides: [Option<&'a SecurityFigures>; 2], none: &'a Bars) -> [&'a Bars; 2] {
     sides.map(|side| side.map_or(none, |side| &side.rows.bars))
 }
 
-/// Compares the rows of a security. If it is listed only before or only after the run, only its metrics and quarantined
-/// rows are compared.
+/// Compares the rows of a security before the run and now. If it is listed at only one of these times, only its metrics
+/// and quarantined rows are compared.
 pub(super) fn compare_figures(sides: [Option<&SecurityFigures>; 2]) -> anyhow::Result<Vec<ComparedRows>> {
     fn one<T>(row: &T) -> &[T] {
         std::slice::from_ref(row)
@@ -68,7 +68,7 @@ pub(super) fn compare_figures(sides: [Option<&SecurityFigures>; 2]) -> anyhow::R
     Ok(found)
 }
 
-/// Names of the compared tables.
+/// Names of the tables that are compared.
 pub(super) const COMPARED: [&str; 10] = [
     "metrics",
     "quarantine",
@@ -103,7 +103,7 @@ fn compare<T: TableRow + PartialEq>(
     Ok(found)
 }
 
-/// Key of a row, and its index among rows with equal keys.
+/// Values of a row's key columns, and a number from 0 that distinguishes rows with equal keys.
 type RowKey = (Vec<CellValue>, usize);
 
 fn index_by_key<T: TableRow>(

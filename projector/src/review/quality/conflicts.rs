@@ -1,8 +1,10 @@
-//! Conflicts of a source with another source, by field.
+//! Conflicts between the rows of two sources, by field.
 //!
-//! Rows are compared by security and date, on the same share basis. A field is compared if both sources have a value.
-//! For the field `ex_date`, all dates of the common period of both sources are compared. A date is a conflict if only
-//! one source has the date.
+//! Rows with the same security and date are compared, on the same share basis. A field is compared if both sources have
+//! a value.
+//!
+//! For the field `ex_date`, each date within the common period of both sources is compared. A date is a conflict if
+//! only one source has it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -31,7 +33,7 @@ const FUNDAMENTALS_FIELDS: [&str; 6] = [
     "free_cash_flow_ttm",
 ];
 
-/// Compares one security's rows of two sources, and counts the conflicts for the first source.
+/// Compares the rows of one security from two sources. The conflicts are counted for the first source, `quality`.
 pub(super) fn count_conflicts(
     quality: &mut SourceQuality,
     sides: [&IsolatedRows; 2],
@@ -82,7 +84,8 @@ fn by_date<'a, T>(rows: impl Iterator<Item = (NaiveDate, &'a T)>) -> Dated<'a, T
     dated
 }
 
-/// Compares rows with the same date. If a source has several rows on a date, only the date is compared.
+/// Compares rows of both sources by date. If a source has several rows on a date, only the date is compared, and not
+/// the fields.
 fn compare_dated<T: TableRow>(
     quality: &mut SourceQuality,
     kind: Kind,
@@ -120,7 +123,7 @@ fn compare_fields<T: TableRow>(
     Ok(())
 }
 
-/// Compares the newest security records of each symbol between the sources, and counts the conflicts.
+/// Compares the newest security record of each symbol between every two sources, and counts the conflicts.
 pub(super) fn compare_securities(sources: &mut BySource, records: &[Observation<Security>]) {
     let mut newest: BTreeMap<&str, BTreeMap<&str, &Observation<Security>>> = BTreeMap::new();
     for record in records.iter().filter(|record| record.action == Action::Put && record.source != MANUAL) {

@@ -1,4 +1,4 @@
-//! Coverage and freshness of the sources.
+//! Coverage and freshness of the sources, by kind of rows.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
@@ -24,7 +24,7 @@ pub(super) fn add_security(
     coverage.observed_at = coverage.observed_at.max(Some(record.observed_at));
 }
 
-/// Adds the rows of a security's history.
+/// Adds the rows of one security to the coverage of their sources.
 pub(super) fn add_coverage(sources: &mut BySource, history: &History, is_active: bool, as_of: NaiveDate) {
     let mut rows: BTreeMap<(Kind, String), KindCoverage> = BTreeMap::new();
     for prices in &history.prices {
@@ -77,15 +77,15 @@ fn coverage_of<'a>(sources: &'a mut BySource, source: &str, kind: Kind) -> &'a m
     sources.entry(source.to_owned()).or_default().kinds.entry(kind).or_default()
 }
 
-/// Days with a price, by symbol.
+/// Day numbers with a price, by symbol.
 type DaysBySymbol = BTreeMap<String, BTreeSet<i32>>;
 
-/// Days with a price in the last 12 months.
+/// Day numbers with a price in the last 12 months, for counting sessions.
 pub(super) struct SessionDays {
     year: RangeInclusive<i32>,
-    /// Days with a price from any source, by exchange.
+    /// Days with a price from any source, by exchange and symbol.
     traded: BTreeMap<String, DaysBySymbol>,
-    /// Days with a price from one source, by source and exchange.
+    /// Days with a price from one source, by source and exchange, then by symbol.
     own: BTreeMap<(String, String), DaysBySymbol>,
 }
 
@@ -110,7 +110,7 @@ impl SessionDays {
         }
     }
 
-    /// Counts the sessions of each source.
+    /// Counts, for each source, the expected sessions and those with a price.
     pub(super) fn count(&self, sources: &mut BySource) {
         for (exchange, traded) in &self.traded {
             let sessions = sessions(traded);

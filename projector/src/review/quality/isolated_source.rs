@@ -1,4 +1,4 @@
-//! Derivation of a security from one source alone.
+//! Derivation of a security as if one source were the only source.
 
 use market::bars::Bars;
 use market::event::{EventRecord, Kind};
@@ -8,7 +8,8 @@ use market::row::{DividendRow, FundamentalsRow, SplitRow};
 
 use super::result::SourceQuality;
 
-/// Derived rows of a source, for comparisons with other sources. Kinds without rows of the source are empty.
+/// Rows that were derived from one source, for comparison with other sources. A kind is empty if the source has no rows
+/// of it.
 #[derive(Debug, Default)]
 pub(super) struct IsolatedRows {
     pub(super) bars: Bars,
@@ -17,7 +18,7 @@ pub(super) struct IsolatedRows {
     pub(super) fundamentals: Option<FundamentalsRow>,
 }
 
-/// Sources with prices, dividends, splits or company figures of a security. Names may repeat.
+/// Sources that have prices, dividends, splits or company figures of a security. A source may occur several times.
 pub(super) fn sources_of(history: &History) -> impl Iterator<Item = &str> {
     let prices = history.prices.iter().map(|prices| prices.source.as_str());
     let dividends = history.dividends.iter().map(|row| row.source.as_str());
@@ -25,7 +26,9 @@ pub(super) fn sources_of(history: &History) -> impl Iterator<Item = &str> {
     prices.chain(dividends).chain(splits).chain(history.fundamentals.iter().map(|row| row.source.as_str()))
 }
 
-/// Derives a security from one source. Counts the readings of its dividend rows and its quarantined rows.
+/// Derives a security as if `source` were the only source.
+///
+/// Returns the derived rows, and the counts of quarantined rows and of dividend rows by interpretation.
 pub(super) fn judge(
     history: &History,
     source: &str,
@@ -56,8 +59,8 @@ fn has_rows<T>(rows: &[Observation<T>], source: &str) -> bool {
     rows.iter().any(|row| row.source == source)
 }
 
-/// Copy of the history with only the source's rows. Prices, splits and company figures of all sources are kept if the
-/// source has none.
+/// History with only the rows of one source. If the source has no prices, splits or company figures, those of all
+/// sources stay.
 fn isolate(history: &History, source: &str) -> History {
     fn own<T: EventRecord + Clone>(rows: &[Observation<T>], source: &str) -> Vec<Observation<T>> {
         rows.iter().filter(|row| row.source == source).cloned().collect()

@@ -1,7 +1,7 @@
 //! `projector audit --quality`: quality of each source's rows, judged as if it were the only source.
 //!
-//! Dividends always come from the source itself. Prices, splits and company figures come from the source if it has any,
-//! otherwise from all sources. The record source `manual` is not a feed and is left out.
+//! Dividends are always taken from the judged source. Prices, splits and company figures are taken from all sources if
+//! the judged source has none. The source `manual` is not a feed and is left out.
 
 mod conflicts;
 mod coverage;
@@ -41,10 +41,10 @@ pub use text::print_quality;
 const IDENTITIES: &str = "select identity from identities order by symbol";
 const ACTIVE_SECURITIES: &str = include_str!("../../../queries/quality/active.sql");
 const REJECTS: &str = include_str!("../../../queries/quality/rejects.sql");
-/// Maximum number of histories in memory.
+/// Maximum number of securities whose histories are in memory at the same time.
 const CHUNK_HISTORIES: usize = 100;
 
-/// Measures the quality of every source of the served generation's facts.
+/// Measures the quality of every source in the facts of the served generation.
 pub async fn measure_quality(database: &DatabaseArgs, args: &AuditArgs) -> anyhow::Result<QualityReport> {
     let page = args.html.as_deref().map(HtmlFile::create).transpose()?;
     let mut client = db::connect(&database.review_config(LIVE_FACTS)?).await?;
@@ -125,8 +125,8 @@ async fn measure_securities(
     Ok(sources)
 }
 
-/// Judges each source of a security: the readings of its dividend rows, its quarantined rows and its conflicts with
-/// other sources.
+/// Judges each source of a security: interpretation of its dividend rows, quarantined rows, and conflicts with other
+/// sources.
 fn judge_sources(
     history: &History,
     context: &DerivationContext<'_>,

@@ -1,4 +1,4 @@
-//! Quality of the sources.
+//! Quality of the sources, as measured by `projector audit --quality`.
 
 use std::collections::BTreeMap;
 
@@ -32,51 +32,51 @@ pub struct QualityReport {
 pub struct SourceQuality {
     /// Name of the feed.
     pub source: String,
-    /// Coverage and freshness by kind.
+    /// Coverage and freshness of the source by kind of rows.
     pub kinds: BTreeMap<Kind, KindCoverage>,
-    /// Sessions of the last 12 months.
+    /// Sessions of the last 12 months, and how many of them have a price of the source.
     pub sessions: SessionCoverage,
-    /// Agreement of its adjusted closes with the price factors; null without adjusted closes.
+    /// Agreement of the source's adjusted closes with the price factors; null if it has no adjusted closes.
     pub adjusted_closes: Option<SourceAgreement>,
     /// Number of dividend rows by interpretation, for example as payments or duplicates.
     pub readings: ReadingCounts,
-    /// Quarantined rows by kind and reason.
+    /// Number of quarantined rows by kind and reason, for example `dividend amount_outlier`.
     pub quarantined: BTreeMap<String, u64>,
-    /// Rejected rows by reason.
+    /// Number of rejected rows by reason code.
     pub rejected: BTreeMap<String, u64>,
-    /// Conflicts with each other source, by kind and field.
+    /// Conflicts with each of the other sources, by kind and field.
     pub conflicts: BTreeMap<Kind, BTreeMap<&'static str, FieldConflicts>>,
 }
 
-/// Coverage and freshness of one kind.
+/// Coverage and freshness of one source for one kind of rows.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct KindCoverage {
-    /// Number of securities with rows.
+    /// Number of securities with rows of this kind.
     pub securities: u64,
-    /// Number of active securities with rows.
+    /// Number of active securities with rows of this kind.
     pub active: u64,
-    /// Number of rows, corrections included; for prices, number of sessions.
+    /// Number of rows, corrections included; for prices, number of days with a bar.
     pub rows: u64,
-    /// First date of the rows.
+    /// First date of the rows; null if no row has a date.
     pub first: Option<NaiveDate>,
-    /// Last date of the rows.
+    /// Last date of the rows; null if no row has a date.
     pub last: Option<NaiveDate>,
     /// Trading days between the last date and the market date; null without a date, or if the last date is later.
     pub sessions_behind: Option<i32>,
-    /// Newest observation time.
+    /// Newest observation time of the rows; null without rows.
     pub observed_at: Option<DateTime<Utc>>,
 }
 
 /// Coverage of sessions by prices of the source. A session is a day on which most securities of the exchange traded.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub struct SessionCoverage {
-    /// Number of sessions between the first and the last price of each active security.
+    /// Number of sessions between the first and the last price of a security, summed over the active securities.
     pub expected: u64,
-    /// Number of expected sessions with a price.
+    /// Number of these sessions on which the source has a price.
     pub present: u64,
 }
 
-/// Comparison of one field with other sources.
+/// Comparison of one field with all other sources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct FieldConflicts {
     /// Number of comparisons in which both sources have a value.
@@ -86,14 +86,14 @@ pub struct FieldConflicts {
 }
 
 impl SourceQuality {
-    /// Counts a comparison of a field.
+    /// Counts one comparison of a field.
     pub(super) fn compare(&mut self, kind: Kind, field: &'static str, differs: bool) {
         let found = self.conflicts.entry(kind).or_default().entry(field).or_default();
         found.compared += 1;
         found.differing += u64::from(differs);
     }
 
-    /// Adds readings, quarantined rows and conflicts of one security.
+    /// Adds the counts of one security: dividend rows by interpretation, quarantined rows and conflicts.
     pub(super) fn add(&mut self, other: &Self) {
         self.readings.add(&other.readings);
         for (reason, rows) in &other.quarantined {

@@ -1,4 +1,4 @@
-//! Text output of the quality report, and formatting that the HTML page shares.
+//! Text output of the quality report, with formatting that the HTML page uses too.
 
 use std::fmt::Display;
 
@@ -60,7 +60,7 @@ fn print_source(source: &SourceQuality, active: u64) {
     }
 }
 
-/// Dividend rows of a source by reading.
+/// Numbers of a source's dividend rows by interpretation, each with its label.
 pub(super) fn reading_rows(source: &SourceQuality) -> [(&'static str, u64); 6] {
     let readings = &source.readings;
     [
@@ -73,13 +73,13 @@ pub(super) fn reading_rows(source: &SourceQuality) -> [(&'static str, u64); 6] {
     ]
 }
 
-/// `part` in percent of `whole`; a dash if `whole` is 0.
+/// `part` as percentage of `whole`; a dash if `whole` is 0.
 pub(super) fn percent(part: u64, whole: u64) -> String {
     let share = (Decimal::from(part) * Decimal::ONE_HUNDRED).checked_div(Decimal::from(whole));
     share.map_or("-".to_owned(), |share| format!("{} %", round(share, PLACES_PERCENT)))
 }
 
-/// Text of a value; a dash if it is absent.
+/// Text of a value; a dash for `None`.
 pub(super) fn or_dash(value: Option<impl Display>) -> String {
     value.map_or("-".to_owned(), |value| value.to_string())
 }
