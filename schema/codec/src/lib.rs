@@ -5,7 +5,7 @@
 pub mod bars;
 pub mod records;
 
-/// 64-bit digest of byte strings.
+/// 64-bit digest of several byte strings. Different divisions into strings give different digests.
 pub fn digest<const N: usize>(parts: [&[u8]; N]) -> i64 {
     let mut hasher = blake3::Hasher::new();
     for part in parts {

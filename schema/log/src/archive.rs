@@ -1,10 +1,11 @@
-//! Log archive: a copy of the whole log in a file.
+//! Log archive: a copy of the whole log in one file.
 //!
 //! The file is one zstd stream of records. A record is a length of 4 bytes and a body in postcard's encoding. The first
-//! record has the identity of the stream; the last record has the number of messages and a digest. All other records
-//! are the published messages.
+//! record has the identity of the stream. The last record has the number of messages and a digest. All other records
+//! are log messages.
 //!
-//! An imported log keeps the identity and the sequence numbers. Projections of the original therefore stay valid.
+//! An imported log keeps the identity and the sequence numbers. Facts and read tables that were derived from the
+//! original log therefore stay valid.
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter, ErrorKind, Read, Write};
@@ -46,9 +47,9 @@ enum ArchiveRecord {
 }
 
 const LAYOUT: u32 = 1;
-/// Name of the header that contains the malformed header block of the original message, as text.
+/// Name of the header that replaces a malformed header block in the archive. Its value is the block as text.
 const MALFORMED_HEADERS: &str = "Dds-Malformed-Headers";
-/// Maximum size of a record, in bytes. Every log message is smaller.
+/// Maximum size of an archive record, in bytes. Every log message is smaller.
 const MAX_RECORD_BYTES: usize = 64 << 20;
 
 /// One log message in the archive file.
@@ -56,15 +57,15 @@ const MAX_RECORD_BYTES: usize = 64 << 20;
 pub struct ArchivedMessage {
     /// Sequence in the original log.
     pub sequence: u64,
-    /// Last token of the message's subject.
+    /// Last token of the message's subject: the kind of its rows.
     pub kind: String,
-    /// Headers of the message, in order.
+    /// Headers of the message, as names and values in order.
     pub headers: Vec<(String, String)>,
     /// Payload of the message.
     pub body: Vec<u8>,
 }
 
-/// Writer of an archive. The file gets its final name only after the last record.
+/// Writer of an archive. The file has a temporary name until the last record is written.
 pub struct ArchiveWriter {
     out: zstd::Encoder<'static, BufWriter<File>>,
     digest: blake3::Hasher,
@@ -74,8 +75,8 @@ pub struct ArchiveWriter {
 }
 
 impl ArchiveWriter {
-    /// Creates an archive for the log with this identity. Fails if the file or a link exists. Only the owner can read
-    /// the file.
+    /// Creates an archive for the log with the identity `genesis`. Fails if a file or link at `path` exists. Only the
+    /// owner can read the file.
     pub fn create(path: &Path, genesis: String) -> Result<Self, ArchiveError> {
         if path.symlink_metadata().is_ok() {
             let path = path.display();
@@ -84,7 +85,7 @@ impl ArchiveWriter {
         }
         let failed = |source| ArchiveError::File { path: path.display().to_string(), source };
         let staging = path.with_extension("partial");
-        // An interrupted export leaves such a file. `create_new` below never writes through a link.
+        // A file of this name is left from an interrupted export. `create_new` below fails if the name is a link.
         match std::fs::remove_file(&staging) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(failed(error)),
             _ => {}
@@ -97,8 +98,10 @@ impl ArchiveWriter {
         Ok(archive)
     }
 
-    /// Appends a stored message. A client cannot publish a malformed header block. Such a block becomes the text of one
-    /// header, so that the imported message keeps its sequence.
+    /// Appends a message of the log.
+    ///
+    /// An import could not publish a malformed header block. The archive therefore has the block as the text of one
+    /// header, and the imported message keeps its sequence.
     pub fn append_message(&mut self, message: &LogMessage) -> Result<(), ArchiveError> {
         self.write(&ArchiveRecord::Message {
             sequence: message.sequence.to_u64(),
@@ -108,7 +111,7 @@ impl ArchiveWriter {
         })
     }
 
-    /// Writes the last record and syncs the file to disk. Returns the number of messages.
+    /// Writes the last record, syncs the file to disk and renames it. Returns the number of messages in the archive.
     pub fn finish(mut self) -> Result<u64, ArchiveError> {
         let (messages, digest) = (self.messages, *self.digest.finalize().as_bytes());
         self.write(&ArchiveRecord::End { messages, digest })?;
@@ -152,7 +155,7 @@ pub struct ArchiveReader {
 }
 
 impl ArchiveReader {
-    /// Reads a file to its end to verify it, and then opens it again. Fails if the file is incomplete or damaged.
+    /// Opens an archive. First reads the whole file, and fails if it is incomplete or damaged.
     pub fn open_verified(path: &Path) -> Result<Self, ArchiveError> {
         let mut reader = Self::open(path)?;
         let (mut messages, mut digest) = (0, blake3::Hasher::new());
@@ -176,7 +179,7 @@ impl ArchiveReader {
         }
     }
 
-    /// Returns the next message; `None` at the end.
+    /// Next message of the archive; `None` after the last one.
     pub fn next_message(&mut self) -> Result<Option<ArchivedMessage>, ArchiveError> {
         Ok(match self.next_record()?.0 {
             ArchiveRecord::Message { sequence, kind, headers, body } => {
@@ -189,7 +192,7 @@ impl ArchiveReader {
     fn open(path: &Path) -> Result<Self, ArchiveError> {
         let shown = path.display().to_string();
         let failed = |source| ArchiveError::File { path: shown.clone(), source };
-        // Opening a FIFO would block until another process writes to it.
+        // Opening a FIFO would block until another process opens it for writing.
         if !path.metadata().map_err(failed)?.is_file() {
             return Err(ArchiveError::Refused(format!("cannot read {shown}: it is not a regular file")));
         }
@@ -209,7 +212,7 @@ impl ArchiveReader {
         ArchiveError::NotWhole { path: self.path.clone(), reason: reason.to_string() }
     }
 
-    /// Reads the next record. Returns the record with its bytes.
+    /// Reads the next record. Returns the decoded record and its encoded bytes.
     fn next_record(&mut self) -> Result<(ArchiveRecord, Vec<u8>), ArchiveError> {
         let mut length = [0; 4];
         self.input.read_exact(&mut length).map_err(|error| self.not_whole(error))?;

@@ -1,4 +1,4 @@
-//! Bodies of record batches: all kinds of rows, and the operations on the rows of a kind.
+//! Bodies of record batches: the rows of each kind, and the operations on them.
 
 use bytes::Bytes;
 use serde::Serialize;
@@ -16,27 +16,28 @@ use crate::columns::{SymbolSeries, bars_json, decode_columns, encode_columns};
 use crate::error::{BatchError, RecordError};
 use crate::id::BatchId;
 
-/// Operations on the rows of one kind.
+/// Rows of one kind in a record batch.
 trait BatchRows: Sized {
-    /// Number of rows.
+    /// Number of rows; for prices, number of bars.
     fn count(&self) -> usize;
-    /// Encodes the rows. Returns the codec and the bytes.
+    /// Encodes the rows. Returns the codec that was used and the encoded bytes.
     fn encode(&self) -> Result<(Codec, Bytes), BatchError>;
-    /// Decodes a body.
+    /// Decodes rows from the bytes of a body.
     fn decode(codec: Codec, bytes: &[u8]) -> Result<Self, BatchError>;
     /// Rows as a JSON array, for display. A manifest is one JSON object.
     fn json(&self) -> Result<Value, BatchError>;
-    /// Number of rows; for prices, number of symbols.
+    /// Number of items: rows, or symbols for prices.
     fn item_count(&self) -> usize;
-    /// Line of the first row in its file; `None` for a kind without lines.
+    /// Number of the line of the first row in the feed's file; `None` for a kind whose rows have no lines.
     fn first_line(&self) -> Option<u64>;
-    /// Observations of the rows, each with its symbol. The symbol is empty for records of the whole market.
+    /// Observations of the rows, each with its symbol. The symbol is empty for records of the whole market. Empty for a
+    /// kind without observations.
     fn observations(&self, batch: BatchId) -> Result<Vec<(String, RawObservation)>, RecordError>;
-    /// Splits the rows into two halves; `None` if they cannot be split.
+    /// Splits the rows into two halves; `None` for a single row or symbol.
     fn split_in_halves(&self) -> Option<(Self, Self)>;
 }
 
-/// Declares `Body`: for each kind the variant and the type of its rows.
+/// Declares the enum `Body`: one variant per kind, with the type of the kind's rows.
 macro_rules! bodies {
     ($($kind:ident => $body:ident($rows:ty)),* $(,)?) => {
         /// Rows of a record batch, by kind.
@@ -56,7 +57,7 @@ macro_rules! bodies {
                 match self { $(Self::$body(rows) => rows.count()),* }
             }
 
-            /// Encodes the body. Returns the codec and the bytes.
+            /// Encodes the rows. Returns the codec that was used and the encoded bytes.
             pub fn encode(&self) -> Result<(Codec, Bytes), BatchError> {
                 match self { $(Self::$body(rows) => rows.encode()),* }
             }
@@ -65,28 +66,30 @@ macro_rules! bodies {
                 Ok(match kind { $(Kind::$kind => Self::$body(<$rows>::decode(codec, bytes)?)),* })
             }
 
-            /// Rows as JSON in order, for display. Prices have one object per bar.
+            /// Rows as JSON array, in order, for display. For prices, one object per bar.
             pub fn rows_json(&self) -> Result<Value, BatchError> {
                 match self { $(Self::$body(rows) => rows.json()),* }
             }
 
-            /// Number of items that can become dead letters separately: rows, or all bars of one symbol.
+            /// Number of items. An item is a part of the batch that can become a dead letter: one row, or all bars of
+            /// one symbol.
             pub fn item_count(&self) -> usize {
                 match self { $(Self::$body(rows) => rows.item_count()),* }
             }
 
             /// Observations of the rows, each with its symbol. The symbol is empty for records of the whole market.
-            /// Prices, rejects and manifests give no observations.
+            ///
+            /// Prices, rejects and manifests have no observations.
             pub fn observations(&self, batch: BatchId) -> Result<Vec<(String, RawObservation)>, RecordError> {
                 match self { $(Self::$body(rows) => rows.observations(batch)),* }
             }
 
-            /// Line of the first row in its file; `None` for a kind without lines.
+            /// Number of the line of the first row in the feed's file; `None` for a kind whose rows have no lines.
             pub fn first_line(&self) -> Option<u64> {
                 match self { $(Self::$body(rows) => rows.first_line()),* }
             }
 
-            /// Splits the rows into two halves; `None` for a single row. Prices are split by symbol.
+            /// Splits the rows into two halves; `None` for a single row or symbol. All bars of a symbol stay together.
             pub fn split_in_halves(&self) -> Option<(Self, Self)> {
                 match self {
                     $(Self::$body(rows) => {
@@ -144,10 +147,10 @@ impl BatchRows for Vec<SymbolSeries> {
     }
 }
 
-/// Row that is encoded as one JSON object.
+/// Row that a record batch contains as a JSON object.
 trait JsonRow: Serialize + DeserializeOwned + Clone {
     fn line(&self) -> u64;
-    /// Observation of the row, with its symbol; `None` for a kind without observations.
+    /// Observation of the row, with its symbol; `None` if rows of this kind are not observations.
     fn observation(&self, batch: BatchId) -> Result<Option<(String, RawObservation)>, RecordError>;
 }
 

@@ -7,10 +7,10 @@ use serde::de::DeserializeOwned;
 use crate::error::BatchError;
 use crate::limits::MAX_BYTES;
 
-/// Name of the codec header.
+/// Name of the header that has the codec of a body.
 pub(crate) const CODEC: &str = "Dds-Codec";
 
-/// Minimum size of JSON that is compressed, in bytes.
+/// Size from which JSON is compressed, in bytes.
 const COMPRESSED_FROM: usize = 4096;
 
 /// Encoding of a body.
@@ -27,7 +27,7 @@ pub enum Codec {
 }
 
 impl Codec {
-    /// All codecs, in declaration order.
+    /// All codecs, in the order of the variants.
     pub const ALL: [Self; 4] = [Self::Json, Self::JsonZstd, Self::Shared, Self::Blocks];
 
     pub(crate) fn as_str(self) -> &'static str {
@@ -65,14 +65,16 @@ pub(crate) fn decode_json<T: DeserializeOwned>(codec: Codec, bytes: &[u8]) -> Re
     }
 }
 
-/// Uncompressed size of a body. It is read from the zstd frame header, without decompression.
+/// Size of a body after decompression, in bytes. The size is read from the header of the zstd frame, without
+/// decompression.
 pub fn unpacked_length(payload: &[u8]) -> usize {
     let noted = zstd::zstd_safe::get_frame_content_size(payload).ok().flatten();
     let noted = noted.and_then(|length| usize::try_from(length).ok());
     noted.map_or(payload.len(), |noted| noted.clamp(payload.len(), MAX_BYTES.max(payload.len())))
 }
 
-/// Decompresses a body. Fails above [`MAX_BYTES`], because the size in the frame header may be false.
+/// Decompresses a body. Fails if the result is larger than [`MAX_BYTES`], even if the frame header states a smaller
+/// size.
 fn decompress(bytes: &[u8]) -> Result<Vec<u8>, BatchError> {
     use std::io::Read;
     let mut json = Vec::new();

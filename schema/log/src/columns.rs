@@ -1,4 +1,4 @@
-//! Price batches: packed columns per symbol, and the same bars as JSON rows for display and repair.
+//! Price batches: packed columns for each symbol. For display and repair, the bars can be converted to JSON rows.
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -15,9 +15,9 @@ use crate::error::BatchError;
 /// Bars of one symbol in a price batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SymbolSeries {
-    /// Symbol that the feed uses, in canonical spelling.
+    /// Symbol of the feed, in canonical spelling.
     pub symbol: Symbol,
-    /// Bars in file order.
+    /// Bars in the order of the feed's file.
     pub bars: Bars,
 }
 

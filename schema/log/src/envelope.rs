@@ -1,5 +1,5 @@
-//! Envelope of a record batch: identity and provenance. The envelope is in the headers, so that it can be read without
-//! the body.
+//! Envelope of a record batch: its identity and provenance. The envelope is stored in message headers, so that it can
+//! be read without decoding the rows.
 
 use std::collections::HashMap;
 
@@ -18,10 +18,10 @@ const ROWS: &str = "Dds-Rows";
 const FILE: &str = "Dds-File";
 const LINE: &str = "Dds-Line";
 
-/// Newest version of the body format. It is part of the schema name (`price.v1`).
+/// Newest version of the body format that this program knows. It is part of the schema name (`price.v1`).
 pub const BODY_VERSION: u32 = 1;
 
-/// Schema name for the newest body version of a kind.
+/// Schema name of a kind, for the newest version of the body format.
 pub fn schema_name(kind: Kind) -> String {
     schema_of(kind, BODY_VERSION)
 }
@@ -30,33 +30,33 @@ fn schema_of(kind: Kind, version: u32) -> String {
     format!("{kind}.v{version}")
 }
 
-/// Headers of a record batch.
+/// Envelope of a record batch: identity, format and provenance of its rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Envelope {
     /// Id of the batch.
     pub id: BatchId,
     /// Kind of the batch's rows.
     pub kind: Kind,
-    /// Version of the body format.
+    /// Version of the format of the rows.
     pub version: u32,
-    /// Codec of the body.
+    /// Codec with which the rows are encoded.
     pub codec: Codec,
     /// Feed of the rows.
     pub source: String,
-    /// Run that published the batch.
+    /// Id of the run that published the batch.
     pub run: String,
-    /// Number of the batch within the run, from 0.
+    /// Number of the batch within its run, from 0.
     pub chunk: u64,
-    /// Number of rows.
+    /// Number of rows in the batch.
     pub rows: u64,
-    /// Name of the rows' file, for display.
+    /// Name of the feed's file from which the rows were read, for display.
     pub file: String,
-    /// Line of the first row in the file.
+    /// Number of the first row's line in the feed's file.
     pub line: u64,
 }
 
 impl Envelope {
-    /// Encodes the headers.
+    /// Encodes the envelope as message headers.
     pub fn to_headers(&self) -> HeaderMap {
         let mut headers = HeaderMap::new();
         headers.insert(MESSAGE_ID, self.id.to_string().as_str());
@@ -71,7 +71,7 @@ impl Envelope {
         headers
     }
 
-    /// Parses the headers.
+    /// Parses an envelope from message headers.
     pub fn from_headers(headers: Option<&HeaderMap>) -> Result<Self, BatchError> {
         let fields: HashMap<&'static str, &str> =
             [MESSAGE_ID, SCHEMA, SOURCE, RUN, CHUNK, ROWS, CODEC, FILE, LINE]
@@ -79,7 +79,7 @@ impl Envelope {
                 .filter_map(|name| Some((name, headers?.get(name)?.as_str())))
                 .collect();
         let text = |name: &'static str| fields.get(name).copied().ok_or(BatchError::Header(name));
-        // Larger numbers do not fit Postgres' bigint.
+        // Larger numbers do not fit a Postgres bigint.
         let number = |name: &'static str| {
             let number = text(name)?.parse::<i64>().ok().and_then(|number| u64::try_from(number).ok());
             number.ok_or(BatchError::Header(name))
@@ -104,7 +104,7 @@ impl Envelope {
     }
 }
 
-/// Rejects a version above [`BODY_VERSION`].
+/// Fails for a body format that is newer than [`BODY_VERSION`].
 pub(crate) fn check_version(kind: Kind, found: u32) -> Result<(), BatchError> {
     match found {
         ..=BODY_VERSION => Ok(()),

@@ -30,19 +30,19 @@ pub enum BatchError {
     Compression(std::io::Error),
 }
 
-/// Error for a record that cannot be packed into facts.
+/// Error for a row that cannot be stored in the facts.
 #[derive(Debug, thiserror::Error)]
 #[error("a row of {symbol} cannot be stored")]
 pub struct RecordError {
-    /// Symbol of the row; empty for the whole market.
+    /// Symbol of the row; empty for a record of the whole market.
     pub symbol: String,
-    /// Cause.
+    /// Cause of the error.
     pub source: PackedRecordsError,
 }
 
 impl BatchError {
-    /// True if the reader must stop, because a newer version wrote the data. A damaged message does not stop the
-    /// reader.
+    /// True if a newer program version wrote the message. The reader must then stop. For a damaged message, it
+    /// continues.
     pub fn stops_reader(&self) -> bool {
         matches!(self, Self::NewerVersion { .. } | Self::UnknownCodec(_))
     }

@@ -1,6 +1,7 @@
-//! Event log: encoding of rows as JetStream messages, and the stream itself.
+//! Event log: encoding of rows as JetStream messages, and the JetStream stream.
 //!
-//! Invariant: a stored batch is never edited. Every reader can decode every batch that was ever written.
+//! Invariant: a stored record batch is never edited. Every reader can decode every batch that its own or an older
+//! version wrote.
 
 pub mod archive;
 mod body;

@@ -1,8 +1,10 @@
 //! Message of the log, delivered by a consumer or read by its sequence.
 //!
-//! A NATS client cannot deliver two kinds of messages. It drops its connection if a header block is malformed. It hides
-//! a message whose header block has a status. Both kinds can be read only by sequence: the server then sends the header
-//! block as data. Such a message is treated as a message without headers. No reader can decode it.
+//! A NATS client cannot deliver two kinds of messages. If a header block is malformed, the client drops its connection.
+//! If a header block has a status, the client hides the message.
+//!
+//! Both kinds can be read by their sequence, because the server then sends the header block as data. They are treated
+//! as messages without headers, which no reader can decode.
 
 use std::str::FromStr;
 
@@ -24,9 +26,9 @@ use crate::error::BatchError;
 use crate::record_batch::RecordBatch;
 use crate::sequence::{Sequence, SequenceError};
 
-/// First line of a header block without a status.
+/// First line of a header block that has no status.
 const VERSION_LINE: &str = "NATS/1.0";
-/// Maximum length of a malformed header block in messages and exports, in bytes.
+/// Maximum length of a malformed header block in output and exports, in bytes.
 const MAX_SHOWN_BYTES: usize = 8 * 1024;
 
 /// One message of the log.
@@ -38,20 +40,21 @@ pub struct LogMessage {
     pub subject: String,
     /// Headers; `None` if absent or malformed.
     pub headers: Option<HeaderMap>,
-    /// Header block that a NATS client cannot read.
+    /// Malformed header block, which a NATS client cannot read; `None` if the header block is readable.
     pub malformed_headers: Option<Bytes>,
-    /// Encoded record batches, compressed or not.
+    /// Encoded bodies of the message's record batches, compressed or not.
     pub payload: Bytes,
     /// Time at which the log stored the message.
     pub stored_at: DateTime<Utc>,
 }
 
-/// Delivery of a message by a consumer.
+/// Data about the delivery of a message by a consumer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Delivery {
-    /// Number of the delivery, from 1. A gap in the numbers means that the client lost or hid a message.
+    /// Number of the delivery since the consumer was created, from 1. After a gap in these numbers, the client has lost
+    /// or hidden a message.
     pub number: u64,
-    /// Number of messages that the consumer has not delivered yet.
+    /// Number of log messages that the consumer will deliver after this one.
     pub pending: u64,
 }
 
@@ -77,10 +80,10 @@ struct FetchResponse {
 }
 
 impl LogMessage {
-    /// Converts a delivered message.
+    /// Converts a message that a consumer delivered.
     ///
     /// # Errors
-    /// The message was not delivered by a consumer.
+    /// No consumer delivered the message.
     pub fn from_delivery(message: jetstream::Message) -> Result<(Self, Delivery), async_nats::Error> {
         let info = message.info()?;
         let (sequence, seconds) = (info.stream_sequence, info.published.unix_timestamp());
@@ -92,7 +95,7 @@ impl LogMessage {
         Ok((Self { sequence, subject, headers, malformed_headers: None, payload, stored_at }, delivery))
     }
 
-    /// Reads the message at a sequence; `None` if the log has no message there.
+    /// Reads the message at a sequence; `None` if the log has no message at this sequence.
     pub async fn fetch(context: &Context, stream: &str, sequence: u64) -> Result<Option<Self>, FetchError> {
         let request = json!({ "seq": sequence });
         let response = context.request(format!("STREAM.MSG.GET.{stream}"), &request).await;
@@ -123,36 +126,36 @@ impl LogMessage {
         })
     }
 
-    /// Id of the message (header `Nats-Msg-Id`); empty if the message has no id.
+    /// Message id, from the header `Nats-Msg-Id`; empty if the message has none.
     pub fn id(&self) -> String {
         let id = self.headers.as_ref().and_then(|headers| headers.get(NATS_MESSAGE_ID));
         id.map(ToString::to_string).unwrap_or_default()
     }
 
-    /// True if no consumer can deliver the message.
+    /// True if the header block is malformed or has a status, so that no consumer can deliver the message.
     pub fn is_malformed(&self) -> bool {
         self.malformed_headers.is_some()
     }
 
-    /// Malformed header block as printable text, at most 8 KiB.
+    /// Malformed header block as printable text of at most 8 KiB; `None` if the header block is readable.
     pub fn malformed_text(&self) -> Option<String> {
         let block = self.malformed_headers.as_ref()?;
         Some(block[..block.len().min(MAX_SHOWN_BYTES)].escape_ascii().to_string())
     }
 
-    /// Decodes all batches of the message.
+    /// Decodes all record batches of the message.
     ///
     /// # Errors
-    /// The message is damaged, or of a newer version ([`BatchError::NewerVersion`]).
+    /// The message is damaged, or a newer program version wrote it ([`BatchError::NewerVersion`]).
     pub fn decode_batches(&self) -> Result<Vec<RecordBatch>, BatchError> {
         self.check_headers()?;
         RecordBatch::decode(self.headers.as_ref(), &self.payload)
     }
 
-    /// Reads the envelopes of all batches of the message.
+    /// Reads the envelopes of all record batches of the message, without decoding the rows.
     ///
     /// # Errors
-    /// Headers are missing, malformed or of a newer version.
+    /// Headers are missing or malformed, or a newer program version wrote them.
     pub fn read_envelopes(&self) -> Result<Vec<Envelope>, BatchError> {
         self.check_headers()?;
         Envelope::read_all(self.headers.as_ref())
@@ -165,8 +168,10 @@ impl LogMessage {
     }
 }
 
-/// Parses a header block. `None` if a NATS client cannot parse the block, or if the block has a status. A client treats
-/// a message with a status as a reply of the server.
+/// Parses a header block.
+///
+/// `None` if a NATS client cannot parse the block, or if the block has a status. A client treats a message with a
+/// status as a reply of the server.
 fn parse_headers(block: &[u8]) -> Option<HeaderMap> {
     let mut lines = std::str::from_utf8(block).ok()?.lines().peekable();
     if lines.next()?.trim_end() != VERSION_LINE {

@@ -1,7 +1,8 @@
-//! Record batch: rows of one kind in one log message. Small batches share a message (`shared.rs`).
+//! Record batch: rows of one kind with their provenance. A log message has one or more batches (`shared.rs`).
 //!
-//! Batches are cut deterministically, and a batch id is a hash of the rows' provenance. Loading a feed again
-//! therefore gives the same ids. A stored batch is never edited. A batch of a newer version stops the reader.
+//! An input is always divided into the same batches, and a batch id is a hash of the rows' provenance. Loading a feed
+//! again therefore gives the same ids. A stored batch is never edited. A reader stops at a batch that a newer version
+//! wrote.
 
 use async_nats::HeaderMap;
 use bytes::Bytes;
@@ -14,28 +15,27 @@ pub use crate::error::{BatchError, RecordError};
 pub use crate::id::BatchId;
 pub use crate::limits::{MAX_BYTES, TARGET_BYTES};
 
-/// Rows of one kind with their provenance. A batch is a message of the log, or one of several batches in a shared
-/// message.
+/// Rows of one kind with their provenance. A log message has one batch, or several batches if it is shared.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RecordBatch {
-    /// Id of the batch. The same batch of a repeated load has the same id.
+    /// Id of the batch. A repeated load gives the batch the same id.
     pub id: BatchId,
-    /// Feed of the rows (`--source`).
+    /// Feed of the rows, from the option `--source`.
     pub source: String,
-    /// Run that published the batch.
+    /// Id of the run that published the batch.
     pub run: String,
-    /// Number of the batch within the run, from 0.
+    /// Number of the batch within its run, from 0.
     pub chunk: u64,
-    /// Name of the rows' file, for display.
+    /// Name of the feed's file from which the rows were read, for display.
     pub file: String,
-    /// Line of the first row in the file.
+    /// Number of the first row's line in the feed's file.
     pub line: u64,
     /// Rows of the batch.
     pub body: Body,
 }
 
 impl RecordBatch {
-    /// Encodes headers and body.
+    /// Encodes the batch as headers and body of a message of its own.
     pub fn encode(&self) -> Result<(HeaderMap, Bytes), BatchError> {
         let (codec, body) = self.body.encode()?;
         let headers = self.envelope(codec).to_headers();
@@ -57,7 +57,7 @@ impl RecordBatch {
         }
     }
 
-    /// Decodes a batch from its envelope and its encoded body.
+    /// Decodes a batch from its envelope and its encoded rows.
     pub(crate) fn from_parts(envelope: Envelope, payload: &[u8]) -> Result<Self, BatchError> {
         let mut body = Body::decode(envelope.kind, envelope.codec, payload)?;
         if let Body::Prices(series) = &mut body {

@@ -1,4 +1,4 @@
-//! Replicas of the stream that are not current.
+//! Replicas of the stream that lack messages or do not report their state.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ pub struct LaggingReplica {
     pub node: Option<String>,
     /// True if the leader has no contact with the server.
     pub offline: bool,
-    /// Number of the leader's operations that the replica has not applied yet.
+    /// Number of operations on the leader's copy that the replica has not applied yet.
     pub lag: u64,
 }
 
@@ -26,7 +26,7 @@ impl fmt::Display for LaggingReplica {
     }
 }
 
-/// Replicas that are not current, as the leader reports them.
+/// Replicas that lack messages or do not report their state, according to the stream's leader.
 pub fn find_lagging_replicas(info: &Info) -> Vec<LaggingReplica> {
     let peers = info.cluster.iter().flat_map(|cluster| &cluster.replicas);
     let mut lagging: Vec<LaggingReplica> = peers

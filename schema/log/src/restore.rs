@@ -13,19 +13,19 @@ use bytes::Bytes;
 use crate::archive::{ArchiveError, ArchiveReader, ArchivedMessage};
 use crate::stream::{RESTORE_WINDOW, StreamSettings};
 
-/// Maximum number of unacknowledged messages.
+/// Maximum number of sent messages that are not acknowledged yet.
 const WINDOW: usize = 64;
 const MESSAGE_ID: &str = "Nats-Msg-Id";
 
 /// Result of an import.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ImportReport {
-    /// Number of messages in the file.
+    /// Number of messages in the imported file.
     pub messages: u64,
-    /// Number of missing sequences in the original log. The messages after a gap have other sequences in the imported
-    /// log.
+    /// Number of sequences without a message in the original log. Messages after such a gap have other sequences in the
+    /// imported log.
     pub gaps: u64,
-    /// Number of messages that an interrupted import had already written.
+    /// Number of messages that an earlier, interrupted import had already written.
     pub already_present: u64,
 }
 
@@ -55,7 +55,7 @@ pub async fn import_archive(path: &Path, settings: &StreamSettings) -> Result<Im
     Ok(ImportReport { messages: import.position, gaps, already_present })
 }
 
-/// True if the server rejects a message because its storage is full. A retry would then fail too.
+/// True if the server rejected a message because its storage is full. A retry fails too until space is freed.
 pub fn is_storage_full(error: &PublishError) -> bool {
     let rejection = error.source().and_then(|source| source.downcast_ref::<jetstream::Error>());
     let full = [
@@ -69,8 +69,8 @@ pub fn is_storage_full(error: &PublishError) -> bool {
 struct ArchiveImport<'a> {
     context: Context,
     settings: &'a StreamSettings,
-    /// Time at which each message was sent, by message id. A repeated id must wait, because the server drops duplicates
-    /// within the deduplication window.
+    /// Time at which each message was sent, by message id. The next message with the same id must wait until the
+    /// deduplication window is over; otherwise the server drops it.
     sent: HashMap<String, Instant>,
     position: u64,
     waiting: Vec<(u64, PublishAckFuture)>,
@@ -102,7 +102,7 @@ impl ArchiveImport<'_> {
         if self.waiting.len() >= WINDOW { self.wait_until_stored().await } else { Ok(()) }
     }
 
-    /// Waits until all sent messages are on disk, and checks their sequences.
+    /// Waits until all sent messages are on disk, and checks that the server gave them the expected sequences.
     async fn wait_until_stored(&mut self) -> Result<(), ArchiveError> {
         for (sequence, sent) in self.waiting.drain(..) {
             let acknowledged = sent.await.map_err(|error| {

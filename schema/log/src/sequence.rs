@@ -7,8 +7,8 @@ use std::str::FromStr;
 use postgres_types::{FromSql, ToSql, Type};
 use serde::{Deserialize, Serialize};
 
-/// Sequence number of a message in the log, from 1; 0 is before the first message. A sequence fits the integers of both
-/// JetStream and Postgres.
+/// Sequence number of a message in the log, from 1; 0 is before the first message. It fits JetStream's unsigned and
+/// Postgres' signed 64-bit integers.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, ToSql,
 )]
@@ -22,7 +22,7 @@ pub struct Sequence(i64);
 pub struct SequenceError(pub i128);
 
 impl Sequence {
-    /// Sequence as JetStream's integer.
+    /// Sequence as JetStream's unsigned integer.
     pub fn to_u64(self) -> u64 {
         self.0.unsigned_abs()
     }

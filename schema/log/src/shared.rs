@@ -1,8 +1,8 @@
-//! Multi-batch messages: several small record batches of one kind in one message.
+//! Shared message: several small record batches of one kind and run in one log message.
 //!
-//! Each batch has the same id, file and line as in a separate message. A repeated load therefore recognizes each batch,
-//! even if batches are combined in another way. One header has the envelopes of all batches, so that ids can be read
-//! without the bodies.
+//! Each batch has the same id, file and line as in a message of its own. A repeated load therefore recognizes each
+//! batch, even if it combines the batches differently. One header has the envelopes of all batches, so that ids can be
+//! read without the bodies.
 
 use async_nats::HeaderMap;
 use bytes::{Bytes, BytesMut};
@@ -15,15 +15,16 @@ use crate::id::BatchId;
 use crate::limits::TARGET_BYTES;
 use crate::record_batch::RecordBatch;
 
-/// Name of the header with the envelopes of all batches, as a JSON array.
+/// Name of the header that has the envelopes of all batches, as a JSON array.
 const FRAMES: &str = "Dds-Frames";
-/// Uncompressed size at which no further batch is added, in bytes. Below it, a batch of the target size still fits.
+/// Size of the bodies before compression, in bytes, from which a message is full. Below this size, one more batch of
+/// the target size still fits.
 const ENOUGH_BYTES: usize = TARGET_BYTES / 2;
-/// Header size at which no further batch is added, in bytes. Servers accept 64 KiB of headers, which include file
+/// Size of the envelopes, in bytes, from which a message is full. Servers accept 64 KiB of headers, which include file
 /// names.
 const ENOUGH_HEADERS: usize = 32 * 1024;
 
-/// Envelope of one batch in a shared message, and the length of its body.
+/// Envelope of one batch in a shared message, and the length of the batch's body in bytes.
 #[derive(Serialize, Deserialize)]
 struct SharedMember {
     id: String,
@@ -36,13 +37,13 @@ struct SharedMember {
     bytes: usize,
 }
 
-/// Collects small batches of one kind and run for one shared message.
+/// Builder of a shared message: collects small batches of one kind and run.
 #[derive(Debug, Default)]
 pub struct SharedMessageBuilder {
     batches: Vec<(Envelope, Bytes)>,
-    /// Envelopes as JSON.
+    /// Envelopes of the collected batches as JSON objects.
     members: Vec<String>,
-    /// Size of the bodies before compression, and size of the envelopes, in bytes.
+    /// Total size of the collected bodies before compression, in bytes; `headers` is that of the envelopes.
     unpacked: usize,
     headers: usize,
 }
@@ -61,13 +62,13 @@ impl SharedMessageBuilder {
         Ok(())
     }
 
-    /// True if the message must be sent before the next batch.
+    /// True if the message must be sent before another batch is added.
     pub fn is_full(&self) -> bool {
         self.unpacked >= ENOUGH_BYTES || self.headers >= ENOUGH_HEADERS
     }
 
-    /// Returns headers and body of the message, and empties the builder. A single batch becomes an ordinary message.
-    /// `None` if no batch was added.
+    /// Returns headers and body of the message and empties the builder. If only one batch was added, the message is not
+    /// shared. `None` if no batch was added.
     pub fn take_message(&mut self) -> Option<(HeaderMap, Bytes)> {
         let Self { mut batches, members, .. } = std::mem::take(self);
         if batches.len() < 2 {
@@ -101,7 +102,7 @@ fn member(envelope: &Envelope, body: &Bytes) -> SharedMember {
     }
 }
 
-/// Envelopes of all batches in a shared message, with the lengths of their bodies.
+/// Envelope and body length of each batch in a shared message. `whole` is the envelope of the message.
 fn members(whole: &Envelope, headers: Option<&HeaderMap>) -> Result<Vec<(Envelope, usize)>, BatchError> {
     let text = headers.and_then(|headers| headers.get(FRAMES)).ok_or(BatchError::Header(FRAMES))?;
     let members: Vec<SharedMember> =
@@ -113,7 +114,7 @@ fn members(whole: &Envelope, headers: Option<&HeaderMap>) -> Result<Vec<(Envelop
         if codec == Codec::Shared {
             return Err(BatchError::Header(FRAMES));
         }
-        // Larger numbers do not fit Postgres' bigint.
+        // Larger numbers do not fit a Postgres bigint.
         if [chunk, rows, line].iter().any(|number| i64::try_from(*number).is_err()) {
             return Err(BatchError::Header(FRAMES));
         }
@@ -126,7 +127,7 @@ impl Envelope {
     /// Reads the envelopes of all batches in a message.
     ///
     /// # Errors
-    /// Headers are missing, malformed or of a newer version.
+    /// Headers are missing or malformed, or a newer program version wrote them.
     pub fn read_all(headers: Option<&HeaderMap>) -> Result<Vec<Self>, BatchError> {
         let whole = Self::from_headers(headers)?;
         if whole.codec != Codec::Shared {
@@ -140,7 +141,7 @@ impl RecordBatch {
     /// Decodes all batches of a message.
     ///
     /// # Errors
-    /// The message is damaged, or of a newer version ([`BatchError::NewerVersion`]).
+    /// The message is damaged, or a newer program version wrote it ([`BatchError::NewerVersion`]).
     pub fn decode(headers: Option<&HeaderMap>, payload: &[u8]) -> Result<Vec<Self>, BatchError> {
         let whole = Envelope::from_headers(headers)?;
         if whole.codec != Codec::Shared {

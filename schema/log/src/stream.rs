@@ -1,8 +1,8 @@
-//! JetStream stream of the log: names, configuration and connection. Each kind has its own subject.
+//! JetStream stream of the log: names, configuration and connection. Each kind of rows has its own subject.
 //!
 //! Invariants: the stream uses file storage without compression, and has no limit of age or size. A full stream rejects
-//! new messages and keeps all old messages. Deletes and purges are denied. Servers without `sync_interval` are
-//! rejected.
+//! new messages and keeps all old messages. Deletes and purges are denied. Servers older than 2.10 are rejected,
+//! because they ignore `sync_interval`.
 
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -42,14 +42,14 @@ pub struct StreamSettings {
 
 /// Oldest supported version of the NATS server.
 pub const MINIMUM_SERVER: (u64, u64) = (2, 10);
-/// Deduplication window of the stream.
+/// Time within which JetStream drops a message with a repeated id.
 const DUPLICATE_WINDOW: Duration = Duration::from_secs(120);
-/// Deduplication window during an import.
+/// Shorter deduplication window during an import, because a log may contain an id twice.
 pub const RESTORE_WINDOW: Duration = Duration::from_millis(100);
-/// Hint for the operator of a compressed stream.
+/// Hint for the operator of a stream with compression.
 pub const COPY_HINT: &str = "copy the log into an uncompressed stream with ingest export, then ingest import \
      --nats-stream OTHER --nats-subject-prefix other";
-/// Metadata key of the stream's identity.
+/// Name of the stream's metadata entry that has the identity of the log.
 pub const GENESIS: &str = "genesis_id";
 
 /// Errors of opening and configuring the stream.
@@ -104,7 +104,7 @@ impl StreamSettings {
         format!("{}.*", self.nats_subject_prefix)
     }
 
-    /// Connects to NATS. Fails if the server is too old.
+    /// Connects to NATS. Fails if the server is older than [`MINIMUM_SERVER`].
     pub async fn connect(&self, name: &str) -> Result<jetstream::Context, StreamError> {
         if self.nats_url.trim().is_empty() {
             return Err(StreamError::NoUrl);
@@ -117,7 +117,7 @@ impl StreamSettings {
                 async {}
             })
             .connection_timeout(Duration::from_secs(5))
-            // After three unanswered pings, the client drops the connection to a frozen server.
+            // A frozen server does not answer pings. After three unanswered pings, the client drops the connection.
             .ping_interval(Duration::from_secs(5))
             .connect(self.nats_url.split(',').map(str::trim).collect::<Vec<_>>())
             .await
@@ -131,9 +131,9 @@ impl StreamSettings {
         Ok(context)
     }
 
-    /// Opens the stream, and creates it with a new identity if it does not exist.
+    /// Opens the stream. If it does not exist, creates it with a new identity.
     ///
-    /// Requests without an answer are retried, because a cluster that lost a node must first elect another leader.
+    /// Unanswered requests are retried, because a cluster that lost a node must first elect a new leader.
     pub async fn open(&self, context: &jetstream::Context) -> Result<stream::Stream, StreamError> {
         let retries = ConstantBuilder::default().with_delay(Duration::from_millis(500)).with_max_times(4);
         let opened = (|| self.open_once(context)).retry(retries).when(StreamError::is_transient).await?;
@@ -170,8 +170,8 @@ impl StreamSettings {
     async fn open_once(&self, context: &jetstream::Context) -> Result<stream::Stream, StreamError> {
         match self.open_existing_once(context).await {
             Err(StreamError::Absent { .. }) => {
-                // Two processes may create the stream at once with different identities. The refused process uses the
-                // stream of the other process.
+                // Two processes may create the stream at the same time, with different identities. The server refuses
+                // one of them; that process then opens the existing stream.
                 match self.create(context, self.config()).await {
                     Ok(stream) => Ok(stream),
                     Err(error) => context.get_stream(&self.nats_stream).await.map_err(|_| error),
@@ -192,7 +192,8 @@ impl StreamSettings {
         }
     }
 
-    /// Error of creating or updating the stream. If the subjects overlap, the error has the name of the other stream.
+    /// Error of creating or updating the stream. If the subjects overlap with another stream, the error names this
+    /// stream.
     async fn refusal(&self, context: &jetstream::Context, error: CreateStreamError) -> StreamError {
         match error.kind() {
             CreateStreamErrorKind::JetStream(cause)
@@ -208,11 +209,12 @@ impl StreamSettings {
         }
     }
 
-    /// Opens the stream for an import, and creates it if it does not exist. An existing stream must have the identity
-    /// of the imported log, or be empty. An empty stream gets this identity, because no projection can depend on the
-    /// stream yet.
+    /// Opens the stream for an import, and creates it if it does not exist.
     ///
-    /// Until [`StreamSettings::end_import`], the deduplication window is short, because a log may contain a message
+    /// An existing stream must be empty or have the identity of the imported log. An empty stream gets this identity,
+    /// because nothing was derived from the stream yet.
+    ///
+    /// Until [`StreamSettings::end_import`], the deduplication window is short, because a log may contain a message id
     /// twice.
     pub async fn open_for_import(
         &self,
@@ -228,7 +230,8 @@ impl StreamSettings {
                     "it has messages of another log; import into a stream that is empty or does not exist: --nats-stream OTHER --nats-subject-prefix other",
                 ))
             }
-            // nats-server continues to compress a stream even after this setting is updated.
+            // Turning the compression off in the configuration is not enough, because nats-server still compresses an
+            // existing stream.
             Ok(stream) if is_compressed(&stream) => Err(self.unavailable(
                 "it is compressed; import into a stream that does not exist: --nats-stream OTHER --nats-subject-prefix other",
             )),
@@ -242,7 +245,7 @@ impl StreamSettings {
         }
     }
 
-    /// Restores the deduplication window after [`StreamSettings::open_for_import`].
+    /// Sets the deduplication window back to its normal length after [`StreamSettings::open_for_import`].
     pub async fn end_import(&self, context: &jetstream::Context) -> Result<(), StreamError> {
         let stream = context.get_stream(&self.nats_stream).await.map_err(|error| self.unavailable(error))?;
         let config =
@@ -268,7 +271,7 @@ impl StreamSettings {
             discard: stream::DiscardPolicy::New,
             deny_delete: true,
             deny_purge: true,
-            // If nats-server is killed while it packs or truncates a compressed block, the block is damaged.
+            // A killed nats-server can leave a compressed block damaged, if it was packing or truncating the block.
             compression: Some(stream::Compression::None),
             num_replicas: self.nats_replicas,
             duplicate_window: DUPLICATE_WINDOW,
@@ -278,7 +281,7 @@ impl StreamSettings {
     }
 }
 
-/// Identity of the stream. A stream that is deleted and created again gets another identity.
+/// Identity of the stream. A stream that is deleted and created again has a new identity.
 pub fn stream_identity(stream: &stream::Stream) -> Result<String, StreamError> {
     let config = &stream.cached_info().config;
     config.metadata.get(GENESIS).cloned().ok_or_else(|| StreamError::NotOurs { stream: config.name.clone() })
@@ -289,7 +292,7 @@ pub fn is_compressed(stream: &stream::Stream) -> bool {
     stream.cached_info().config.compression == Some(stream::Compression::S2)
 }
 
-/// Logs a warning about compression, once per process.
+/// Logs a warning that the stream is compressed, once per process.
 fn warn_of_compression(stream: &stream::Stream) {
     static WARNED: Once = Once::new();
     if is_compressed(stream) {
@@ -304,7 +307,7 @@ fn warn_of_compression(stream: &stream::Stream) {
     }
 }
 
-/// Logs that the connection was lost, or that it was established again.
+/// Logs a lost or restored connection to the server. `lost` stores the current state.
 fn log_connection_event(url: &str, lost: &AtomicBool, event: &async_nats::Event) {
     match event {
         async_nats::Event::Disconnected if !lost.swap(true, Ordering::Relaxed) => {
@@ -322,7 +325,7 @@ fn version_of(text: &str) -> Option<(u64, u64)> {
     Some((parts.next()??, parts.next()??))
 }
 
-/// Removes the credentials from a NATS URL, so that messages can contain it.
+/// Removes the credentials from a NATS URL, so that output can contain the URL.
 fn redact(url: &str) -> String {
     url.split(',')
         .map(|one| match one.rsplit_once('@') {

@@ -1,29 +1,31 @@
-//! Block codec of integer columns: blocks of 32 values, each with the bit width of its widest value.
+//! Block codec of integer columns: a column is stored in blocks of 32 values, each with the bit width of its widest
+//! value.
 //!
-//! A block starts with one byte for coding and bit width. The encoded values (codes) follow, lowest bit first, without
-//! padding between them. `unpack.sql` decodes the same format for SQL users.
+//! The first byte of a block has the coding and the bit width. The encoded values (codes) follow, lowest bit first,
+//! without padding. `unpack.sql` decodes the same format for SQL users.
 
 use market::bars::MISSING;
 
 use super::error::PackedBarsError;
 
-/// Values per block; the last block of a column may have fewer.
+/// Number of values per block; the last block of a column may have fewer.
 pub(super) const BLOCK: usize = 32;
 /// Number of bit widths: 0 to 64.
 const WIDTHS: u8 = 65;
-/// Number of readable bytes needed after a block. A code wider than [`NARROW`] bits is decoded with one 16-byte read.
+/// Number of bytes that must be readable after the codes of a block. Codes of more than [`NARROW`] bits are decoded
+/// with 16-byte reads.
 const PADDING: usize = 16;
-/// Maximum width, in bits, of codes that are decoded with 8-byte reads.
+/// Maximum bit width of codes that are decoded with 8-byte reads.
 const NARROW: usize = 57;
 
-/// BlockCoding of a block's values.
+/// Coding of the values of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum BlockCoding {
-    /// Unsigned integers; for a block without negative values.
+    /// Unsigned integer; for blocks without negative and absent values.
     Plain,
-    /// Zigzag integers: the lowest bit is the sign.
+    /// Zigzag integer, whose lowest bit is the sign; for blocks with negative values.
     Signed,
-    /// Zigzag integers plus one; the code 0 is an absent value.
+    /// Zigzag integer plus one, or 0 for an absent value; for blocks with absent values.
     Sparse,
 }
 
@@ -43,13 +45,13 @@ impl BlockCoding {
             Self::Plain => value.cast_unsigned(),
             Self::Signed => zigzag(value),
             Self::Sparse if value == MISSING => 0,
-            // Cannot overflow: only [`MISSING`] has the largest zigzag code.
+            // The addition cannot overflow, because only [`MISSING`] has the largest zigzag code.
             Self::Sparse => zigzag(value) + 1,
         }
     }
 }
 
-/// Appends the blocks of a column.
+/// Encodes a column and appends its blocks to `bytes`.
 pub(super) fn write(values: &[i64], bytes: &mut Vec<u8>) {
     for block in values.chunks(BLOCK) {
         let coding = BlockCoding::of(block);
@@ -72,14 +74,15 @@ pub(super) fn write(values: &[i64], bytes: &mut Vec<u8>) {
     }
 }
 
-/// True if `byte_count` bytes can be a column of `value_count` values. Detects damaged lengths.
+/// True if a column of `value_count` values can have `byte_count` bytes. Detects damaged counts before memory is
+/// reserved.
 pub(super) fn can_contain_blocks(byte_count: usize, value_count: usize) -> bool {
     value_count.div_ceil(BLOCK) <= byte_count
 }
 
-/// Reads a column of `values` values, and advances `bytes` to the end of the column.
+/// Decodes a column of `values` values. Removes the bytes of the column from the front of `bytes`.
 pub(super) fn read(bytes: &mut &[u8], values: usize) -> Result<Vec<i64>, PackedBarsError> {
-    // No allocation for impossible lengths.
+    // Reserve no memory for a count that does not fit the bytes.
     let mut column = Vec::with_capacity(if can_contain_blocks(bytes.len(), values) { values } else { 0 });
     for_each_block(bytes, values, |block| {
         column.extend_from_slice(block);
@@ -88,7 +91,8 @@ pub(super) fn read(bytes: &mut &[u8], values: usize) -> Result<Vec<i64>, PackedB
     Ok(column)
 }
 
-/// Reads a column block by block, passes each block to `take`, and advances `bytes` to the end of the column.
+/// Decodes a column of `values` values and passes each decoded block to `take`. Removes the bytes of the column from
+/// the front of `bytes`.
 pub(super) fn for_each_block(
     bytes: &mut &[u8],
     values: usize,
@@ -119,7 +123,7 @@ fn read_block(bytes: &mut &[u8], values: &mut [i64]) -> Result<(), PackedBarsErr
     }
     match after.get(..block.len() + PADDING) {
         Some(block) => read_codes(block, width, values),
-        // At the end of a column the block is copied to a padded buffer.
+        // Fewer than [`PADDING`] bytes follow this block, so it is copied to a padded buffer.
         None => {
             let mut padded = [0; BLOCK * 8 + PADDING];
             padded[..block.len()].copy_from_slice(block);
@@ -129,7 +133,8 @@ fn read_block(bytes: &mut &[u8], values: &mut [i64]) -> Result<(), PackedBarsErr
     decode(head / WIDTHS, values)
 }
 
-/// Number of complete codes in one read of 8 bytes, by bit width. The first code may start inside the first byte.
+/// Number of codes that one 8-byte read contains completely, by bit width; 0 for width 0 and above [`NARROW`]. The
+/// first code may start at any bit of the first byte.
 const CODES_PER_READ: [usize; WIDTHS as usize] = codes_per_read();
 
 const fn codes_per_read() -> [usize; WIDTHS as usize] {
@@ -141,7 +146,7 @@ const fn codes_per_read() -> [usize; WIDTHS as usize] {
     all
 }
 
-/// Reads codes of `width` bits from a block and its padding.
+/// Decodes codes of `width` bits. `block` has the codes, followed by at least [`PADDING`] bytes.
 fn read_codes(block: &[u8], width: usize, codes: &mut [i64]) {
     match CODES_PER_READ[width] {
         0 if width == 0 => codes.fill(0),
@@ -166,19 +171,19 @@ fn read_codes(block: &[u8], width: usize, codes: &mut [i64]) {
     }
 }
 
-/// Fails if bytes remain after the last value.
+/// Fails if bytes remain after the last value of the last column.
 pub(super) fn expect_end(rest: &[u8]) -> Result<(), PackedBarsError> {
     if rest.is_empty() { Ok(()) } else { Err(PackedBarsError::LENGTHS) }
 }
 
-/// `N` bytes at the position `from`.
+/// `N` bytes of a block, from the index `from` on.
 fn read_bytes<const N: usize>(bytes: &[u8], from: usize) -> [u8; N] {
     let mut around = [0; N];
     around.copy_from_slice(&bytes[from..from + N]);
     around
 }
 
-/// Decodes codes to values in place.
+/// Replaces codes by the values that they encode. `coding` is the number of the block's coding.
 fn decode(coding: u8, codes: &mut [i64]) -> Result<(), PackedBarsError> {
     let value = |code: &i64| unzigzag(code.cast_unsigned());
     match coding {

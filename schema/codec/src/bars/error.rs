@@ -2,7 +2,7 @@
 
 use market::bars::BarsError;
 
-/// Error of packing or unpacking bars.
+/// Error of packing or unpacking price bars.
 #[expect(missing_docs, reason = "the message of each says it")]
 #[derive(Debug, thiserror::Error)]
 pub enum PackedBarsError {
@@ -17,8 +17,8 @@ pub enum PackedBarsError {
 }
 
 impl PackedBarsError {
-    /// A column is longer or shorter than the days.
+    /// Error for a column whose number of values differs from the number of days.
     pub(super) const LENGTHS: Self = Self::Damaged("columns differ in length");
-    /// The number of bars exceeds 32 bits.
+    /// Error for more than 2^32 bars.
     pub(super) const TOO_MANY: Self = Self::Damaged("more than 2^32 bars");
 }

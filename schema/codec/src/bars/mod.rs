@@ -1,6 +1,6 @@
 //! Binary codec of price bars: one byte string per column.
 //!
-//! Integers are stored as differences from predicted values, in blocks of minimal bit width.
+//! Each value is predicted from earlier values, and only the difference is stored, in blocks of minimal bit width.
 
 mod blocks;
 mod error;

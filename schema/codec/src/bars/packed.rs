@@ -1,4 +1,5 @@
-//! Binary codec of bars: one byte string per column, with differences to predicted values in [blocks](super::blocks).
+//! Encoded bars: one byte string per column. Values are stored as differences from predicted values, in
+//! [blocks](super::blocks).
 
 use market::bars::{BarColumn, BarVersion, Bars, BarsError, CloseColumns, MISSING};
 use serde::{Deserialize, Serialize};
@@ -11,24 +12,25 @@ use crate::digest;
 /// Encoded [`Bars`]: one byte string per column, so that readers fetch only the columns they need.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PackedBars {
-    /// Format version, scale and days.
+    /// Format version, number of decimal places of the prices (scale), and days.
     pub days: Vec<u8>,
     /// Closes, as differences from the previous close.
     pub close: Vec<u8>,
-    /// Opens, as differences from the previous close; highs, as distances above the higher of open and close; lows, as
+    /// Opens, as differences from the previous close. Highs, as distances above the higher of open and close. Lows, as
     /// distances below the lower of open and close.
     pub range: Vec<u8>,
     /// Shares traded.
     pub volume: Vec<u8>,
-    /// Volume-weighted average prices, as differences from the close, and trade counts; empty if no bar has either.
+    /// Volume-weighted average prices, as differences from the close, and trade counts. Empty if no bar has one of the
+    /// two.
     pub extra: Vec<u8>,
-    /// Distinct versions of bars, and the run-length encoded version index of each bar; empty in read tables, which
+    /// Distinct versions of bars, and the version index of each bar, run-length encoded. Empty in read tables, which
     /// need no versions.
     pub versions: Vec<u8>,
 }
 
 impl PackedBars {
-    /// Encodes all columns.
+    /// Encodes all columns of bars.
     pub fn pack(bars: &Bars) -> Result<Self, PackedBarsError> {
         let (mut volume, mut range) = (Vec::new(), Vec::new());
         let start = first_close(&bars.close);
@@ -58,7 +60,7 @@ fn pack_extra(vwap: &[i64], trade_count: &[i64]) -> Vec<u8> {
     bytes
 }
 
-/// Encodes days, closes and versions in the format of [`PackedBars::pack`].
+/// Encodes days, closes and versions, as [`PackedBars::pack`] does.
 pub fn pack_closes(bars: &CloseColumns) -> Result<[Vec<u8>; 3], PackedBarsError> {
     let start = first_close(&bars.close);
     let mut before = start;
@@ -75,7 +77,7 @@ pub fn pack_closes(bars: &CloseColumns) -> Result<[Vec<u8>; 3], PackedBarsError>
     ])
 }
 
-/// First present close, from which the differences of the closes start; 0 if no close is present.
+/// First close that is not absent; 0 if all are absent. The first stored difference is the distance from this close.
 fn first_close(closes: &[i64]) -> i64 {
     closes.iter().copied().find(|close| *close != MISSING).unwrap_or(0)
 }
@@ -93,7 +95,7 @@ fn pack_versions(version: &[u16], versions: &[BarVersion]) -> Result<Vec<u8>, Pa
     Ok(postcard::to_stdvec(&(versions, runs))?)
 }
 
-/// Differences of prices from their predicted values.
+/// Differences between prices and their predicted values.
 struct Differences {
     close: Vec<i64>,
     open: Vec<i64>,
@@ -119,7 +121,7 @@ impl Differences {
             }
             before = last;
         }
-        // Lows are stored as positive distances.
+        // A low is at or below its predicted value. Store the distance as a positive number.
         packed.low.iter_mut().for_each(|low| *low = low.wrapping_neg());
         Ok(packed)
     }
@@ -129,7 +131,7 @@ impl Differences {
         Self { close, open, high, low, vwap: Vec::new() }
     }
 
-    /// Restores the prices in place, bar by bar.
+    /// Replaces the differences by prices, bar by bar. `start` is the predicted value of the first close.
     fn restore(&mut self, start: i64) {
         let mut before = start;
         let vwaps = self.vwap.iter_mut().map(Some).chain(std::iter::repeat_with(|| None));
@@ -151,12 +153,12 @@ impl Differences {
     }
 }
 
-/// Price, or a substitute for an absent price.
+/// Price, or `otherwise` if the price is absent.
 fn price_or(price: i64, otherwise: i64) -> i64 {
     if price == MISSING { otherwise } else { price }
 }
 
-/// Difference of a price from its predicted value, modulo 2^64; [`MISSING`] if the price is absent.
+/// Difference between a price and its predicted value, modulo 2^64; [`MISSING`] if the price is absent.
 fn difference(price: i64, expected: i64) -> Result<i64, PackedBarsError> {
     match (price, price.wrapping_sub(expected)) {
         (MISSING, _) => Ok(MISSING),
@@ -171,10 +173,10 @@ fn add(difference: &mut i64, expected: i64) {
     }
 }
 
-/// Decodes `bars` closes, with capacity for `room` further closes.
+/// Decodes `bars` closes. Reserves capacity for `room` more closes.
 fn closes(bytes: &[u8], bars: usize, room: usize) -> Result<Vec<i64>, PackedBarsError> {
     let (mut before, mut rest): (i64, &[u8]) = postcard::take_from_bytes(bytes)?;
-    // `bars` is bounded, because the days were decoded before.
+    // `bars` is a plausible count, because so many days were already decoded.
     let mut closes = Vec::with_capacity(bars.saturating_add(room));
     blocks::for_each_block(&mut rest, bars, |differences| {
         if differences.contains(&MISSING) {
@@ -196,7 +198,7 @@ fn closes(bytes: &[u8], bars: usize, room: usize) -> Result<Vec<i64>, PackedBars
     Ok(closes)
 }
 
-/// Decodes the start value of the closes, and their differences.
+/// Decodes the predicted value of the first close, and the differences of all closes.
 fn start_and_closes(bytes: &[u8], bars: usize) -> Result<(i64, Vec<i64>), PackedBarsError> {
     let (start, mut rest) = postcard::take_from_bytes(bytes)?;
     let closes = blocks::read(&mut rest, bars)?;
@@ -204,18 +206,18 @@ fn start_and_closes(bytes: &[u8], bars: usize) -> Result<(i64, Vec<i64>), Packed
     Ok((start, closes))
 }
 
-/// Decodes an optional column.
+/// Decodes a column that may not be stored; empty if `is_there` is false.
 fn optional(bytes: &mut &[u8], is_there: bool, bars: usize) -> Result<Vec<i64>, PackedBarsError> {
     if is_there { blocks::read(bytes, bars) } else { Ok(Vec::new()) }
 }
 
 impl PackedBars {
-    /// 64-bit digest of the columns without versions. Equal bars in facts and in read tables have equal digests.
+    /// 64-bit digest of all columns except the versions. Equal bars in facts and in read tables have equal digests.
     pub fn digest(&self) -> i64 {
         digest(self.columns())
     }
 
-    /// All columns in one value.
+    /// Encodes all columns as one byte string.
     ///
     /// # Errors
     /// The columns are too long for the encoding.
@@ -223,15 +225,15 @@ impl PackedBars {
         Ok(postcard::to_stdvec(self)?)
     }
 
-    /// Reads the value of [`PackedBars::to_bytes`].
+    /// Decodes the byte string that [`PackedBars::to_bytes`] returned.
     ///
     /// # Errors
-    /// The value is damaged.
+    /// The bytes are damaged.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, PackedBarsError> {
         Ok(postcard::from_bytes(bytes)?)
     }
 
-    /// Releases unused capacity of the columns.
+    /// Releases the memory that the columns have reserved but do not use.
     pub fn shrink_to_fit(&mut self) {
         let Self { days, close, range, volume, extra, versions } = self;
         [days, close, range, volume, extra, versions].into_iter().for_each(Vec::shrink_to_fit);
@@ -276,8 +278,10 @@ impl PackedBars {
     }
 }
 
-/// Decodes the list of versions, and the version index of each of `bars` bars. Reserves capacity for `room` further
-/// bars.
+/// Decodes the version index of each of `bars` bars, and the list of distinct versions. Reserves capacity for `room`
+/// more indexes.
+///
+/// An empty column gives all bars the unknown version.
 fn unpack_versions(
     bytes: &[u8],
     bars: usize,
@@ -300,7 +304,7 @@ fn unpack_versions(
     Ok((version, versions))
 }
 
-/// Ids of the record batches of packed bars, from the column `versions`.
+/// Ids of the record batches from which packed bars come. `versions` is the column of that name.
 ///
 /// # Errors
 /// The column is damaged.
@@ -312,7 +316,7 @@ pub fn batches(versions: &[u8]) -> Result<Vec<[u8; 16]>, PackedBarsError> {
     Ok(versions.into_iter().map(|version| version.frame).collect())
 }
 
-/// Decodes days, closes and versions. Reserves capacity for `room` further bars.
+/// Decodes days, closes and versions. Reserves capacity for `room` more bars.
 ///
 /// # Errors
 /// A column is damaged.
@@ -329,7 +333,7 @@ pub fn unpack_closes(
     Ok(CloseColumns { scale, day, close, version, versions })
 }
 
-/// Checks the lengths and the scale of decoded columns.
+/// Fails if `lengths` is false (columns of different lengths), or if the scale is too large.
 fn check(lengths: bool, scale: u32) -> Result<(), PackedBarsError> {
     match (lengths, scale <= 18) {
         (true, true) => Ok(()),

@@ -1,16 +1,16 @@
-//! Binary codec of the days of bars: a header, then the distance of each day from the next expected weekday, in
-//! [blocks](super::blocks).
+//! Binary codec of the days of bars. After a header, each day is stored as its distance from the next weekday after the
+//! previous day, in [blocks](super::blocks).
 
 use serde::{Deserialize, Serialize};
 
 use super::blocks::{self, BLOCK};
 use super::error::PackedBarsError;
 
-/// Format version, the first byte of the days. A new version also needs a new codec name in the log, so that older
-/// readers stop at its messages.
+/// Format version: first byte of the column `days`. A new version also needs a new codec name in the log, so that older
+/// readers stop there.
 pub(super) const FORMAT_VERSION: u8 = 1;
 
-/// Header of the days column.
+/// Header of the column `days`.
 #[derive(Serialize, Deserialize)]
 struct DaysHeader {
     version: u8,
@@ -19,7 +19,7 @@ struct DaysHeader {
     first_day: i32,
 }
 
-/// Encodes days with the scale of the prices.
+/// Encodes days, together with the number of decimal places of the prices (`scale`).
 pub(super) fn pack_days(scale: u32, days: &[i32]) -> Result<Vec<u8>, PackedBarsError> {
     let bars = u32::try_from(days.len()).map_err(|_| PackedBarsError::TOO_MANY)?;
     let first_day = days.first().copied().unwrap_or(0);
@@ -29,16 +29,16 @@ pub(super) fn pack_days(scale: u32, days: &[i32]) -> Result<Vec<u8>, PackedBarsE
     Ok(bytes)
 }
 
-/// Day number of the next expected session: the next weekday.
+/// Day number of the next expected session: the first weekday after `day`.
 fn expected(day: i32) -> i64 {
     i64::from(day) + NEXT_WEEKDAY[weekday(day)]
 }
 
-/// Days until the next weekday, by day of the week from Sunday.
+/// Number of days until the next weekday. The index is the day of the week, 0 for Sunday.
 const NEXT_WEEKDAY: [i64; 7] = [1, 1, 1, 1, 1, 3, 2];
 
-/// Days from the last session before a block to each expected session of the block. The index is the weekday of that
-/// last session, 0 for Monday.
+/// Number of days from the last session before a block to each of the next 32 weekdays. The index is the day of the
+/// week of that last session, 0 for Monday.
 const EXPECTED_DISTANCES: [[i32; BLOCK]; WEEKDAYS] = [
     expected_distances(0),
     expected_distances(1),
@@ -48,10 +48,11 @@ const EXPECTED_DISTANCES: [[i32; BLOCK]; WEEKDAYS] = [
 ];
 const WEEKDAYS: usize = 5;
 
-/// Upper bound of the days in [`EXPECTED_DISTANCES`].
+/// Upper bound of the numbers in [`EXPECTED_DISTANCES`].
 const FARTHEST: i32 = 7 * BLOCK.div_ceil(WEEKDAYS) as i32;
 
-/// Days from a weekday to each of the next expected sessions. `start` is the weekday, 0 for Monday.
+/// Number of days from a session to each of the next 32 weekdays. `start` is the day of the week of the session, 0 for
+/// Monday.
 const fn expected_distances(start: usize) -> [i32; BLOCK] {
     let (mut days, mut place, mut day, mut weekday) = ([0; BLOCK], 0, 0, start);
     while place < BLOCK {
@@ -73,7 +74,7 @@ pub fn unpack_days(days: &[u8]) -> Result<Vec<i32>, PackedBarsError> {
     scale_and_days(days, 0).map(|(_, days)| days)
 }
 
-/// Decodes the scale and the days, with capacity for `room` further days.
+/// Decodes the scale of the prices and the days. Reserves capacity for `room` more days.
 pub(super) fn scale_and_days(bytes: &[u8], room: usize) -> Result<(u32, Vec<i32>), PackedBarsError> {
     match bytes.first() {
         Some(&FORMAT_VERSION) => {}
@@ -92,26 +93,27 @@ pub(super) fn scale_and_days(bytes: &[u8], room: usize) -> Result<(u32, Vec<i32>
     Ok((head.scale, sessions.days))
 }
 
-/// Decoder of days. Each encoded distance is the number of days from the next expected session to the actual one.
+/// Decoder of days. Each encoded number is the distance, in days, from the expected session (the next weekday) to the
+/// actual session.
 struct Sessions {
     days: Vec<i32>,
     last: i32,
-    /// Weekday of the last day.
+    /// Day of the week of the last decoded day, 0 for Sunday.
     weekday: usize,
 }
 
 impl Sessions {
-    /// Decoder for `count` days that start with `first`. Reserves capacity for `room` further days.
+    /// Decoder for `count` days, of which `first` is the first one. Reserves capacity for `room` more days.
     fn from(first: i32, count: usize, room: usize) -> Self {
         let mut days = Vec::with_capacity(count.saturating_add(room));
         days.extend((count > 0).then_some(first));
         Self { days, last: first, weekday: weekday(first) }
     }
 
-    /// Appends the days of a block of distances.
+    /// Decodes a block of distances and appends its days.
     fn append_distances(&mut self, mut distances: &[i64]) -> Result<(), PackedBarsError> {
         loop {
-            // Nearly every session is the expected one.
+            // Nearly all distances are 0, so runs of expected sessions are appended together.
             let expected = distances.iter().position(|distance| *distance != 0).unwrap_or(distances.len());
             self.append_expected(expected)?;
             let Some((distance, later)) = distances.get(expected..).and_then(<[i64]>::split_first) else {
@@ -122,7 +124,7 @@ impl Sessions {
         }
     }
 
-    /// Appends `count` expected sessions.
+    /// Appends the next `count` expected sessions.
     fn append_expected(&mut self, count: usize) -> Result<(), PackedBarsError> {
         match self.weekday.checked_sub(1).and_then(|weekday| EXPECTED_DISTANCES.get(weekday)?.get(..count)) {
             Some(distances) if self.last <= i32::MAX - FARTHEST => {
@@ -136,7 +138,7 @@ impl Sessions {
         }
     }
 
-    /// Appends a session that is `distance` days after the next expected session.
+    /// Appends a session at a distance of `distance` days from the next expected session.
     fn append_session(&mut self, distance: i64) -> Result<(), PackedBarsError> {
         let day = expected(self.last).wrapping_add(distance);
         self.last = i32::try_from(day).map_err(|_| PackedBarsError::Damaged("a day is out of range"))?;

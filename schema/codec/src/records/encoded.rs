@@ -1,4 +1,4 @@
-//! Encoding of a record as bytes. The fields are in the order of the record's layout, each after its length.
+//! Encoded record: the fields in the order of the record's layout, each preceded by its length.
 
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
@@ -6,12 +6,12 @@ use smallvec::SmallVec;
 use super::error::PackedRecordsError;
 use super::field::{Field, take_part, write_bytes, write_part};
 
-/// Initial capacity for an encoded record, in bytes. Sufficient for most records.
+/// Initial capacity for an encoded record, in bytes. It suffices for most records.
 const USUAL_BYTES: usize = 64;
-/// Initial capacity for the present fields of a record. Sufficient for most records.
+/// Number of fields of a record that are stored without a separate allocation. It suffices for most records.
 const USUAL_FIELDS: usize = 12;
 
-/// Record whose fields are stored in a fixed order.
+/// Record whose fields are encoded in a fixed order.
 pub trait RecordLayout: Sized {
     /// Writes all fields.
     ///
@@ -26,7 +26,7 @@ pub trait RecordLayout: Sized {
     fn read(fields: &mut FieldReader<'_>) -> Result<Self, PackedRecordsError>;
 }
 
-/// Encoded record. Absent fields at the end are omitted, so that equal records have equal bytes.
+/// Encoded record. Absent fields at the end are left out, so that equal records have equal bytes.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct EncodedRecord(Box<[u8]>);
 
@@ -41,7 +41,7 @@ impl EncodedRecord {
         Ok(Self(fields.bytes().into()))
     }
 
-    /// Joins encoded fields to an encoded record.
+    /// Joins already encoded fields to an encoded record.
     pub(super) fn join<'a>(
         fields: impl Iterator<Item = Result<&'a [u8], PackedRecordsError>>,
     ) -> Result<Self, PackedRecordsError> {
@@ -52,12 +52,12 @@ impl EncodedRecord {
         Ok(Self(bytes.into()))
     }
 
-    /// Symbol of the record: the first field of every kind with a symbol; `None` if absent.
+    /// Symbol of the record; `None` if absent. Every kind of record with a symbol has it as its first field.
     pub(super) fn symbol(&self) -> Result<Option<&[u8]>, PackedRecordsError> {
         self.fields().next().transpose()
     }
 
-    /// Encoded fields in order. An absent field is empty.
+    /// Encoded fields, in the order of the layout. An absent field has no bytes.
     pub(super) fn fields(&self) -> impl Iterator<Item = Result<&[u8], PackedRecordsError>> {
         let mut rest = &*self.0;
         std::iter::from_fn(move || take_part(&mut rest).transpose())
@@ -68,7 +68,7 @@ impl EncodedRecord {
 #[derive(Debug, Default)]
 pub struct FieldWriter {
     bytes: Vec<u8>,
-    /// Length in bytes up to the end of the last present field.
+    /// Length of the encoding up to the end of the last present field, in bytes.
     present: usize,
 }
 
@@ -84,22 +84,23 @@ impl FieldWriter {
         Ok(())
     }
 
-    /// Encoded fields, without the absent fields at the end.
+    /// Encoded fields. Absent fields at the end are left out.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes[..self.present]
     }
 }
 
-/// Fields of a row: a mask of the present fields, and an index into the set's distinct values for each present field.
+/// Fields of one record in a packed set: a mask of the present fields, and an index into the set's distinct values for
+/// each of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct RowFields {
-    /// Bit mask of the present fields. The lowest bit is the first field.
+    /// Bit mask of the present fields. The lowest bit is for the first field.
     present: u64,
     ordinals: SmallVec<[u32; USUAL_FIELDS]>,
 }
 
 impl RowFields {
-    /// Fields of a record. `ordinal` returns the index of a field's bytes among the values of the set.
+    /// Fields of a record. `ordinal` returns the index of an encoded field in the distinct values of the set.
     pub(super) fn from_record<'a>(
         record: &'a EncodedRecord,
         mut ordinal: impl FnMut(&'a [u8]) -> Result<u32, PackedRecordsError>,
@@ -117,13 +118,13 @@ impl RowFields {
         Ok(fields)
     }
 
-    /// Encoded fields. Their bytes are looked up by index in the values of the set.
+    /// Encoded fields. `values` are the distinct values of the set.
     pub(super) fn values<'a>(&'a self, values: &'a [&'a [u8]]) -> Fields<'a> {
         Fields { values, present: self.present, ordinals: self.ordinals.iter() }
     }
 }
 
-/// Iterator over a row's encoded fields. An absent field is empty.
+/// Iterator over the encoded fields of a record. An absent field has no bytes.
 #[derive(Debug)]
 pub(super) struct Fields<'a> {
     values: &'a [&'a [u8]],
@@ -149,24 +150,24 @@ impl<'a> Iterator for Fields<'a> {
     }
 }
 
-/// Reader of a record's fields, in order.
+/// Reader of a record's fields, in the order of the layout.
 #[derive(Debug)]
 pub struct FieldReader<'a>(Source<'a>);
 
 #[derive(Debug)]
 enum Source<'a> {
     Row(Fields<'a>),
-    /// Encoded fields, each after its length.
+    /// Encoded fields, each preceded by its length.
     Bytes(&'a [u8]),
 }
 
 impl<'a> FieldReader<'a> {
-    /// Reads a record from the fields of a row.
+    /// Reads a record from its fields in a packed set.
     pub(super) fn read_row<T: RecordLayout>(fields: Fields<'a>) -> Result<T, PackedRecordsError> {
         Self(Source::Row(fields)).record()
     }
 
-    /// Reads a record from all its bytes.
+    /// Reads an encoded record. Fails if bytes remain after the last field.
     pub(super) fn read_all<T: RecordLayout>(bytes: &'a [u8]) -> Result<T, PackedRecordsError> {
         Self(Source::Bytes(bytes)).record()
     }
@@ -179,7 +180,7 @@ impl<'a> FieldReader<'a> {
         }
     }
 
-    /// Reads the next field. A field is absent if it did not exist when the record was written.
+    /// Reads the next field. A field that did not exist when the record was written is read as absent.
     ///
     /// # Errors
     /// The bytes are not an encoded field.

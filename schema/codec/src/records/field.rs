@@ -1,4 +1,4 @@
-//! Encoding of field values as bytes.
+//! Encoding of a field's value as bytes.
 //!
 //! An absent value has no bytes. A field that did not exist when the record was written is therefore read as absent.
 
@@ -12,7 +12,7 @@ use market::event::{
 };
 use market::symbol::Symbol;
 
-/// Encoding of the empty text: a byte that occurs in no UTF-8 text.
+/// Encoding of the empty text: a byte that never occurs in UTF-8.
 const EMPTY_TEXT: &[u8] = &[0xff];
 
 /// Value of a record's field, encoded as bytes.
@@ -40,7 +40,7 @@ impl<T: Field> Field for Option<T> {
     }
 }
 
-/// A list is encoded as its items, each after its length.
+/// A list is encoded as its items, each preceded by its length.
 impl<T: Field> Field for Vec<T> {
     fn write(&self, bytes: &mut Vec<u8>) -> Result<(), PackedRecordsError> {
         self.iter().try_for_each(|item| write_part(item, bytes).map(drop))
@@ -55,12 +55,12 @@ impl<T: Field> Field for Vec<T> {
     }
 }
 
-/// Largest length whose encoding is one byte.
+/// Maximum length whose own encoding is one byte.
 const SHORT: usize = 0x7f;
 /// Maximum length of an encoded number, in bytes.
 const NUMBER: usize = 24;
 
-/// Appends the length of a value and the value. Returns the length.
+/// Appends the length of an encoded value, then the value. Returns the length in bytes.
 pub(super) fn write_part(value: &impl Field, bytes: &mut Vec<u8>) -> Result<usize, PackedRecordsError> {
     let at = bytes.len();
     bytes.push(0);
@@ -75,14 +75,14 @@ pub(super) fn write_part(value: &impl Field, bytes: &mut Vec<u8>) -> Result<usiz
     Ok(length)
 }
 
-/// Appends the length of an encoded value and its bytes.
+/// Appends the length of an encoded value, then its bytes.
 pub(super) fn write_bytes(part: &[u8], bytes: &mut Vec<u8>) -> Result<(), PackedRecordsError> {
     append(bytes, &part.len())?;
     bytes.extend_from_slice(part);
     Ok(())
 }
 
-/// Removes the first encoded value from the bytes and returns it; `None` at the end.
+/// Removes the first encoded value, with its length, from the front of `bytes`. Returns the value; `None` at the end.
 pub(super) fn take_part<'a>(bytes: &mut &'a [u8]) -> Result<Option<&'a [u8]>, PackedRecordsError> {
     if bytes.is_empty() {
         return Ok(None);
@@ -148,7 +148,7 @@ texts! {
     DecisionVerdict: as_str, word::<DecisionVerdict>;
 }
 
-/// Implements the encoding for numbers. A number must fill all its bytes in postcard's encoding.
+/// Implements the encoding for numbers, in postcard's format. Reading fails if bytes remain after the number.
 macro_rules! numbers {
     ($($name:ty as $number:ty: $write:expr, $read:expr;)*) => {
         $(impl Field for $name {
@@ -172,7 +172,7 @@ numbers! {
     bool as bool: |value| *value, Some;
     i32 as i32: |value| *value, Some;
     i64 as i64: |value| *value, Some;
-    // Days from 0001-01-01.
+    // Number of days since 0001-01-01, which is day 1.
     NaiveDate as i32: |date| date.num_days_from_ce(), NaiveDate::from_num_days_from_ce_opt;
     // Number of decimal places, then the digits.
     Decimal as (u32, i128):

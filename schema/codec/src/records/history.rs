@@ -9,11 +9,13 @@ use market::history::History;
 use super::error::PackedRecordsError;
 use super::packed::read;
 
-/// Declares the record kinds of a history and their lists.
+/// Assigns each kind of record to its list in `History`.
 macro_rules! history_lists {
     ($($record:ident => $list:ident),* $(,)?) => {
-        /// Adds packed records of one kind and source to a history. `owns` is true for the days on which the symbol
-        /// belongs to the security. Records of kinds without a list are ignored.
+        /// Decodes packed records of one kind and source, and adds them to a history.
+        ///
+        /// `owns` is true for the days on which the symbol belongs to the security. Records of other days are dropped.
+        /// Kinds without a list in `History` are ignored.
         ///
         /// # Errors
         /// The bytes are damaged, or were written by a newer version.
@@ -27,7 +29,7 @@ macro_rules! history_lists {
             $(if kind == $record::KIND {
                 let mut said = read::<$record>(source, packed)?;
                 said.retain(|observation| observation.record.date().is_none_or(&owns));
-                // Most histories have one source and symbol, so that the list can be moved instead of copied.
+                // Most histories have one source and one symbol, so their list is moved and not copied.
                 match history.$list.is_empty() {
                     true => history.$list = said,
                     false => history.$list.append(&mut said),

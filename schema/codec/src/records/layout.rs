@@ -1,6 +1,6 @@
-//! Stored fields of every kind of record, in order.
+//! Layouts: the stored fields of every kind of record, in order.
 //!
-//! Stored rows must always stay readable, so the order never changes. A new field is optional and comes last.
+//! Stored rows must stay readable forever, so the order never changes. A new field is optional and is added at the end.
 
 use super::encoded::{FieldReader, FieldWriter, RecordLayout};
 use super::error::PackedRecordsError;

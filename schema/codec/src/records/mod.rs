@@ -1,7 +1,8 @@
-//! Set of the observations of one symbol, kind and source, and its packed form. The set only grows.
+//! Set of the observations of one symbol, kind and source, and its packed form. Observations are only added.
 //!
-//! The records in a set stay encoded. They are decoded when the metrics of a security are derived. Two sets are merged
-//! by set union. Duplicates, order and the division into batches therefore do not matter. Equal sets have equal bytes.
+//! The records in a set stay encoded until the metrics of a security are derived. Sets are merged by set union. The
+//! order of observations, duplicates, and the division into batches therefore have no effect. Equal sets have equal
+//! bytes.
 
 mod encoded;
 mod error;

@@ -1,5 +1,5 @@
-//! Packed form of a set of observations, in postcard's encoding. The distinct values of all rows come first. In the
-//! rows after them, each field is an index into these values.
+//! Packed form of a set of observations, in postcard's encoding. The distinct field values of all observations come
+//! first. In the rows after them, each field is an index into these values.
 //!
 //! The first byte is the version of the format.
 
@@ -20,13 +20,13 @@ use market::history::Observation;
 /// Version of the format.
 const VERSION: u8 = 1;
 
-/// Packed set of observations. A number in a row is an index into one of the lists.
+/// Packed set of observations: lists of distinct values, and one row per observation with indexes into these lists.
 #[derive(Serialize, Deserialize)]
 struct Packed<'a> {
     frames: Vec<[u8; 16]>,
     /// Observation times, microseconds since 1970.
     times: Vec<i64>,
-    /// Distinct encoded fields of all records.
+    /// Distinct encoded fields of all observations.
     #[serde(borrow)]
     values: Vec<&'a [u8]>,
     #[serde(borrow)]
@@ -45,7 +45,7 @@ struct Row<'a> {
     fields: RowFields,
 }
 
-/// Distinct values in order of first use.
+/// Distinct values, in the order in which they first occur.
 struct Dictionary<T> {
     values: Vec<T>,
     ordinals: HashMap<T, u32>,
@@ -72,7 +72,7 @@ impl RecordSet {
     /// Packs the set. Equal sets have equal bytes.
     ///
     /// # Errors
-    /// The set has more distinct values than 32 bits can count.
+    /// The set has more than 2^32 distinct values.
     pub fn pack(&self) -> Result<Vec<u8>, PackedRecordsError> {
         debug_assert!(self.is_in_order(), "equal sets have equal bytes only in the order of a set");
         let (mut frames, mut times) = (Dictionary::new(), Dictionary::new());
@@ -93,7 +93,7 @@ impl RecordSet {
         Ok(postcard::to_extend(&packed, vec![VERSION])?)
     }
 
-    /// Reads packed records of a kind.
+    /// Unpacks a set whose observations have the kind `kind`.
     ///
     /// # Errors
     /// The bytes are damaged, or were written by a newer version.
@@ -116,7 +116,7 @@ impl RecordSet {
     }
 }
 
-/// Reads the observations of one source and kind from its packed records.
+/// Decodes the observations in a packed set. `source` is the source of all these observations.
 ///
 /// # Errors
 /// The bytes are damaged, or were written by a newer version.
@@ -141,7 +141,7 @@ pub fn read<T: RecordLayout>(source: &str, bytes: &[u8]) -> Result<Vec<Observati
     packed.rows.iter().map(observation).collect()
 }
 
-/// Ids of the record batches of packed records, each once.
+/// Ids of the record batches from which the observations in a packed set come, without duplicates.
 ///
 /// # Errors
 /// The bytes are damaged, or were written by a newer version.

@@ -6,7 +6,8 @@ use super::error::PackedRecordsError;
 use super::raw::RawObservation;
 use market::event::Kind;
 
-/// Distinct observations of one symbol, kind and source, sorted by content.
+/// Distinct observations of one symbol, kind and source, sorted by content. The symbol and the source are not stored in
+/// the set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordSet {
     pub(super) kind: Kind,
@@ -14,21 +15,24 @@ pub struct RecordSet {
 }
 
 impl RecordSet {
-    /// Builds a set from observations. If several observations have equal content, only the newest is kept.
+    /// Builds a set. Of several observations with equal content, only the one with the latest provenance is kept.
     pub fn new(kind: Kind, mut observations: Vec<RawObservation>) -> Self {
         observations.sort_unstable_by(|a, b| a.compare_newest_first(b, kind));
         observations.dedup_by(|a, b| a.compare_content(b, kind).is_eq());
         Self { kind, observations }
     }
 
-    /// Returns the union of the set and further observations.
+    /// Adds observations to the set. Of observations with equal content, only the one with the latest provenance is
+    /// kept.
     pub fn merge(mut self, more: Vec<RawObservation>) -> Self {
         self.observations.extend(more);
         Self::new(self.kind, self.observations)
     }
 
-    /// Returns the union of the set and more observations, and the superseded observations. The union has a superseded
-    /// observation only with a later provenance. Each set of superseded observations has distinct content.
+    /// Adds observations to the set. Also returns the superseded observations: those that an observation with equal
+    /// content and later provenance replaces.
+    ///
+    /// The superseded observations are divided into sets, because several of them may have equal content.
     pub fn merge_keeping_superseded(self, more: Vec<RawObservation>) -> (Self, Vec<Self>) {
         let kind = self.kind;
         let (union, mut repeated) = Self::separate(kind, self.observations.into_iter().chain(more).collect());
@@ -41,7 +45,8 @@ impl RecordSet {
         (union, superseded)
     }
 
-    /// Returns the set that [`RecordSet::new`] builds, and the dropped observations from other record batches.
+    /// Returns the set that [`RecordSet::new`] builds, and the observations that are not in it. Repetitions within one
+    /// record batch are dropped.
     fn separate(kind: Kind, mut observations: Vec<RawObservation>) -> (Self, Vec<RawObservation>) {
         observations.sort_unstable_by(|a, b| a.compare_newest_first(b, kind));
         let (mut distinct, mut repeated): (Vec<RawObservation>, Vec<RawObservation>) =
@@ -56,15 +61,15 @@ impl RecordSet {
         (Self { kind, observations: distinct }, repeated)
     }
 
-    /// Observations whose record batches are known.
+    /// Observations whose record batch satisfies `is_known`.
     pub fn known(self, is_known: impl Fn(&[u8; 16]) -> bool) -> impl Iterator<Item = RawObservation> {
         self.observations.into_iter().filter(move |observation| is_known(&observation.frame))
     }
 
-    /// Observations that belong to the row of a symbol.
+    /// Keeps the observations that belong to the row of a symbol.
     ///
-    /// The observations of a vendor's record are stored under every symbol that the record ever had. Observations with
-    /// an id therefore belong to the row only if one observation with this id has the symbol.
+    /// All observations of a vendor's record are stored under every symbol that the record ever had. Observations with
+    /// an id therefore belong to the row if at least one of them has the symbol.
     ///
     /// # Errors
     /// A record is damaged.
@@ -91,7 +96,7 @@ impl RecordSet {
         self.observations.is_empty()
     }
 
-    /// Kind of the records.
+    /// Kind of the observations.
     pub fn kind(&self) -> Kind {
         self.kind
     }
@@ -101,7 +106,8 @@ impl RecordSet {
         &self.observations
     }
 
-    /// True if the observations are distinct and sorted by content.
+    /// True if the observations are distinct and sorted by content, as in every set that was built by
+    /// [`RecordSet::new`].
     pub(super) fn is_in_order(&self) -> bool {
         self.observations.is_sorted_by(|a, b| a.compare_content(b, self.kind).is_lt())
     }
