@@ -1,5 +1,7 @@
-//! Lists the migrations for `schema.rs`. A new migration therefore needs only a new file. Refinery's own macro does the
-//! same, but compiles refinery's core, regex and url a second time, for the build host.
+//! Build script: lists the migrations for `schema.rs`, so that a new migration needs only a new file.
+//!
+//! The macro of refinery does the same. But for the build host, it would compile refinery's core, regex and url a
+//! second time.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
@@ -7,8 +9,8 @@ use std::{env, fs, io};
 #[expect(clippy::disallowed_methods, reason = "Cargo tells a build script its output folder in no other way")]
 fn main() -> io::Result<()> {
     println!("cargo::rerun-if-changed=migrations");
-    // Cargo runs a build script in the folder of its package. The list names this folder by a variable, so that a
-    // checkout can be moved.
+    // Cargo runs a build script in the folder of its package. The generated list names this folder by
+    // `CARGO_MANIFEST_DIR`, so that a checkout can be moved.
     let mut files: Vec<PathBuf> = fs::read_dir("migrations")?
         .map(|entry| entry.map(|entry| entry.path()))
         .collect::<io::Result<_>>()?;

@@ -13,8 +13,8 @@ pub(crate) const MESSAGE_ID: &str = "Nats-Msg-Id";
 pub struct BatchId(pub [u8; 16]);
 
 impl BatchId {
-    /// Id of a batch. `input_digest` is the digest of the loaded input, `chunk` the number of the batch in it, `schema`
-    /// the schema name of the rows.
+    /// Id of the batch with the number `chunk` of an input. `input_digest` is the digest of the whole input; `schema`
+    /// is the schema name of the rows.
     pub fn from_provenance(source: &str, input_digest: &str, chunk: u64, schema: &str) -> Self {
         let mut hasher = blake3::Hasher::new();
         for part in [source.as_bytes(), input_digest.as_bytes(), &chunk.to_be_bytes(), schema.as_bytes()] {

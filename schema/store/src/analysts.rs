@@ -14,13 +14,14 @@ const LACKS_ORIGIN: &str =
 const VIEW_COLUMNS: &str = include_str!("../queries/view_columns.sql");
 const POINT: &str = "select control.point_analysts()";
 
-/// Name of the schema with a generation's views.
+/// Name of the schema that has the views of a generation.
 pub fn analyst_schema(id: GenerationId) -> String {
     format!("analyst_g{id}")
 }
 
-/// Creates the views of a generation in the caller's transaction, and then sets the search path to `schema`. `schema`
-/// contains the tables of the generation, `fact_set` contains the record batches and rejects.
+/// Creates the views of a generation in the caller's transaction. Then sets the search path to `schema`.
+///
+/// `schema` has the tables of the generation; `fact_set` has the record batches and rejects.
 pub(crate) async fn create_analyst_views(
     client: &impl GenericClient,
     id: GenerationId,
@@ -40,8 +41,8 @@ pub(crate) async fn create_analyst_views(
     Ok(())
 }
 
-/// Creates the views of record batches and rejects in the caller's transaction, unless they exist. A generation of an
-/// older program lacks these views.
+/// Creates the views of record batches and rejects in the caller's transaction, unless they exist. The views are
+/// missing if an older program version created the generation.
 pub(crate) async fn create_origin_views(
     client: &impl GenericClient,
     id: GenerationId,
@@ -57,8 +58,8 @@ pub(crate) async fn create_origin_views(
     Ok(())
 }
 
-/// Sets the comments of the views' columns to the descriptions of the OpenAPI document. `analyst.sql` describes the
-/// other columns.
+/// Sets the comments on the columns of a generation's views to the descriptions in the OpenAPI document. `analyst.sql`
+/// has the comments on the columns that are not in the document.
 pub(crate) async fn describe_views(client: &impl GenericClient, id: GenerationId) -> Result<(), DbError> {
     let described = described_columns();
     let mut comments = String::new();
@@ -73,7 +74,7 @@ pub(crate) async fn describe_views(client: &impl GenericClient, id: GenerationId
     Ok(client.batch_execute(&comments).await?)
 }
 
-/// Columns of views that are also fields of API responses: view, column, description.
+/// Columns of views that are also fields of API responses, each as view, column and description.
 fn described_columns() -> Vec<(&'static str, &'static str, String)> {
     let views = [
         ("stocks", row::Stock::descriptions()),
@@ -93,7 +94,8 @@ fn described_columns() -> Vec<(&'static str, &'static str, String)> {
     columns.collect()
 }
 
-/// Points new sessions of analysts to the served generation. Call it after every change of the served generation.
+/// Sets the search path of new sessions of the role `dds_analyst` to the views of the served generation. Must be called
+/// after every change of the served generation.
 pub async fn point_analysts(client: &impl GenericClient) -> Result<(), tokio_postgres::Error> {
     client.execute(POINT, &[]).await?;
     Ok(())

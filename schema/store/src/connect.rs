@@ -1,7 +1,7 @@
-//! Connections to a list of hosts. Each host has one time limit for connecting and signing in.
+//! Connections to a list of hosts, with a time limit per host for connecting and signing in.
 //!
-//! A frozen server accepts connections and never replies. A host that did not reply in time is tried last, with a short
-//! limit, until [`UNRESPONSIVE_FOR`] has passed.
+//! A frozen server accepts connections and never replies. A host that did not reply in time is tried last and with a
+//! shorter limit. After [`UNRESPONSIVE_FOR`] it is tried normally again.
 
 use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
@@ -16,29 +16,29 @@ use tokio_postgres::{Client, Config, Connection, Socket};
 use crate::error::{DbError, error_chain};
 use crate::tls::{self, MakeRustlsConnect};
 
-/// Time limit if the URL has one host and no `connect_timeout`.
+/// Time limit for a host if it is the only one in the URL and the URL has no `connect_timeout`.
 const ONLY_HOST_TIMEOUT: Duration = Duration::from_secs(10);
-/// Time limit per host if the URL has several hosts and no `connect_timeout`.
+/// Time limit for each host if the URL has several hosts and no `connect_timeout`.
 const HOST_TIMEOUT: Duration = Duration::from_secs(3);
-/// Time limit of a host that did not reply recently.
+/// Time limit for a host that did not reply within the last [`UNRESPONSIVE_FOR`].
 const UNRESPONSIVE_HOST_TIMEOUT: Duration = Duration::from_secs(1);
-/// Time for which a host that did not reply is tried last.
+/// Time for which a host that did not reply is tried after the other hosts.
 const UNRESPONSIVE_FOR: Duration = Duration::from_secs(30);
 /// Interval between two checks of [`watch_server`].
 const WATCH_INTERVAL: Duration = Duration::from_secs(2);
 /// Longest wait for the reply to a check.
 const WATCH_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Hosts that did not reply in time, with the time of the attempt.
+/// Hosts that did not reply in time, each with the time of the failed attempt.
 static UNRESPONSIVE_HOSTS: LazyLock<Mutex<HashMap<String, Instant>>> = LazyLock::new(Mutex::default);
 
-/// Driver of a connection. The connection makes progress only while the driver is polled.
+/// Driver of a connection: a future that must be polled, so that the connection sends and receives data.
 pub type ConnectionDriver = Connection<Socket, <MakeRustlsConnect as MakeTlsConnect<Socket>>::Stream>;
 
-/// Opens one connection. Its driver task runs until the client is dropped.
+/// Opens a connection. Its driver task runs until the client is dropped.
 ///
 /// # Errors
-/// [`DbError::Unanswered`] if a host does not complete the sign-in in time, and no other host accepts the session.
+/// [`DbError::Unanswered`] if a host did not complete the sign-in in time, and no other host accepted the connection.
 pub async fn connect(config: &Config) -> Result<Client, DbError> {
     let (client, driver) = open(config, &tls::tls_connector(config)?).await?;
     tokio::spawn(async move {
@@ -49,7 +49,7 @@ pub async fn connect(config: &Config) -> Result<Client, DbError> {
     Ok(client)
 }
 
-/// Opens a connection to the first host that accepts the session.
+/// Opens a connection to the first host that accepts it.
 ///
 /// # Errors
 /// As [`connect`].
@@ -58,7 +58,7 @@ pub async fn open(config: &Config, tls: &MakeRustlsConnect) -> Result<(Client, C
     Ok((client, driver))
 }
 
-/// Opens a connection as [`open`], and returns the position of its host in the URL.
+/// Opens a connection as [`open`] does. Also returns the index of the connected host in the URL.
 ///
 /// # Errors
 /// As [`connect`].
@@ -96,8 +96,10 @@ pub async fn open_host(
     }
 }
 
-/// Sends checks on a separate connection until the server does not reply, and returns the error. A statement on a
-/// frozen server never ends, and looks like a slow statement to its caller.
+/// Sends an empty query every [`WATCH_INTERVAL`] on a separate connection. Returns an error as soon as the server does
+/// not reply.
+///
+/// A statement to a frozen server never ends. The caller cannot distinguish it from a slow statement.
 pub async fn watch_server(config: &Config) -> DbError {
     let mut watching: Option<Client> = None;
     loop {
@@ -107,7 +109,7 @@ pub async fn watch_server(config: &Config) -> DbError {
             None => match connect(config).await {
                 Ok(client) => client,
                 Err(error @ DbError::Unanswered { .. }) => return error,
-                // The caller's own statements report other errors.
+                // Other errors also occur on the caller's own connection, which reports them.
                 Err(_) => continue,
             },
         };
@@ -130,7 +132,7 @@ impl HostConfig {
     }
 }
 
-/// Hosts in the order of the attempts: hosts that did not reply recently come last.
+/// Hosts in the order in which they are tried: hosts that did not reply recently come last.
 fn hosts_in_order(config: &Config) -> Vec<HostConfig> {
     let count = count_hosts(config);
     let one = |index| HostConfig { index, config: config_of_host(config, index), is_unresponsive: false };
@@ -152,8 +154,8 @@ fn count_hosts(config: &Config) -> usize {
     config.get_hosts().len().max(config.get_hostaddrs().len())
 }
 
-/// Copy of the settings with only the host at this position. Every setting is copied, because hosts cannot be removed
-/// from a `Config`.
+/// Connection settings with only the host at `index`. The other settings are copied one by one, because a `Config`
+/// cannot remove a host.
 pub fn config_of_host(config: &Config, index: usize) -> Config {
     if count_hosts(config) <= 1 {
         return config.clone();
@@ -204,13 +206,13 @@ pub fn config_of_host(config: &Config, index: usize) -> Config {
     if let Some(address) = config.get_hostaddrs().get(index) {
         one.hostaddr(*address);
     }
-    // One port may apply to all hosts of a URL.
+    // A URL with several hosts may have one port for all of them.
     let port = config.get_ports().get(index).or(config.get_ports().first());
     one.port(port.copied().unwrap_or(5432));
     one
 }
 
-/// Servers and database of a connection, as in its URL: `127.0.0.1:5432/dividends`.
+/// Hosts and database of a connection, as in a URL: `127.0.0.1:5432/dividends`.
 fn place_of(config: &Config) -> String {
     let ports = config.get_ports();
     let servers = config.get_hosts().iter().enumerate().map(|(index, host)| {

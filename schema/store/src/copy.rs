@@ -1,6 +1,6 @@
-//! Binary COPY, with which all rows are written to Postgres. Rows can be encoded on any thread.
+//! Writer of rows by binary COPY, which is used for all rows. Rows can be encoded on any thread.
 //!
-//! PostgreSQL's format has a signature, tuples of length-prefixed values, and a trailer
+//! The format has a signature, tuples of length-prefixed values, and a trailer
 //! (<https://www.postgresql.org/docs/current/sql-copy.html>, "Binary Format").
 
 use bytes::{BufMut, Bytes, BytesMut};
@@ -14,11 +14,11 @@ use market::row::TableRow;
 
 /// Row type of a table that is written with COPY.
 pub trait CopyRow {
-    /// COPY statement. Its columns are the fields of the row.
+    /// COPY statement, whose columns are the fields of the row.
     const STATEMENT: &'static str;
-    /// Column types, in field order.
+    /// Postgres types of the columns, in field order.
     const TYPES: &'static [Type];
-    /// Values, in field order.
+    /// Values of the row, in field order.
     fn values(&self) -> Vec<&(dyn ToSql + Sync)>;
 }
 
@@ -51,9 +51,9 @@ macro_rules! copy_row {
 }
 
 const SIGNATURE: &[u8] = b"PGCOPY\n\xff\r\n\0";
-/// Initial capacity per row, in bytes.
+/// Initial capacity of the buffer for each row to encode, in bytes.
 const ROW: usize = 1024;
-/// Size of the buffer that collects rows before they are sent, in bytes.
+/// Size of the buffer that collects encoded rows before they are sent, in bytes.
 const PIECE: usize = 1 << 17;
 
 /// Encodes one row and appends it to `out`.
@@ -93,7 +93,7 @@ pub fn encode_rows<'a, T: TableRow + 'a>(
     Ok(out.freeze())
 }
 
-/// Writes encoded rows. `statement` is a COPY statement with the columns of the rows.
+/// Writes already encoded rows. The columns of the COPY `statement` must be those of the rows.
 pub async fn copy_encoded(
     transaction: &Transaction<'_>,
     statement: &(impl ToStatement + ?Sized),
@@ -103,7 +103,7 @@ pub async fn copy_encoded(
     pin_mut!(sink);
     let mut piece = BytesMut::with_capacity(PIECE);
     piece.put_slice(SIGNATURE);
-    // Flags and extension length of the COPY header, both zero.
+    // Two fields of the COPY header, both 0: flags, and length of the header extension.
     piece.put_u64(0);
     for rows in rows {
         let rows = rows?;
@@ -130,7 +130,7 @@ pub async fn copy_rows<'a, T: TableRow + 'a>(
     copy_values(transaction, statement, T::types(), rows.into_iter().map(TableRow::values)).await
 }
 
-/// Writes rows to the table of their type.
+/// Encodes rows and writes them with the COPY statement of their type.
 pub async fn copy_into<'a, T: CopyRow + 'a>(
     transaction: &Transaction<'_>,
     rows: impl IntoIterator<Item = &'a T>,
@@ -138,7 +138,7 @@ pub async fn copy_into<'a, T: CopyRow + 'a>(
     copy_values(transaction, T::STATEMENT, T::TYPES, rows.into_iter().map(CopyRow::values)).await
 }
 
-/// Encodes and writes tuples of values.
+/// Encodes and writes rows that are given as lists of values.
 pub async fn copy_values<'a>(
     transaction: &Transaction<'_>,
     statement: &str,

@@ -1,4 +1,4 @@
-//! Postgres connections, roles, migrations and generations. Rows are written with [`crate::copy`].
+//! Postgres connections, roles, migrations and generations. Rows are written by [`crate::copy`].
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -16,7 +16,7 @@ pub use crate::schema::{newest_schema, refuse_newer_schema};
 
 /// Login role of the projector. It writes facts and read tables, and has no access to accounts.
 pub const PROJECTOR_ROLE: &str = "dds_projector";
-/// Login role of the API. It reads facts and read tables, and writes only counters.
+/// Login role of the API. It reads facts and read tables, and writes only usage counters.
 pub const API_ROLE: &str = "dds_api";
 /// Login role of the dashboard. It has access to accounts, keys and sessions, but not to market data.
 pub const DASHBOARD_ROLE: &str = "dds_dashboard";
@@ -31,9 +31,9 @@ pub struct DatabaseSettings {
     pub database_url: Option<String>,
 }
 
-/// Time for which sent data may stay unacknowledged before the connection is closed.
+/// Time without acknowledgement of sent data after which the connection is closed.
 const TCP_TIMEOUT: Duration = Duration::from_secs(30);
-/// Idle time before the peer is probed. A peer that vanished is found within 20 s.
+/// Idle time after which the server is probed. With the probes below, a vanished server is detected within 20 s.
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(10);
 /// Interval between two probes.
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(3);
@@ -47,8 +47,10 @@ const FACT_TABLES: &str = include_str!("../generation/fact_tables.sql");
 const GENERATIONS_VIEW_COMMENTS: &str = include_str!("../queries/generations_view_comments.sql");
 const DATABASE_GRANTS: &str = include_str!("../queries/database_grants.sql");
 
-/// Connection settings of one role. They come from the role's own URL, or from the owner's URL with the name of the
-/// role. Error messages name the environment variable `variable`.
+/// Connection settings of a role, from the role's own URL. Without an own URL, the owner's URL is used with the name of
+/// the role.
+///
+/// `variable` is the environment variable that error messages name.
 pub fn role_config(
     own_url: Option<&str>,
     owner_url: Option<&str>,
@@ -65,12 +67,12 @@ pub fn role_config(
     Ok(with_timeouts(config, role))
 }
 
-/// Connection settings of each read replica in a comma-separated list of URLs. A URL may name several hosts.
+/// Connection settings of each read replica. `list` has URLs separated by commas; one URL may name several hosts.
 pub fn replica_configs(list: &str, variable: &'static str) -> Result<Vec<Config>, DbError> {
     let mut urls: Vec<String> = vec![];
     for part in list.split(',') {
         match urls.last_mut() {
-            // The comma separates hosts of one URL.
+            // The comma belongs to the previous URL, where it separates two hosts.
             Some(url) if !part.trim_start().starts_with("postgres") => url.extend([",", part]),
             _ => urls.push(part.trim_start().to_owned()),
         }
@@ -91,7 +93,7 @@ pub fn owner_config(settings: &DatabaseSettings) -> Result<Config, DbError> {
     Ok(with_timeouts(config, "dds_owner"))
 }
 
-/// Sets timeouts that detect dead peers, and disables TLS unless the URL requires it.
+/// Sets timeouts that detect a vanished server, and disables TLS unless the URL requires it.
 fn with_timeouts(mut config: Config, name: &str) -> Config {
     tls::disable_opportunistic_tls(&mut config);
     config
@@ -105,7 +107,8 @@ fn with_timeouts(mut config: Config, name: &str) -> Config {
     config
 }
 
-/// Migrates the database to the newest schema, and creates the first generation if none exists. Idempotent.
+/// Migrates the database to the newest schema, and creates the first generation if none exists. A repeated call changes
+/// nothing.
 pub async fn migrate(config: &Config, method_version: &str, benchmark: &str) -> Result<(), DbError> {
     let mut client = connect(config).await?;
     // Only one process migrates at a time.
@@ -137,7 +140,8 @@ pub async fn migrate(config: &Config, method_version: &str, benchmark: &str) -> 
     Ok(())
 }
 
-/// Grants the roles access to this database. [`migrate`] calls this function. A copied database needs the grants again.
+/// Grants the roles access to this database. [`migrate`] calls this function; it must also be called for a copy of the
+/// database.
 pub async fn grant_database(owner: &Client) -> Result<(), DbError> {
     Ok(owner.batch_execute(DATABASE_GRANTS).await?)
 }
@@ -147,7 +151,7 @@ pub fn generation_schema(id: GenerationId) -> String {
     format!("read_g{id}")
 }
 
-/// Creates and registers the schema and tables of a fact set, in the caller's transaction. `name` must be an SQL
+/// Creates the schema and tables of a fact set and registers it, in the caller's transaction. `name` must be an SQL
 /// identifier.
 pub async fn create_fact_set(client: &impl GenericClient, name: &str) -> Result<(), DbError> {
     client.batch_execute(&format!("create schema {name}")).await?;
@@ -158,7 +162,7 @@ pub async fn create_fact_set(client: &impl GenericClient, name: &str) -> Result<
     Ok(())
 }
 
-/// Creates and registers the schema and tables of a generation, in the caller's transaction.
+/// Creates the schema and tables of a generation and registers it, in the caller's transaction.
 pub async fn create_generation(
     client: &impl GenericClient,
     id: GenerationId,
@@ -186,8 +190,8 @@ pub async fn create_generation(
     analysts::create_analyst_views(client, id, &schema, fact_set).await
 }
 
-/// Creates the indexes that readers need, for the first generation in the search path. Must be called after the first
-/// rows are written.
+/// Creates the indexes for readers in the first generation of the search path. Must be called after the first rows are
+/// written.
 pub async fn index_generation(client: &impl GenericClient) -> Result<(), tokio_postgres::Error> {
     client.batch_execute(READ_INDEXES).await
 }

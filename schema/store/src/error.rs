@@ -32,7 +32,7 @@ pub enum DbError {
 }
 
 impl DbError {
-    /// True if the server is unreachable, false if it rejected a statement.
+    /// True if the server is unreachable, false for any other error.
     pub fn is_unreachable(&self) -> bool {
         match self {
             Self::Unreachable { .. } | Self::Unanswered { .. } => true,
@@ -52,8 +52,8 @@ pub enum EncodeError {
     TooManyColumns(usize),
 }
 
-/// Formats an error with all its causes; tokio-postgres alone prints only "db error". A cause that the text already
-/// contains is not repeated.
+/// Text of an error with all its causes, because tokio-postgres alone prints only "db error". A cause is left out if
+/// the text already contains it.
 pub fn error_chain(error: &(dyn std::error::Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
@@ -68,7 +68,7 @@ pub fn error_chain(error: &(dyn std::error::Error + 'static)) -> String {
     text
 }
 
-/// True if Postgres reports a full disk.
+/// True if Postgres reports a full disk as the cause of an error.
 pub fn is_disk_full(error: &(dyn std::error::Error + 'static)) -> bool {
     let of_postgres = error.downcast_ref::<tokio_postgres::Error>();
     of_postgres.and_then(tokio_postgres::Error::code) == Some(&SqlState::DISK_FULL)

@@ -1,6 +1,6 @@
-//! Queries for facts of the whole market. [`crate::history`] has the queries for one security.
+//! Queries for facts of the whole market; [`crate::history`] has the queries for single securities.
 //!
-//! Table names have no schema: the connection's `search_path` selects the fact set.
+//! Table names have no schema, because the `search_path` of the connection selects the fact set.
 
 use std::collections::BTreeSet;
 
@@ -44,7 +44,8 @@ pub async fn load_securities(client: &impl GenericClient) -> Result<Vec<Observat
     Ok(securities)
 }
 
-/// Loads the newest session in the session records of all sources. Sessions that only have bars are not included.
+/// Loads the newest session in the session records of all sources; `None` without session records. Days that only have
+/// bars are not considered.
 pub async fn load_newest_session(client: &impl GenericClient) -> Result<Option<NaiveDate>, FactsError> {
     let mut newest = None;
     for row in client.query(SESSIONS, &[]).await? {
@@ -90,7 +91,7 @@ pub async fn load_policy(client: &impl GenericClient) -> Result<SourcePolicy, Fa
     Ok(SourcePolicy { rules: rules.collect::<Result<_, tokio_postgres::Error>>()? })
 }
 
-/// Reads the packed columns of a row of `bars`.
+/// Reads the columns of packed bars from a row of table `bars`.
 pub fn read_packed_bars(row: &Row) -> Result<PackedBars, tokio_postgres::Error> {
     Ok(PackedBars {
         days: row.try_get("days")?,

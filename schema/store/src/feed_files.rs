@@ -1,4 +1,4 @@
-//! Lookup of the feed file of each observation, by its record batch.
+//! Lookup of the feed file from which each observation of an explanation was loaded.
 
 use std::collections::HashMap;
 
@@ -7,8 +7,10 @@ use tokio_postgres::GenericClient;
 
 const FILES: &str = "select frame, file from {frames} where frame = any($1) and file <> ''";
 
-/// Adds the name of the feed file to each observation of an explanation. `frames` is the table of record batches of the
-/// fact set.
+/// Adds the name of its feed file to each observation of an explanation. The name is found by the id of the
+/// observation's record batch.
+///
+/// `frames` is the name of the fact set's table of record batches.
 ///
 /// # Errors
 /// Postgres rejects the query or is unreachable.

@@ -6,10 +6,10 @@ use market::row::{ColumnReader, TableRow};
 use tokio_postgres::types::FromSql;
 use tokio_postgres::{Column, Error, Row};
 
-/// Postgres row whose columns are read by name.
+/// Postgres row whose columns are read by their names.
 struct NamedRow<'a> {
     row: &'a Row,
-    /// Position of the column that is expected next.
+    /// Index of the column after the one that was read last. The next read checks it first.
     expected: Cell<usize>,
 }
 
@@ -25,8 +25,8 @@ impl ColumnReader for NamedRow<'_> {
     }
 }
 
-/// Position of the column with this name. The expected position is checked first, because columns are usually read in
-/// order.
+/// Index of the column with this name; `None` if there is no such column. The index `expected` is checked first,
+/// because columns are usually read in order.
 pub fn column_position(row: &Row, name: &str, expected: usize) -> Option<usize> {
     let is_it = |column: &Column| column.name() == name;
     match row.columns().get(expected).is_some_and(is_it) {

@@ -1,7 +1,8 @@
 //! Loader of a security's history from the packed facts of its symbols.
 //!
-//! The projector loads each affected security. The API loads a security to derive its metrics of a past day. Table
-//! names have no schema: the connection's `search_path` selects the fact set.
+//! The projector loads every affected security. The API loads a security to derive its metrics on a past day.
+//!
+//! Table names have no schema, because the `search_path` of the connection selects the fact set.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -25,13 +26,14 @@ const RECORDS: &str = include_str!("../queries/records_of_symbols.sql");
 const BARS: &str = include_str!("../queries/bars_of_symbols.sql");
 const BARS_TO_DERIVE: &str = include_str!("../queries/bars_to_derive.sql");
 
-/// Approximate number of sessions in a year.
+/// Approximate number of bars in a year.
 const BARS_OF_YEAR: usize = 252;
 
-/// Facts by symbol. A symbol without facts has an empty entry.
+/// Facts of some symbols. A symbol that has no facts has an entry without facts.
 pub type FactsBySymbol = BTreeMap<String, Arc<SymbolFacts>>;
 
-/// Year of bars of which only the closes are needed: symbol, year and digest.
+/// Published year of bars for which only the closes must be loaded: symbol, calendar year and digest of the published
+/// bars.
 pub type ServedYear<'a> = (&'a str, i32, i64);
 
 /// Fetches the facts of some symbols.
@@ -48,7 +50,8 @@ pub async fn fetch_facts(
     by_symbol(symbols, &records, &bars)
 }
 
-/// Fetches the facts of some symbols. For the years in `closes`, only the closes are fetched.
+/// Fetches the facts of some symbols. For the years in `closes`, only the closes are fetched if the stored bars still
+/// have the given digest.
 ///
 /// # Errors
 /// Postgres rejects the query or is unreachable.
@@ -81,7 +84,7 @@ fn by_symbol(
     }
     for row in bars {
         let of_symbol = facts.entry(row.try_get("symbol")?).or_default();
-        // Freshly read years are not packed together, so the insertion succeeds.
+        // Each fetched year is a separate entry, so `put_year` succeeds.
         let _ = of_symbol.put_year(
             row.try_get("source")?,
             row.try_get("year")?,
@@ -104,25 +107,25 @@ fn columns(row: &Row) -> Result<PackedColumns, tokio_postgres::Error> {
     })
 }
 
-/// Symbols under which the facts of some securities are stored, each once.
+/// Symbols under which the facts of some securities are stored, without duplicates.
 pub fn symbols_of_identities<'a>(identities: impl IntoIterator<Item = &'a Identity>) -> Vec<&'a str> {
     let spans = identities.into_iter().flat_map(|identity| &identity.spans);
     let symbols: BTreeSet<&str> = spans.map(|span| span.symbol.as_str()).collect();
     symbols.into_iter().collect()
 }
 
-/// Years for which the closes of a security may be sufficient. On all days of these years, the security must have had
-/// its current symbol.
+/// Calendar years for which the closes of a security may be sufficient: complete years in which the security had its
+/// current symbol.
 pub fn close_only_years(identity: &Identity, as_of: NaiveDate) -> Range<i32> {
     let mut spans = identity.spans.iter().filter(|span| span.symbol == identity.symbol);
     let (Some(span), None) = (spans.next(), spans.next()) else { return 0..0 };
-    // Metrics that need more than closes read at most the last two calendar years.
+    // Metrics that need other columns than closes use at most the last two calendar years.
     let end = (as_of.year() - 1).min(span.to.year());
     let first = span.from.year() + 1;
     if first < end { first..end } else { 0..0 }
 }
 
-/// Loads the histories of some securities, in the order of the securities.
+/// Loads the histories of some securities. The result has the order of `identities`.
 ///
 /// # Errors
 /// Postgres rejects the query or is unreachable, or the stored facts are damaged.
@@ -135,12 +138,14 @@ pub async fn load_histories(
     identities.iter().map(|identity| build_history(identity, &facts, &feeds, |_, _| false)).collect()
 }
 
-/// Builds the history of a security. `closes` gets the year and digest of bars of the canonical symbol. If it returns
-/// true, the closes suffice and only the closes are unpacked.
+/// Builds the history of a security from the facts of its symbols.
+///
+/// `closes` gets a year and the digest of its bars, only for bars of the canonical symbol. If it returns true, only the
+/// closes of the year are unpacked.
 ///
 /// # Errors
-/// The facts are damaged. [`FactsError::ClosesOnly`]: a year that needs all columns has only closes, or a
-/// closes-only year also has bars of another symbol.
+/// The facts are damaged. [`FactsError::ClosesOnly`]: all columns of a year are needed, but only its closes were loaded
+/// or accepted.
 pub fn build_history(
     identity: &Identity,
     facts: &FactsBySymbol,
@@ -158,7 +163,7 @@ pub fn build_history(
         }
         bars.extend(facts.years().map(|(source, years)| (source, years, symbol)));
     }
-    // Sort by source and year, so that bars of all symbols are appended in order of time.
+    // Sort by source and year, so that the bars of all symbols are appended in chronological order.
     bars.sort_by_key(|(source, years, _)| (*source, years.range().start));
     for of_source in bars.chunk_by(|before, next| before.0 == next.0) {
         let room = of_source.iter().map(|(_, years, _)| years.range().len()).sum();
@@ -170,7 +175,8 @@ pub fn build_history(
             }
         }
     }
-    // The year also has bars of another symbol. Its published prices may change, and writing them needs all columns.
+    // This year also has bars of a former symbol. The published prices of the year may change, and writing them needs
+    // all columns.
     let mixed =
         history.prices.iter().flat_map(|prices| &prices.closes_only).find(|year| of_others.contains(*year));
     if let Some(year) = mixed.copied() {
@@ -197,8 +203,10 @@ fn empty_history(identity: &Identity, feeds: &DividendFeeds) -> History {
     }
 }
 
-/// Appends years of one source, restricted to the days on which the security had the symbol. Years must be sorted by
-/// source and year. The first call for a source reserves capacity for all its years. Returns true if bars were added.
+/// Appends years of bars from one source. Bars of days on which the security did not have the symbol are left out.
+/// Returns true if bars were added.
+///
+/// Calls must be sorted by source and year. The first call for a source reserves memory for all its years.
 fn add_years(
     history: &mut History,
     identity: &Identity,
@@ -252,7 +260,7 @@ fn add_years(
     Ok(true)
 }
 
-/// Unpacked years of bars: all columns, or closes only.
+/// Unpacked years of bars, with all columns or with closes only.
 enum UnpackedYears {
     Bars(Bars),
     Closes(CloseColumns),

@@ -1,6 +1,6 @@
-//! Typed ids: one type for each kind of id, transparent in Postgres, JSON and text.
+//! Typed ids: one type for each kind of id, stored as a plain number in Postgres, JSON and text.
 
-/// Declares an id type over an integer.
+/// Declares an id type that wraps an integer.
 #[macro_export]
 macro_rules! id_type {
     ($($(#[$doc:meta])* $vis:vis struct $name:ident($number:ty);)*) => { $(
@@ -33,6 +33,6 @@ id_type! {
     /// Number of a generation, from 1. It is part of the name of the generation's schema.
     pub struct GenerationId(i32);
 
-    /// Position in the journal of served rows, in commit order.
+    /// Position in the journal of served rows. Positions are in commit order.
     pub struct JournalPosition(i64);
 }

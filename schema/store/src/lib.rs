@@ -1,4 +1,4 @@
-//! Postgres store: migrations, tables of a generation, writing of rows and reading of facts.
+//! Postgres store: migrations, tables of facts and of generations, and functions that read and write their rows.
 //!
 //! Invariant: this crate makes no decisions of the domain. `market` interprets the stored rows.
 

@@ -1,8 +1,10 @@
-//! Facts that were known at an earlier sequence of the log.
+//! Past facts: the facts as they were known at an earlier sequence of the log.
 //!
-//! Every observation and every bar names its record batch. The table `frames` has the sequence of each batch. Replaced
-//! facts are kept in separate tables. The facts at a sequence are therefore the facts of all batches up to the
-//! sequence, merged as by the projector. They have the same form as the current facts.
+//! Every observation and every bar names its record batch. The table `frames` has the sequence of each record batch.
+//! Superseded facts are kept in separate tables.
+//!
+//! The past facts are a merge of all observations and bars whose batch has at most this sequence. They have the same
+//! form as the current facts.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -26,12 +28,12 @@ const BATCHES: &str = include_str!("../queries/past/batches.sql");
 
 /// Id of a record batch.
 type BatchId = [u8; 16];
-/// Symbol, kind and source.
+/// Symbol, kind and source of a row of packed records.
 type RecordsKey = (String, Kind, String);
-/// Symbol, source and calendar year.
+/// Symbol, source and calendar year of a row of packed bars.
 type BarsKey = (String, String, i32);
 
-/// Facts of some symbols at a sequence, with the securities that had the symbols.
+/// Facts of some symbols as known at a sequence, with the identities of the securities at that time.
 #[derive(Debug)]
 pub struct PastFacts {
     facts: FactsBySymbol,
@@ -40,13 +42,13 @@ pub struct PastFacts {
 }
 
 impl PastFacts {
-    /// Security that had a symbol at that time; `None` for an unknown symbol.
+    /// Security that had a symbol at that time; `None` if no security had the symbol.
     pub fn identity(&self, symbol: &str) -> Option<&Identity> {
         let canonical = self.directory.symbols.get(&Symbol::from_stored(symbol))?;
         self.directory.identities.get(canonical)
     }
 
-    /// History of a security at that time.
+    /// History of a security, from the facts known at that time.
     ///
     /// # Errors
     /// The facts are damaged.
@@ -54,8 +56,8 @@ impl PastFacts {
         build_history(identity, &self.facts, &self.feeds, |_, _| false)
     }
 
-    /// History of a security at that time. Years before `as_of` for which the closes may suffice have only closes.
-    /// `None` if one of these years needs all columns.
+    /// History of a security, in which years before `as_of` have only closes if the closes may be sufficient. `None` if
+    /// one of these years needs all columns.
     ///
     /// # Errors
     /// The facts are damaged.
@@ -72,26 +74,27 @@ impl PastFacts {
     }
 }
 
-/// Facts of some symbols and of all linked symbols, including replaced facts.
+/// Current and superseded facts of some symbols and of all symbols linked to them.
 #[derive(Debug, Default)]
 pub struct FactHistory {
     records: BTreeMap<RecordsKey, Vec<Vec<u8>>>,
     bars: BTreeMap<BarsKey, StoredYear>,
-    /// Source, year and first sequence of dividends.
+    /// Years with dividends: source, calendar year, and sequence of the first log message with a dividend.
     feeds: Vec<(String, i32, i64)>,
-    /// Sequence of each record batch.
+    /// Log sequence of each record batch.
     sequences: HashMap<BatchId, i64>,
     record_sequences: BTreeSet<i64>,
 }
 
 impl FactHistory {
-    /// Texts of both statements of [`FactHistory::load`], for a fact set.
+    /// SQL texts of the two statements that [`FactHistory::load`] needs, for a fact set.
     pub fn statements(fact_set: &str) -> [String; 2] {
         [FACTS, BATCHES].map(|text| text.replace("{facts}", fact_set))
     }
 
-    /// Loads the facts of some symbols and of all linked symbols. The two statements are the texts of
-    /// [`FactHistory::statements`], or prepared from these texts.
+    /// Loads the current and superseded facts of some symbols and of all symbols linked to them.
+    ///
+    /// `facts` and `batches` are the texts of [`FactHistory::statements`], or statements prepared from them.
     ///
     /// # Errors
     /// Postgres rejects a query or is unreachable, or the stored facts are damaged.
@@ -114,7 +117,7 @@ impl FactHistory {
         Ok(history)
     }
 
-    /// Facts as known at `sequence`. Record batches without a sequence are ignored.
+    /// Facts as known at `sequence`. A record batch without a stored sequence counts as unknown.
     ///
     /// # Errors
     /// The stored facts are damaged.
@@ -135,7 +138,7 @@ impl FactHistory {
         }
         for ((symbol, source, year), stored) in &self.bars {
             if let Some((digest, packed)) = stored.at(known).map_err(damaged_bars(symbol))? {
-                // Years are not packed together here, so the insertion succeeds.
+                // Each year is a separate entry, so `put_year` succeeds.
                 let columns = PackedColumns::All(Box::new(packed));
                 let _ = facts.entry(symbol.clone()).or_default().put_year(source, *year, digest, columns);
             }
@@ -148,7 +151,7 @@ impl FactHistory {
         Ok(PastFacts { facts, feeds, directory })
     }
 
-    /// Sequences of the log with records of the loaded symbols. Sequences with only prices are left out.
+    /// Log sequences that have records (not prices) of the loaded symbols.
     pub fn record_sequences(&self) -> Vec<i64> {
         self.record_sequences.iter().copied().collect()
     }
@@ -196,7 +199,7 @@ impl FactHistory {
         Ok(())
     }
 
-    /// Record batches of all facts.
+    /// Ids of the record batches of all loaded facts.
     fn batches(&self) -> Result<BTreeSet<BatchId>, FactsError> {
         let mut batches = BTreeSet::new();
         for ((symbol, ..), parts) in &self.records {
@@ -215,7 +218,7 @@ impl FactHistory {
     }
 }
 
-/// Year of bars, and the bars that were replaced later.
+/// One year of bars of a symbol and source, with the bars that were superseded later.
 #[derive(Debug, Default)]
 struct StoredYear {
     current: Option<(i64, PackedBars)>,
@@ -226,7 +229,8 @@ fn damaged_bars(symbol: &str) -> impl Fn(PackedBarsError) -> FactsError {
     move |source| FactsError::Bars { symbol: symbol.to_owned(), source }
 }
 
-/// Packed records of the known batches; `None` if there are none.
+/// Packed records whose record batches satisfy `known`; `None` if there are none. `parts` are the current and
+/// superseded records of a row.
 fn records_at(
     symbol: &str,
     kind: Kind,
@@ -251,7 +255,7 @@ impl StoredYear {
         self.current.iter().map(|(_, packed)| packed).chain(&self.superseded)
     }
 
-    /// Digest and bars of the known record batches; `None` if there are none.
+    /// Digest and bars of the year, from the record batches that satisfy `known`; `None` if there are none.
     fn at(&self, known: impl Fn(&BatchId) -> bool) -> Result<Option<(i64, PackedBars)>, PackedBarsError> {
         let (mut is_complete, mut parts) = (self.superseded.is_empty(), Vec::new());
         for packed in self.parts() {

@@ -1,4 +1,4 @@
-//! Table of packed records, and index of the symbols that each vendor record id had.
+//! Rows of packed records, and the index of the symbols that each vendor's record id ever had.
 
 use codec::digest;
 use codec::records::RawObservation;
@@ -10,7 +10,7 @@ use crate::copy_row;
 const NOTE: &str = include_str!("../queries/record_ids_insert.sql");
 
 copy_row! {
-    /// A row of `records`.
+    /// Row of table `records`.
     pub struct RecordsRow<'a> in "records" {
         /// Symbol of the records; empty for records of the whole market.
         symbol: &'a str,
@@ -18,13 +18,13 @@ copy_row! {
         kind: Kind,
         /// Feed of the records.
         source: &'a str,
-        /// Packed set of records.
+        /// Packed set of the observations.
         packed: &'a [u8],
     }
 }
 
 copy_row! {
-    /// A row of `superseded_records`.
+    /// Row of table `superseded_records`.
     pub struct SupersededRecordsRow<'a> in "superseded_records" {
         /// Symbol of the records; empty for records of the whole market.
         symbol: &'a str,
@@ -32,18 +32,18 @@ copy_row! {
         kind: Kind,
         /// Feed of the records.
         source: &'a str,
-        /// Packed set of the observations that were replaced.
+        /// Packed set of the superseded observations.
         packed: &'a [u8],
     }
 }
 
-/// Digest of a vendor's record id, by which `record_ids` stores it.
+/// Digest that identifies a vendor's record id in table `record_ids`.
 pub fn id_digest(kind: Kind, source: &str, id: &str) -> i64 {
     digest([kind.as_str(), source, id].map(str::as_bytes))
 }
 
-/// Stores which symbols each vendor's record id had. The input is (symbol, kind, source, observations). Returns the
-/// digests of the ids.
+/// Stores the symbols that each vendor's record id has. Each item of `observations` is (symbol, kind, source,
+/// observations of the symbol). Returns the digests of the ids.
 pub async fn store_id_symbols<'a>(
     client: &impl GenericClient,
     observations: impl IntoIterator<Item = (&'a str, Kind, &'a str, &'a [RawObservation])>,
@@ -53,7 +53,7 @@ pub async fn store_id_symbols<'a>(
         let ids = observations.iter().filter_map(|observation| observation.id.as_deref());
         named.extend(ids.map(|id| (id_digest(kind, source, id), symbol)));
     }
-    // Sort by key: all writers then lock rows in the same order, and visit every page once.
+    // Sort by key, so that all writers lock the rows in the same order and each page is visited once.
     named.sort_unstable();
     named.dedup();
     let (digests, symbols): (Vec<i64>, Vec<&str>) = named.into_iter().unzip();

@@ -6,7 +6,7 @@ use tokio_postgres::error::SqlState;
 
 use crate::error::DbError;
 
-/// Files of `migrations/` as name and SQL, in name order. The build script generates this list.
+/// Migration files as pairs of name and SQL, sorted by name. The build script generates this list.
 const MIGRATIONS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/migrations.rs"));
 const APPLIED: &str = "select max(version)::bigint from public.refinery_schema_history";
 
@@ -21,7 +21,8 @@ pub fn newest_schema() -> i64 {
     versions.max().unwrap_or(0)
 }
 
-/// Fails if a newer program migrated the database. This program could read or write such a database incorrectly.
+/// Fails if a newer program version migrated the database, because this program may read or write such a database
+/// incorrectly.
 pub async fn refuse_newer_schema(client: &Client) -> Result<(), DbError> {
     let found: Option<i64> = match client.query_one(APPLIED, &[]).await {
         Ok(row) => row.try_get(0)?,

@@ -1,4 +1,4 @@
-//! Packed facts of one symbol, in the form in which they are stored and cached.
+//! Packed facts of one symbol, in the form in which Postgres stores them and the projector caches them.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -9,42 +9,41 @@ use market::bars::{Bars, CloseColumns};
 use market::event::Kind;
 use smallvec::{SmallVec, smallvec};
 
-/// Facts of one symbol from all sources, without security records and records of the whole market.
+/// Facts of one symbol from all sources. Security records and records of the whole market are not included.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SymbolFacts {
-    /// Packed records by kind and source.
+    /// Packed records of each kind and source.
     records: BTreeMap<(Kind, Arc<str>), Box<[u8]>>,
-    /// Packed bars by source and first calendar year.
+    /// Packed bars, by source and first calendar year of the entry.
     bars: BTreeMap<(Arc<str>, i32), PackedYears>,
 }
 
-/// Consecutive calendar years of bars from one source. The entry has one stored year, or several years that are packed
-/// together.
+/// Bars of consecutive calendar years from one source: one stored year, or several years packed together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PackedYears {
     range: Range<i32>,
-    /// Digest of each year's stored columns, without versions.
+    /// Digest of the stored columns of each year, without versions, in the order of the years.
     digests: SmallVec<[i64; 1]>,
     columns: PackedColumns,
 }
 
-/// Packed columns of bars: all columns, or only the columns for closes.
+/// Packed columns of bars: all of them, or only those that the closes need.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PackedColumns {
-    /// Every column.
+    /// All columns.
     All(Box<PackedBars>),
-    /// Columns for the closes and their versions.
+    /// Closes with their days and versions.
     Closes {
-        /// Scale and days.
+        /// Number of decimal places of the prices (scale), and days.
         days: Box<[u8]>,
-        /// Closes, delta-encoded.
+        /// Closes, as differences from the previous close.
         close: Box<[u8]>,
-        /// Distinct versions, and the version of each bar.
+        /// Distinct versions of bars, and the version index of each bar.
         versions: Box<[u8]>,
     },
 }
 
-/// Approximate memory of an entry in addition to its content, in bytes: map node, boxes and allocator rounding.
+/// Approximate memory of an entry without its content, in bytes: map node, boxes and rounding by the allocator.
 const ENTRY: usize = 320;
 
 impl SymbolFacts {
@@ -58,8 +57,8 @@ impl SymbolFacts {
         self.records.insert((kind, source.into()), packed.into());
     }
 
-    /// Replaces a source's bars of a year. If the year is packed together with other years, changes nothing and returns
-    /// false.
+    /// Replaces the bars of one year from a source. If the year is packed together with other years, changes nothing
+    /// and returns false.
     #[must_use]
     pub fn put_year(&mut self, source: &str, year: i32, digest: i64, columns: PackedColumns) -> bool {
         let is_alone = self.year(source, year).is_none_or(|years| years.digests.len() == 1);
@@ -73,26 +72,26 @@ impl SymbolFacts {
         is_alone
     }
 
-    /// Packed records of each kind and source.
+    /// Packed records, each with its kind and source.
     pub fn records(&self) -> impl Iterator<Item = (Kind, &str, &[u8])> {
         self.records.iter().map(|((kind, source), packed)| (*kind, source.as_ref(), packed.as_ref()))
     }
 
-    /// Years of bars, grouped by source.
+    /// Entries of bars, each with its source; entries of one source follow each other in order of time.
     pub fn years(&self) -> impl Iterator<Item = (&str, &PackedYears)> {
         self.bars.iter().map(|((source, _), years)| (source.as_ref(), years))
     }
 
-    /// Entry that contains a source's bars of a year.
+    /// Entry that contains the bars of a year from a source; `None` without bars.
     pub fn year(&self, source: &str, year: i32) -> Option<&PackedYears> {
-        // Sources have few entries, and the newest are read most.
+        // Search from the newest entry, because a source has few entries and the newest ones are read most.
         let mut newest_first = self.bars.iter().rev();
         newest_first
             .find(|((of, _), years)| of.as_ref() == source && years.range.contains(&year))
             .map(|(_, years)| years)
     }
 
-    /// True if [`SymbolFacts::shrink`] would reduce the size.
+    /// True if [`SymbolFacts::shrink`] would save memory.
     pub fn can_shrink(&self, closes: impl Fn(i32, i64) -> bool) -> bool {
         let mut before: Option<(&str, &PackedYears)> = None;
         self.years().any(|(source, years)| {
@@ -104,8 +103,11 @@ impl SymbolFacts {
         })
     }
 
-    /// Reduces a year to its closes if `closes` accepts its year and digest. Adjacent years are packed together,
-    /// because one column of thirty years is smaller and faster to read than thirty columns.
+    /// Removes all columns except the closes from years for which the closes are sufficient. `closes` decides by
+    /// calendar year and digest.
+    ///
+    /// Adjacent shrunk years are packed together. One column of thirty years is smaller and faster to read than thirty
+    /// columns.
     ///
     /// # Errors
     /// The columns are damaged.
@@ -139,7 +141,7 @@ impl SymbolFacts {
     }
 }
 
-/// Packs the closes of adjacent years together.
+/// Packs the closes of `first` and of the years after it together.
 fn pack_closes_together<'a>(
     first: &PackedYears,
     more: impl Iterator<Item = &'a PackedYears>,
@@ -156,22 +158,22 @@ fn pack_closes_together<'a>(
 }
 
 impl PackedYears {
-    /// Range of the calendar years.
+    /// Calendar years of the entry.
     pub fn range(&self) -> Range<i32> {
         self.range.clone()
     }
 
-    /// Packed columns of all years of the range.
+    /// Packed columns of all years of the entry.
     pub fn columns(&self) -> &PackedColumns {
         &self.columns
     }
 
-    /// True if `accepted` accepts year and digest of every year.
+    /// True if `accepted` returns true for the calendar year and digest of every year of the entry.
     pub fn all_accepted(&self, accepted: impl Fn(i32, i64) -> bool) -> bool {
         self.range().zip(&self.digests).all(|(year, digest)| accepted(year, *digest))
     }
 
-    /// True if the next entry has the same source and begins with the following year.
+    /// True if `next` has the same source and begins with the year after this entry. `of` is the source of `next`.
     fn is_followed_by(&self, source: &str, (of, next): (&str, &Self)) -> bool {
         source == of && self.range.end == next.range.start
     }
@@ -186,7 +188,7 @@ impl PackedColumns {
         }
     }
 
-    /// Unpacks all stored columns. All other columns have absent values.
+    /// Unpacks the bars. Columns that are not stored have absent values.
     ///
     /// # Errors
     /// The columns are damaged.
@@ -197,7 +199,7 @@ impl PackedColumns {
         }
     }
 
-    /// Unpacks days, closes and versions, with capacity for `room` further bars.
+    /// Unpacks days, closes and versions. Reserves capacity for `room` more bars.
     ///
     /// # Errors
     /// The columns are damaged.

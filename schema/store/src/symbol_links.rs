@@ -1,5 +1,7 @@
-//! Links between symbols that may name the same security. Linked symbols form a component. Its facts decide which
-//! security owns each of its symbols, so that past identities need no facts of the whole market.
+//! Links between symbols that may name the same security.
+//!
+//! Symbols that are linked directly or through other symbols form a component. Only facts of its component decide which
+//! security a symbol names. Past identities can therefore be found without the facts of the whole market.
 
 use std::collections::BTreeSet;
 
@@ -12,15 +14,15 @@ use tokio_postgres::{Error, GenericClient};
 use crate::facts::{FactsError, load_known_symbols, load_securities};
 
 const INSERT: &str = include_str!("../queries/symbol_links_insert.sql");
-/// Selects `true` for a fact set of an older program, which stored no links.
+/// Selects `true` for a fact set without links, because an older program version stored none.
 const IS_UNLINKED: &str = "select not exists (select from symbol_links) as unlinked";
 
-/// Links to store: a digest, and each symbol that it connects.
+/// Links to store, as pairs (digest of the link, symbol). All symbols with the same digest are linked.
 #[derive(Debug, Default)]
 pub struct SymbolLinks(BTreeSet<(i64, String)>);
 
 impl SymbolLinks {
-    /// Links the symbols of a security record: its current symbol, its former symbols, and the symbols of other
+    /// Links the symbols of a security record: its current symbol, its former symbols, and the symbols in other
     /// versions of the record.
     pub fn add_security(&mut self, observation: &Observation<Security>) {
         let record = &observation.record;
@@ -31,7 +33,7 @@ impl SymbolLinks {
         self.0.extend(former.chain([&record.symbol]).map(|symbol| (link, symbol.to_string())));
     }
 
-    /// Links the spellings of a symbol, if it has several.
+    /// Links the spellings of a symbol, if it has more than one.
     pub fn add_spellings(&mut self, symbol: &Symbol) {
         let spellings: Vec<Symbol> = symbol.spellings().collect();
         if spellings.len() > 1 {
@@ -53,7 +55,7 @@ impl SymbolLinks {
     }
 }
 
-/// Stores the links of a fact set that an older program wrote without links.
+/// Adds the links to a fact set that an older program version wrote without links.
 ///
 /// # Errors
 /// Postgres rejects a statement or is unreachable, or the stored facts are damaged.

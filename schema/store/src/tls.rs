@@ -1,7 +1,7 @@
-//! TLS connections to Postgres, if the URL requires TLS (`sslmode=require`).
+//! TLS connections to Postgres, for URLs that require TLS (`sslmode=require`).
 //!
-//! With TLS, certificates are always verified. They must match the host name. A root certificate of the system or of
-//! the file `SSL_CERT_FILE` must have signed them. Without `sslmode=require` the connection is unencrypted.
+//! The server's certificate is always verified. It must match the host name. A root certificate of the system or of the
+//! file `SSL_CERT_FILE` must have signed it. Without `sslmode=require` the connection is unencrypted.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use tokio_postgres::config::SslMode;
 
 pub use tokio_postgres_rustls::MakeRustlsConnect;
 
-/// TLS connector for a connection configuration.
+/// TLS connector for a connection with these settings.
 pub fn tls_connector(config: &Config) -> Result<MakeRustlsConnect, rustls::Error> {
     let mut roots = RootCertStore::empty();
     if config.get_ssl_mode() != SslMode::Disable {
@@ -27,8 +27,8 @@ pub fn tls_connector(config: &Config) -> Result<MakeRustlsConnect, rustls::Error
     Ok(MakeRustlsConnect::new(builder.with_root_certificates(roots).with_no_client_auth()))
 }
 
-/// Disables TLS unless the URL requires it. Optional TLS gives no protection, because a failure leads to an unencrypted
-/// connection.
+/// Disables TLS unless the URL requires it. Optional TLS gives no protection, because the client continues unencrypted
+/// if TLS fails.
 pub(crate) fn disable_opportunistic_tls(config: &mut Config) {
     if config.get_ssl_mode() != SslMode::Require {
         config.ssl_mode(SslMode::Disable);

@@ -10,22 +10,22 @@ use tokio_postgres::{Error, Row};
 
 use crate::ids::{GenerationId, JournalPosition};
 
-/// Selects the served version, with the search path of [`NAMED_VERSION`].
+/// Selects the data version that is served now. Needs the search path of [`NAMED_VERSION`].
 pub const CURRENT_VERSION: &str = include_str!("../queries/past/current_version.sql");
-/// Selects a version by the parts of its name: generation, sequence, and the position or null. The search path starts
-/// with the served generation, then `control`.
+/// Selects a served data version by the parts of its name: generation, sequence and journal position (null if the name
+/// has none). The search path must start with the schema of the served generation, then `control`.
 pub const NAMED_VERSION: &str = include_str!("../queries/past/named_version.sql");
-/// Selects the version that was served at an instant. The search path is that of [`NAMED_VERSION`].
+/// Selects the data version that was served at an instant. Needs the search path of [`NAMED_VERSION`].
 pub const VERSION_AT: &str = include_str!("../queries/past/version_at.sql");
 
-/// Name of a data version, as in responses: `g3.184467`, or with the position `g3.184467.92`.
+/// Name of a data version, as in responses: `g3.184467`, or with the journal position `g3.184467.92`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VersionName {
     /// Generation that was served.
     pub generation: GenerationId,
-    /// Last applied sequence of the log.
+    /// Log sequence that the data version contains.
     pub sequence: i64,
-    /// Position in the journal, if the name has it.
+    /// Journal position; `None` if the name has none.
     pub position: Option<JournalPosition>,
 }
 
@@ -53,38 +53,38 @@ impl FromStr for VersionName {
     }
 }
 
-/// Served data version, with the inputs of its derivation.
+/// Data version that is or was served, with the inputs of its derivation.
 #[derive(Debug)]
 pub struct ServedVersion {
     /// Generation that was served.
     pub generation: GenerationId,
-    /// Sequence in the name of the version.
+    /// Log sequence in the name of the version.
     pub sequence: i64,
-    /// Position in the journal.
+    /// Journal position of the version.
     pub position: JournalPosition,
-    /// True if the position is part of the name.
+    /// True if the name includes the journal position, because several versions have the same sequence.
     pub is_repeated: bool,
     /// Market date; `None` without any session.
     pub as_of: Option<NaiveDate>,
-    /// Last sequence whose facts changed the version. It is at most `sequence`.
+    /// Log sequence of the facts from which the version was derived. It is at most `sequence`.
     pub facts_sequence: i64,
-    /// Time of the commit.
+    /// Time at which the version was committed; for [`CURRENT_VERSION`], the time of the query.
     pub at: DateTime<Utc>,
-    /// Schema of the facts.
+    /// Name of the fact set, which is also the schema of its tables.
     pub fact_set: String,
-    /// Version of the rules.
+    /// Version of the rules by which the data was derived.
     pub method_version: String,
-    /// Version of the program that derived the data; empty if read with [`CURRENT_VERSION`].
+    /// Version of the program that derived the data; empty in a row of [`CURRENT_VERSION`].
     pub program_version: String,
-    /// Symbol of the benchmark.
+    /// Symbol of the benchmark of beta.
     pub benchmark: String,
-    /// Source policy and rule parameters; `None` if this program does not know them.
+    /// Source policy and rule parameters; `None` if this program cannot read them.
     pub inputs: Option<(SourcePolicy, Rules)>,
-    /// Value of `sync_from` in responses with this version.
+    /// Value of the field `sync_from` in responses with this version.
     pub sync_from: String,
-    /// True if the version is served now.
+    /// True if this version is served now.
     pub is_current: bool,
-    /// True if the fact set still exists.
+    /// True if the fact set of the version still exists.
     pub has_facts: bool,
 }
 
@@ -116,7 +116,8 @@ impl ServedVersion {
         })
     }
 
-    /// Policy and rules for deriving the version; `None` if this program has other rules, or cannot read them.
+    /// Policy and rules for deriving the version again; `None` if this program has another rule version, or cannot read
+    /// them.
     pub fn derivable(&self) -> Option<&(SourcePolicy, Rules)> {
         self.inputs.as_ref().filter(|_| self.method_version == METHOD_VERSION)
     }

@@ -5,17 +5,18 @@ use codec::bars::PackedBars;
 use crate::copy_row;
 
 copy_row! {
-    /// Row of a fact set's `bars`.
+    /// Row of table `bars` of a fact set.
     pub struct BarsRow<'a> in "bars" {
-        /// Symbol that the feed uses.
+        /// Symbol of the feed.
         symbol: &'a str,
         /// Feed of the bars.
         source: &'a str,
         /// Calendar year of the bars.
         year: i32,
-        /// Newest session with a bar that is not retracted, as a day number.
+        /// Day number of the newest session whose bar is not retracted, counted from 0001-01-01; `None` if all bars are
+        /// retracted.
         last_day: Option<i32>,
-        /// Digest of the columns, without versions.
+        /// Digest of the columns except `versions`.
         digest: i64,
         /// As in [`PackedBars`].
         days: &'a [u8],
@@ -33,9 +34,9 @@ copy_row! {
 }
 
 copy_row! {
-    /// Row of a generation's `prices`.
+    /// Row of table `prices` of a generation.
     pub struct PricesRow<'a> in "prices" {
-        /// The security's canonical symbol.
+        /// Canonical symbol of the security.
         symbol: &'a str,
         /// Calendar year of the bars.
         year: i32,
@@ -55,21 +56,22 @@ copy_row! {
 }
 
 copy_row! {
-    /// Row of a fact set's `superseded_bars`.
+    /// Row of table `superseded_bars` of a fact set.
     pub struct SupersededBarsRow<'a> in "superseded_bars" {
-        /// Symbol that the feed uses.
+        /// Symbol of the feed.
         symbol: &'a str,
         /// Feed of the bars.
         source: &'a str,
         /// Calendar year of the bars.
         year: i32,
-        /// Replaced bars, with all columns in one value.
+        /// Superseded bars, with all their columns in one byte string.
         packed: &'a [u8],
     }
 }
 
 impl<'a> BarsRow<'a> {
-    /// Row for a year of bars, with the digest of its columns.
+    /// Row for the bars of one symbol, source and calendar year. `digest` is the digest of the columns except
+    /// `versions`.
     pub fn new(
         symbol: &'a str,
         source: &'a str,
@@ -84,7 +86,7 @@ impl<'a> BarsRow<'a> {
 }
 
 impl<'a> PricesRow<'a> {
-    /// Row for a year of bars, with the digest of its columns.
+    /// Row for the bars of one security and calendar year. `digest` is the digest of the columns except `versions`.
     pub fn new(symbol: &'a str, year: i32, digest: i64, packed: &'a PackedBars) -> Self {
         let PackedBars { days, close, range, volume, extra, .. } = packed;
         Self { symbol, year, digest, days, close, range, volume, extra }

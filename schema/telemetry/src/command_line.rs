@@ -1,18 +1,18 @@
-//! Command lines of the programs. Help lists only the options that a command uses. A usage line lists only required
-//! options.
+//! Parser of the programs' command lines. The help of a command lists only the options that the command uses. A usage
+//! line lists only required options.
 
 use clap::{Command, Parser};
 
-/// Global options that the help of some commands hides, because these commands ignore them.
+/// Global options that the help of some commands does not list, because these commands ignore them.
 #[derive(Debug, Clone, Copy)]
 pub struct HiddenOptions {
     /// Names of the commands that ignore the options.
     pub commands: &'static [&'static str],
-    /// Ids of the options. They stay valid, but help does not list them.
+    /// Ids of the options. The commands still accept the options.
     pub options: &'static [&'static str],
 }
 
-/// Parses the arguments of the process. An error or `--help` ends the process.
+/// Parses the arguments of the process. For an error or `--help`, prints a text and ends the process.
 pub fn parse<T: Parser>(hidden: &[HiddenOptions]) -> T {
     let mut command = prepare(T::command(), hidden);
     let mut matches =
@@ -21,7 +21,7 @@ pub fn parse<T: Parser>(hidden: &[HiddenOptions]) -> T {
 }
 
 fn prepare(mut command: Command, hidden: &[HiddenOptions]) -> Command {
-    // `build` copies the global options to each command.
+    // `build` copies the global options to each command, where they can then be hidden.
     command.build();
     for one in hidden {
         for name in one.commands {
@@ -40,8 +40,8 @@ fn hide_options(command: Command, options: &'static [&'static str]) -> Command {
         .mut_subcommands(|subcommand| hide_options(subcommand, options))
 }
 
-/// Sets a constant usage line for every command. Otherwise, the usage line of an error would include every option with
-/// a set environment variable.
+/// Gives every command a fixed usage line. Otherwise, the usage line of an error would list every option whose
+/// environment variable is set.
 fn set_usage(mut command: Command) -> Command {
     let usage = command.render_usage().to_string();
     command.override_usage(usage.trim_start_matches("Usage:").trim().to_owned()).mut_subcommands(set_usage)

@@ -1,8 +1,8 @@
-//! Counts of things in the text of commands: `1 row`, `2 rows`.
+//! Text of a count with its noun: `1 row`, `2 rows`.
 
 use std::fmt::Display;
 
-/// Count with its noun. `noun` is the singular; the plural is used for every count except 1.
+/// Text of a count with its noun. `noun` is the singular; every count except 1 gets the plural.
 pub fn counted(count: impl Display, noun: &str) -> String {
     let count = count.to_string();
     if count == "1" {

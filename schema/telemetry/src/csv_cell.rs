@@ -1,6 +1,6 @@
-//! CSV cells without formulas for spreadsheets.
+//! CSV cells that no spreadsheet runs as a formula.
 
-/// Escapes a cell that a spreadsheet would run as a formula. Full-width signs are also escaped.
+/// Escapes a cell that a spreadsheet would run as a formula, also if it begins with a full-width sign.
 #[must_use]
 pub fn escape_formula(text: String) -> String {
     if text.starts_with(['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠']) {

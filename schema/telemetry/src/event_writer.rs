@@ -1,5 +1,5 @@
-//! Writer of log events to standard error. Every line of an event except the first is indented. External text, such as
-//! a file name, can therefore not look like another event.
+//! Writer of log events to standard error. Every line of an event except the first is indented. A file name or other
+//! external text therefore cannot look like another event.
 
 use std::io::{self, Stderr, Write};
 

@@ -1,4 +1,4 @@
-//! Failpoints: named steps of the program, at which a test kills or stops the process to check the recovery from disk.
+//! Failpoints: named points of the code at which a test kills or stops the process, to check the recovery from disk.
 //!
 //! Invariant: the macro is empty in release builds. Another process sends the signal, so that no code of this process
 //! runs after a kill.
@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Environment variable of the form `name:count:signal`. For example, `projector.committed:2:KILL` kills the process
-/// when this step is reached the second time.
+/// when it reaches this failpoint for the second time.
 const VARIABLE: &str = "FAILPOINT";
 
 struct Armed {
@@ -26,7 +26,8 @@ macro_rules! failpoint {
     };
 }
 
-/// Counts a pass of this step. Sends the signal if the environment variable has this name and count.
+/// Counts that the process has reached a failpoint. Sends the signal to the process if the environment variable has
+/// this name and count.
 pub fn pass_failpoint(name: &str) {
     static ARMED: OnceLock<Option<Armed>> = OnceLock::new();
     static PASSED: AtomicU64 = AtomicU64::new(0);

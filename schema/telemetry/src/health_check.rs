@@ -1,4 +1,4 @@
-//! Client of the health check, for the `health` commands that container health checks run.
+//! Client of a running program's health check, for the `health` commands that containers run.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// Timeout of the request.
+/// Time limit of the request.
 const TIMEOUT: Duration = Duration::from_secs(3);
 /// Maximum size of a response, in bytes.
 const MAX_RESPONSE_BYTES: u64 = 64 * 1024;
@@ -16,10 +16,10 @@ const MAX_RESPONSE_BYTES: u64 = 64 * 1024;
 pub const HEALTHY: u8 = 0;
 /// Exit code for a program that reports a failure.
 pub const UNHEALTHY: u8 = 1;
-/// Exit code for no response.
+/// Exit code if the program does not respond.
 pub const UNREACHABLE: u8 = 3;
 
-/// Requests `path` from the program at `address`, prints the body and returns the exit code.
+/// Requests `path` from the program at `address`, prints the body of the response and returns the exit code.
 pub async fn check_health(address: SocketAddr, path: &str) -> u8 {
     let address = loopback_of(address);
     let response = tokio::time::timeout(TIMEOUT, get(address, path)).await;
@@ -45,7 +45,7 @@ fn loopback_of(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(ip, address.port())
 }
 
-/// Status and body of an HTTP/1.0 response.
+/// Sends a GET request by HTTP/1.0. Returns the status and the body of the response.
 async fn get(address: SocketAddr, path: &str) -> io::Result<(u16, String)> {
     let mut stream = TcpStream::connect(address).await?;
     stream.write_all(format!("GET {path} HTTP/1.0\r\nhost: {address}\r\n\r\n").as_bytes()).await?;

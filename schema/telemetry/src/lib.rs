@@ -1,5 +1,4 @@
-//! Process plumbing shared by the three programs: command lines, logging, spans, the metrics and health listener, shutdown,
-//! output.
+//! Telemetry and process functions that the three programs share.
 
 pub mod command_line;
 mod count;

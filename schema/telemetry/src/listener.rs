@@ -1,7 +1,7 @@
-//! Monitoring listener, separate from any public port. It serves `/metrics` in the Prometheus text format, and
+//! Monitoring listener, on another port than the service. It serves `/metrics` in the Prometheus text format, and
 //! `/health`.
 //!
-//! Invariant: the number of scrape connections is bounded, and each has at most one rendered text.
+//! Invariant: the number of connections is limited, and each has at most one response text in memory.
 
 use std::convert::Infallible;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -22,9 +22,9 @@ use tokio::task::JoinSet;
 /// Histogram buckets for durations, in seconds.
 pub const DURATION_BUCKETS: [f64; 15] =
     [0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
-/// Maximum number of concurrent scrape connections.
+/// Maximum number of open connections of the monitoring listener.
 const MAX_CONNECTIONS: usize = 16;
-/// Timeout of one scrape.
+/// Time limit of one connection.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Settings of the monitoring listener.
@@ -36,26 +36,26 @@ pub struct MetricsSettings {
     pub metrics_listen: Option<SocketAddr>,
 }
 
-/// Source of the metrics and health of a program.
+/// Program whose metrics and health the listener serves.
 pub trait MetricsSource: Send + Sync + 'static {
-    /// Current metric families.
+    /// Current values of all metrics.
     fn metrics(&self) -> Vec<MetricFamily>;
 
-    /// Health of the program. The error is the reason why the program cannot do its work.
+    /// Health of the program. The error is a sentence: the reason why the program cannot do its work.
     fn health(&self) -> Result<(), String>;
 
-    /// Conditions that an operator must resolve, although the program works.
+    /// Sentences about conditions that an operator must resolve, although the program is healthy.
     fn warnings(&self) -> Vec<String> {
         vec![]
     }
 }
 
-/// Bound monitoring listener.
+/// Monitoring listener that is bound to its port.
 #[derive(Debug)]
 pub struct MetricsListener(TcpListener);
 
 impl MetricsSettings {
-    /// Binds the listener, if an address is set.
+    /// Binds the listener; `None` if no address is set.
     pub async fn bind(self) -> std::io::Result<Option<MetricsListener>> {
         let Some(address) = self.metrics_listen else { return Ok(None) };
         let describe = |error: std::io::Error| {
@@ -69,7 +69,7 @@ impl MetricsSettings {
 }
 
 impl MetricsListener {
-    /// Serves scrapes until the future is dropped.
+    /// Serves requests until the returned future is dropped.
     pub async fn serve(self, source: Arc<impl MetricsSource>) -> Infallible {
         let mut connections = JoinSet::new();
         loop {
@@ -78,7 +78,8 @@ impl MetricsListener {
                     Ok((stream, _)) => {
                         connections.spawn(serve_connection(stream, Arc::clone(&source)));
                     }
-                    // Out of file descriptors, or the client has disconnected.
+                    // Accepting fails if file descriptors have run out or the client has disconnected. Retry after a
+                    // pause.
                     Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
                 },
                 Some(_) = connections.join_next() => {}
@@ -94,7 +95,7 @@ async fn serve_connection(stream: TcpStream, source: Arc<impl MetricsSource>) {
     });
     let mut builder = hyper::server::conn::http1::Builder::new();
     builder.keep_alive(false).max_buf_size(16 * 1024);
-    // A client that disconnects early needs no handling.
+    // An error means that the client has disconnected or was too slow.
     let _ = tokio::time::timeout(TIMEOUT, builder.serve_connection(TokioIo::new(stream), service)).await;
 }
 

@@ -1,12 +1,12 @@
-//! Rate limit of a repeated log line: an outage logs one line per interval, not one per request.
+//! Rate limit of a log message: during an outage it is logged once per interval, not once per request.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Interval between two lines.
+/// Minimum interval between two logged occurrences of a message.
 const INTERVAL: Duration = Duration::from_secs(10);
 
-/// Rate limit of one log line, declared as a `static` at the call site.
+/// Rate limit of one log message, declared as a `static` where the message is logged.
 #[derive(Debug)]
 pub struct LogLimit(Mutex<LastLine>);
 
@@ -17,13 +17,14 @@ struct LastLine {
 }
 
 impl LogLimit {
-    /// Creates a limit that admits its first line.
+    /// Creates a limit that admits the first occurrence of its message.
     #[expect(clippy::new_without_default, reason = "a static needs a const function")]
     pub const fn new() -> Self {
         Self(Mutex::new(LastLine { at: None, suppressed: 0 }))
     }
 
-    /// Number of lines suppressed since the last logged line; `None` if this line must be suppressed too.
+    /// Number of suppressed occurrences since the message was last logged; `None` if this occurrence must be suppressed
+    /// too.
     pub fn admit(&self) -> Option<u64> {
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if last.at.is_some_and(|at| at.elapsed() < INTERVAL) {

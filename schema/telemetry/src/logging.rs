@@ -11,16 +11,16 @@ use tracing_subscriber::{EnvFilter, Layer};
 use crate::event_writer::EventWriter;
 use crate::spans;
 
-/// Maximum log levels of libraries that would log secrets: tool-call arguments with keys, statement parameters with
-/// password hashes. `RUST_LOG` cannot raise these levels. The cap of tokio-postgres also hides `info` notices of
-/// Postgres, such as a list of dropped tables.
+/// Maximum log levels of libraries that would log secrets: keys in the arguments of tool calls, and password hashes in
+/// statement parameters. `RUST_LOG` cannot raise these levels. For tokio-postgres, `info` notices of Postgres are
+/// suppressed too, such as a list of dropped tables.
 const LEVEL_CAPS: [&str; 2] = ["rmcp=error", "tokio_postgres=warn"];
 
-/// Timeout for sending the remaining spans at exit.
+/// Time limit for sending the remaining spans when the program ends.
 #[cfg(feature = "otlp")]
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Guard of logging and span export. On drop, it sends the remaining spans.
+/// Guard of logging and span export. When it is dropped, the remaining spans are sent.
 #[derive(Debug)]
 #[must_use = "spans are exported until the guard is dropped"]
 pub struct TelemetryGuard {
@@ -28,9 +28,9 @@ pub struct TelemetryGuard {
     spans: Option<opentelemetry_sdk::trace::SdkTracerProvider>,
 }
 
-/// Starts logging to standard error and, if an OTLP endpoint is set, span export.
+/// Starts logging to standard error, and span export if an OTLP endpoint is set.
 ///
-/// `LOG_FORMAT=json` writes one JSON object per line; `RUST_LOG` overrides `default_filter`.
+/// With `LOG_FORMAT=json`, each line is a JSON object. `RUST_LOG` replaces `default_filter`.
 pub fn init(program: &str, default_filter: &str) -> TelemetryGuard {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default_filter));
     let spans_off = format!("{}=off", spans::SPAN_TARGET);

@@ -13,17 +13,17 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::registry::LookupSpan;
 
-/// Tracer provider with a batch exporter. The OpenTelemetry library reads further settings from the environment
-/// (`OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_TRACES_SAMPLER`).
+/// Tracer provider that exports spans in batches. The OpenTelemetry library reads its other settings from environment
+/// variables (`OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_TRACES_SAMPLER`).
 pub(crate) fn new_provider(program: &str) -> Result<SdkTracerProvider, ExporterBuildError> {
-    // Fails if a provider is already installed, which is harmless.
+    // Installing a second provider fails. The first one is then used.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let exporter = SpanExporter::builder().with_http().build()?;
     let resource = Resource::builder().with_service_name(format!("dds-{program}")).build();
     Ok(SdkTracerProvider::builder().with_batch_exporter(exporter).with_resource(resource).build())
 }
 
-/// Subscriber layer that exports the spans of a target.
+/// Subscriber layer that exports only the spans with a given tracing target.
 pub(crate) fn span_layer<S>(provider: &SdkTracerProvider, target: &'static str) -> impl Layer<S>
 where
     S: tracing::Subscriber + for<'a> LookupSpan<'a>,
@@ -45,7 +45,7 @@ pub(crate) fn set_parent_from_headers(span: &Span, headers: &HeaderMap) {
             self.0.keys().map(hyper::header::HeaderName::as_str).collect()
         }
     }
-    // Without a valid parent, the span starts a new trace.
+    // If the headers have no valid parent, the span starts a new trace.
     let _ = span.set_parent(TraceContextPropagator::new().extract(&Headers(headers)));
 }
 

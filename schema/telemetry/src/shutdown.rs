@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-/// Handle that resolves when the process receives SIGINT or SIGTERM.
+/// Handle on which code can wait for SIGINT or SIGTERM.
 #[derive(Debug, Clone)]
 pub struct Shutdown(watch::Receiver<bool>);
 
@@ -19,18 +19,18 @@ impl Shutdown {
             tokio::select! { _ = interrupt.recv() => {}, _ = terminate.recv() => {} }
             tracing::info!("shutdown requested");
             sender.send_replace(true);
-            // The sender stays alive, because a closed channel would be read as a request to stop.
+            // Keep the sender alive, because dropping it would look like a request to stop.
             tokio::time::sleep(Duration::MAX).await;
         });
         Ok(Self(receiver))
     }
 
-    /// True after a signal was received.
+    /// True if the process has received one of the signals.
     pub fn is_requested(&self) -> bool {
         *self.0.borrow()
     }
 
-    /// Waits for a signal.
+    /// Waits until the process receives one of the signals.
     pub async fn wait(&mut self) {
         let _ = self.0.wait_for(|requested| *requested).await;
     }

@@ -1,15 +1,16 @@
-//! Spans of requests, loads, log batches and admission batches, exported over OTLP/HTTP with the feature `otlp`.
+//! Spans of requests, loads, log batches and admission batches, exported over OTLP/HTTP by builds with the feature
+//! `otlp`.
 //!
 //! Invariant: only the exporter subscribes to spans. Without an exporter, a span costs one comparison. If the export
-//! queue is full, spans are dropped. An unreachable collector does not delay requests.
+//! queue is full, new spans are dropped, so an unreachable collector does not delay requests.
 
 use hyper::HeaderMap;
 use tracing::Span;
 
-/// Tracing target of all spans. The log filter excludes this target.
+/// Tracing target of all spans. The filter of the log excludes this target.
 pub const SPAN_TARGET: &str = "span";
 
-/// Sets the parent of a span from the `traceparent` header (W3C Trace Context).
+/// Makes a span the child of the span in the `traceparent` header (W3C Trace Context).
 pub fn set_parent_from_headers(span: &Span, headers: &HeaderMap) {
     #[cfg(feature = "otlp")]
     if !span.is_disabled() {
@@ -19,7 +20,7 @@ pub fn set_parent_from_headers(span: &Span, headers: &HeaderMap) {
     let _ = (span, headers);
 }
 
-/// Renames an open span, if its name is known only after it has begun.
+/// Renames a span that is open, for a name that was unknown when the span began.
 pub fn rename_span(span: &Span, name: String) {
     #[cfg(feature = "otlp")]
     crate::otlp::rename_span(span, name);

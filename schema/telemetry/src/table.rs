@@ -1,4 +1,4 @@
-//! Lists of the commands: a table with a header, aligned columns, a bounded number of rows and a total.
+//! Table of a command that prints a list: a header, aligned columns, a limited number of rows and a total.
 
 use std::collections::VecDeque;
 use std::io::IsTerminal;
@@ -8,9 +8,9 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::outln;
 
-/// Number of rows of a table without `--limit`.
+/// Maximum number of printed rows without `--limit`.
 const DEFAULT_LIMIT: usize = 50;
-/// Width of a table in columns, if output is not a terminal and `COLUMNS` is not set.
+/// Width of a table, in terminal columns, if output is not a terminal and `COLUMNS` is not set.
 const DEFAULT_WIDTH: usize = 80;
 /// Number of spaces between two columns.
 const GAP: usize = 2;
@@ -27,7 +27,7 @@ pub struct ListArgs {
 }
 
 impl ListArgs {
-    /// Maximum number of rows.
+    /// Maximum number of printed rows.
     pub fn max_rows(&self) -> usize {
         match self.limit {
             Some(0) => usize::MAX,
@@ -38,12 +38,12 @@ impl ListArgs {
     }
 }
 
-/// Column of a table: its header and the alignment of its cells.
+/// Column of a table: its header, and the alignment of its cells.
 #[derive(Debug, Clone, Copy)]
 pub enum Column {
-    /// Aligned left. The last text column of a table wraps between words.
+    /// Column that is aligned left. The last such column of a table wraps between words.
     Text(&'static str),
-    /// Aligned right.
+    /// Column that is aligned right.
     Number(&'static str),
 }
 
@@ -55,8 +55,7 @@ impl Column {
     }
 }
 
-/// Rows of a list with their columns. A row wraps only between the words of its last text column, so no value is
-/// broken.
+/// Table of a list. If a row is too wide, only its last text column wraps, between words.
 #[derive(Debug)]
 pub struct Table {
     nouns: [&'static str; 2],
@@ -71,12 +70,13 @@ pub struct Table {
 #[derive(Debug)]
 struct TableRow {
     cells: Vec<String>,
-    /// Lines below the row.
+    /// Lines that are printed below the row.
     details: Vec<String>,
 }
 
 impl Table {
-    /// Creates a table of at most `max_rows` rows. `nouns` are singular and plural of a row, for the total line.
+    /// Creates an empty table that prints at most `max_rows` rows. `nouns` are the singular and the plural of a row,
+    /// for the total.
     pub fn new(nouns: [&'static str; 2], columns: &[Column], max_rows: usize) -> Self {
         Self {
             nouns,
@@ -89,7 +89,7 @@ impl Table {
         }
     }
 
-    /// Keeps the last rows instead of the first, for a list in chronological order.
+    /// Makes the table print the last rows instead of the first, for lists in chronological order.
     pub fn keep_newest(mut self) -> Self {
         self.keeps_newest = true;
         self
@@ -100,7 +100,7 @@ impl Table {
         self.add_detailed_row(cells, []);
     }
 
-    /// Adds a row with lines below it.
+    /// Adds a row, and lines that are printed below it.
     pub fn add_detailed_row(
         &mut self,
         cells: impl IntoIterator<Item = String>,
@@ -119,12 +119,12 @@ impl Table {
         self.rows.push_back(TableRow { cells, details });
     }
 
-    /// Adds a text to the total line.
+    /// Adds a text to the line with the total.
     pub fn add_note(&mut self, note: &str) {
         self.note = format!("; {note}");
     }
 
-    /// Prints the table and its total, or a sentence for an empty list.
+    /// Prints the table and the total; for a table without rows, the sentence `empty`.
     pub fn print(&self, empty: &str) {
         if self.total == 0 {
             return outln!("{empty}");
@@ -134,7 +134,7 @@ impl Table {
         }
     }
 
-    /// Lines of the table and its total.
+    /// Lines of the printed table and of the total.
     fn lines(&self, width: usize) -> Vec<String> {
         let headers: Vec<String> = self.columns.iter().map(|column| column.header().to_owned()).collect();
         let wrapped = self.columns.iter().rposition(|column| matches!(column, Column::Text(_)));
@@ -195,7 +195,7 @@ impl Table {
     }
 }
 
-/// Width of the output in columns: from the terminal, else from `COLUMNS`, else [`DEFAULT_WIDTH`].
+/// Width of the output, in terminal columns: that of the terminal, else `COLUMNS`, else [`DEFAULT_WIDTH`].
 #[expect(clippy::disallowed_methods, reason = "a variable of every terminal, not a setting of the service")]
 fn output_width() -> usize {
     let stdout = std::io::stdout();
@@ -207,7 +207,7 @@ fn output_width() -> usize {
     of_terminal.or_else(of_variable).unwrap_or(DEFAULT_WIDTH)
 }
 
-/// Splits a text into lines of at most `width` columns. A longer word gets its own line.
+/// Divides a text into lines of at most `width` terminal columns. A word that is longer gets a line of its own.
 fn wrap_words(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ') {
@@ -235,7 +235,7 @@ pub fn group_digits(number: usize) -> String {
     grouped
 }
 
-/// Escapes characters that could forge a line or change the direction of text.
+/// Escapes characters that could imitate a new line or change the direction of text.
 fn escape_controls(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
