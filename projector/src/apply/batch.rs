@@ -195,7 +195,7 @@ fn undecodable_letter(message: &LogMessage, error: &BatchError) -> DeadLetter {
     }
 }
 
-/// Drops record batches whose ids were applied before, and record batches whose id occurs twice in `batches`.
+/// Drops record batches that were applied before. Of several record batches with the same id, only the first is kept.
 async fn drop_applied(
     transaction: &Transaction<'_>,
     batches: Vec<SequencedBatch>,

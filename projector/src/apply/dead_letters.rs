@@ -23,9 +23,9 @@ pub struct DeadLetter {
     pub subject: String,
     /// Id of the record batch; `None` if the headers contain no id.
     pub frame: Option<String>,
-    /// Source of the row; `None` if the message cannot be decoded.
+    /// Source of the row; `None` if the headers contain no source.
     pub source: Option<String>,
-    /// File from which the row was loaded; `None` if the message cannot be decoded.
+    /// File from which the row was loaded; `None` if the headers contain no file.
     pub file: Option<String>,
     /// Line of the row in its file; `None` for a whole message or an unknown line.
     pub line: Option<i64>,
@@ -112,9 +112,9 @@ sql_row! {
         pub subject: String,
         /// Id of the record batch; `None` if the headers contain no id.
         pub frame: Option<String>,
-        /// Source of the row; `None` if the message cannot be decoded.
+        /// Source of the row; `None` if the headers contain no source.
         pub source: Option<String>,
-        /// File from which the row was loaded; `None` if the message cannot be decoded.
+        /// File from which the row was loaded; `None` if the headers contain no file.
         pub file: Option<String>,
         /// Line of the row in its file; `None` for a whole message or an unknown line.
         pub line: Option<i64>,

@@ -112,7 +112,8 @@ async fn load_fact_sets(settings: &ProjectorSettings) -> Result<Vec<String>, Run
     rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
 }
 
-/// Warns if the served generation has another rule version than this program. This program does not update its tables.
+/// Warns if the served generation has another rule version than this program, because this program does not update the
+/// tables of such a generation.
 async fn warn_of_older_method(settings: &ProjectorSettings) -> Result<(), DbError> {
     let client = db::connect(&settings.projector_config(LIVE_FACTS)?).await?;
     let served = client.query_one(SERVED, &[]).await?;
@@ -242,7 +243,7 @@ async fn run_session(
     stop.cancel();
     metrics.set_lease_held(fact_set, false);
     if !client.is_closed() && !lost.is_cancelled() {
-        // After a transient error, this process will retry. It releases the lease, but remains registered as the
+        // After a transient error, this process will try again. It releases the lease, but is still stored as the
         // holder.
         let ends = outcome.as_ref().err().is_none_or(|error| error.halt_reason().is_some());
         lease::release_lease(&client, &lease, ends).await?;

@@ -176,7 +176,7 @@ fn add(difference: &mut i64, expected: i64) {
 /// Decodes `bars` closes. Reserves capacity for `room` more closes.
 fn closes(bytes: &[u8], bars: usize, room: usize) -> Result<Vec<i64>, PackedBarsError> {
     let (mut before, mut rest): (i64, &[u8]) = postcard::take_from_bytes(bytes)?;
-    // `bars` is a plausible count, because so many days were already decoded.
+    // `bars` is a plausible count, because that number of days was already decoded.
     let mut closes = Vec::with_capacity(bars.saturating_add(room));
     blocks::for_each_block(&mut rest, bars, |differences| {
         if differences.contains(&MISSING) {
