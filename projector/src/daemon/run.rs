@@ -112,8 +112,8 @@ async fn load_fact_sets(settings: &ProjectorSettings) -> Result<Vec<String>, Run
     rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
 }
 
-/// Warns if the served generation has another rule version than this program, because this program does not update the
-/// tables of such a generation.
+/// Warns if the served generation has another rule version than this program. This program does not update the tables
+/// of such a generation.
 async fn warn_of_older_method(settings: &ProjectorSettings) -> Result<(), DbError> {
     let client = db::connect(&settings.projector_config(LIVE_FACTS)?).await?;
     let served = client.query_one(SERVED, &[]).await?;
