@@ -23,6 +23,8 @@ use event_stream::{EventStream, StreamEvent};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 const STEPS: usize = 12;
+/// Symbols of the client with a filter.
+const FOLLOWED: [&str; 3] = ["S00", "S01", "S02"];
 /// Short heartbeats, so that a quiet stream names its position soon.
 const HEARTBEAT: (&str, &str) = ("CHANGE_STREAM_HEARTBEAT_MS", "100");
 
@@ -54,7 +56,7 @@ async fn run(seed: u64) -> Result<()> {
     let mut sequence = RandomHistory::new(seed);
     let mut service = Service::start_with(&[HEARTBEAT]).await?;
     let (_, start) = service.walk("/v1/dividends/history?symbols=S00").await?.context("an answer")?;
-    let mut copy = StreamCopy::starting_at(&start);
+    let mut copies = [StreamCopy::starting_at(&start, &[]), StreamCopy::starting_at(&start, &FOLLOWED)];
     let mut symbols = BTreeSet::new();
     let first = json!({ "kind": "dividend", "symbol": "S00", "ex_date": sequence.day, "amount": "0.50" });
     random_histories::load(&service.app, STEPS, "left", &[first]).await?;
@@ -72,15 +74,23 @@ async fn run(seed: u64) -> Result<()> {
         }
         symbols.extend(sequence.symbols.iter().cloned());
         let position = service.position().await?;
-        // The client disconnects a few times on the way.
-        for _ in 0..sequence.random.random_range(0..4) {
-            let events = sequence.random.random_range(1..6);
-            copy.follow_for(&service, position, events).await.with_context(|| format!("in step {step}"))?;
+        for (number, copy) in copies.iter_mut().enumerate() {
+            let place = || format!("client {number} in step {step}");
+            // A client misses some steps, and disconnects a few times on the way.
+            if step + 1 < STEPS && sequence.random.random_bool(0.25) {
+                continue;
+            }
+            for _ in 0..sequence.random.random_range(0..4) {
+                let events = sequence.random.random_range(1..6);
+                copy.follow_for(&service, position, events).await.with_context(place)?;
+            }
+            copy.follow(&service, position).await.with_context(place)?;
+            copy.is_complete(&service, &symbols).await.with_context(place)?;
         }
-        copy.follow(&service, position).await.with_context(|| format!("in step {step}"))?;
-        copy.is_complete(&service, &symbols).await.with_context(|| format!("after step {step}"))?;
     }
-    ensure!(copy.events() > STEPS, "only {} events came", copy.events());
+    for copy in &copies {
+        ensure!(copy.events() > STEPS, "only {} events came", copy.events());
+    }
     Ok(())
 }
 

@@ -25,13 +25,15 @@ pub(crate) struct RandomHistory {
     pub(crate) symbols: Vec<String>,
     pub(crate) day: NaiveDate,
     said: i64,
+    /// Renames so far: new and former symbol.
+    renames: Vec<(String, String)>,
 }
 
 impl RandomHistory {
     pub(crate) fn new(seed: u64) -> Self {
         let symbols = (0..SYMBOLS).map(|number| format!("S{number:02}")).collect();
         let day = NaiveDate::from_ymd_opt(2022, 3, 1).unwrap_or_default();
-        Self { random: StdRng::seed_from_u64(seed), symbols, day, said: 0 }
+        Self { random: StdRng::seed_from_u64(seed), symbols, day, said: 0, renames: Vec::new() }
     }
 
     fn symbol(&mut self) -> String {
@@ -85,7 +87,7 @@ impl RandomHistory {
     /// News about what was, or about who somebody is.
     pub(crate) fn news(&mut self) -> Vec<Value> {
         let (symbol, past) = (self.symbol(), self.past());
-        let fields = match self.random.random_range(0..6) {
+        let fields = match self.random.random_range(0..8) {
             0 => json!({ "kind": "price", "symbol": symbol, "date": past, "close": self.close() }),
             1 => json!({ "kind": "dividend", "symbol": symbol, "ex_date": past, "amount": "0.25" }),
             // One vendor's record, which may be told under another symbol the next time.
@@ -95,21 +97,53 @@ impl RandomHistory {
             }
             3 => json!({ "kind": "split", "symbol": symbol, "ex_date": past, "from": "1", "to": "2" }),
             4 => json!({ "kind": "session", "date": self.day }),
+            5 => return vec![self.listing(past)],
+            6 if !self.renames.is_empty() => return vec![self.withdrawn_rename()],
             _ => return vec![self.rename(&symbol)],
         };
         vec![self.row(fields)]
     }
 
-    fn rename(&mut self, symbol: &str) -> Value {
+    /// First dividend of a new symbol. It may become the new symbol of another security later.
+    fn listing(&mut self, past: NaiveDate) -> Value {
         let fresh = format!("N{:03}", self.said);
-        let until = self.past();
-        let former = json!([{ "symbol": symbol, "to": until }]);
-        let mut row = self.row(json!({
-            "kind": "security", "symbol": fresh, "name": fresh, "type": "stock", "former_symbols": former,
-        }));
+        let mut row =
+            self.row(json!({ "kind": "dividend", "symbol": fresh, "ex_date": past, "amount": "0.35" }));
         row["action"] = "put".into();
-        self.symbols.retain(|known| known != symbol);
         self.symbols.push(fresh);
+        row
+    }
+
+    /// Rename to a new symbol, or to one that had rows of its own before.
+    fn rename(&mut self, symbol: &str) -> Value {
+        let others: Vec<String> = self.symbols.iter().filter(|other| *other != symbol).cloned().collect();
+        let known = others.choose(&mut self.random).filter(|other| other.starts_with('N'));
+        let next = known.cloned().unwrap_or_else(|| format!("N{:03}", self.said));
+        self.renames.push((next.clone(), symbol.to_owned()));
+        self.symbols.retain(|known| known != symbol && *known != next);
+        self.symbols.push(next.clone());
+        self.security(&next, symbol, "put")
+    }
+
+    /// Withdrawal of an earlier rename. The former symbol is a security of its own again.
+    fn withdrawn_rename(&mut self) -> Value {
+        let renames = self.renames.clone();
+        let (next, former) = renames.choose(&mut self.random).cloned().unwrap_or_default();
+        if !self.symbols.contains(&former) {
+            self.symbols.push(former.clone());
+        }
+        let mut row = self.security(&next, &former, "retract");
+        row["revision"] = 3.into();
+        row
+    }
+
+    fn security(&mut self, symbol: &str, former: &str, action: &str) -> Value {
+        let until = self.past();
+        let former = json!([{ "symbol": former, "to": until }]);
+        let mut row = self.row(json!({
+            "kind": "security", "symbol": symbol, "name": symbol, "type": "stock", "former_symbols": former,
+        }));
+        row["action"] = action.into();
         row
     }
 }

@@ -1,6 +1,7 @@
 //! Change of a row, or of a value of a security, as streams deliver it.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use chrono::NaiveDate;
 use market::decimal::{ExactDecimal, with_decimals_as_text};
@@ -27,6 +28,8 @@ pub(crate) struct Change {
     pub(crate) key: RowKey,
     /// True for the last change of a commit.
     pub(crate) completes_commit: bool,
+    /// Other symbols of the security: former ones, and other spellings. Empty in a page of listed symbols.
+    pub(crate) other_symbols: Arc<[String]>,
     pub(crate) content: ChangeContent,
 }
 
@@ -35,8 +38,8 @@ pub(crate) struct Change {
 pub(crate) enum ChangeContent {
     /// Dividend or split. A removed row has its last content, as cancelled.
     Row { ex_date: NaiveDate, json: JsonForms },
-    /// Ticker events by date, and all present and former symbols of the security.
-    Events { events: Vec<SecurityEvent>, spellings: Vec<String> },
+    /// Ticker events by date.
+    Events(Vec<SecurityEvent>),
     /// Adjustment factors by ex-date.
     Factors(Vec<Factor>),
     /// Dividend status or lists; `None` if there is no value any more.
@@ -133,7 +136,8 @@ pub(crate) struct ChangeBody<'a> {
     /// Id of the row, unique within its kind. Of `events`, `factors`, `statuses` and `lists`, a security has one row,
     /// whose id is the symbol.
     id: &'a str,
-    /// New row. A removed dividend or split has its last row, with the status `cancelled`. Null for another removed row.
+    /// New row. A removed dividend or split has its last row, with the status `cancelled`. Null for another removed row,
+    /// and for a row of a security that the requested symbols no longer name.
     #[schema(value_type = Option<ChangedRowBody<'static>>)]
     row: Option<Cow<'a, RawValue>>,
 }
@@ -149,9 +153,7 @@ impl Change {
     pub(crate) fn size(&self) -> usize {
         let content = match &self.content {
             ChangeContent::Row { json, .. } | ChangeContent::Value(Some(json)) => json.size(),
-            ChangeContent::Events { events, spellings } => {
-                size_of_val(events.as_slice()) + size_of_val(spellings.as_slice())
-            }
+            ChangeContent::Events(events) => size_of_val(events.as_slice()),
             ChangeContent::Factors(factors) => size_of_val(factors.as_slice()),
             ChangeContent::Value(None) => 0,
         };
@@ -161,6 +163,13 @@ impl Change {
     /// False for a row before the first day of a client's history.
     pub(crate) fn is_visible_since(&self, first_day: NaiveDate) -> bool {
         !matches!(self.content, ChangeContent::Row { ex_date, .. } if ex_date < first_day)
+    }
+
+    /// Event data that removes the row from a copy.
+    pub(crate) fn removal(&self) -> ChangeBody<'_> {
+        let RowKey { kind, symbol, id, .. } = &self.key;
+        let id = if id.is_empty() { symbol } else { id };
+        ChangeBody { change: ChangeAction::Delete, kind: *kind, symbol, id, row: None }
     }
 
     /// Event data for a client whose history begins on `first_day`; `None` if the row is older.
@@ -177,7 +186,7 @@ impl Change {
         let row = match &self.content {
             ChangeContent::Row { json, .. } => Some(Cow::Borrowed(json.form(text_decimals))),
             ChangeContent::Value(json) => json.as_ref().map(|json| Cow::Borrowed(json.form(text_decimals))),
-            ChangeContent::Events { events, .. } => {
+            ChangeContent::Events(events) => {
                 let events = &events[events.partition_point(|event| event.date < first_day)..];
                 render_unless(events.is_empty(), text_decimals, &SecurityEvents { symbol, events })?
             }

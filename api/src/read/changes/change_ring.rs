@@ -115,6 +115,7 @@ mod tests {
             position: JournalPosition(*position),
             key: RowKey { live: true, kind: ChangeKind::Lists, symbol: String::new(), id: String::new() },
             completes_commit: true,
+            other_symbols: Arc::default(),
             content: ChangeContent::Value(None),
         };
         positions.iter().map(change).collect()

@@ -16,8 +16,7 @@ use crate::error::ApiError;
 use crate::parameters::{
     ChangeKind, DocumentedParameters, ParameterReader, Parameters, SymbolList, SyncPoint,
 };
-use crate::read::changes::ChangeBody;
-use crate::read::lookup;
+use crate::read::changes::{ChangeBody, ListedSecurities};
 use crate::routes::ErrorResponses;
 use crate::routes::changes::journal_start::JournalStart;
 
@@ -28,8 +27,8 @@ const BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 #[derive(Debug, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct ChangesParameters {
-    /// Comma-separated symbols (at most 50). Only Professional may omit the list. The stream then has the changes of the
-    /// whole market.
+    /// Comma-separated symbols (at most 50). After a rename, all rows of the new symbol arrive, and those of the former one
+    /// are deleted. Only Professional may omit the list. The stream then has the changes of the whole market.
     #[param(value_type = Option<String>)]
     symbols: Option<SymbolList>,
     /// Kinds of changes, comma-separated. Default: all.
@@ -112,19 +111,21 @@ async fn open(
     let generation = generation?;
     let since = parameters.since.as_ref();
     let start = generation.run_while_responsive(JournalStart::find(&generation, since, "since")).await?;
-    let list = parameters.symbols.as_ref();
-    let known = generation.run_while_responsive(lookup::resolve_symbol_list(&generation, list)).await?.known;
+    let (needed, _) = parameters.symbols.as_ref().map_or(MARKET, |_| (Free::TIER, ""));
     let mut kinds = parameters.kinds.unwrap_or_else(|| ChangeKind::ALL.to_vec());
     kinds.sort_unstable();
     kinds.dedup();
-    let (needed, _) = parameters.symbols.as_ref().map_or(MARKET, |_| (Free::TIER, ""));
     let counted = app.settings.quota_check.is_counted(Free::TIER);
     let call = StreamCall {
         request: AdmissionRequest { key, required_rank: needed.rank(), counted },
         account_id,
         path,
     };
-    let filter = StreamFilter::new(kinds, list, known.unwrap_or_default());
+    let mut filter = StreamFilter::new(kinds, parameters.symbols);
+    if let Some(list) = filter.symbols() {
+        let securities = generation.run_while_responsive(ListedSecurities::find(&generation, list)).await?;
+        filter.follow(&securities);
+    }
     Ok(ChangeStream::new(app, permit, call, filter, start)
         .with_tier(tier)
         .with_text_decimals(parameters.decimals)
