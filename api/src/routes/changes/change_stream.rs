@@ -143,7 +143,7 @@ impl ChangeStream {
 
     async fn next_event(&mut self) -> Result<Option<Event>, ApiError> {
         while self.phase != StreamPhase::Ended {
-            if self.permit.is_stopping() {
+            if self.permit.ended.is_cancelled() {
                 return Err(stopping());
             }
             let event = if self.batch.is_empty() {
@@ -334,7 +334,7 @@ async fn wait(
 ) -> Result<bool, ApiError> {
     tokio::select! {
         biased;
-        () = permit.stopped() => Err(stopping()),
+        () = permit.ended.cancelled() => Err(stopping()),
         () = permit.revoked.cancelled() => Err(ApiError::InvalidKey),
         () = wake => Ok(false),
         () = sleep_until(next_heartbeat) => Ok(true),
@@ -342,7 +342,7 @@ async fn wait(
 }
 
 fn stopping() -> ApiError {
-    ApiError::Unavailable("the instance stops".to_owned())
+    ApiError::Unavailable("the instance stops, or the stream has lost its slot".to_owned())
 }
 
 fn reconnection_delay() -> Duration {

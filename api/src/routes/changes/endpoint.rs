@@ -9,6 +9,7 @@ use utoipa::IntoParams;
 use super::change_stream::{ChangeStream, StreamCall};
 use super::stream_filter::{MARKET, StreamFilter};
 use crate::admission::decision::AdmissionRequest;
+use crate::admission::open_streams::StreamRefusal;
 use crate::answer::{Access, Free, RequiredTier};
 use crate::auth::credential;
 use crate::auth::tier::Tier;
@@ -74,7 +75,7 @@ impl Parameters for ChangesParameters {
 /// `CAUGHT_UP` (with `follow=false`). Every 15 seconds without an event, a comment and a new id keep the connection open.
 ///
 /// Opening a stream counts as one request, and so does each delivery of up to 100 changes that are there at once. At the
-/// rate limit, deliveries wait. An account may have 2, 5, 10 or 50 open streams per instance, by tier.
+/// rate limit, deliveries wait. An account may have 2, 5, 10 or 50 open streams, by tier.
 #[utoipa::path(
     get, path = "/v1/changes", tag = "Changes", security(("bearer" = []), ("api_key" = [])),
     params(DocumentedParameters<ChangesParameters>),
@@ -106,8 +107,10 @@ async fn open(
 ) -> Result<ChangeStream, ApiError> {
     let Access { app, generation, account_id, tier, parameters, .. } = access;
     let key = credential::read_key(headers, uri).ok_or(ApiError::InvalidKey)?;
-    let too_many = |limit| ApiError::TooManyStreams { limit };
-    let permit = app.streams.open(account_id, tier, key).map_err(too_many)?;
+    let permit = app.streams.open(account_id, tier, key).await.map_err(|refusal| match refusal {
+        StreamRefusal::TooMany(limit) => ApiError::TooManyStreams { limit },
+        StreamRefusal::Undecided(error) => error.into(),
+    })?;
     let generation = generation?;
     let since = parameters.since.as_ref();
     let start = generation.run_while_responsive(JournalStart::find(&generation, since, "since")).await?;
