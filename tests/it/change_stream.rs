@@ -6,7 +6,7 @@ mod copy;
 pub(crate) mod event_stream;
 mod limits;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
@@ -38,7 +38,7 @@ async fn catch_up_after_a_crash(service: &Service, pause: Duration) -> Result<()
 
 async fn change_market(service: &Service, step: usize, sequence: &mut RandomHistory) -> Result<()> {
     let source = SOURCES.choose(&mut sequence.random).copied().unwrap_or("left");
-    match sequence.random.random_range(0..8) {
+    match sequence.random.random_range(0..9) {
         _ if step % 4 == 3 => promote(service, sequence).await?,
         0..3 => random_histories::load(&service.app, step, source, &sequence.next_day()).await?,
         3..6 => {
@@ -46,6 +46,7 @@ async fn change_market(service: &Service, step: usize, sequence: &mut RandomHist
             random_histories::load(&service.app, step, source, &news).await?;
         }
         6 => random_histories::change_policy(&service.app, &mut sequence.random).await?,
+        7 => random_histories::decide(&service.app, &mut sequence.random).await?,
         // There may be no earlier generation.
         _ => drop(service.app.projector(&["rollback", "--stale-ok"]).await?),
     }
@@ -157,6 +158,69 @@ async fn a_stream_resumes_within_a_commit() -> Result<()> {
     // The id is a synchronization point of other requests too. Within a commit, these begin with the commit.
     let path = format!("/v1/stocks/COLA/dividends?limit=100&updated_since={}", all[3].id);
     assert_eq!(world.json(&path).await?["meta"]["has_more"], true);
+    Ok(())
+}
+
+/// Dividends of one symbol by id, as a full download has them.
+async fn download(world: &World, symbol: &str) -> Result<Copy> {
+    let body = world.json(&format!("/v1/dividends/history?limit=1000&decimals=string&symbols={symbol}")).await?;
+    let rows = body["data"].as_array().context("rows")?.iter();
+    rows.map(|row| Ok((row["id"].as_str().context("an id")?.to_owned(), row.clone()))).collect()
+}
+
+/// Rows by id.
+type Copy = BTreeMap<String, Value>;
+
+fn apply(copy: &mut Copy, event: &StreamEvent) {
+    let (_, id) = event.key();
+    match event.name.as_str() {
+        "upsert" => drop(copy.insert(id, event.data["row"].clone())),
+        _ => drop(copy.remove(&id)),
+    }
+}
+
+#[tokio::test]
+async fn a_symbol_is_followed_to_a_known_security_and_back() -> Result<()> {
+    let world = World::start().await?;
+    lift_limits(&world.app).await?;
+    let dividend = |symbol: &str, day: &str| json!({ "kind": "dividend", "symbol": symbol, "ex_date": day, "amount": "0.10" });
+    let before = ["2024-05-01", "2024-05-08"].map(|day| dividend("OLDX", day));
+    let other = ["2024-05-02", "2024-05-09"].map(|day| dividend("NEWX", day));
+    load(&world, "both.ndjson", &[before, other].concat()).await?;
+    let query = "symbols=OLDX&kinds=dividends&decimals=string";
+    let mut live = open(&world, query, None).await?;
+    let mut copies = [download(&world, "OLDX").await?, download(&world, "OLDX").await?, download(&world, "OLDX").await?];
+    let mut since = sync_point(&world).await?;
+    let rename = |action: &str, revision: i32| {
+        json!({ "kind": "security", "symbol": "NEWX", "name": "New Company", "type": "stock", "action": action,
+                "revision": revision, "former_symbols": [{ "symbol": "OLDX", "to": "2024-05-31" }] })
+    };
+    for (number, (news, size)) in [(rename("put", 0), 4), (rename("retract", 1), 2)].into_iter().enumerate() {
+        load(&world, &format!("news-{number}.ndjson"), &[news]).await?;
+        let expected = eventually(PATIENCE, async || {
+            let rows = download(&world, "OLDX").await?;
+            ensure!(rows.len() == size, "{rows:?}");
+            Ok(rows)
+        })
+        .await?;
+        let [followed, resumed, synchronized] = &mut copies;
+        while *followed != expected {
+            apply(followed, &live.next_change().await?);
+        }
+        let (events, _) =
+            open(&world, &format!("{query}&follow=false&since={since}"), None).await?.read_to_end().await?;
+        events.iter().for_each(|event| apply(resumed, event));
+        assert_eq!(*resumed, expected);
+        let path = format!("/v1/dividends/history?limit=1000&decimals=string&symbols=OLDX&updated_since={since}");
+        let body = world.json(&path).await?;
+        for row in body["data"].as_array().into_iter().flatten() {
+            let id = row["id"].as_str().context("an id")?.to_owned();
+            let is_removed = row["status"] == "cancelled";
+            drop(if is_removed { synchronized.remove(&id) } else { synchronized.insert(id, row.clone()) });
+        }
+        assert_eq!(*synchronized, expected);
+        since = body["meta"]["sync_from"].as_str().context("a sync_from")?.to_owned();
+    }
     Ok(())
 }
 

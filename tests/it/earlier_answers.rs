@@ -195,6 +195,38 @@ async fn a_kept_generation_answers_for_its_version_until_it_is_dropped() -> Resu
     Ok(())
 }
 
+#[tokio::test]
+async fn a_derived_version_of_a_security_is_kept() -> Result<()> {
+    let world = World::start().await?;
+    lift_limits(&world.app).await?;
+    let (quote, dividends) = ("/v1/stocks/COLA/quote", "/v1/stocks/COLA/dividends?limit=3&");
+    let version = world.json(quote).await?["meta"]["data_version"].as_str().context("a version")?.to_owned();
+    let before = world.get(dividends).await?.text();
+    load(&world, "later.ndjson", declared("2.10", 1)).await?;
+    world.json(&format!("{quote}?data_version={version}")).await?;
+    // Without facts, nothing else can be derived.
+    world.app.sql("truncate facts.records, facts.bars, facts.superseded_records, facts.superseded_bars", &[]).await?;
+    let again = world.get(&format!("{dividends}data_version={version}")).await?;
+    assert_eq!((again.status.as_u16(), again.text()), (200, before));
+    let underived = format!("/v1/stocks/COLA/metrics?as_of=2024-03-12&data_version={version}");
+    let (status, body) = world.refused(&underived, &world.professional).await?;
+    assert_eq!(status, 404, "{body}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn bulk_prices_of_an_earlier_version_have_listed_symbols() -> Result<()> {
+    let world = World::start().await?;
+    let version = world.json("/v1/stocks/COLA/quote").await?["meta"]["data_version"].clone();
+    let version = version.as_str().context("a version")?.to_owned();
+    for query in ["known_at=2030-01-01".to_owned(), format!("data_version={version}")] {
+        let (status, body) = world.refused(&format!("/v1/bulk/prices?{query}"), &world.professional).await?;
+        assert_eq!(status, 400, "{query}: {body}");
+        check(&body, json!({ "code": "INVALID_PARAMETER", "param": "symbols" }));
+    }
+    Ok(())
+}
+
 /// Thirty years of daily bars and quarterly dividends, of a security and of the benchmark.
 fn thirty_years() -> String {
     let first = chrono::NaiveDate::from_ymd_opt(1994, 6, 14).unwrap_or_default();

@@ -87,7 +87,7 @@ impl RandomHistory {
     /// News about what was, or about who somebody is.
     pub(crate) fn news(&mut self) -> Vec<Value> {
         let (symbol, past) = (self.symbol(), self.past());
-        let fields = match self.random.random_range(0..8) {
+        let fields = match self.random.random_range(0..9) {
             0 => json!({ "kind": "price", "symbol": symbol, "date": past, "close": self.close() }),
             1 => json!({ "kind": "dividend", "symbol": symbol, "ex_date": past, "amount": "0.25" }),
             // One vendor's record, which may be told under another symbol the next time.
@@ -98,6 +98,11 @@ impl RandomHistory {
             3 => json!({ "kind": "split", "symbol": symbol, "ex_date": past, "from": "1", "to": "2" }),
             4 => json!({ "kind": "session", "date": self.day }),
             5 => return vec![self.listing(past)],
+            // A close or an amount that the others contradict.
+            8 if self.random.random_bool(0.5) => {
+                json!({ "kind": "price", "symbol": symbol, "date": self.day, "close": "4999.00" })
+            }
+            8 => json!({ "kind": "dividend", "symbol": symbol, "ex_date": past, "amount": "25" }),
             6 if !self.renames.is_empty() => return vec![self.withdrawn_rename()],
             _ => return vec![self.rename(&symbol)],
         };
@@ -160,6 +165,23 @@ pub(crate) async fn change_policy(app: &TestApp, random: &mut StdRng) -> Result<
     app.projector(&["policy", "set", kind, source, "--rank", &rank, "--unknown-ok", "--now"])
         .await?
         .success()?;
+    Ok(())
+}
+
+/// Decides on a quarantined row, or revokes a decision. A row that is impossible by itself cannot be released, and there may
+/// be no decision to revoke.
+pub(crate) async fn decide(app: &TestApp, random: &mut StdRng) -> Result<()> {
+    let listed = answer(app, &["quarantine", "list"]).await?;
+    let rows = listed.as_array().cloned().unwrap_or_default();
+    let Some(row) = rows.choose(random) else { return Ok(()) };
+    let field = |name: &str| row[name].as_str().unwrap_or_default().to_owned();
+    let (symbol, kind) = (field("symbol"), field("kind"));
+    let verb = ["release", "confirm", "revoke"].choose(random).copied().unwrap_or("confirm");
+    let mut arguments = vec!["quarantine", verb, &symbol, "--kind", &kind, "--all"];
+    if verb != "revoke" {
+        arguments.extend(["--note", "A test."]);
+    }
+    drop(app.projector(&arguments).await?);
     Ok(())
 }
 

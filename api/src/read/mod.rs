@@ -11,6 +11,7 @@ pub(crate) mod lag;
 pub(crate) mod lookup;
 mod lookup_batch;
 pub(crate) mod memory_tables;
+pub(crate) mod past_securities;
 pub(crate) mod past_version;
 pub(crate) mod pool;
 pub(crate) mod projection;

@@ -15,6 +15,7 @@ use super::QueryError;
 use super::benchmark_cache::{BenchmarkCache, MAX_BENCHMARKS};
 use super::data_version::DataVersion;
 use super::lookup_batch::LookupBatcher;
+use super::past_securities::{self, PastSecurityCache};
 use crate::concurrency::background_tasks::BackgroundTasks;
 use crate::metrics::PoolUse;
 use crate::parameters::served_rules::ServedRules;
@@ -30,6 +31,7 @@ pub(crate) struct ServedGeneration {
     answered: Arc<AtomicI64>,
     served_rules: RwLock<Arc<ServedRules>>,
     pub(crate) past_benchmarks: Arc<BenchmarkCache>,
+    pub(crate) past_securities: Arc<PastSecurityCache>,
     /// Cancelled when the database stops replying.
     unresponsive: CancellationToken,
     /// The same generation with separate connections for expensive responses.
@@ -54,6 +56,7 @@ impl ServedGeneration {
         };
         let (version, unresponsive) = (Arc::new(RwLock::new(unknown)), CancellationToken::new());
         let past_benchmarks = Arc::new(BenchmarkCache::new(MAX_BENCHMARKS));
+        let past_securities = Arc::new(past_securities::new_cache());
         let open = |pool, expensive| {
             Arc::new(Self {
                 id,
@@ -63,6 +66,7 @@ impl ServedGeneration {
                 answered: Arc::clone(answered),
                 served_rules: RwLock::default(),
                 past_benchmarks: Arc::clone(&past_benchmarks),
+                past_securities: Arc::clone(&past_securities),
                 unresponsive: unresponsive.clone(),
                 expensive,
             })

@@ -177,7 +177,7 @@ pub(crate) async fn dividends(access: Access<Starter, DividendsParameters>) -> R
                         && statuses.contains(&row.status)
                 };
                 let held = security.count_quarantined("dividend");
-                let rows = security.rows.dividends.into_iter().filter(is_asked).collect();
+                let rows = security.rows.dividends.iter().filter(|row| is_asked(row)).cloned().collect();
                 Ok::<_, ApiError>(SymbolRows {
                     version: past.version(),
                     rows,

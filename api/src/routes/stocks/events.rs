@@ -19,11 +19,11 @@ use crate::parameters::{
 };
 use crate::read::QueryError;
 use crate::read::lookup;
+use crate::read::past_securities::PastSecurity;
 use crate::read::past_version::PastVersion;
 use crate::read::{DataVersion, ServedGeneration};
 use crate::render::envelope::{Depth, List};
 use crate::routes::ErrorResponses;
-use crate::routes::past::security::PastSecurity;
 
 const EVENTS: &str = include_str!("../../../queries/stocks/events.sql");
 const PAGING: PageOptions =

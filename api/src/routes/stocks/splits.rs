@@ -122,7 +122,7 @@ pub(crate) async fn splits(access: Access<Free, SplitsParameters>) -> Response {
                         && row.status != SplitStatus::Cancelled
                 };
                 let held = security.count_quarantined("split");
-                let rows = security.rows.splits.into_iter().filter(is_asked).collect();
+                let rows = security.rows.splits.iter().filter(|row| is_asked(row)).cloned().collect();
                 Ok::<_, ApiError>(SymbolRows {
                     version: past.version(),
                     rows,
