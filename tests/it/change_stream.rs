@@ -163,7 +163,8 @@ async fn a_stream_resumes_within_a_commit() -> Result<()> {
 
 /// Dividends of one symbol by id, as a full download has them.
 async fn download(world: &World, symbol: &str) -> Result<Copy> {
-    let body = world.json(&format!("/v1/dividends/history?limit=1000&decimals=string&symbols={symbol}")).await?;
+    let body =
+        world.json(&format!("/v1/dividends/history?limit=1000&decimals=string&symbols={symbol}")).await?;
     let rows = body["data"].as_array().context("rows")?.iter();
     rows.map(|row| Ok((row["id"].as_str().context("an id")?.to_owned(), row.clone()))).collect()
 }
@@ -189,7 +190,8 @@ async fn a_symbol_is_followed_to_a_known_security_and_back() -> Result<()> {
     load(&world, "both.ndjson", &[before, other].concat()).await?;
     let query = "symbols=OLDX&kinds=dividends&decimals=string";
     let mut live = open(&world, query, None).await?;
-    let mut copies = [download(&world, "OLDX").await?, download(&world, "OLDX").await?, download(&world, "OLDX").await?];
+    let mut copies =
+        [download(&world, "OLDX").await?, download(&world, "OLDX").await?, download(&world, "OLDX").await?];
     let mut since = sync_point(&world).await?;
     let rename = |action: &str, revision: i32| {
         json!({ "kind": "security", "symbol": "NEWX", "name": "New Company", "type": "stock", "action": action,
@@ -211,7 +213,8 @@ async fn a_symbol_is_followed_to_a_known_security_and_back() -> Result<()> {
             open(&world, &format!("{query}&follow=false&since={since}"), None).await?.read_to_end().await?;
         events.iter().for_each(|event| apply(resumed, event));
         assert_eq!(*resumed, expected);
-        let path = format!("/v1/dividends/history?limit=1000&decimals=string&symbols=OLDX&updated_since={since}");
+        let path =
+            format!("/v1/dividends/history?limit=1000&decimals=string&symbols=OLDX&updated_since={since}");
         let body = world.json(&path).await?;
         for row in body["data"].as_array().into_iter().flatten() {
             let id = row["id"].as_str().context("an id")?.to_owned();

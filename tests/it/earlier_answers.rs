@@ -205,7 +205,10 @@ async fn a_derived_version_of_a_security_is_kept() -> Result<()> {
     load(&world, "later.ndjson", declared("2.10", 1)).await?;
     world.json(&format!("{quote}?data_version={version}")).await?;
     // Without facts, nothing else can be derived.
-    world.app.sql("truncate facts.records, facts.bars, facts.superseded_records, facts.superseded_bars", &[]).await?;
+    world
+        .app
+        .sql("truncate facts.records, facts.bars, facts.superseded_records, facts.superseded_bars", &[])
+        .await?;
     let again = world.get(&format!("{dividends}&data_version={version}")).await?;
     assert_eq!((again.status.as_u16(), again.text()), (200, before));
     let underived = format!("/v1/stocks/COLA/metrics?as_of=2024-03-12&data_version={version}");
@@ -271,7 +274,8 @@ async fn measure_reproduced_metrics() -> Result<()> {
     let at = |later: i64| {
         (first + chrono::TimeDelta::microseconds(later)).to_rfc3339_opts(SecondsFormat::Micros, true)
     };
-    let metrics = |number: usize, later: i64| format!("/v1/stocks/OLD{number}/metrics?known_at={}", at(later));
+    let metrics =
+        |number: usize, later: i64| format!("/v1/stocks/OLD{number}/metrics?known_at={}", at(later));
     let served = |number: usize| format!("/v1/stocks/OLD{number}/dividends?limit=1");
     println!("served dividends: median {:?}", median_time(&api, &key, served).await?);
     println!("reproduced metrics: median {:?}", median_time(&api, &key, |number| metrics(number, 0)).await?);

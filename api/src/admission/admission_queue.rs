@@ -62,7 +62,12 @@ struct QuotaRefund {
 enum BackgroundTask {
     Refund(QuotaRefund),
     FindValidKeys(Vec<PresentedKey>, oneshot::Sender<Vec<u128>>),
-    TakeSlot { instance: InstanceId, account: AccountId, limit: usize, taken: oneshot::Sender<Option<StreamSlot>> },
+    TakeSlot {
+        instance: InstanceId,
+        account: AccountId,
+        limit: usize,
+        taken: oneshot::Sender<Option<StreamSlot>>,
+    },
     RenewSlots(InstanceId, Vec<StreamSlot>, oneshot::Sender<Vec<StreamSlot>>),
     FreeSlot(InstanceId, StreamSlot),
 }

@@ -164,7 +164,9 @@ impl OpenStreams {
                     self.end_others(&renewed.into_iter().collect(), newest);
                 }
                 // The next renewal may end after the lease.
-                Err(_) if renewed_at.elapsed() + 2 * RENEWAL >= LEASE => self.end_others(&HashSet::new(), newest),
+                Err(_) if renewed_at.elapsed() + 2 * RENEWAL >= LEASE => {
+                    self.end_others(&HashSet::new(), newest)
+                }
                 Err(_) => {}
             }
         }

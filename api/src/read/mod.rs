@@ -16,6 +16,7 @@ pub(crate) mod past_version;
 pub(crate) mod pool;
 pub(crate) mod projection;
 pub(crate) mod read_source;
+mod record_batches;
 mod served_generation;
 
 pub(crate) use data_version::DataVersion;

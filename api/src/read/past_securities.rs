@@ -57,9 +57,8 @@ pub(crate) struct ByteWeigher;
 impl Weighter<PastSecurityKey, Option<Arc<PastSecurity>>> for ByteWeigher {
     fn weight(&self, _: &PastSecurityKey, security: &Option<Arc<PastSecurity>>) -> u64 {
         let rows = security.as_ref().map(|security| &security.rows);
-        let rows = rows.map_or(0, |rows| {
-            rows.bars.day.len() * BAR + (rows.dividends.len() + rows.splits.len()) * EVENT
-        });
+        let rows = rows
+            .map_or(0, |rows| rows.bars.day.len() * BAR + (rows.dividends.len() + rows.splits.len()) * EVENT);
         (SECURITY + rows) as u64
     }
 }

@@ -16,6 +16,7 @@ use super::benchmark_cache::{BenchmarkCache, MAX_BENCHMARKS};
 use super::data_version::DataVersion;
 use super::lookup_batch::LookupBatcher;
 use super::past_securities::{self, PastSecurityCache};
+use super::record_batches::RecordBatches;
 use crate::concurrency::background_tasks::BackgroundTasks;
 use crate::metrics::PoolUse;
 use crate::parameters::served_rules::ServedRules;
@@ -32,6 +33,7 @@ pub(crate) struct ServedGeneration {
     served_rules: RwLock<Arc<ServedRules>>,
     pub(crate) past_benchmarks: Arc<BenchmarkCache>,
     pub(crate) past_securities: Arc<PastSecurityCache>,
+    pub(crate) record_batches: Arc<RecordBatches>,
     /// Cancelled when the database stops replying.
     unresponsive: CancellationToken,
     /// The same generation with separate connections for expensive responses.
@@ -57,6 +59,7 @@ impl ServedGeneration {
         let (version, unresponsive) = (Arc::new(RwLock::new(unknown)), CancellationToken::new());
         let past_benchmarks = Arc::new(BenchmarkCache::new(MAX_BENCHMARKS));
         let past_securities = Arc::new(past_securities::new_cache());
+        let record_batches = RecordBatches::new();
         let open = |pool, expensive| {
             Arc::new(Self {
                 id,
@@ -67,6 +70,7 @@ impl ServedGeneration {
                 served_rules: RwLock::default(),
                 past_benchmarks: Arc::clone(&past_benchmarks),
                 past_securities: Arc::clone(&past_securities),
+                record_batches: Arc::clone(&record_batches),
                 unresponsive: unresponsive.clone(),
                 expensive,
             })

@@ -39,7 +39,7 @@ impl RenamedSymbols {
     ) -> Result<Self, DbError> {
         let statement = DIFFERING.replace("{before}", &generation_schema(before));
         let rows = transaction.query(&statement, &[]).await?;
-        let (mut earlier, mut later): (BTreeSet<(&str, &str)>, BTreeSet<(&str, &str)>) = Default::default();
+        let (mut earlier, mut later) = (BTreeSet::new(), BTreeSet::new());
         for row in &rows {
             let symbol = row.try_get("symbol")?;
             earlier.extend(row.try_get::<_, Option<&str>>("before")?.map(|security| (symbol, security)));

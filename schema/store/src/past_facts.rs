@@ -4,6 +4,8 @@
 //! replaced later are stored apart. So the facts at a sequence are those of the batches up to it, merged as the projector
 //! merged them. The result has the form in which the projector derives.
 
+mod batch_index;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -21,11 +23,11 @@ use crate::facts::FactsError;
 use crate::history::{FactsBySymbol, build_history, close_only_years};
 use crate::symbol_facts::{PackedColumns, SymbolFacts};
 
+pub use batch_index::{BatchId, BatchIndex, EmptyBatchIndex, LoggedBatch};
+
 const FACTS: &str = include_str!("../queries/past/facts.sql");
 const BATCHES: &str = include_str!("../queries/past/batches.sql");
 
-/// Id of a record batch.
-type BatchId = [u8; 16];
 /// Symbol, kind and source.
 type RecordsKey = (String, Kind, String);
 /// Symbol, source and calendar year.
@@ -91,7 +93,7 @@ impl FactHistory {
     }
 
     /// Loads the facts of some symbols, and of the symbols linked to them. `statements` are those of
-    /// [`FactHistory::statements`], as texts or prepared.
+    /// [`FactHistory::statements`], as texts or prepared. Batches that `index` lacks are read and added to it.
     ///
     /// # Errors
     /// Postgres rejects a query or is unreachable, or the stored facts are damaged.
@@ -99,19 +101,35 @@ impl FactHistory {
         client: &impl GenericClient,
         [facts, batches]: [&S; 2],
         symbols: &[&str],
+        index: &(impl BatchIndex + Sync),
     ) -> Result<Self, FactsError> {
         let mut history = Self::read(&client.query(facts, &[&symbols]).await?)?;
-        let found = history.batches()?;
-        let ids: Vec<&[u8]> = found.iter().map(BatchId::as_slice).collect();
-        for row in client.query(batches, &[&ids]).await? {
-            let batch = BatchId::try_from(row.try_get::<_, &[u8]>("frame")?).ok();
-            let sequence = row.try_get("sequence")?;
-            if row.try_get::<_, Kind>("kind")? != Kind::Price {
-                history.record_sequences.insert(sequence);
+        let mut unknown = Vec::new();
+        for batch in history.batches()? {
+            match index.find(&batch) {
+                Some(place) => history.add_batch(batch, place),
+                None => unknown.push(batch),
             }
-            history.sequences.extend(batch.map(|batch| (batch, sequence)));
+        }
+        if unknown.is_empty() {
+            return Ok(history);
+        }
+        let ids: Vec<&[u8]> = unknown.iter().map(BatchId::as_slice).collect();
+        for row in client.query(batches, &[&ids]).await? {
+            let Ok(batch) = BatchId::try_from(row.try_get::<_, &[u8]>("frame")?) else { continue };
+            let has_prices = row.try_get::<_, Kind>("kind")? == Kind::Price;
+            let place = LoggedBatch { sequence: row.try_get("sequence")?, has_prices };
+            index.insert(batch, place);
+            history.add_batch(batch, place);
         }
         Ok(history)
+    }
+
+    fn add_batch(&mut self, batch: BatchId, place: LoggedBatch) {
+        self.sequences.insert(batch, place.sequence);
+        if !place.has_prices {
+            self.record_sequences.insert(place.sequence);
+        }
     }
 
     /// Facts as known at `sequence`. A record batch without a sequence is not known.

@@ -75,9 +75,10 @@ async fn a_plan_has_a_number_of_open_streams_and_a_depth() -> Result<()> {
 
 #[tokio::test]
 async fn all_instances_share_the_limit_of_open_streams() -> Result<()> {
-    let limits = ("CHANGE_STREAMS", "2,5,10,50");
+    let limits = ("CHANGE_STREAMS", "2,5,10,2");
     let world = World::start_with(&[limits]).await?;
-    let key = world.app.key("free").await?;
+    lift_limits(&world.app).await?;
+    let key = world.professional.clone();
     let mut second = world.app.api_serve_with(&[limits]).await?;
     let open = async |api: &Api| EventStream::open(api, "symbols=COLA", &key, None).await;
     let is_refused = async |api: &Api| -> Result<bool> {

@@ -108,7 +108,7 @@ impl ChangeRing {
 mod tests {
     use super::*;
     use crate::parameters::{ChangeKind, RowKey};
-    use crate::read::changes::ChangeContent;
+    use crate::read::changes::change::ChangeContent;
 
     fn changes(positions: &[i64]) -> Vec<Change> {
         let change = |position: &i64| Change {

@@ -28,7 +28,10 @@ impl ListedSecurities {
     }
 
     /// Finds the securities of a list in the snapshot of a transaction.
-    pub(super) async fn find_in(transaction: &Transaction<'_>, list: &SymbolList) -> Result<Self, QueryError> {
+    pub(super) async fn find_in(
+        transaction: &Transaction<'_>,
+        list: &SymbolList,
+    ) -> Result<Self, QueryError> {
         let (places, spellings) = list.to_columns();
         let statement = transaction.prepare_cached(SECURITIES).await?;
         let rows = transaction.query(&statement, &[&places, &spellings]).await?;

@@ -10,7 +10,7 @@ mod journal_reader;
 mod listed_securities;
 mod tracked_row;
 
-pub(crate) use change::{Change, ChangeBody, ChangeContent};
+pub(crate) use change::{Change, ChangeBody};
 pub(crate) use change_page::{ChangePage, ChangeSelection};
 pub(crate) use change_ring::Lagged;
 pub(crate) use journal_reader::{Follower, JournalReader};

@@ -100,7 +100,13 @@ pub(crate) async fn quotes(access: Access<Professional, BulkParameters<false>>) 
 pub(crate) async fn metrics(access: Access<Professional, BulkParameters<true>>) -> Response {
     access
         .respond_streaming(|context, outlet| {
-            stream_rows::<Metrics, true>(context, outlet, METRICS, |row| &row.symbol, |rows| rows.metrics.clone())
+            stream_rows::<Metrics, true>(
+                context,
+                outlet,
+                METRICS,
+                |row| &row.symbol,
+                |rows| rows.metrics.clone(),
+            )
         })
         .await
 }

@@ -63,7 +63,8 @@ pub(crate) async fn render_changes<T: TrackedRow, P>(
     }
     meta.set_depth(Some(Depth { from: floor, tier: context.tier }), context.today);
     meta.sync_from = page.sync_from;
-    let is_former = |symbol: &String| securities.as_ref().is_some_and(|listed| listed.former.contains(symbol));
+    let is_former =
+        |symbol: &String| securities.as_ref().is_some_and(|listed| listed.former.contains(symbol));
     let rows = changes.into_iter().map(|change| {
         let is_removed = is_former(&change.symbol);
         if is_removed { change.row.into_cancelled() } else { change.row }

@@ -68,12 +68,18 @@ pub(crate) async fn derive_past_securities(
     let Some(mut query) = PastQuery::new(past, symbols, as_of, columns) else { return Ok(unknown) };
     let keys: Vec<PastSecurityKey> = query.symbols.iter().map(|spellings| query.key(spellings)).collect();
     let mut cached = keys.iter().map(|key| generation.past_securities.get(key)).collect::<Vec<_>>();
-    query.symbols = keys.iter().zip(&cached).filter(|(_, found)| found.is_none()).map(|(key, _)| key.spellings.clone()).collect();
+    query.symbols = keys
+        .iter()
+        .zip(&cached)
+        .filter(|(_, found)| found.is_none())
+        .map(|(key, _)| key.spellings.clone())
+        .collect();
     if !query.symbols.is_empty() {
         let derived = derive(generation, query, |derivation, symbols| {
             let security = |spellings: &Vec<String>| {
                 let found = derivation.find(spellings)?;
-                Ok(found.map(|FoundSecurity { identity, rows, .. }| Arc::new(PastSecurity { identity, rows })))
+                Ok(found
+                    .map(|FoundSecurity { identity, rows, .. }| Arc::new(PastSecurity { identity, rows })))
             };
             symbols.iter().map(security).collect::<Result<Vec<_>, ApiError>>()
         });
@@ -154,11 +160,12 @@ pub(super) async fn load_fact_history(
 ) -> Result<FactHistory, ApiError> {
     let client = generation.client().await?;
     let [facts, batches] = FactHistory::statements(fact_set);
+    let known = generation.record_batches.of_fact_set(fact_set);
     let loading = AbortOnDropHandle::new(tokio::spawn(async move {
         let facts = client.prepare_cached(&facts).await?;
         let batches = client.prepare_cached(&batches).await?;
         let symbols: Vec<&str> = symbols.iter().map(String::as_str).collect();
-        FactHistory::load(&**client, [&facts, &batches], &symbols).await
+        FactHistory::load(&**client, [&facts, &batches], &symbols, &known).await
     }));
     let loaded = loading.await.map_err(|_| QueryError::TaskEnded)?;
     loaded.map_err(|error| match error {

@@ -236,7 +236,10 @@ pub(crate) async fn history(access: Access<Free, PricesParameters>) -> Response 
                     .past_security_on(&past, &context.parameters.symbol, None, PriceColumns::All)
                     .await?;
                 let changed_at = find_factor_change(&context.generation, &past, security.symbol()).await?;
-                Ok::<_, ApiError>((SecurityPrices::of_past(past.version(), &security, i32::MIN, i32::MAX)?, changed_at))
+                Ok::<_, ApiError>((
+                    SecurityPrices::of_past(past.version(), &security, i32::MIN, i32::MAX)?,
+                    changed_at,
+                ))
             };
             let knowledge = context.parameters.knowledge.as_ref();
             let (_, (series, factors_changed_at)) =

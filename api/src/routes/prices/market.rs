@@ -22,8 +22,8 @@ use crate::answer::{Access, Professional};
 use crate::answer::{BodyWriter, FinishedBody, HandlerContext, ResponseWriter};
 use crate::error::ApiError;
 use crate::parameters::{
-    DateRange, Direction, DocumentedParameters, Knowledge, Output, Page, PageOptions, ParameterReader, Parameters,
-    ResponseFormat, SymbolList,
+    DateRange, Direction, DocumentedParameters, Knowledge, Output, Page, PageOptions, ParameterReader,
+    Parameters, ResponseFormat, SymbolList,
 };
 use crate::read::DataVersion;
 use crate::read::lookup::{self, ResolvedSymbols};
