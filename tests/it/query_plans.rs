@@ -104,13 +104,13 @@ const HOT: [HotQuery; 37] = [
     hot(
         "stocks/dividends",
         "array['S7'], '2019-06-17', null, null, array['declared','paid']",
-        &["dividends_by_symbol", "quarantine_by_symbol"],
+        &["dividends_by_symbol", "quarantine_by_symbol", "versions_pkey"],
         1000,
     ),
     hot(
         "stocks/splits",
         "array['S7'], '1924-06-17', null, null",
-        &["splits_pkey", "quarantine_by_symbol"],
+        &["splits_pkey", "quarantine_by_symbol", "versions_pkey"],
         50,
     ),
     hot("stocks/events", "array['S7'], '1924-06-17', null", &["splits_pkey", "dividends_by_symbol"], 1000),
