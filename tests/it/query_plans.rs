@@ -125,8 +125,8 @@ const HOT: [HotQuery; 37] = [
     hot("dividends/ex_dates_descending", CALENDAR, &["dividends_by_ex_date"], 3000),
     hot("dividends/payment_dates", CALENDAR, &["dividends_by_payment_date"], 3000),
     hot("dividends/payment_dates_descending", CALENDAR, &["dividends_by_payment_date"], 3000),
-    hot("dividends/history", HISTORY, &["dividends_by_symbol", "quarantine_by_symbol"], 500),
-    hot("dividends/history_ascending", HISTORY, &["dividends_by_symbol", "quarantine_by_symbol"], 500),
+    hot("dividends/history", HISTORY, OF_HISTORY, 500),
+    hot("dividends/history_ascending", HISTORY, OF_HISTORY, 500),
     hot(
         "changes/dividends",
         "null, '1924-06-17', 299000, null, null, null, null, 1001",
@@ -175,6 +175,7 @@ const TWO_POSITIONS: &str = "array[0, 1], array['S7', 'S8']";
 const TWO_SYMBOLS: &str = "array['S7','S8']";
 const CALENDAR: &str = "'2024-06-17', '2024-08-17', null, null, null, null, null, null, false, null, null, null, null, 101, null, null, null, null";
 const HISTORY: &str = "array['S7','S8'], '2019-06-17', null, null, array['declared','paid'], null, null, null, null, 101, null, null, null, null";
+const OF_HISTORY: &[&str] = &["dividends_by_symbol", "quarantine_by_symbol", "versions_pkey"];
 const CHANGED_VALUES: &str = "null, 0, true, '', 101";
 const CHANGED: &[&str] = &["changes_by_position", "changes_pkey"];
 const CHANGED_DIVIDENDS: &[&str] = &["changes_by_position", "changes_pkey", "dividends_by_symbol"];
