@@ -6,7 +6,7 @@ mod copy;
 pub(crate) mod event_stream;
 mod limits;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
@@ -23,6 +23,8 @@ use event_stream::{EventStream, StreamEvent};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 const STEPS: usize = 12;
+/// Symbols of the client with a filter.
+const FOLLOWED: [&str; 3] = ["S00", "S01", "S02"];
 /// Short heartbeats, so that a quiet stream names its position soon.
 const HEARTBEAT: (&str, &str) = ("CHANGE_STREAM_HEARTBEAT_MS", "100");
 
@@ -36,7 +38,7 @@ async fn catch_up_after_a_crash(service: &Service, pause: Duration) -> Result<()
 
 async fn change_market(service: &Service, step: usize, sequence: &mut RandomHistory) -> Result<()> {
     let source = SOURCES.choose(&mut sequence.random).copied().unwrap_or("left");
-    match sequence.random.random_range(0..8) {
+    match sequence.random.random_range(0..9) {
         _ if step % 4 == 3 => promote(service, sequence).await?,
         0..3 => random_histories::load(&service.app, step, source, &sequence.next_day()).await?,
         3..6 => {
@@ -44,6 +46,7 @@ async fn change_market(service: &Service, step: usize, sequence: &mut RandomHist
             random_histories::load(&service.app, step, source, &news).await?;
         }
         6 => random_histories::change_policy(&service.app, &mut sequence.random).await?,
+        7 => random_histories::decide(&service.app, &mut sequence.random).await?,
         // There may be no earlier generation.
         _ => drop(service.app.projector(&["rollback", "--stale-ok"]).await?),
     }
@@ -54,7 +57,7 @@ async fn run(seed: u64) -> Result<()> {
     let mut sequence = RandomHistory::new(seed);
     let mut service = Service::start_with(&[HEARTBEAT]).await?;
     let (_, start) = service.walk("/v1/dividends/history?symbols=S00").await?.context("an answer")?;
-    let mut copy = StreamCopy::starting_at(&start);
+    let mut copies = [StreamCopy::starting_at(&start, &[]), StreamCopy::starting_at(&start, &FOLLOWED)];
     let mut symbols = BTreeSet::new();
     let first = json!({ "kind": "dividend", "symbol": "S00", "ex_date": sequence.day, "amount": "0.50" });
     random_histories::load(&service.app, STEPS, "left", &[first]).await?;
@@ -72,15 +75,23 @@ async fn run(seed: u64) -> Result<()> {
         }
         symbols.extend(sequence.symbols.iter().cloned());
         let position = service.position().await?;
-        // The client disconnects a few times on the way.
-        for _ in 0..sequence.random.random_range(0..4) {
-            let events = sequence.random.random_range(1..6);
-            copy.follow_for(&service, position, events).await.with_context(|| format!("in step {step}"))?;
+        for (number, copy) in copies.iter_mut().enumerate() {
+            let place = || format!("client {number} in step {step}");
+            // A client misses some steps, and disconnects a few times on the way.
+            if step + 1 < STEPS && sequence.random.random_bool(0.25) {
+                continue;
+            }
+            for _ in 0..sequence.random.random_range(0..4) {
+                let events = sequence.random.random_range(1..6);
+                copy.follow_for(&service, position, events).await.with_context(place)?;
+            }
+            copy.follow(&service, position).await.with_context(place)?;
+            copy.is_complete(&service, &symbols).await.with_context(place)?;
         }
-        copy.follow(&service, position).await.with_context(|| format!("in step {step}"))?;
-        copy.is_complete(&service, &symbols).await.with_context(|| format!("after step {step}"))?;
     }
-    ensure!(copy.events() > STEPS, "only {} events came", copy.events());
+    for copy in &copies {
+        ensure!(copy.events() > STEPS, "only {} events came", copy.events());
+    }
     Ok(())
 }
 
@@ -147,6 +158,72 @@ async fn a_stream_resumes_within_a_commit() -> Result<()> {
     // The id is a synchronization point of other requests too. Within a commit, these begin with the commit.
     let path = format!("/v1/stocks/COLA/dividends?limit=100&updated_since={}", all[3].id);
     assert_eq!(world.json(&path).await?["meta"]["has_more"], true);
+    Ok(())
+}
+
+/// Dividends of one symbol by id, as a full download has them.
+async fn download(world: &World, symbol: &str) -> Result<Copy> {
+    let body =
+        world.json(&format!("/v1/dividends/history?limit=1000&decimals=string&symbols={symbol}")).await?;
+    let rows = body["data"].as_array().context("rows")?.iter();
+    rows.map(|row| Ok((row["id"].as_str().context("an id")?.to_owned(), row.clone()))).collect()
+}
+
+/// Rows by id.
+type Copy = BTreeMap<String, Value>;
+
+fn apply(copy: &mut Copy, event: &StreamEvent) {
+    let (_, id) = event.key();
+    match event.name.as_str() {
+        "upsert" => drop(copy.insert(id, event.data["row"].clone())),
+        _ => drop(copy.remove(&id)),
+    }
+}
+
+#[tokio::test]
+async fn a_symbol_is_followed_to_a_known_security_and_back() -> Result<()> {
+    let world = World::start().await?;
+    lift_limits(&world.app).await?;
+    let dividend = |symbol: &str, day: &str| json!({ "kind": "dividend", "symbol": symbol, "ex_date": day, "amount": "0.10" });
+    let before = ["2024-05-01", "2024-05-08"].map(|day| dividend("OLDX", day));
+    let other = ["2024-05-02", "2024-05-09"].map(|day| dividend("NEWX", day));
+    load(&world, "both.ndjson", &[before, other].concat()).await?;
+    let query = "symbols=OLDX&kinds=dividends&decimals=string";
+    let mut live = open(&world, query, None).await?;
+    let mut copies =
+        [download(&world, "OLDX").await?, download(&world, "OLDX").await?, download(&world, "OLDX").await?];
+    let mut since = sync_point(&world).await?;
+    let rename = |action: &str, revision: i32| {
+        json!({ "kind": "security", "symbol": "NEWX", "name": "New Company", "type": "stock", "action": action,
+                "revision": revision, "former_symbols": [{ "symbol": "OLDX", "to": "2024-05-31" }] })
+    };
+    for (number, (news, size)) in [(rename("put", 0), 4), (rename("retract", 1), 2)].into_iter().enumerate() {
+        load(&world, &format!("news-{number}.ndjson"), &[news]).await?;
+        let expected = eventually(PATIENCE, async || {
+            let rows = download(&world, "OLDX").await?;
+            ensure!(rows.len() == size, "{rows:?}");
+            Ok(rows)
+        })
+        .await?;
+        let [followed, resumed, synchronized] = &mut copies;
+        while *followed != expected {
+            apply(followed, &live.next_change().await?);
+        }
+        let (events, _) =
+            open(&world, &format!("{query}&follow=false&since={since}"), None).await?.read_to_end().await?;
+        events.iter().for_each(|event| apply(resumed, event));
+        assert_eq!(*resumed, expected);
+        let path =
+            format!("/v1/dividends/history?limit=1000&decimals=string&symbols=OLDX&updated_since={since}");
+        let body = world.json(&path).await?;
+        for row in body["data"].as_array().into_iter().flatten() {
+            let id = row["id"].as_str().context("an id")?.to_owned();
+            let is_removed = row["status"] == "cancelled";
+            drop(if is_removed { synchronized.remove(&id) } else { synchronized.insert(id, row.clone()) });
+        }
+        assert_eq!(*synchronized, expected);
+        since = body["meta"]["sync_from"].as_str().context("a sync_from")?.to_owned();
+    }
     Ok(())
 }
 

@@ -41,12 +41,38 @@ insert into holdings (etf_symbol, rank, symbol, name, weight, as_of)
   select e.symbol, rank, 'S' || rank, 'Name', 1, date '2024-06-14' - 91 * q from etfs e, generate_series(1, 50) rank, generate_series(0, 3) q;
 insert into quarantine select symbol, kind, date '2024-06-14', n::text, 'amount', '', 'test', n
   from stocks, unnest(array['dividend', 'split']) kind, generate_series(1, 10) n;
+insert into changes (kind, symbol, id, position, at) select 'symbols', symbol, symbol || 'X', 1, now() from stocks;
+insert into facts.frames select int4send(n), n, 'dividend', 'v', 'r', 'f', 1, 1 from generate_series(1, 30000) n;
+insert into facts.records select symbol, 'dividend', 'v', '' from stocks;
+insert into facts.bars select symbol, 'v', year, null, 0, '', '', '', '', '', '' from stocks, generate_series(2005, 2024) year;
+insert into facts.superseded_records select symbol, 'dividend', 'v', '' from stocks;
+insert into facts.superseded_bars select symbol, 'v', year, '' from stocks, generate_series(2020, 2024) year;
+insert into facts.symbol_links select n, 'S' || n from generate_series(1, 3000) n union select n, 'T' || n from generate_series(1, 3000) n;
+insert into version_inputs (fact_set, method_version, program_version, benchmark, policy, rules, journal) values ('facts', '1', '1', 'SPY', '{}', '{}', 'j');
+insert into versions select 1000 + n, 1, n, false, date '2024-06-14', (select max(id) from version_inputs), timestamptz '2020-01-01' + n * interval '1 minute'
+  from generate_series(1, 30000) n;
+insert into factor_changes select symbol, n, now() from stocks, generate_series(1, 10) n;
 analyze";
 
 /// Indexes that a generation gets after its first rows.
 const INDEXES: &str = "../schema/store/generation/read_indexes.sql";
-/// Tables with rows for every day, dividend, split, snapshot or quarantined row.
-const GROWING: [&str; 6] = ["dividends", "prices", "splits", "holdings", "changes", "quarantine"];
+/// Tables with rows for every day, dividend, split, snapshot, quarantined row, batch or commit.
+const GROWING: [&str; 14] = [
+    "dividends",
+    "prices",
+    "splits",
+    "holdings",
+    "changes",
+    "quarantine",
+    "frames",
+    "records",
+    "bars",
+    "superseded_records",
+    "superseded_bars",
+    "symbol_links",
+    "versions",
+    "factor_changes",
+];
 /// Tables with a row for every stock.
 const STOCKS: [&str; 6] = ["stocks", "symbols", "quotes", "metrics", "fundamentals", "factors"];
 
@@ -70,7 +96,7 @@ const fn hot(
     HotQuery { name, values, indexes, rows }
 }
 
-const HOT: [HotQuery; 29] = [
+const HOT: [HotQuery; 37] = [
     hot("stocks/quote", TWO_POSITIONS, &[], 0),
     hot("stocks/metrics", TWO_POSITIONS, &[], 0),
     hot("stocks/snapshot", TWO_POSITIONS, &[], 0),
@@ -78,13 +104,13 @@ const HOT: [HotQuery; 29] = [
     hot(
         "stocks/dividends",
         "array['S7'], '2019-06-17', null, null, array['declared','paid']",
-        &["dividends_by_symbol", "quarantine_by_symbol"],
+        &["dividends_by_symbol", "quarantine_by_symbol", "versions_pkey"],
         1000,
     ),
     hot(
         "stocks/splits",
         "array['S7'], '1924-06-17', null, null",
-        &["splits_pkey", "quarantine_by_symbol"],
+        &["splits_pkey", "quarantine_by_symbol", "versions_pkey"],
         50,
     ),
     hot("stocks/events", "array['S7'], '1924-06-17', null", &["splits_pkey", "dividends_by_symbol"], 1000),
@@ -99,8 +125,8 @@ const HOT: [HotQuery; 29] = [
     hot("dividends/ex_dates_descending", CALENDAR, &["dividends_by_ex_date"], 3000),
     hot("dividends/payment_dates", CALENDAR, &["dividends_by_payment_date"], 3000),
     hot("dividends/payment_dates_descending", CALENDAR, &["dividends_by_payment_date"], 3000),
-    hot("dividends/history", HISTORY, &["dividends_by_symbol", "quarantine_by_symbol"], 500),
-    hot("dividends/history_ascending", HISTORY, &["dividends_by_symbol", "quarantine_by_symbol"], 500),
+    hot("dividends/history", HISTORY, OF_HISTORY, 500),
+    hot("dividends/history_ascending", HISTORY, OF_HISTORY, 500),
     hot(
         "changes/dividends",
         "null, '1924-06-17', 299000, null, null, null, null, 1001",
@@ -114,6 +140,27 @@ const HOT: [HotQuery; 29] = [
     hot("changes/statuses", CHANGED_VALUES, CHANGED, 400),
     hot("changes/lists", CHANGED_VALUES, CHANGED, 400),
     hot("changes/since", "now()", &["changes_by_time"], 1),
+    hot("changes/securities", "array[0, 1], array['S7', 'S8']", CHANGED, 10),
+    hot("changes/other_symbols", TWO_SYMBOLS, &[], 0),
+    // Without past/revisions, which compares every version with the one before.
+    hot("past/current_version", "", &[], 0),
+    hot("past/named_version", "1, 25000, null", &["versions_by_generation", "versions_pkey"], 10),
+    hot("past/version_at", "'2020-01-08'", &["versions_by_time"], 5),
+    hot(
+        "past/facts",
+        "array['S7']",
+        &[
+            "records_pkey",
+            "bars_pkey",
+            "superseded_records_by_symbol",
+            "superseded_bars_by_symbol",
+            "symbol_links_by_symbol",
+            "symbol_links_pkey",
+        ],
+        60,
+    ),
+    hot("past/batches", "array['\\x00000007'::bytea, '\\x00000008']", &["frames_pkey"], 2),
+    hot("past/factors_changed", "'S7', 100000, now()", &["factor_changes_pkey"], 10),
     hot("prices/market", "2024, 2024, null, 'S5', 250", &["prices_pkey"], 1500),
     hot("bulk/quotes", TWO_SYMBOLS, &[], 0),
     hot("bulk/metrics", TWO_SYMBOLS, &[], 0),
@@ -128,6 +175,7 @@ const TWO_POSITIONS: &str = "array[0, 1], array['S7', 'S8']";
 const TWO_SYMBOLS: &str = "array['S7','S8']";
 const CALENDAR: &str = "'2024-06-17', '2024-08-17', null, null, null, null, null, null, false, null, null, null, null, 101, null, null, null, null";
 const HISTORY: &str = "array['S7','S8'], '2019-06-17', null, null, array['declared','paid'], null, null, null, null, 101, null, null, null, null";
+const OF_HISTORY: &[&str] = &["dividends_by_symbol", "quarantine_by_symbol", "versions_pkey"];
 const CHANGED_VALUES: &str = "null, 0, true, '', 101";
 const CHANGED: &[&str] = &["changes_by_position", "changes_pkey"];
 const CHANGED_DIVIDENDS: &[&str] = &["changes_by_position", "changes_pkey", "dividends_by_symbol"];
@@ -203,7 +251,10 @@ fn file(path: &str) -> PathBuf {
 
 /// Executes the query and returns its plan.
 async fn execute(client: &Client, query: &HotQuery, mode: Mode) -> Result<Value> {
-    let sql = std::fs::read_to_string(file(&format!("../api/queries/{}.sql", query.name)))?;
+    let folders = ["../api/queries", "../schema/store/queries"];
+    let paths = folders.map(|folder| file(&format!("{folder}/{}.sql", query.name)));
+    let path = paths.iter().find(|path| path.exists()).context("a file of the statement")?;
+    let sql = std::fs::read_to_string(path)?.replace("{facts}", "facts");
     let mode = match mode {
         Mode::Custom => "force_custom_plan",
         Mode::Generic => "force_generic_plan",
@@ -211,8 +262,8 @@ async fn execute(client: &Client, query: &HotQuery, mode: Mode) -> Result<Value>
     client
         .batch_execute(&format!("set plan_cache_mode = {mode}; deallocate all; prepare hot as {sql}"))
         .await?;
-    let explain =
-        format!("explain (analyze, timing off, summary off, format json) execute hot ({})", query.values);
+    let values = if query.values.is_empty() { String::new() } else { format!("({})", query.values) };
+    let explain = format!("explain (analyze, timing off, summary off, format json) execute hot {values}");
     let plan: Value = client.query_one(&explain, &[]).await?.try_get(0)?;
     Ok(plan[0]["Plan"].clone())
 }

@@ -25,13 +25,15 @@ pub(crate) struct RandomHistory {
     pub(crate) symbols: Vec<String>,
     pub(crate) day: NaiveDate,
     said: i64,
+    /// Renames so far: new and former symbol.
+    renames: Vec<(String, String)>,
 }
 
 impl RandomHistory {
     pub(crate) fn new(seed: u64) -> Self {
         let symbols = (0..SYMBOLS).map(|number| format!("S{number:02}")).collect();
         let day = NaiveDate::from_ymd_opt(2022, 3, 1).unwrap_or_default();
-        Self { random: StdRng::seed_from_u64(seed), symbols, day, said: 0 }
+        Self { random: StdRng::seed_from_u64(seed), symbols, day, said: 0, renames: Vec::new() }
     }
 
     fn symbol(&mut self) -> String {
@@ -85,7 +87,7 @@ impl RandomHistory {
     /// News about what was, or about who somebody is.
     pub(crate) fn news(&mut self) -> Vec<Value> {
         let (symbol, past) = (self.symbol(), self.past());
-        let fields = match self.random.random_range(0..6) {
+        let fields = match self.random.random_range(0..9) {
             0 => json!({ "kind": "price", "symbol": symbol, "date": past, "close": self.close() }),
             1 => json!({ "kind": "dividend", "symbol": symbol, "ex_date": past, "amount": "0.25" }),
             // One vendor's record, which may be told under another symbol the next time.
@@ -95,21 +97,58 @@ impl RandomHistory {
             }
             3 => json!({ "kind": "split", "symbol": symbol, "ex_date": past, "from": "1", "to": "2" }),
             4 => json!({ "kind": "session", "date": self.day }),
+            5 => return vec![self.listing(past)],
+            // A close or an amount that the others contradict.
+            8 if self.random.random_bool(0.5) => {
+                json!({ "kind": "price", "symbol": symbol, "date": self.day, "close": "4999.00" })
+            }
+            8 => json!({ "kind": "dividend", "symbol": symbol, "ex_date": past, "amount": "25" }),
+            6 if !self.renames.is_empty() => return vec![self.withdrawn_rename()],
             _ => return vec![self.rename(&symbol)],
         };
         vec![self.row(fields)]
     }
 
-    fn rename(&mut self, symbol: &str) -> Value {
+    /// First dividend of a new symbol. It may become the new symbol of another security later.
+    fn listing(&mut self, past: NaiveDate) -> Value {
         let fresh = format!("N{:03}", self.said);
-        let until = self.past();
-        let former = json!([{ "symbol": symbol, "to": until }]);
-        let mut row = self.row(json!({
-            "kind": "security", "symbol": fresh, "name": fresh, "type": "stock", "former_symbols": former,
-        }));
+        let mut row =
+            self.row(json!({ "kind": "dividend", "symbol": fresh, "ex_date": past, "amount": "0.35" }));
         row["action"] = "put".into();
-        self.symbols.retain(|known| known != symbol);
         self.symbols.push(fresh);
+        row
+    }
+
+    /// Rename to a new symbol, or to one that had rows of its own before.
+    fn rename(&mut self, symbol: &str) -> Value {
+        let others: Vec<String> = self.symbols.iter().filter(|other| *other != symbol).cloned().collect();
+        let known = others.choose(&mut self.random).filter(|other| other.starts_with('N'));
+        let next = known.cloned().unwrap_or_else(|| format!("N{:03}", self.said));
+        self.renames.push((next.clone(), symbol.to_owned()));
+        self.symbols.retain(|known| known != symbol && *known != next);
+        self.symbols.push(next.clone());
+        self.security(&next, symbol, "put")
+    }
+
+    /// Withdrawal of an earlier rename. The former symbol is a security of its own again.
+    fn withdrawn_rename(&mut self) -> Value {
+        let renames = self.renames.clone();
+        let (next, former) = renames.choose(&mut self.random).cloned().unwrap_or_default();
+        if !self.symbols.contains(&former) {
+            self.symbols.push(former.clone());
+        }
+        let mut row = self.security(&next, &former, "retract");
+        row["revision"] = 3.into();
+        row
+    }
+
+    fn security(&mut self, symbol: &str, former: &str, action: &str) -> Value {
+        let until = self.past();
+        let former = json!([{ "symbol": former, "to": until }]);
+        let mut row = self.row(json!({
+            "kind": "security", "symbol": symbol, "name": symbol, "type": "stock", "former_symbols": former,
+        }));
+        row["action"] = action.into();
         row
     }
 }
@@ -126,6 +165,23 @@ pub(crate) async fn change_policy(app: &TestApp, random: &mut StdRng) -> Result<
     app.projector(&["policy", "set", kind, source, "--rank", &rank, "--unknown-ok", "--now"])
         .await?
         .success()?;
+    Ok(())
+}
+
+/// Decides on a quarantined row, or revokes a decision. A row that is impossible by itself cannot be released, and there may
+/// be no decision to revoke.
+pub(crate) async fn decide(app: &TestApp, random: &mut StdRng) -> Result<()> {
+    let listed = answer(app, &["quarantine", "list"]).await?;
+    let rows = listed.as_array().cloned().unwrap_or_default();
+    let Some(row) = rows.choose(random) else { return Ok(()) };
+    let field = |name: &str| row[name].as_str().unwrap_or_default().to_owned();
+    let (symbol, kind) = (field("symbol"), field("kind"));
+    let verb = ["release", "confirm", "revoke"].choose(random).copied().unwrap_or("confirm");
+    let mut arguments = vec!["quarantine", verb, &symbol, "--kind", &kind, "--all"];
+    if verb != "revoke" {
+        arguments.extend(["--note", "A test."]);
+    }
+    drop(app.projector(&arguments).await?);
     Ok(())
 }
 

@@ -19,7 +19,7 @@ const ANSWERS_PER_STEP: usize = 20;
 const TODAY: &str = "2026-01-02";
 
 /// Answers of every kind about one symbol.
-const PATHS: [&str; 18] = [
+const PATHS: [&str; 21] = [
     "/v1/stocks/{symbol}/metrics",
     "/v1/stocks/{symbol}/metrics?explain=true",
     "/v1/stocks/{symbol}/metrics?as_of=2022-02-01&fields=dps_ttm,as_of,price",
@@ -34,6 +34,9 @@ const PATHS: [&str; 18] = [
     "/v1/dividends/history?symbols={symbol},S02&sort=ex_date.asc&include_projected=true",
     "/v1/prices/{symbol}?limit=30",
     "/v1/prices/{symbol}?interval=monthly&adjustment=all&sort=date.asc&limit=20",
+    "/v1/prices/{symbol}/latest",
+    "/v1/bulk/prices?symbols={symbol},S01,NONE",
+    "/v1/bulk/prices?symbols=S00,{symbol},S02&end_date=2022-07-01&limit=2&adjustment=all",
     "/v1/compare?symbols={symbol},S01,NONE",
     "/v1/bulk/quotes?symbols=S00,{symbol},NONE,S03",
     "/v1/bulk/metrics?symbols={symbol},S00&decimals=string",
@@ -167,7 +170,7 @@ async fn run(seed: u64) -> Result<()> {
     let mut served = Vec::new();
     for step in 0..STEPS {
         let source = SOURCES.choose(&mut history.random).copied().unwrap_or("left");
-        match history.random.random_range(0..10) {
+        match history.random.random_range(0..12) {
             _ if step % 5 == 4 => service.promote(&mut history).await?,
             0..3 => random_histories::load(&service.app, step, source, &history.next_day()).await?,
             3..7 => {
@@ -176,6 +179,7 @@ async fn run(seed: u64) -> Result<()> {
             }
             7 => random_histories::change_policy(&service.app, &mut history.random).await?,
             8 => service.restart().await?,
+            9 | 10 => random_histories::decide(&service.app, &mut history.random).await?,
             // There may be none to go back to.
             _ => drop(service.app.projector(&["rollback", "--stale-ok"]).await?),
         }

@@ -41,7 +41,7 @@ NAMES = {
 }
 # What conflicts with a request for changes.
 FILTERS = (
-    "known_at", "start_date", "end_date", "type", "status", "include_projected", "sort",
+    "known_at", "data_version", "start_date", "end_date", "type", "status", "include_projected", "sort",
     "declared_from", "declared_to", "record_from", "record_to",
 )
 
@@ -91,6 +91,18 @@ def known(name):
 
 
 @functools.cache
+def data_version():
+    """An earlier version, whose answers are derived again; the current one if there is no other."""
+    current = answer("/v1/stocks/SPY/splits")["meta"]["data_version"]
+    generation, sequence = current.split(".")[:2]
+    for earlier in range(int(sequence) - 1, 0, -1):
+        version = f"{generation}.{earlier}"
+        if "data" in answer("/v1/stocks/SPY/quote", data_version=version):
+            return version
+    return current
+
+
+@functools.cache
 def sync_from():
     return answer("/v1/stocks/SPY/splits")["meta"]["sync_from"]
 
@@ -120,7 +132,9 @@ def keep_relations(path, query):
     # A cursor and a version come from an earlier response. The service refuses a version that it never had.
     query.pop("cursor", None)
     query.pop("min_version", None)
-    query.pop("data_version", None)
+    if "data_version" in query:
+        query["data_version"] = data_version()
+        query.pop("known_at", None)
     if "known_at" in query:
         # Its pattern also fits dates that no calendar has.
         query["known_at"] = "2030-01-01"
@@ -140,6 +154,8 @@ def keep_relations(path, query):
             query.pop("start_date", None)
             query.pop("end_date", None)
         keep_window(query, LONGEST_MARKET)
+        if "data_version" in query or "known_at" in query:
+            query["symbols"] = "SPY"
     if "sort" in query:
         query["sort"] = first_of_each_key(query["sort"])
     if path.endswith("/metrics") and "as_of" in query:

@@ -1,7 +1,6 @@
 -- $1 canonical symbols or null for all; $2 position, $3 true if served, and $4 symbol of the change before the page; $5
--- maximum changes. The identity is null for a removed security. Spellings are its current and former symbols.
-select c.position, c.symbol, v.as_of, i.identity,
-  array(select s.symbol from symbols s where s.canonical = c.symbol) as spellings
+-- maximum changes. The identity is null for a removed security.
+select c.position, c.symbol, v.as_of, i.identity
 from (
   select * from changes
   where kind = 'events' and (position, live, symbol) > ($2::bigint, $3::boolean, $4::text)

@@ -24,6 +24,7 @@ use crate::admission::decision::{
 };
 use crate::admission::request_context::{AccountCharge, RequestContext};
 use crate::admission::store_connection::{Reachability, StoreConnection};
+use crate::admission::stream_slot::{InstanceId, StreamSlot};
 use crate::admission::usage_recorder::UsageRecorder;
 use crate::auth::credential::PresentedKey;
 use crate::auth::ids::AccountId;
@@ -62,6 +63,14 @@ struct QuotaRefund {
 enum BackgroundTask {
     Refund(QuotaRefund),
     FindValidKeys(Vec<PresentedKey>, oneshot::Sender<Vec<u128>>),
+    TakeSlot {
+        instance: InstanceId,
+        account: AccountId,
+        limit: usize,
+        taken: oneshot::Sender<Option<StreamSlot>>,
+    },
+    RenewSlots(InstanceId, Vec<StreamSlot>, oneshot::Sender<Vec<StreamSlot>>),
+    FreeSlot(InstanceId, StreamSlot),
 }
 
 /// Handle of the workers that decide calls.
@@ -163,6 +172,36 @@ impl AdmissionQueue {
         let task = BackgroundTask::FindValidKeys(keys, found);
         self.background.try_send(task).map_err(|_| AdmissionError::QueueFull)?;
         valid.await.map_err(|_| AdmissionError::Timeout)
+    }
+
+    /// Takes a slot for a stream; `None` if the account has `limit` open streams, on all instances together.
+    pub(crate) async fn take_slot(
+        &self,
+        instance: InstanceId,
+        account: AccountId,
+        limit: usize,
+    ) -> Result<Option<StreamSlot>, AdmissionError> {
+        let (taken, slot) = oneshot::channel();
+        let task = BackgroundTask::TakeSlot { instance, account, limit, taken };
+        self.background.send(task).await.map_err(|_| AdmissionError::Ended)?;
+        slot.await.map_err(|_| AdmissionError::Timeout)
+    }
+
+    /// Renews the leases of slots. Returns the renewed slots.
+    pub(crate) async fn renew_slots(
+        &self,
+        instance: InstanceId,
+        slots: Vec<StreamSlot>,
+    ) -> Result<Vec<StreamSlot>, AdmissionError> {
+        let (found, renewed) = oneshot::channel();
+        let task = BackgroundTask::RenewSlots(instance, slots, found);
+        self.background.send(task).await.map_err(|_| AdmissionError::Ended)?;
+        renewed.await.map_err(|_| AdmissionError::Timeout)
+    }
+
+    /// Frees a slot. If this fails, the slot is free at the end of its lease.
+    pub(crate) fn free_slot(&self, instance: InstanceId, slot: StreamSlot) {
+        let _ = self.background.try_send(BackgroundTask::FreeSlot(instance, slot));
     }
 }
 
@@ -325,6 +364,18 @@ async fn run_background_tasks(mut connection: StoreConnection, mut waiting: mpsc
                     let _ = found.send(store.find_valid_keys(&keys).await?);
                     Ok(())
                 }
+                BackgroundTask::TakeSlot { instance, account, limit, taken } => {
+                    match taken.send(store.take_slot(instance, account, limit).await?) {
+                        // The client is gone.
+                        Err(Some(slot)) => store.free_slot(instance, slot).await,
+                        Err(None) | Ok(()) => Ok(()),
+                    }
+                }
+                BackgroundTask::RenewSlots(instance, slots, found) => {
+                    let _ = found.send(store.renew_slots(instance, &slots).await?);
+                    Ok(())
+                }
+                BackgroundTask::FreeSlot(instance, slot) => store.free_slot(instance, slot).await,
             }
         };
         let _ = timeout(response_timeout, running).await;

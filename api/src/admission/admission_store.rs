@@ -18,6 +18,7 @@ use tokio_postgres::{Client, Config, Error, Row, Statement};
 use crate::admission::account_cache::AccountCache;
 use crate::admission::admission_batch::{AdmissionBatch, CachedAccount, CachedKey, KeyBucket, WriteMode};
 use crate::admission::decision::{AdmissionDecision, AdmissionError, AdmissionOutcome, AdmissionRequest};
+use crate::admission::stream_slot::{self, InstanceId, StreamSlot};
 use crate::admission::usage_totals::{UsageIncrement, UsageKey};
 use crate::auth::credential::PresentedKey;
 use crate::auth::ids::{AccountId, KeyId};
@@ -223,6 +224,33 @@ impl AdmissionStore {
         let rows = self.read(keys.iter().map(PresentedKey::hash).collect()).await?;
         let all: Vec<usize> = (0..keys.len()).collect();
         rows.iter().map(|row| Ok(keys[key_index_of(row, &all)?].tag)).collect()
+    }
+
+    /// Takes a slot for a stream; `None` if the account has `limit` open streams.
+    pub(crate) async fn take_slot(
+        &self,
+        instance: InstanceId,
+        account: AccountId,
+        limit: usize,
+    ) -> Result<Option<StreamSlot>, AdmissionError> {
+        stream_slot::take(&self.client, instance, account, limit).await
+    }
+
+    /// Renews the leases of an instance. Returns the renewed slots.
+    pub(crate) async fn renew_slots(
+        &self,
+        instance: InstanceId,
+        slots: &[StreamSlot],
+    ) -> Result<Vec<StreamSlot>, AdmissionError> {
+        stream_slot::renew(&self.client, instance, slots).await
+    }
+
+    pub(crate) async fn free_slot(
+        &self,
+        instance: InstanceId,
+        slot: StreamSlot,
+    ) -> Result<(), AdmissionError> {
+        stream_slot::free(&self.client, instance, slot).await
     }
 
     /// Adds calls to the statistics. Rows are written in key order, so that instances cannot deadlock.

@@ -16,6 +16,7 @@ pub(crate) mod round_trips;
 pub(crate) mod row_version;
 pub(crate) mod store_clock;
 pub(crate) mod store_connection;
+pub(crate) mod stream_slot;
 pub(crate) mod token_bucket;
 pub(crate) mod usage_recorder;
 pub(crate) mod usage_totals;

@@ -1,20 +1,28 @@
-//! Open streams of an instance: their limit per account, and the end of streams whose key is no longer valid.
+//! Open streams of an instance: their slots, and the end of streams whose slot is lost or whose key is no longer valid.
+//!
+//! Invariant: an instance that cannot renew its leases ends its streams before the leases end. The limit of an account is
+//! therefore kept when another instance takes the slots.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::admission::admission_queue::AdmissionQueue;
+use crate::admission::decision::AdmissionError;
+use crate::admission::stream_slot::{InstanceId, LEASE, StreamSlot};
 use crate::auth::credential::PresentedKey;
 use crate::auth::ids::AccountId;
 use crate::auth::tier::Tier;
 
 /// Interval between two checks of the keys of open streams.
 const KEY_CHECK: Duration = Duration::from_secs(1);
+/// Interval between two renewals of the leases, and timeout of a renewal.
+const RENEWAL: Duration = Duration::from_secs(5);
 
-/// Maximum number of open streams of an account per instance, by tier.
+/// Maximum number of open streams of an account, by tier.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StreamLimits(pub(crate) [usize; 4]);
 
@@ -30,10 +38,21 @@ impl StreamLimits {
     }
 }
 
+/// Reason for a refused stream.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum StreamRefusal {
+    #[error("the account has {0} open streams, the limit of its tier")]
+    TooMany(usize),
+    #[error("cannot count the open streams of the account")]
+    Undecided(#[source] AdmissionError),
+}
+
 /// Open streams of an instance.
 #[derive(Debug)]
 pub(crate) struct OpenStreams {
     limits: StreamLimits,
+    admission: AdmissionQueue,
+    instance: InstanceId,
     state: Mutex<OpenState>,
     /// Cancelled when the instance stops.
     stopping: CancellationToken,
@@ -41,8 +60,18 @@ pub(crate) struct OpenStreams {
 
 #[derive(Debug, Default)]
 struct OpenState {
-    accounts: HashMap<AccountId, usize>,
+    slots: HashMap<StreamSlot, OpenSlot>,
     keys: HashMap<u128, OpenKey>,
+    /// Number of streams so far.
+    opened: u64,
+}
+
+/// Slot of an open stream.
+#[derive(Debug)]
+struct OpenSlot {
+    /// Number of the stream on this instance.
+    stream: u64,
+    ended: CancellationToken,
 }
 
 /// Key with open streams, and the number of these streams.
@@ -57,42 +86,55 @@ struct OpenKey {
 #[derive(Debug)]
 pub(crate) struct StreamPermit {
     streams: Arc<OpenStreams>,
-    account: AccountId,
+    slot: StreamSlot,
+    stream: u64,
     key: u128,
+    /// Cancelled when the instance stops, or the slot is lost.
+    pub(crate) ended: CancellationToken,
     /// Cancelled when the key is no longer valid.
     pub(crate) revoked: CancellationToken,
 }
 
 impl OpenStreams {
-    pub(crate) fn new(limits: StreamLimits) -> Arc<Self> {
-        Arc::new(Self { limits, state: Mutex::default(), stopping: CancellationToken::new() })
+    pub(crate) fn new(limits: StreamLimits, admission: AdmissionQueue) -> Arc<Self> {
+        Arc::new(Self {
+            limits,
+            admission,
+            instance: InstanceId::random(),
+            state: Mutex::default(),
+            stopping: CancellationToken::new(),
+        })
     }
 
     /// Opens a stream of an account.
     ///
     /// # Errors
     /// Fails with the limit of the tier if the account has reached it.
-    pub(crate) fn open(
+    pub(crate) async fn open(
         self: &Arc<Self>,
         account: AccountId,
         tier: Tier,
         key: PresentedKey,
-    ) -> Result<StreamPermit, usize> {
-        let (mut state, limit) = (self.state(), self.limits.of_tier(tier));
-        if state.accounts.get(&account).is_some_and(|open| *open >= limit) || limit == 0 {
-            return Err(limit);
+    ) -> Result<StreamPermit, StreamRefusal> {
+        let limit = self.limits.of_tier(tier);
+        let slot = self.admission.take_slot(self.instance, account, limit).await;
+        let slot = slot.map_err(StreamRefusal::Undecided)?.ok_or(StreamRefusal::TooMany(limit))?;
+        let (mut state, ended) = (self.state(), self.stopping.child_token());
+        state.opened += 1;
+        let stream = state.opened;
+        if let Some(lost) = state.slots.insert(slot, OpenSlot { stream, ended: ended.clone() }) {
+            lost.ended.cancel();
         }
-        *state.accounts.entry(account).or_default() += 1;
         let new = || OpenKey { key, streams: 0, revoked: CancellationToken::new() };
         let of_key = state.keys.entry(key.tag).or_insert_with(new);
         of_key.streams += 1;
         let revoked = of_key.revoked.clone();
-        Ok(StreamPermit { streams: Arc::clone(self), account, key: key.tag, revoked })
+        Ok(StreamPermit { streams: Arc::clone(self), slot, stream, key: key.tag, ended, revoked })
     }
 
     /// Number of open streams of the instance.
     pub(crate) fn count(&self) -> usize {
-        self.state().accounts.values().sum()
+        self.state().slots.len()
     }
 
     /// Ends all streams, because the instance stops.
@@ -100,17 +142,54 @@ impl OpenStreams {
         self.stopping.cancel();
     }
 
-    /// Checks the keys of open streams until the process ends. A stream of an invalid key ends.
-    pub(crate) async fn check_keys(self: Arc<Self>, admission: AdmissionQueue) {
+    /// Renews the leases of open streams until the process ends. A stream without a lease ends.
+    pub(crate) async fn renew_leases(self: Arc<Self>) {
+        let mut renewed_at = Instant::now();
         loop {
-            tokio::time::sleep(KEY_CHECK).await;
+            sleep(RENEWAL).await;
+            let (slots, newest) = {
+                let state = self.state();
+                (state.slots.keys().copied().collect::<Vec<_>>(), state.opened)
+            };
+            let sent = Instant::now();
+            let renewed = if slots.is_empty() {
+                Ok(Vec::new())
+            } else {
+                let renewing = self.admission.renew_slots(self.instance, slots);
+                timeout(RENEWAL, renewing).await.unwrap_or(Err(AdmissionError::Timeout))
+            };
+            match renewed {
+                Ok(renewed) => {
+                    renewed_at = sent;
+                    self.end_others(&renewed.into_iter().collect(), newest);
+                }
+                // The next renewal may end after the lease.
+                Err(_) if renewed_at.elapsed() + 2 * RENEWAL >= LEASE => {
+                    self.end_others(&HashSet::new(), newest)
+                }
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// Ends the streams up to the number `newest` that have none of these slots.
+    fn end_others(&self, renewed: &HashSet<StreamSlot>, newest: u64) {
+        let state = self.state();
+        let lost = state.slots.iter().filter(|(slot, open)| open.stream <= newest && !renewed.contains(slot));
+        lost.for_each(|(_, open)| open.ended.cancel());
+    }
+
+    /// Checks the keys of open streams until the process ends. A stream of an invalid key ends.
+    pub(crate) async fn check_keys(self: Arc<Self>) {
+        loop {
+            sleep(KEY_CHECK).await;
             let keys: Vec<PresentedKey> = self.state().keys.values().map(|open| open.key).collect();
             if keys.is_empty() {
                 continue;
             }
             // Without a reply of the database, the streams stay open until the next check. Admission decides again
             // before each batch of changes.
-            let Ok(valid) = admission.find_valid_keys(keys.clone()).await else { continue };
+            let Ok(valid) = self.admission.find_valid_keys(keys.clone()).await else { continue };
             let state = self.state();
             for key in keys.iter().filter(|key| !valid.contains(&key.tag)) {
                 if let Some(open) = state.keys.get(&key.tag) {
@@ -125,26 +204,12 @@ impl OpenStreams {
     }
 }
 
-impl StreamPermit {
-    /// True if the instance stops.
-    pub(crate) fn is_stopping(&self) -> bool {
-        self.streams.stopping.is_cancelled()
-    }
-
-    /// Returns when the instance stops.
-    pub(crate) async fn stopped(&self) {
-        self.streams.stopping.cancelled().await;
-    }
-}
-
 impl Drop for StreamPermit {
     fn drop(&mut self) {
         let mut state = self.streams.state();
-        if let Some(count) = state.accounts.get_mut(&self.account) {
-            *count -= 1;
-            if *count == 0 {
-                state.accounts.remove(&self.account);
-            }
+        if state.slots.get(&self.slot).is_some_and(|open| open.stream == self.stream) {
+            state.slots.remove(&self.slot);
+            self.streams.admission.free_slot(self.streams.instance, self.slot);
         }
         if let Some(open) = state.keys.get_mut(&self.key) {
             open.streams -= 1;
@@ -152,24 +217,5 @@ impl Drop for StreamPermit {
                 state.keys.remove(&self.key);
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_account_opens_as_many_streams_as_its_tier_has() {
-        let streams = OpenStreams::new(StreamLimits([1, 2, 3, 4]));
-        let (one, other) = (PresentedKey::with_tag(1), PresentedKey::with_tag(2));
-        let first = streams.open(AccountId(1), Tier::Starter, one).expect("below the limit");
-        let second = streams.open(AccountId(1), Tier::Starter, other).expect("below the limit");
-        assert_eq!(streams.open(AccountId(1), Tier::Starter, one).map(drop), Err(2));
-        assert!(streams.open(AccountId(2), Tier::Free, one).is_ok());
-        drop(first);
-        assert!(streams.open(AccountId(1), Tier::Starter, one).is_ok());
-        drop(second);
-        assert_eq!((streams.count(), streams.state().keys.len()), (0, 0));
     }
 }

@@ -147,7 +147,7 @@ pub struct ServeSettings {
     /// Timeout in milliseconds for a client to read 64 KiB of a response, or a whole smaller response
     #[arg(long, env = "API_WRITE_TIMEOUT_MS", default_value_t = 30_000)]
     pub write_timeout_ms: u64,
-    /// Maximum number of open change streams of an account on this instance, for the tiers free, starter, premium and
+    /// Maximum number of open change streams of an account on all instances, for the tiers free, starter, premium and
     /// professional
     #[arg(long, env = "CHANGE_STREAMS", default_value = "2,5,10,50", value_parser = parse_stream_limits)]
     pub change_streams: [usize; 4],

@@ -11,10 +11,12 @@ pub(crate) mod lag;
 pub(crate) mod lookup;
 mod lookup_batch;
 pub(crate) mod memory_tables;
+pub(crate) mod past_securities;
 pub(crate) mod past_version;
 pub(crate) mod pool;
 pub(crate) mod projection;
 pub(crate) mod read_source;
+mod record_batches;
 mod served_generation;
 
 pub(crate) use data_version::DataVersion;

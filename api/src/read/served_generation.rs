@@ -15,6 +15,8 @@ use super::QueryError;
 use super::benchmark_cache::{BenchmarkCache, MAX_BENCHMARKS};
 use super::data_version::DataVersion;
 use super::lookup_batch::LookupBatcher;
+use super::past_securities::{self, PastSecurityCache};
+use super::record_batches::RecordBatches;
 use crate::concurrency::background_tasks::BackgroundTasks;
 use crate::metrics::PoolUse;
 use crate::parameters::served_rules::ServedRules;
@@ -30,7 +32,9 @@ pub(crate) struct ServedGeneration {
     answered: Arc<AtomicI64>,
     served_rules: RwLock<Arc<ServedRules>>,
     pub(crate) past_benchmarks: Arc<BenchmarkCache>,
-    /// Cancelled when the database stops replying to heartbeats.
+    pub(crate) past_securities: Arc<PastSecurityCache>,
+    pub(crate) record_batches: Arc<RecordBatches>,
+    /// Cancelled when the database stops replying.
     unresponsive: CancellationToken,
     /// Copy of this generation with separate connections for expensive responses; `None` in the copy itself.
     expensive: Option<Arc<ServedGeneration>>,
@@ -54,6 +58,8 @@ impl ServedGeneration {
         };
         let (version, unresponsive) = (Arc::new(RwLock::new(unknown)), CancellationToken::new());
         let past_benchmarks = Arc::new(BenchmarkCache::new(MAX_BENCHMARKS));
+        let past_securities = Arc::new(past_securities::new_cache());
+        let record_batches = RecordBatches::new();
         let open = |pool, expensive| {
             Arc::new(Self {
                 id,
@@ -63,6 +69,8 @@ impl ServedGeneration {
                 answered: Arc::clone(answered),
                 served_rules: RwLock::default(),
                 past_benchmarks: Arc::clone(&past_benchmarks),
+                past_securities: Arc::clone(&past_securities),
+                record_batches: Arc::clone(&record_batches),
                 unresponsive: unresponsive.clone(),
                 expensive,
             })

@@ -195,9 +195,10 @@ impl ComparedRows {
         for security in securities {
             let symbol = security.symbol().to_owned();
             rows.named.push(symbol.clone());
-            rows.fundamentals.extend(security.rows.fundamentals.map(|row| (symbol.clone(), row)));
-            rows.quotes.insert(symbol.clone(), security.rows.quote);
-            rows.metrics.insert(symbol, security.rows.metrics);
+            let fundamentals = security.rows.fundamentals.clone();
+            rows.fundamentals.extend(fundamentals.map(|row| (symbol.clone(), row)));
+            rows.quotes.insert(symbol.clone(), security.rows.quote.clone());
+            rows.metrics.insert(symbol, security.rows.metrics.clone());
         }
         Ok(rows)
     }

@@ -195,10 +195,11 @@ fn start(
     let metrics = ApiMetrics::new()?;
     let admission =
         AdmissionQueue::start(config, &tls, settings.admission_timeout(), tasks, metrics.admission.clone());
-    let (journal_reader, streams) =
-        (JournalReader::new(), OpenStreams::new(StreamLimits(settings.change_streams)));
+    let journal_reader = JournalReader::new();
+    let streams = OpenStreams::new(StreamLimits(settings.change_streams), admission.clone());
     tasks.spawn_until_stopped(Arc::clone(&journal_reader).run(Arc::clone(&projection)));
-    tasks.spawn_until_stopped(Arc::clone(&streams).check_keys(admission.clone()));
+    tasks.spawn_until_stopped(Arc::clone(&streams).check_keys());
+    tasks.spawn_until_stopped(Arc::clone(&streams).renew_leases());
     Ok(App(Arc::new(SharedState {
         dashboard,
         throttle: AddressThrottle::new(

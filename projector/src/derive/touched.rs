@@ -176,8 +176,9 @@ impl Deriver {
         }
         let served = &self.rows.served;
         let unlisted = |symbol: &Symbol| served.get(symbol).is_some_and(|served| !served.is_listed());
-        changes
-            .extend(read_tables::replace_symbols(transaction, &directory.symbols, symbols, unlisted).await?);
+        let spelled =
+            read_tables::replace_symbols(&statements, journal, &directory.symbols, symbols, unlisted).await?;
+        changes.extend(spelled);
         self.rows.sectors.write_touched(transaction, as_of).await?;
         Ok(DerivationSummary { securities: identities.len(), changes })
     }

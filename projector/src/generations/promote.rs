@@ -24,6 +24,7 @@ use crate::generation::Generation;
 use crate::write::journal::{JOURNALED_TABLES, Journal};
 use crate::write::prepared_statements::PreparedStatements;
 use crate::write::read_tables;
+use crate::write::renamed_symbols::RenamedSymbols;
 use crate::write::table::JOURNALED_VALUES;
 
 const BY_ID: &str = include_str!("../../queries/generation_by_id.sql");
@@ -158,6 +159,8 @@ async fn switch_served(
         let symbols: Vec<&str> = symbols.iter().map(String::as_str).collect();
         journal.record_promotion(&statements, from, table, &symbols).await?;
     }
+    let renamed = RenamedSymbols::since_generation(transaction, from).await?;
+    journal.record_renamed(&statements, &renamed).await?;
     journal.promote_version(transaction).await?;
     transaction.execute(NOTIFY, &[&format!("{to}.0")]).await?;
     failpoint!("switch.flipped");

@@ -9,7 +9,7 @@ use market::metrics::{DerivationContext, MonthlyReturns, Rules};
 use market::row::JsonColumn;
 use market::symbol::Symbol;
 use store::history::load_histories;
-use store::past_facts::FactHistory;
+use store::past_facts::{EmptyBatchIndex, FactHistory};
 use store::versions::ServedVersion;
 use tokio_postgres::Transaction;
 
@@ -61,7 +61,8 @@ impl SecurityContext {
         transaction.execute("select set_config('search_path', $1, true)", &[&version.fact_set]).await?;
         let wanted = [symbol.as_str(), version.benchmark.as_str()];
         let [facts, batches] = FactHistory::statements(&version.fact_set);
-        let facts = FactHistory::load(transaction, [facts.as_str(), &batches], &wanted).await?;
+        let statements = [facts.as_str(), &batches];
+        let facts = FactHistory::load(transaction, statements, &wanted, &EmptyBatchIndex).await?;
         let facts = facts.at(version.facts_sequence, policy)?;
         let own = facts.identity(symbol.as_str());
         let own = own.with_context(|| format!("security {symbol} was not known at that time"))?;

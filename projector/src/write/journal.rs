@@ -15,7 +15,8 @@ use tokio_postgres::Transaction;
 use tokio_postgres::types::ToSql;
 
 use crate::write::prepared_statements::PreparedStatements;
-use crate::write::table::{FACTORS, ReplacedRows};
+use crate::write::renamed_symbols::RenamedSymbols;
+use crate::write::table::{FACTORS, JOURNALED_VALUES, ReplacedRows};
 
 const SERVED: &str = include_str!("../../queries/journal_served.sql");
 const IS_THERE: &str = "select where to_regclass($1) is not null";
@@ -25,6 +26,8 @@ const KEEP: &str = include_str!("../../queries/journal_keep.sql");
 const NEW_SYMBOLS: &str = include_str!("../../queries/journal_new_symbols.sql");
 const ROWS: &str = include_str!("../../queries/journal_rows.sql");
 const SYMBOLS: &str = include_str!("../../queries/journal_symbols.sql");
+const ALL_ROWS: &str = include_str!("../../queries/journal_all_rows.sql");
+const FORMER: &str = include_str!("../../queries/journal_former.sql");
 const PROMOTE: &str = include_str!("../../queries/version_promote.sql");
 const ADVANCE: &str = include_str!("../../queries/version_advance.sql");
 const INPUTS: &str = include_str!("../../queries/version_inputs_insert.sql");
@@ -138,8 +141,29 @@ impl Journal {
         Ok(())
     }
 
-    /// Journals the differences that a promotion makes to a table. `before` is the generation that was served until
-    /// then.
+    /// Records the symbols that name another security, and all rows of these securities as changed.
+    pub(crate) async fn record_renamed(
+        &self,
+        statements: &PreparedStatements<'_>,
+        renamed: &RenamedSymbols,
+    ) -> Result<(), DbError> {
+        let (symbols, former) = renamed.former_columns();
+        if self.served && !symbols.is_empty() {
+            statements.execute(FORMER, &[&symbols, &former, &self.position]).await?;
+        }
+        let securities = renamed.securities();
+        if self.served && !securities.is_empty() {
+            for table in COMPARED_TABLES {
+                statements.execute(ALL_ROWS, &[&table.name, &securities, &self.position]).await?;
+            }
+            for value in [FACTORS].into_iter().chain(JOURNALED_VALUES) {
+                self.record_symbols(statements, value, &securities).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Records the differences between two generations in a table, for a promotion.
     ///
     /// The new generation must be first in the search path. Only the rows of `symbols` can differ.
     pub(crate) async fn record_promotion(

@@ -21,6 +21,7 @@ use crate::write::encoded_security::{EncodedSecurity, NOTHING};
 use crate::write::fingerprints::PublishedFingerprints;
 use crate::write::journal::{Journal, RowChange};
 use crate::write::prepared_statements::PreparedStatements;
+use crate::write::renamed_symbols::RenamedSymbols;
 use crate::write::table::{JOURNALED_VALUES, ReadTable, ReplacedRows, TABLES, digest_index};
 
 const DELETE_PRICES: &str = include_str!("../../queries/prices_delete.sql");
@@ -232,9 +233,10 @@ pub async fn load_identities(
 
 /// Replaces the rows of table `symbols` (spelling, canonical symbol) for the securities in `touched`.
 ///
-/// Unlisted securities have no rows in the table. Returns the securities whose spellings changed.
-pub async fn replace_symbols(
-    transaction: &Transaction<'_>,
+/// Unlisted securities have no spellings. Returns the securities whose spellings changed, and journals the renamed ones.
+pub(crate) async fn replace_symbols(
+    statements: &PreparedStatements<'_>,
+    journal: &Journal,
     symbols: &BTreeMap<Symbol, Symbol>,
     touched: &BTreeSet<Symbol>,
     unlisted: impl Fn(&Symbol) -> bool,
@@ -244,7 +246,7 @@ pub async fn replace_symbols(
     let entries: BTreeSet<(&str, &str)> = entries.map(|(s, c)| (s.as_str(), c.as_str())).collect();
     let spellings: Vec<&str> = entries.iter().map(|(symbol, _)| *symbol).collect();
     let canonicals: Vec<&str> = touched.iter().map(Symbol::as_str).collect();
-    let rows = transaction.query(SYMBOLS, &[&spellings, &canonicals]).await?;
+    let rows = statements.query(SYMBOLS, &[&spellings, &canonicals]).await?;
     let stored: BTreeSet<(&str, &str)> = rows
         .iter()
         .map(|row| Ok((row.try_get("symbol")?, row.try_get("canonical")?)))
@@ -253,18 +255,19 @@ pub async fn replace_symbols(
     if changed.is_empty() {
         return Ok(Vec::new());
     }
-    transaction.execute(DELETE_SYMBOLS, &[&spellings, &canonicals]).await?;
+    statements.execute(DELETE_SYMBOLS, &[&spellings, &canonicals]).await?;
     let tuples = entries.iter().map(|(symbol, canonical)| {
         let tuple: Vec<&(dyn ToSql + Sync)> = vec![symbol, canonical];
         tuple
     });
     copy_values(
-        transaction,
+        statements.transaction,
         "copy symbols (symbol, canonical) from stdin binary",
         &[Type::TEXT, Type::TEXT],
         tuples,
     )
     .await?;
+    journal.record_renamed(statements, &RenamedSymbols::between(&stored, &entries)).await?;
     let change = |canonical: &str| {
         let symbol = canonical.parse().map_err(|_| DeriveError::Symbol(canonical.to_owned()))?;
         Ok(RowChange::of_table("symbols", &symbol))

@@ -6,6 +6,8 @@
 //! The past facts are a merge of all observations and bars whose batch has at most this sequence. They have the same
 //! form as the current facts.
 
+mod batch_index;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -23,12 +25,12 @@ use crate::facts::FactsError;
 use crate::history::{FactsBySymbol, build_history, close_only_years};
 use crate::symbol_facts::{PackedColumns, SymbolFacts};
 
+pub use batch_index::{BatchId, BatchIndex, EmptyBatchIndex, LoggedBatch};
+
 const FACTS: &str = include_str!("../queries/past/facts.sql");
 const BATCHES: &str = include_str!("../queries/past/batches.sql");
 
-/// Id of a record batch.
-type BatchId = [u8; 16];
-/// Symbol, kind and source of a row of packed records.
+/// Symbol, kind and source.
 type RecordsKey = (String, Kind, String);
 /// Symbol, source and calendar year of a row of packed bars.
 type BarsKey = (String, String, i32);
@@ -102,22 +104,38 @@ impl FactHistory {
         client: &impl GenericClient,
         [facts, batches]: [&S; 2],
         symbols: &[&str],
+        index: &(impl BatchIndex + Sync),
     ) -> Result<Self, FactsError> {
         let mut history = Self::read(&client.query(facts, &[&symbols]).await?)?;
-        let found = history.batches()?;
-        let ids: Vec<&[u8]> = found.iter().map(BatchId::as_slice).collect();
-        for row in client.query(batches, &[&ids]).await? {
-            let batch = BatchId::try_from(row.try_get::<_, &[u8]>("frame")?).ok();
-            let sequence = row.try_get("sequence")?;
-            if row.try_get::<_, Kind>("kind")? != Kind::Price {
-                history.record_sequences.insert(sequence);
+        let mut unknown = Vec::new();
+        for batch in history.batches()? {
+            match index.find(&batch) {
+                Some(place) => history.add_batch(batch, place),
+                None => unknown.push(batch),
             }
-            history.sequences.extend(batch.map(|batch| (batch, sequence)));
+        }
+        if unknown.is_empty() {
+            return Ok(history);
+        }
+        let ids: Vec<&[u8]> = unknown.iter().map(BatchId::as_slice).collect();
+        for row in client.query(batches, &[&ids]).await? {
+            let Ok(batch) = BatchId::try_from(row.try_get::<_, &[u8]>("frame")?) else { continue };
+            let has_prices = row.try_get::<_, Kind>("kind")? == Kind::Price;
+            let place = LoggedBatch { sequence: row.try_get("sequence")?, has_prices };
+            index.insert(batch, place);
+            history.add_batch(batch, place);
         }
         Ok(history)
     }
 
-    /// Facts as known at `sequence`. A record batch without a stored sequence counts as unknown.
+    fn add_batch(&mut self, batch: BatchId, place: LoggedBatch) {
+        self.sequences.insert(batch, place.sequence);
+        if !place.has_prices {
+            self.record_sequences.insert(place.sequence);
+        }
+    }
+
+    /// Facts as known at `sequence`. A record batch without a sequence is not known.
     ///
     /// # Errors
     /// The stored facts are damaged.

@@ -17,6 +17,8 @@ type Rows = BTreeMap<String, Value>;
 
 /// Copy of a client that only follows the change stream.
 pub(crate) struct StreamCopy {
+    /// Symbols of the stream; empty for the whole market.
+    symbols: Vec<String>,
     last: String,
     rows: BTreeMap<String, Rows>,
     /// Ids of all events. No event comes twice.
@@ -24,8 +26,10 @@ pub(crate) struct StreamCopy {
 }
 
 impl StreamCopy {
-    pub(crate) fn starting_at(last: &str) -> Self {
-        Self { last: last.to_owned(), rows: BTreeMap::new(), seen: BTreeSet::new() }
+    /// Empty copy of some symbols, or of the whole market.
+    pub(crate) fn starting_at(last: &str, symbols: &[&str]) -> Self {
+        let symbols = symbols.iter().map(|symbol| (*symbol).to_owned()).collect();
+        Self { symbols, last: last.to_owned(), rows: BTreeMap::new(), seen: BTreeSet::new() }
     }
 
     /// Number of events so far.
@@ -41,7 +45,12 @@ impl StreamCopy {
     /// As [`StreamCopy::follow`], but disconnects after some events.
     pub(crate) async fn follow_for(&mut self, service: &Service, position: i64, events: usize) -> Result<()> {
         let last = self.last.clone();
-        let mut stream = EventStream::open(&service.api, "", &service.key, Some(&last)).await?;
+        let query = if self.symbols.is_empty() {
+            String::new()
+        } else {
+            format!("symbols={}", self.symbols.join(","))
+        };
+        let mut stream = EventStream::open(&service.api, &query, &service.key, Some(&last)).await?;
         for _ in 0..events {
             let Some(event) = stream.next().await? else { return Ok(()) };
             let reached = event.position();
@@ -72,20 +81,28 @@ impl StreamCopy {
         self.rows.get(kind).cloned().unwrap_or_default()
     }
 
-    /// Compares the copy with full downloads of these symbols.
-    pub(crate) async fn is_complete(&self, service: &Service, symbols: &BTreeSet<String>) -> Result<()> {
+    /// Compares the copy with full downloads: of its symbols, or else of these.
+    pub(crate) async fn is_complete(&self, service: &Service, market: &BTreeSet<String>) -> Result<()> {
+        let symbols: BTreeSet<String> =
+            if self.symbols.is_empty() { market.clone() } else { self.symbols.iter().cloned().collect() };
         let list: Vec<&str> = symbols.iter().map(String::as_str).collect();
         let list = list.join(",");
         let dividends = by_id(service, &format!("/v1/dividends/history?limit=1000&symbols={list}")).await?;
         ensure_equal("dividends", &self.rows("dividends"), &dividends)?;
         let mut splits = Rows::new();
-        for symbol in symbols {
+        for symbol in &symbols {
             splits.extend(by_id(service, &format!("/v1/stocks/{symbol}/splits?limit=200")).await?);
         }
         ensure_equal("splits", &self.rows("splits"), &splits)?;
         self.has_statuses(service, &list).await?;
         self.has_lists(service).await?;
-        for symbol in self.rows("statuses").keys() {
+        let statuses = self.rows("statuses");
+        for kind in ["events", "factors", "lists"] {
+            for symbol in self.rows(kind).keys() {
+                ensure!(statuses.contains_key(symbol), "{kind} of {symbol} are still copied");
+            }
+        }
+        for symbol in statuses.keys() {
             self.has_events(service, symbol).await?;
             self.has_factors(service, symbol).await?;
         }
@@ -111,8 +128,12 @@ impl StreamCopy {
         for name in LISTS {
             let rows = service.json(&format!("/v1/screener/{name}?limit=500")).await?;
             let rows = rows["data"].as_array().context("rows")?.clone();
-            let served: BTreeSet<String> =
+            let mut served: BTreeSet<String> =
                 rows.iter().filter_map(|row| Some(row["symbol"].as_str()?.to_owned())).collect();
+            if !self.symbols.is_empty() {
+                // The statuses have every security of the symbols.
+                served.retain(|symbol| self.rows("statuses").contains_key(symbol));
+            }
             let copied: BTreeSet<String> = self
                 .rows("lists")
                 .into_iter()

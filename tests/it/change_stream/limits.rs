@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use harness::{Signal, eventually};
+use chrono::{DateTime, Utc};
+use harness::{Api, Signal, eventually};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -69,6 +70,49 @@ async fn a_plan_has_a_number_of_open_streams_and_a_depth() -> Result<()> {
         }
     };
     assert_eq!(event.data["row"]["ex_date"], "2024-05-20", "{event:?}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn all_instances_share_the_limit_of_open_streams() -> Result<()> {
+    let limits = ("CHANGE_STREAMS", "2,5,10,2");
+    let world = World::start_with(&[limits]).await?;
+    lift_limits(&world.app).await?;
+    let key = world.professional.clone();
+    let mut second = world.app.api_serve_with(&[limits]).await?;
+    let open = async |api: &Api| EventStream::open(api, "symbols=COLA", &key, None).await;
+    let is_refused = async |api: &Api| -> Result<bool> {
+        let response = request(api, "symbols=COLA", &key, None).await?;
+        Ok(response.status() == 429 && response.json::<Value>().await?["code"] == "TOO_MANY_STREAMS")
+    };
+    let (first, mut other) = (open(&world.api).await?, open(&second).await?);
+    assert!(is_refused(&world.api).await? && is_refused(&second).await?);
+    // The leases are renewed.
+    let expiry = "select min(expires_at) from accounts.stream_slots";
+    let before: DateTime<Utc> = world.app.sql_value(expiry).await?;
+    eventually(PATIENCE, async || {
+        let now: DateTime<Utc> = world.app.sql_value(expiry).await?;
+        ensure!(now > before, "{now}");
+        Ok(())
+    })
+    .await?;
+    drop(first);
+    let mut again = eventually(PATIENCE, async || open(&second).await).await?;
+    // A stream whose slot another one took ends.
+    let slot = "(select max(slot) from accounts.stream_slots)";
+    world.app.sql(&format!("update accounts.stream_slots set instance = 0 where slot = {slot}"), &[]).await?;
+    let (_, end) = tokio::select! {
+        ended = other.read_to_end() => ended?,
+        ended = again.read_to_end() => ended?,
+    };
+    check(&end.data, json!({ "code": "SERVICE_UNAVAILABLE" }));
+    // The streams of a killed instance count until their leases end.
+    second.process.kill9()?;
+    assert!(is_refused(&world.api).await?);
+    world.app.sql("update accounts.stream_slots set expires_at = now()", &[]).await?;
+    let _third = open(&world.api).await?;
+    let _fourth = open(&world.api).await?;
+    assert!(is_refused(&world.api).await?);
     Ok(())
 }
 

@@ -105,7 +105,7 @@ export interface paths {
          *     `CAUGHT_UP` (with `follow=false`). Every 15 seconds without an event, a comment and a new id keep the connection open.
          *
          *     Opening a stream counts as one request, and so does each delivery of up to 100 changes that are there at once. At the
-         *     rate limit, deliveries wait. An account may have 2, 5, 10 or 50 open streams per instance, by tier.
+         *     rate limit, deliveries wait. An account may have 2, 5, 10 or 50 open streams, by tier.
          */
         get: operations["changes"];
         put?: never;
@@ -871,7 +871,10 @@ export interface components {
             id: string;
             /** @description Kind of the row. */
             kind: components["schemas"]["ChangeKind"];
-            /** @description New row. A removed dividend or split has its last row, with the status `cancelled`. Null for another removed row. */
+            /**
+             * @description New row. A removed dividend or split has its last row, with the status `cancelled`. Null for another removed row,
+             *     and for a row of a security that the requested symbols no longer name.
+             */
             row?: components["schemas"]["ChangedRow"] | null;
             /** @description Canonical ticker. */
             symbol: string;
@@ -3944,6 +3947,12 @@ export interface operations {
                  */
                 cursor?: string;
                 /**
+                 * @description `meta.data_version` of an earlier response. The body is what was served then: the same request, tier and current
+                 *     day give the same bytes. Status 412 if no such version was served, 410 if this program cannot derive it any more.
+                 * @example g1.1
+                 */
+                data_version?: string;
+                /**
                  * @description Day of the prices. Default: the newest session of the market.
                  * @example 2019-12-02
                  */
@@ -3953,6 +3962,13 @@ export interface operations {
                  * @example 2019-12-31
                  */
                 end_date?: string;
+                /**
+                 * @description Instant (RFC 3339) or day. The response has only what was known then; a day counts to its end in New York. With
+                 *     `as_of`, the response is what was known at this instant about that day. For a day before the tier's history the
+                 *     response is a 403. Conflicts with `data_version`.
+                 * @example 2024-06-28T20:30:00Z
+                 */
+                known_at?: string;
                 /**
                  * @description Maximum number of rows on a page.
                  * @example 1000
@@ -3970,7 +3986,8 @@ export interface operations {
                  */
                 start_date?: string;
                 /**
-                 * @description Comma-separated symbols (at most 1000). Unknown symbols are listed in `meta.missing`. Default: the whole market.
+                 * @description Comma-separated symbols (at most 1000). Unknown symbols are listed in `meta.missing`. Default: the whole market. With
+                 *     `data_version` or `known_at`, the list is required and has at most 100 symbols.
                  * @example [
                  *       "SPY"
                  *     ]
@@ -4023,6 +4040,7 @@ export interface operations {
             403: components["responses"]["403"];
             404: components["responses"]["404"];
             405: components["responses"]["405"];
+            410: components["responses"]["410"];
             412: components["responses"]["412"];
             429: components["responses"]["429"];
             431: components["responses"]["431"];
@@ -4136,8 +4154,8 @@ export interface operations {
                  */
                 since?: string;
                 /**
-                 * @description Comma-separated symbols (at most 50). Only Professional may omit the list. The stream then has the changes of the
-                 *     whole market.
+                 * @description Comma-separated symbols (at most 50). After a rename, all rows of the new symbol arrive, and those of the former one
+                 *     are deleted. Only Professional may omit the list. The stream then has the changes of the whole market.
                  * @example [
                  *       "SPY"
                  *     ]
@@ -5449,6 +5467,19 @@ export interface operations {
         parameters: {
             query?: {
                 /**
+                 * @description `meta.data_version` of an earlier response. The body is what was served then: the same request, tier and current
+                 *     day give the same bytes. Status 412 if no such version was served, 410 if this program cannot derive it any more.
+                 * @example g1.1
+                 */
+                data_version?: string;
+                /**
+                 * @description Instant (RFC 3339) or day. The response has only what was known then; a day counts to its end in New York. With
+                 *     `as_of`, the response is what was known at this instant about that day. For a day before the tier's history the
+                 *     response is a 403. Conflicts with `data_version`.
+                 * @example 2024-06-28T20:30:00Z
+                 */
+                known_at?: string;
+                /**
                  * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
                  *     effect. Cursors, `updated_since` and `If-None-Match` contain their version. Status 412 if no such data exists.
                  * @example g1.1
@@ -5507,6 +5538,7 @@ export interface operations {
             403: components["responses"]["403"];
             404: components["responses"]["404"];
             405: components["responses"]["405"];
+            410: components["responses"]["410"];
             412: components["responses"]["412"];
             429: components["responses"]["429"];
             431: components["responses"]["431"];

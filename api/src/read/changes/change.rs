@@ -1,6 +1,7 @@
 //! Change of a row or of a security's value, as change streams deliver it.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use chrono::NaiveDate;
 use market::decimal::{ExactDecimal, with_decimals_as_text};
@@ -27,6 +28,8 @@ pub(crate) struct Change {
     pub(crate) key: RowKey,
     /// True for the last change of a commit.
     pub(crate) completes_commit: bool,
+    /// Other symbols of the security: former ones, and other spellings. Empty in a page of listed symbols.
+    pub(crate) other_symbols: Arc<[String]>,
     pub(crate) content: ChangeContent,
 }
 
@@ -36,7 +39,7 @@ pub(crate) enum ChangeContent {
     /// Dividend or split. A removed row keeps its last content, with the status `cancelled`.
     Row { ex_date: NaiveDate, json: JsonForms },
     /// Ticker events in date order, and all current and former symbols of the security.
-    Events { events: Vec<SecurityEvent>, spellings: Vec<String> },
+    Events(Vec<SecurityEvent>),
     /// Adjustment factors in ex-date order.
     Factors(Vec<Factor>),
     /// Dividend status, or dividend lists; `None` if the value was removed.
@@ -149,9 +152,7 @@ impl Change {
     pub(crate) fn size(&self) -> usize {
         let content = match &self.content {
             ChangeContent::Row { json, .. } | ChangeContent::Value(Some(json)) => json.size(),
-            ChangeContent::Events { events, spellings } => {
-                size_of_val(events.as_slice()) + size_of_val(spellings.as_slice())
-            }
+            ChangeContent::Events(events) => size_of_val(events.as_slice()),
             ChangeContent::Factors(factors) => size_of_val(factors.as_slice()),
             ChangeContent::Value(None) => 0,
         };
@@ -163,7 +164,14 @@ impl Change {
         !matches!(self.content, ChangeContent::Row { ex_date, .. } if ex_date < first_day)
     }
 
-    /// Event data for a client whose history begins on `first_day`; `None` if the ex-date is earlier.
+    /// Event data that removes the row from a copy.
+    pub(crate) fn removal(&self) -> ChangeBody<'_> {
+        let RowKey { kind, symbol, id, .. } = &self.key;
+        let id = if id.is_empty() { symbol } else { id };
+        ChangeBody { change: ChangeAction::Delete, kind: *kind, symbol, id, row: None }
+    }
+
+    /// Event data for a client whose history begins on `first_day`; `None` if the row is older.
     pub(crate) fn body(
         &self,
         first_day: NaiveDate,
@@ -177,7 +185,7 @@ impl Change {
         let row = match &self.content {
             ChangeContent::Row { json, .. } => Some(Cow::Borrowed(json.form(text_decimals))),
             ChangeContent::Value(json) => json.as_ref().map(|json| Cow::Borrowed(json.form(text_decimals))),
-            ChangeContent::Events { events, .. } => {
+            ChangeContent::Events(events) => {
                 let events = &events[events.partition_point(|event| event.date < first_day)..];
                 render_unless(events.is_empty(), text_decimals, &SecurityEvents { symbol, events })?
             }

@@ -3,6 +3,9 @@
 //! Invariant: all statements of a page read one snapshot of the served generation. The page therefore has every change
 //! up to its end.
 
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
 use chrono::NaiveDate;
 use deadpool_postgres::Transaction;
 use market::identity::Identity;
@@ -16,8 +19,9 @@ use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 use super::change::{Change, ChangeContent, Factor, JsonForms, SecurityLists, SecurityStatus};
+use super::listed_securities::ListedSecurities;
 use super::tracked_row::{ChangedRow, TrackedRow};
-use crate::parameters::{ChangeKind, JournalPlace, RowKey};
+use crate::parameters::{ChangeKind, JournalPlace, RowKey, SymbolList};
 use crate::read::{DataVersion, QueryError, ServedGeneration, lookup};
 
 const SINCE: &str = include_str!("../../../queries/changes/since.sql");
@@ -25,6 +29,7 @@ const EVENTS: &str = include_str!("../../../queries/changes/events.sql");
 const FACTORS: &str = include_str!("../../../queries/changes/factors.sql");
 const STATUSES: &str = include_str!("../../../queries/changes/statuses.sql");
 const LISTS: &str = include_str!("../../../queries/changes/lists.sql");
+const OTHER_SYMBOLS: &str = include_str!("../../../queries/changes/other_symbols.sql");
 
 /// Lower bound of ex-dates that selects rows of all dates.
 const FIRST_DAY: NaiveDate = match NaiveDate::from_ymd_opt(1, 1, 1) {
@@ -38,7 +43,7 @@ const GREATEST: &str = "\u{10ffff}";
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ChangeSelection<'a> {
     /// Symbols whose changes are selected; `None` for the whole market.
-    pub(crate) symbols: Option<&'a [String]>,
+    pub(crate) symbols: Option<&'a SymbolList>,
     pub(crate) kinds: &'a [ChangeKind],
 }
 
@@ -49,7 +54,9 @@ pub(crate) struct ChangePage {
     pub(crate) journal: String,
     pub(crate) version: DataVersion,
     pub(crate) changes: Vec<Change>,
-    /// Journal place after the last change of the page.
+    /// Securities of the selected symbols; `None` for the whole market. The page has the changes of former ones too.
+    pub(crate) securities: Option<ListedSecurities>,
+    /// Place after the page.
     pub(crate) end: JournalPlace,
     /// True if more changes follow.
     pub(crate) has_more: bool,
@@ -75,7 +82,12 @@ impl ChangePage {
             return Err(QueryError::NotServed(generation.id));
         }
         let version = lookup::read_version(generation, &transaction).await?;
-        let reader = KindReader { transaction: &transaction, after, symbols: selection.symbols, limit };
+        let securities = match selection.symbols {
+            Some(list) => Some(ListedSecurities::find_in(&transaction, list).await?),
+            None => None,
+        };
+        let symbols = securities.as_ref().map(ListedSecurities::all);
+        let reader = KindReader { transaction: &transaction, after, symbols: symbols.as_deref(), limit };
         let (mut changes, mut horizon) = (Vec::new(), None);
         for kind in selection.kinds {
             let of_kind = reader.read(*kind).await?;
@@ -100,7 +112,10 @@ impl ChangePage {
             Some(last) if has_more => last.place(),
             _ => JournalPlace::after_commit(version.position.max(after.position)),
         };
-        Ok(Self { journal: served.try_get("journal")?, version, changes, end, has_more })
+        if securities.is_none() {
+            add_other_symbols(&transaction, &mut changes).await?;
+        }
+        Ok(Self { journal: served.try_get("journal")?, version, changes, securities, end, has_more })
     }
 }
 
@@ -121,6 +136,25 @@ fn mark_complete_commits(changes: &mut [Change], is_complete: bool) {
         change.completes_commit = next.map_or(is_complete, |next| next != change.position);
         next = Some(change.position);
     }
+}
+
+/// Adds the other symbols of the securities, for streams that select the changes by symbols.
+async fn add_other_symbols(transaction: &Transaction<'_>, changes: &mut [Change]) -> Result<(), QueryError> {
+    let securities: BTreeSet<&str> = changes.iter().map(|change| change.key.symbol.as_str()).collect();
+    let securities: Vec<&str> = securities.into_iter().collect();
+    let statement = transaction.prepare_cached(OTHER_SYMBOLS).await?;
+    let mut found: HashMap<String, Vec<String>> = HashMap::new();
+    for row in transaction.query(&statement, &[&securities]).await? {
+        found.entry(row.try_get("canonical")?).or_default().push(row.try_get("symbol")?);
+    }
+    let found: HashMap<String, Arc<[String]>> =
+        found.into_iter().map(|(security, symbols)| (security, symbols.into())).collect();
+    for change in changes {
+        if let Some(symbols) = found.get(&change.key.symbol) {
+            change.other_symbols = Arc::clone(symbols);
+        }
+    }
+    Ok(())
 }
 
 /// Reader of the changes of one kind.
@@ -175,7 +209,7 @@ impl KindReader<'_, '_> {
             let (ex_date, json) = render(&changed.row);
             let content = ChangeContent::Row { ex_date, json: json? };
             let key = RowKey { live: changed.live, kind, symbol: changed.symbol, id };
-            changes.push(Change { position: changed.position, key, completes_commit: false, content });
+            changes.push(new_change(changed.position, key, content));
         }
         Ok(changes)
     }
@@ -197,15 +231,14 @@ impl KindReader<'_, '_> {
             let content = read(&symbol, &row)?;
             // Values are never removed rows: a removed value has the live flag and empty content.
             let key = RowKey { live: true, kind, symbol, id: String::new() };
-            changes.push(Change {
-                position: row.try_get("position")?,
-                key,
-                completes_commit: false,
-                content,
-            });
+            changes.push(new_change(row.try_get("position")?, key, content));
         }
         Ok(changes)
     }
+}
+
+fn new_change(position: JournalPosition, key: RowKey, content: ChangeContent) -> Change {
+    Change { position, key, completes_commit: false, other_symbols: Arc::default(), content }
 }
 
 fn read_events(row: &Row) -> Result<ChangeContent, QueryError> {
@@ -215,7 +248,7 @@ fn read_events(row: &Row) -> Result<ChangeContent, QueryError> {
     let mut events =
         security.map(|(security, as_of)| ticker_events(&security.record, as_of)).unwrap_or_default();
     events.sort_by_key(|event| event.date);
-    Ok(ChangeContent::Events { events, spellings: row.try_get("spellings")? })
+    Ok(ChangeContent::Events(events))
 }
 
 fn read_factors(row: &Row) -> Result<ChangeContent, QueryError> {

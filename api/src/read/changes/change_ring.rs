@@ -112,13 +112,14 @@ impl ChangeRing {
 mod tests {
     use super::*;
     use crate::parameters::{ChangeKind, RowKey};
-    use crate::read::changes::ChangeContent;
+    use crate::read::changes::change::ChangeContent;
 
     fn changes(positions: &[i64]) -> Vec<Change> {
         let change = |position: &i64| Change {
             position: JournalPosition(*position),
             key: RowKey { live: true, kind: ChangeKind::Lists, symbol: String::new(), id: String::new() },
             completes_commit: true,
+            other_symbols: Arc::default(),
             content: ChangeContent::Value(None),
         };
         positions.iter().map(change).collect()

@@ -1,6 +1,6 @@
 //! Rows of the journaled read tables, with their journal positions.
 
-use market::row::{DividendRow, SplitRow};
+use market::row::{DividendRow, DividendStatus, SplitRow, SplitStatus};
 use serde::Serialize;
 use store::FromRow;
 use store::ids::JournalPosition;
@@ -11,6 +11,8 @@ pub(crate) trait TrackedRow: FromRow + Serialize {
     /// Statement that selects the changed rows.
     const CHANGES: &'static str;
     fn id(&self) -> Option<&str>;
+    /// Row as removed from the client's copy.
+    fn into_cancelled(self) -> Self;
 }
 
 impl TrackedRow for DividendRow {
@@ -18,12 +20,18 @@ impl TrackedRow for DividendRow {
     fn id(&self) -> Option<&str> {
         self.id.as_deref()
     }
+    fn into_cancelled(self) -> Self {
+        Self { status: DividendStatus::Cancelled, ..self }
+    }
 }
 
 impl TrackedRow for SplitRow {
     const CHANGES: &'static str = include_str!("../../../queries/changes/splits.sql");
     fn id(&self) -> Option<&str> {
         Some(&self.id)
+    }
+    fn into_cancelled(self) -> Self {
+        Self { status: SplitStatus::Cancelled, ..self }
     }
 }
 

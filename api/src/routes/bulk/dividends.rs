@@ -1,7 +1,7 @@
 //! `GET /v1/bulk/dividends`: newest dividends of up to 1,000 symbols.
 
 use std::collections::HashMap;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use axum::response::Response;
 use chrono::NaiveDate;
@@ -18,11 +18,12 @@ use crate::parameters::{
     DateRange, DocumentedParameters, Knowledge, Output, ParameterReader, Parameters, ResponseFormat,
     SymbolList, parameters,
 };
+use crate::read::past_securities::PastSecurity;
 use crate::read::{QueryError, ServedGeneration};
 use crate::render::envelope::Depth;
 use crate::render::rows::{self, RenderError};
 use crate::routes::ErrorResponses;
-use crate::routes::past::security::{PastSecurity, rank_dividends};
+use crate::routes::past::security::rank_dividends;
 use crate::routes::stocks::dividends::selected_statuses;
 
 const DIVIDENDS: &str = include_str!("../../../queries/bulk/dividends.sql");
@@ -121,7 +122,7 @@ async fn stream_dividends(
     let statuses = selected_statuses(None, asked.include_projected);
     let depth = asked.start_date.is_none().then_some(Depth { from: start, tier: context.tier });
     let past = context.find_version(asked.knowledge.as_ref()).await?;
-    let of_past = async |securities: Vec<PastSecurity>| {
+    let of_past = async |securities: Vec<Arc<PastSecurity>>| {
         let is_asked = |row: &DividendRow| {
             start <= row.ex_date
                 && asked.end_date.is_none_or(|end| row.ex_date <= end)
@@ -130,7 +131,7 @@ async fn stream_dividends(
         let mut all = Vec::with_capacity(securities.len());
         for security in securities {
             let symbol = security.symbol().to_owned();
-            let rows = security.rows.dividends.into_iter().filter(is_asked).collect();
+            let rows = security.rows.dividends.iter().filter(|row| is_asked(row)).cloned().collect();
             let rows = sort_newest_first(&context.generation, rows).await?;
             all.push(SymbolDividends::newest(&symbol, rows, asked.per_symbol, start));
         }

@@ -1,5 +1,7 @@
 //! `GET /v1/bulk/quotes` and `/v1/bulk/metrics`: quotes or metrics of up to 1,000 symbols.
 
+use std::sync::Arc;
+
 use axum::response::Response;
 use market::metrics::DerivedRows;
 use market::row::{Metrics, Quote, TableRow};
@@ -13,9 +15,9 @@ use crate::parameters::{
     DocumentedParameters, Knowledge, Output, ParameterReader, Parameters, SymbolList, parameters,
 };
 use crate::read::lookup;
+use crate::read::past_securities::PastSecurity;
 use crate::render::rows;
 use crate::routes::ErrorResponses;
-use crate::routes::past::security::PastSecurity;
 use crate::routes::stocks::metrics::ANNUAL_TOTALS;
 
 const QUOTES: &str = include_str!("../../../queries/bulk/quotes.sql");
@@ -50,7 +52,7 @@ async fn stream_rows<T: TableRow + Serialize, const METRICS: bool>(
     outlet: ResponseWriter,
     statement: &str,
     symbol: fn(&T) -> &str,
-    of_past: fn(DerivedRows) -> T,
+    of_past: fn(&DerivedRows) -> T,
 ) -> Result<FinishedBody, ApiError> {
     let BulkParameters { symbols, knowledge, output } = &context.parameters;
     let past = context.find_version(knowledge.as_ref()).await?;
@@ -60,8 +62,8 @@ async fn stream_rows<T: TableRow + Serialize, const METRICS: bool>(
         let rows: Vec<T> = lookup::rows_with_symbol(rows)?;
         Ok(rows.into_iter().map(|row| (symbol(&row).to_owned(), row)).collect())
     };
-    let of_past = async |securities: Vec<PastSecurity>| {
-        Ok::<_, ApiError>(securities.into_iter().map(|security| of_past(security.rows)).collect())
+    let of_past = async |securities: Vec<Arc<PastSecurity>>| {
+        Ok::<_, ApiError>(securities.iter().map(|security| of_past(&security.rows)).collect())
     };
     let render: RowRenderer<T> = |output, rows| rows::render_rows(output, rows);
     stream_bulk(&context.generation, outlet, asked, by_symbol, of_past, render).await
@@ -78,7 +80,7 @@ async fn stream_rows<T: TableRow + Serialize, const METRICS: bool>(
 pub(crate) async fn quotes(access: Access<Professional, BulkParameters<false>>) -> Response {
     access
         .respond_streaming(|context, outlet| {
-            stream_rows::<Quote, false>(context, outlet, QUOTES, |row| &row.symbol, |rows| rows.quote)
+            stream_rows::<Quote, false>(context, outlet, QUOTES, |row| &row.symbol, |rows| rows.quote.clone())
         })
         .await
 }
@@ -96,7 +98,13 @@ pub(crate) async fn quotes(access: Access<Professional, BulkParameters<false>>) 
 pub(crate) async fn metrics(access: Access<Professional, BulkParameters<true>>) -> Response {
     access
         .respond_streaming(|context, outlet| {
-            stream_rows::<Metrics, true>(context, outlet, METRICS, |row| &row.symbol, |rows| rows.metrics)
+            stream_rows::<Metrics, true>(
+                context,
+                outlet,
+                METRICS,
+                |row| &row.symbol,
+                |rows| rows.metrics.clone(),
+            )
         })
         .await
 }

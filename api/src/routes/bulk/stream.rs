@@ -13,11 +13,12 @@ use utoipa::ToSchema;
 use crate::answer::{FinishedBody, ResponseWriter};
 use crate::error::ApiError;
 use crate::parameters::{Output, ResponseFormat, SymbolList};
+use crate::read::past_securities::{PastSecurity, PriceColumns};
 use crate::read::past_version::PastVersion;
 use crate::read::{DataVersion, QueryError, ServedGeneration, lookup};
 use crate::render::envelope::Depth;
 use crate::render::rows::{self, RenderError};
-use crate::routes::past::security::{PastSecurity, PriceColumns, derive_past_securities};
+use crate::routes::past::security::derive_past_securities;
 
 /// Maximum number of symbols per request. A request counts as one call.
 pub(super) const MAX_SYMBOLS: usize = 1_000;
@@ -171,7 +172,7 @@ async fn stream_past<T: Serialize>(
     outlet: ResponseWriter,
     asked: &BulkQuery<'_>,
     past: &Arc<PastVersion>,
-    of_past: impl AsyncFn(Vec<PastSecurity>) -> Result<Vec<T>, ApiError>,
+    of_past: impl AsyncFn(Vec<Arc<PastSecurity>>) -> Result<Vec<T>, ApiError>,
     render: RowRenderer<T>,
 ) -> Result<FinishedBody, ApiError> {
     past.require_reproducible()?;
@@ -225,7 +226,7 @@ pub(super) async fn stream_bulk<T: Serialize>(
     outlet: ResponseWriter,
     asked: BulkQuery<'_>,
     by_symbol: impl Fn(&[&str], &[Row]) -> Result<HashMap<String, T>, QueryError>,
-    of_past: impl AsyncFn(Vec<PastSecurity>) -> Result<Vec<T>, ApiError>,
+    of_past: impl AsyncFn(Vec<Arc<PastSecurity>>) -> Result<Vec<T>, ApiError>,
     render: RowRenderer<T>,
 ) -> Result<FinishedBody, ApiError> {
     let resolved = lookup::resolve_symbols(generation, asked.symbols).await?;

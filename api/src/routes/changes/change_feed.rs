@@ -9,8 +9,8 @@ use crate::answer::{HandlerContext, RenderedBody};
 use crate::error::ApiError;
 use crate::parameters::{Output, Page, SymbolList, SyncPoint};
 use crate::read::DataVersion;
-use crate::read::changes::{ChangedRow, TrackedRow};
-use crate::read::lookup::{self, ResolvedSymbols};
+use crate::read::changes::{ChangedRow, ListedSecurities, TrackedRow};
+use crate::read::lookup;
 use crate::render::envelope::{Depth, ListMeta};
 use crate::render::rows;
 use crate::routes::changes::journal_start::JournalStart;
@@ -35,13 +35,12 @@ pub(crate) async fn render_changes<T: TrackedRow, P>(
     // The replica that is read may lag behind the server that issued the position, so the greater position counts.
     let sync_from = format!("{}.{}", start.journal, start.now.max(position));
     let page = asked.page.with_sync_from(Some(sync_from));
-    let ResolvedSymbols { known, missing } =
-        lookup::resolve_symbol_list(&context.generation, asked.symbols).await?;
-    // The symbols as the client wrote them are also queried, because deleted rows may belong to unknown or renamed
-    // symbols.
-    let written =
-        asked.symbols.into_iter().flat_map(|list| &list.0).filter_map(|symbol| symbol.candidates.first());
-    let symbols: Option<Vec<String>> = known.map(|known| known.into_iter().chain(written.cloned()).collect());
+    let missing = lookup::resolve_symbol_list(&context.generation, asked.symbols).await?.missing;
+    let securities = match asked.symbols {
+        Some(list) => Some(ListedSecurities::find(&context.generation, list).await?),
+        None => None,
+    };
+    let symbols = securities.as_ref().map(ListedSecurities::all);
     let floor = context.first_day_of_tier_history();
     let last: Option<JournalPosition> = page.after_value(0).and_then(|position| position.parse().ok());
     let live: Option<bool> = page.after_value(1).and_then(|live| live.parse().ok());
@@ -64,7 +63,13 @@ pub(crate) async fn render_changes<T: TrackedRow, P>(
     }
     meta.set_depth(Some(Depth { from: floor, tier: context.tier }), context.today);
     meta.sync_from = page.sync_from;
-    let rows: Vec<T> = changes.into_iter().map(|change| change.row).collect();
+    let is_former =
+        |symbol: &String| securities.as_ref().is_some_and(|listed| listed.former.contains(symbol));
+    let rows = changes.into_iter().map(|change| {
+        let is_removed = is_former(&change.symbol);
+        if is_removed { change.row.into_cancelled() } else { change.row }
+    });
+    let rows: Vec<T> = rows.collect();
     Ok(RenderedBody { body: rows::render_list(asked.output, &rows, &meta)?, version, next_cursor })
 }
 

@@ -8,7 +8,6 @@
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::MatchedPath;
@@ -19,7 +18,7 @@ use rand::RngExt;
 use serde_json::json;
 use tokio::time::{Instant, sleep, sleep_until};
 
-use super::stream_filter::{MARKET, StreamFilter};
+use super::stream_filter::{Delivery, MARKET, StreamFilter};
 use crate::admission::decision::{AdmissionRequest, AdmissionVerdict};
 use crate::admission::open_streams::StreamPermit;
 use crate::answer::quota_exceeded;
@@ -28,7 +27,7 @@ use crate::auth::ids::AccountId;
 use crate::auth::tier::{Tier, years_before};
 use crate::error::ApiError;
 use crate::parameters::{JournalPlace, MinVersion};
-use crate::read::changes::{Change, ChangePage, ChangeSelection, Lagged, RingSubscription};
+use crate::read::changes::{ChangePage, ChangeSelection, Lagged, RingSubscription};
 use crate::render::rows::RenderError;
 use crate::routes::changes::journal_start::JournalStart;
 
@@ -64,7 +63,7 @@ pub(super) struct ChangeStream {
     /// Journal place after the last delivered change.
     place: JournalPlace,
     phase: StreamPhase,
-    batch: VecDeque<Arc<Change>>,
+    batch: VecDeque<Delivery>,
     is_batch_charged: bool,
     /// Journal place after all changes that were read for the batch, including changes that the filter removed; `None`
     /// if unknown.
@@ -145,7 +144,7 @@ impl ChangeStream {
 
     async fn next_event(&mut self) -> Result<Option<Event>, ApiError> {
         while self.phase != StreamPhase::Ended {
-            if self.permit.is_stopping() {
+            if self.permit.ended.is_cancelled() {
                 return Err(stopping());
             }
             let event = if self.batch.is_empty() {
@@ -164,9 +163,13 @@ impl ChangeStream {
 
     /// Delivers the next change of the batch; `None` if it is not visible to the client.
     fn deliver(&mut self) -> Result<Option<Event>, ApiError> {
-        let Some(change) = self.batch.pop_front() else { return Ok(None) };
+        let Some(Delivery { change, is_removal }) = self.batch.pop_front() else { return Ok(None) };
         self.place = change.place();
-        let body = change.body(self.first_day(), self.has_text_decimals).map_err(RenderError::from)?;
+        let body = if is_removal {
+            Some(change.removal())
+        } else {
+            change.body(self.first_day(), self.has_text_decimals).map_err(RenderError::from)?
+        };
         let Some(body) = body else { return Ok(None) };
         let event = Event::default().event(body.action().as_str()).id(self.event_id()?);
         let data = serde_json::to_string(&body).map_err(RenderError::from)?;
@@ -198,19 +201,22 @@ impl ChangeStream {
         let permit = self.app.fair_queue.acquire(self.call.account_id).await?;
         let min_version = MinVersion::of_position(self.place.position.0);
         let generation = self.app.projection.pin_version(&min_version).await?.expensive_generation();
-        let symbols = self.filter.canonical_symbols();
-        let selection = ChangeSelection { symbols: symbols.as_deref(), kinds: &self.filter.kinds };
-        let reading = ChangePage::read(&generation, &self.place, selection, i64::from(BATCH));
+        let selection = ChangeSelection { symbols: self.filter.symbols(), kinds: &self.filter.kinds };
+        let limit = i64::try_from(BATCH).unwrap_or(i64::MAX);
+        let reading = ChangePage::read(&generation, &self.place, selection, limit);
         let page = generation.run_while_responsive(reading).await?;
         drop(permit);
         if page.journal != self.journal {
             return Err(ApiError::StreamLagged);
         }
         generation.record_returned_version(page.version);
-        let first_day = self.first_day();
-        let mut changes = page.changes;
-        changes.retain(|change| change.is_visible_since(first_day));
-        self.set_batch(changes.into_iter().map(Arc::new).collect(), Some(page.end));
+        let (first_day, securities) = (self.first_day(), page.securities.as_ref());
+        if let Some(securities) = securities {
+            self.filter.follow(securities);
+        }
+        let visible = page.changes.into_iter().filter(|change| change.is_visible_since(first_day));
+        let batch = visible.map(|change| Delivery::of_page(change, securities)).collect();
+        self.set_batch(batch, Some(page.end));
         if !page.has_more {
             self.phase = StreamPhase::Join;
         }
@@ -241,9 +247,9 @@ impl ChangeStream {
         let end = read.complete.map(JournalPlace::after_commit);
         if !read.changes.is_empty() {
             let first_day = self.first_day();
-            let mut changes = read.changes;
-            changes.retain(|change| self.filter.admits(change) && change.is_visible_since(first_day));
-            self.set_batch(changes.into(), end);
+            let visible = read.changes.into_iter().filter(|change| change.is_visible_since(first_day));
+            let batch = visible.filter_map(|change| self.filter.admit(change)).collect();
+            self.set_batch(batch, end);
             return Ok(None);
         }
         if let Some(end) = end.filter(|end| end.position > self.place.position) {
@@ -253,7 +259,7 @@ impl ChangeStream {
         is_due.then(|| self.heartbeat("heartbeat")).transpose()
     }
 
-    fn set_batch(&mut self, batch: VecDeque<Arc<Change>>, end: Option<JournalPlace>) {
+    fn set_batch(&mut self, batch: VecDeque<Delivery>, end: Option<JournalPlace>) {
         (self.batch, self.batch_end, self.is_batch_charged) = (batch, end, false);
     }
 
@@ -329,7 +335,7 @@ async fn wait(
 ) -> Result<bool, ApiError> {
     tokio::select! {
         biased;
-        () = permit.stopped() => Err(stopping()),
+        () = permit.ended.cancelled() => Err(stopping()),
         () = permit.revoked.cancelled() => Err(ApiError::InvalidKey),
         () = wake => Ok(false),
         () = sleep_until(next_heartbeat) => Ok(true),
@@ -337,7 +343,7 @@ async fn wait(
 }
 
 fn stopping() -> ApiError {
-    ApiError::Unavailable("the instance stops".to_owned())
+    ApiError::Unavailable("the instance stops, or the stream has lost its slot".to_owned())
 }
 
 fn reconnection_delay() -> Duration {

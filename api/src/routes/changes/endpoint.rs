@@ -8,6 +8,7 @@ use axum::response::{IntoResponse, Response};
 use super::change_stream::{ChangeStream, StreamCall};
 use super::stream_filter::{MARKET, StreamFilter};
 use crate::admission::decision::AdmissionRequest;
+use crate::admission::open_streams::StreamRefusal;
 use crate::answer::{Access, Free, RequiredTier};
 use crate::auth::credential;
 use crate::auth::tier::Tier;
@@ -15,8 +16,7 @@ use crate::error::ApiError;
 use crate::parameters::{
     ChangeKind, DocumentedParameters, ParameterReader, Parameters, SymbolList, SyncPoint, parameters,
 };
-use crate::read::changes::ChangeBody;
-use crate::read::lookup;
+use crate::read::changes::{ChangeBody, ListedSecurities};
 use crate::routes::ErrorResponses;
 use crate::routes::changes::journal_start::JournalStart;
 
@@ -101,24 +101,28 @@ async fn open(
 ) -> Result<ChangeStream, ApiError> {
     let Access { app, generation, account_id, tier, parameters, .. } = access;
     let key = credential::read_key(headers, uri).ok_or(ApiError::InvalidKey)?;
-    let too_many = |limit| ApiError::TooManyStreams { limit };
-    let permit = app.streams.open(account_id, tier, key).map_err(too_many)?;
+    let permit = app.streams.open(account_id, tier, key).await.map_err(|refusal| match refusal {
+        StreamRefusal::TooMany(limit) => ApiError::TooManyStreams { limit },
+        StreamRefusal::Undecided(error) => error.into(),
+    })?;
     let generation = generation?;
     let since = parameters.since.as_ref();
     let start = generation.run_while_responsive(JournalStart::find(&generation, since, "since")).await?;
-    let list = parameters.symbols.as_ref();
-    let known = generation.run_while_responsive(lookup::resolve_symbol_list(&generation, list)).await?.known;
+    let (needed, _) = parameters.symbols.as_ref().map_or(MARKET, |_| (Free::TIER, ""));
     let mut kinds = parameters.kinds.unwrap_or_else(|| ChangeKind::ALL.to_vec());
     kinds.sort_unstable();
     kinds.dedup();
-    let (needed, _) = parameters.symbols.as_ref().map_or(MARKET, |_| (Free::TIER, ""));
     let counted = app.settings.quota_check.is_counted(Free::TIER);
     let call = StreamCall {
         request: AdmissionRequest { key, required_rank: needed.rank(), counted },
         account_id,
         path,
     };
-    let filter = StreamFilter::new(kinds, list, known.unwrap_or_default());
+    let mut filter = StreamFilter::new(kinds, parameters.symbols);
+    if let Some(list) = filter.symbols() {
+        let securities = generation.run_while_responsive(ListedSecurities::find(&generation, list)).await?;
+        filter.follow(&securities);
+    }
     Ok(ChangeStream::new(app, permit, call, filter, start)
         .with_tier(tier)
         .with_text_decimals(parameters.decimals)

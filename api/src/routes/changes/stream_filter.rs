@@ -1,10 +1,14 @@
 //! Filter of a change stream: kinds and symbols.
+//!
+//! The symbols may name other securities in the course of a stream. The client then gets all rows of the new security,
+//! and removes those of the former one.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use crate::auth::tier::Tier;
 use crate::parameters::{ChangeKind, SymbolList};
-use crate::read::changes::{Change, ChangeContent};
+use crate::read::changes::{Change, ListedSecurities};
 
 /// Required tier and feature name of a stream for the whole market.
 pub(super) const MARKET: (Tier, &str) = (Tier::Professional, "market_changes");
@@ -21,42 +25,75 @@ pub(super) struct StreamFilter {
 #[derive(Debug)]
 struct SymbolFilter {
     /// Canonical symbols, and symbols as the client wrote them. A rename adds the new symbol.
-    canonical: BTreeSet<String>,
+    list: SymbolList,
     /// All spellings of the symbols in the request.
     spellings: BTreeSet<String>,
+    /// Canonical symbols of the securities whose rows the client may have.
+    followed: BTreeSet<String>,
+}
+
+/// Change that a stream delivers.
+#[derive(Debug)]
+pub(super) struct Delivery {
+    pub(super) change: Arc<Change>,
+    /// True if the symbols no longer name the security, so that its rows leave the client's copy.
+    pub(super) is_removal: bool,
 }
 
 impl StreamFilter {
     /// Creates a filter for the symbols in `list`. `known` contains their canonical symbols, without unknown symbols.
-    pub(super) fn new(kinds: Vec<ChangeKind>, list: Option<&SymbolList>, known: Vec<String>) -> Self {
+    pub(super) fn new(kinds: Vec<ChangeKind>, list: Option<SymbolList>) -> Self {
         let symbols = list.map(|list| {
-            // Symbols as the client wrote them are included. Removed rows can have a former symbol, and unknown symbols
-            // can become known.
-            let written = list.0.iter().filter_map(|symbol| symbol.candidates.first().cloned());
-            let spellings = list.0.iter().flat_map(|symbol| symbol.candidates.iter().cloned());
-            SymbolFilter {
-                canonical: known.into_iter().chain(written).collect(),
-                spellings: spellings.collect(),
-            }
+            let spellings = list.0.iter().flat_map(|symbol| symbol.candidates.iter().cloned()).collect();
+            SymbolFilter { list, spellings, followed: BTreeSet::new() }
         });
         Self { kinds, symbols }
     }
 
-    /// Symbols by which changes are selected; `None` for the whole market.
-    pub(super) fn canonical_symbols(&self) -> Option<Vec<String>> {
-        self.symbols.as_ref().map(|symbols| symbols.canonical.iter().cloned().collect())
+    /// Symbols as the client wrote them; `None` for the whole market.
+    pub(super) fn symbols(&self) -> Option<&SymbolList> {
+        self.symbols.as_ref().map(|symbols| &symbols.list)
     }
 
-    /// True if the stream delivers the change. The order of delivery matters, because a rename adds its new symbol to
-    /// the filter.
-    pub(super) fn admits(&mut self, change: &Change) -> bool {
-        let symbol = &change.key.symbol;
-        let Some(symbols) = &mut self.symbols else { return self.kinds.contains(&change.key.kind) };
-        if let ChangeContent::Events { spellings, .. } = &change.content
-            && spellings.iter().any(|spelling| symbols.spellings.contains(spelling))
-        {
-            symbols.canonical.insert(symbol.clone());
+    /// Adds securities whose rows the client may have.
+    pub(super) fn follow(&mut self, securities: &ListedSecurities) {
+        if let Some(symbols) = &mut self.symbols {
+            symbols.followed.extend(securities.all());
         }
-        symbols.canonical.contains(symbol) && self.kinds.contains(&change.key.kind)
+    }
+
+    /// Change as the stream delivers it; `None` if it is filtered out. The change must be of the whole market.
+    pub(super) fn admit(&mut self, change: Arc<Change>) -> Option<Delivery> {
+        let is_named = match &mut self.symbols {
+            Some(symbols) => symbols.names(&change)?,
+            None => true,
+        };
+        let is_removal = !is_named;
+        self.kinds.contains(&change.key.kind).then_some(Delivery { change, is_removal })
+    }
+}
+
+/// True if the stream delivers the change. The order of delivery matters, because a rename adds its new symbol to
+/// the filter.
+impl SymbolFilter {
+    fn names(&mut self, change: &Change) -> Option<bool> {
+        let security = &change.key.symbol;
+        if self.spellings.contains(security)
+            || change.other_symbols.iter().any(|symbol| self.spellings.contains(symbol))
+        {
+            if !self.followed.contains(security) {
+                self.followed.insert(security.clone());
+            }
+            return Some(true);
+        }
+        self.followed.contains(security).then_some(false)
+    }
+}
+
+impl Delivery {
+    /// Change of a page that was read for these securities.
+    pub(super) fn of_page(change: Change, securities: Option<&ListedSecurities>) -> Self {
+        let is_removal = securities.is_some_and(|listed| listed.former.contains(&change.key.symbol));
+        Self { change: Arc::new(change), is_removal }
     }
 }

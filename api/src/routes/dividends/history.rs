@@ -204,8 +204,8 @@ async fn find_past(
     let symbols = asked.symbols.clone().unwrap_or_default();
     let (securities, missing) = context.past_securities(&past, &symbols).await?;
     let held = securities.iter().map(|security| security.count_quarantined("dividend")).sum();
-    let rows = securities.into_iter().flat_map(|security| security.rows.dividends);
-    let rows: Vec<DividendRow> = rows.filter(|row| asked.accepts(row, start)).collect();
+    let rows = securities.iter().flat_map(|security| &security.rows.dividends);
+    let rows: Vec<DividendRow> = rows.filter(|row| asked.accepts(row, start)).cloned().collect();
     let rows = select_page(context, rows).await?;
     Ok(HistoryRows { rows, held, sync_from: Some(past.sync_from.clone()), missing })
 }

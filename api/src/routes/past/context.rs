@@ -6,10 +6,11 @@ use std::sync::Arc;
 use chrono::NaiveDate;
 use chrono_tz::America::New_York;
 
-use super::security::{PastSecurity, PriceColumns, derive_past_securities};
+use super::security::derive_past_securities;
 use crate::answer::HandlerContext;
 use crate::error::ApiError;
 use crate::parameters::{Knowledge, PathSymbol, SymbolList};
+use crate::read::past_securities::{PastSecurity, PriceColumns};
 use crate::read::past_version::{PastVersion, find_version};
 use crate::read::{DataVersion, lookup};
 
@@ -54,11 +55,11 @@ impl<P> HandlerContext<P> {
         &self,
         past: &Arc<PastVersion>,
         symbols: &SymbolList,
-    ) -> Result<(Vec<PastSecurity>, Vec<String>), ApiError> {
+    ) -> Result<(Vec<Arc<PastSecurity>>, Vec<String>), ApiError> {
         let spellings = symbols.0.iter().map(|symbol| symbol.candidates.clone()).collect();
         let derived =
             derive_past_securities(&self.generation, past, spellings, None, PriceColumns::ForFigures).await?;
-        let (mut found, mut missing): (Vec<PastSecurity>, Vec<String>) = Default::default();
+        let (mut found, mut missing): (Vec<Arc<PastSecurity>>, Vec<String>) = Default::default();
         for (asked, security) in symbols.0.iter().zip(derived) {
             match security {
                 Some(security) if found.iter().any(|known| known.symbol() == security.symbol()) => {}
@@ -74,7 +75,7 @@ impl<P> HandlerContext<P> {
         &self,
         past: &Arc<PastVersion>,
         symbol: &PathSymbol,
-    ) -> Result<PastSecurity, ApiError> {
+    ) -> Result<Arc<PastSecurity>, ApiError> {
         self.past_security_on(past, symbol, None, PriceColumns::ForFigures).await
     }
 
@@ -86,7 +87,7 @@ impl<P> HandlerContext<P> {
         symbol: &PathSymbol,
         as_of: Option<NaiveDate>,
         columns: PriceColumns,
-    ) -> Result<PastSecurity, ApiError> {
+    ) -> Result<Arc<PastSecurity>, ApiError> {
         let symbols = vec![symbol.candidates()];
         let mut found = derive_past_securities(&self.generation, past, symbols, as_of, columns).await?;
         let found = found.pop().flatten();

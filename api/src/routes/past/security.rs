@@ -16,28 +16,43 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::concurrency::cpu_pool::run_low_priority;
 use crate::error::ApiError;
+use crate::read::past_securities::{PastSecurity, PastSecurityKey, PriceColumns};
 use crate::read::past_version::PastVersion;
 use crate::read::{QueryError, ServedGeneration, lookup};
 
 const RANKS: &str = include_str!("../../../queries/past/dividend_ranks.sql");
 
-/// Security at an earlier data version.
+/// Securities of a version to derive, for one market date.
 #[derive(Debug)]
-pub(crate) struct PastSecurity {
-    pub(crate) identity: Identity,
-    history: History,
-    benchmark: Arc<Option<MonthlyReturns>>,
+pub(crate) struct PastQuery {
+    past: Arc<PastVersion>,
+    /// Spellings of each symbol, best first.
+    symbols: Vec<Vec<String>>,
+    /// Market date of the version.
+    newest: NaiveDate,
     as_of: NaiveDate,
-    pub(crate) rows: DerivedRows,
+    columns: PriceColumns,
 }
 
-/// Selection of the price columns that are loaded for a response.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum PriceColumns {
-    /// Columns that the figures need: for most years, only the closes.
-    ForFigures,
-    /// All columns of every year.
-    All,
+impl PastQuery {
+    /// Query for symbols at a version. `as_of` is the market date, by default the one of the version. `None` if no
+    /// security was known.
+    pub(crate) fn new(
+        past: &Arc<PastVersion>,
+        symbols: Vec<Vec<String>>,
+        as_of: Option<NaiveDate>,
+        columns: PriceColumns,
+    ) -> Option<Self> {
+        let newest = past.as_of?;
+        let as_of = as_of.map_or(newest, |as_of| as_of.min(newest));
+        Some(Self { past: Arc::clone(past), symbols, newest, as_of, columns })
+    }
+
+    fn key(&self, spellings: &[String]) -> PastSecurityKey {
+        let Self { past, as_of, columns, .. } = self;
+        let (position, spellings) = (past.position, spellings.to_vec());
+        PastSecurityKey { position, as_of: *as_of, columns: *columns, spellings }
+    }
 }
 
 /// Derives one security per symbol at an earlier version, for the market date `as_of` or else of the version. `symbols`
@@ -48,31 +63,79 @@ pub(crate) async fn derive_past_securities(
     symbols: Vec<Vec<String>>,
     as_of: Option<NaiveDate>,
     columns: PriceColumns,
-) -> Result<Vec<Option<PastSecurity>>, ApiError> {
-    let Some(newest) = past.as_of else { return Ok(symbols.iter().map(|_| None).collect()) };
-    let as_of = as_of.map_or(newest, |as_of| as_of.min(newest));
+) -> Result<Vec<Option<Arc<PastSecurity>>>, ApiError> {
+    let unknown = vec![None; symbols.len()];
+    let Some(mut query) = PastQuery::new(past, symbols, as_of, columns) else { return Ok(unknown) };
+    let keys: Vec<PastSecurityKey> = query.symbols.iter().map(|spellings| query.key(spellings)).collect();
+    let mut cached = keys.iter().map(|key| generation.past_securities.get(key)).collect::<Vec<_>>();
+    query.symbols = keys
+        .iter()
+        .zip(&cached)
+        .filter(|(_, found)| found.is_none())
+        .map(|(key, _)| key.spellings.clone())
+        .collect();
+    if !query.symbols.is_empty() {
+        let derived = derive(generation, query, |derivation, symbols| {
+            let security = |spellings: &Vec<String>| {
+                let found = derivation.find(spellings)?;
+                Ok(found
+                    .map(|FoundSecurity { identity, rows, .. }| Arc::new(PastSecurity { identity, rows })))
+            };
+            symbols.iter().map(security).collect::<Result<Vec<_>, ApiError>>()
+        });
+        let missing = keys.into_iter().zip(&mut cached).filter(|(_, found)| found.is_none());
+        for ((key, slot), security) in missing.zip(derived.await?) {
+            generation.past_securities.insert(key, security.clone());
+            *slot = Some(security);
+        }
+    }
+    Ok(cached.into_iter().map(Option::flatten).collect())
+}
+
+/// Metrics of a security with their explanation; `None` for an unknown symbol.
+pub(crate) async fn explain_past_security(
+    generation: &ServedGeneration,
+    query: PastQuery,
+) -> Result<Option<(Metrics, Explanation)>, ApiError> {
+    derive(generation, query, |derivation, symbols| {
+        let found = symbols.first().map(|spellings| derivation.find(spellings)).transpose()?.flatten();
+        let Some(FoundSecurity { history, rows, .. }) = found else { return Ok(None) };
+        let explanation = metrics::explain(&history, &derivation.context(derivation.as_of)?);
+        Ok(Some((rows.metrics, explanation)))
+    })
+    .await
+}
+
+/// Loads the facts of a query, and runs its derivation on a low-priority thread.
+async fn derive<T: Send + 'static>(
+    generation: &ServedGeneration,
+    query: PastQuery,
+    derive: impl FnOnce(&PastDerivation<'_>, &[Vec<String>]) -> Result<T, ApiError> + Send + 'static,
+) -> Result<T, ApiError> {
+    let PastQuery { past, symbols, newest, as_of, columns } = query;
     let key = (past.position, as_of);
     let cached = generation.past_benchmarks.get(&key);
     let benchmark = cached.is_none().then(|| past.benchmark.clone());
     let wanted = symbols.iter().flatten().cloned().chain(benchmark).collect();
     let facts = load_fact_history(generation, &past.fact_set, wanted).await?;
-    let past = Arc::clone(past);
     let derived = run_low_priority(move || {
-        let facts = facts.at(past.facts_sequence, &past.inputs()?.0);
-        let facts = facts.map_err(|error| ApiError::Internal(error.into()))?;
+        let facts = facts.at(past.facts_sequence, &past.inputs()?.0).map_err(internal)?;
         let benchmark = match cached {
             Some(benchmark) => benchmark,
             None => Arc::new(benchmark_returns(&past, &facts, as_of)?),
         };
         let derivation =
             PastDerivation { past: &past, facts: &facts, benchmark: &benchmark, newest, as_of, columns };
-        let found = symbols.iter().map(|spellings| derivation.find(spellings));
-        let found = found.collect::<Result<Vec<_>, ApiError>>()?;
-        Ok::<_, ApiError>((found, benchmark))
+        let derived = derive(&derivation, &symbols)?;
+        Ok::<_, ApiError>((derived, benchmark))
     });
-    let (found, benchmark) = derived.await??;
+    let (derived, benchmark) = derived.await??;
     generation.past_benchmarks.insert(key, benchmark);
-    Ok(found)
+    Ok(derived)
+}
+
+fn internal(error: FactsError) -> ApiError {
+    ApiError::Internal(error.into())
 }
 
 /// Ranks dividends by type and id, as the database sorts them.
@@ -97,11 +160,12 @@ pub(super) async fn load_fact_history(
 ) -> Result<FactHistory, ApiError> {
     let client = generation.client().await?;
     let [facts, batches] = FactHistory::statements(fact_set);
+    let known = generation.record_batches.of_fact_set(fact_set);
     let loading = AbortOnDropHandle::new(tokio::spawn(async move {
         let facts = client.prepare_cached(&facts).await?;
         let batches = client.prepare_cached(&batches).await?;
         let symbols: Vec<&str> = symbols.iter().map(String::as_str).collect();
-        FactHistory::load(&**client, [&facts, &batches], &symbols).await
+        FactHistory::load(&**client, [&facts, &batches], &symbols, &known).await
     }));
     let loaded = loading.await.map_err(|_| QueryError::TaskEnded)?;
     loaded.map_err(|error| match error {
@@ -118,7 +182,7 @@ fn benchmark_returns(
     let identity = facts.identity(&past.benchmark).filter(|found| found.symbol.as_str() == past.benchmark);
     let Some(identity) = identity else { return Ok(None) };
     let (policy, rules) = past.inputs()?;
-    let history = facts.history(identity).map_err(|error| ApiError::Internal(error.into()))?;
+    let history = facts.history(identity).map_err(internal)?;
     Ok(Some(metrics::benchmark(&history, as_of, policy, rules)))
 }
 
@@ -126,16 +190,23 @@ fn benchmark_returns(
 struct PastDerivation<'a> {
     past: &'a PastVersion,
     facts: &'a PastFacts,
-    benchmark: &'a Arc<Option<MonthlyReturns>>,
+    benchmark: &'a Option<MonthlyReturns>,
     /// Market date of the version.
     newest: NaiveDate,
     as_of: NaiveDate,
     columns: PriceColumns,
 }
 
+/// Derived security with its history.
+struct FoundSecurity {
+    identity: Identity,
+    history: History,
+    rows: DerivedRows,
+}
+
 impl PastDerivation<'_> {
     /// Derives the first security among the spellings that was listed at the version; `None` if there is none.
-    fn find(&self, spellings: &[String]) -> Result<Option<PastSecurity>, ApiError> {
+    fn find(&self, spellings: &[String]) -> Result<Option<FoundSecurity>, ApiError> {
         for identity in spellings.iter().filter_map(|spelling| self.facts.identity(spelling)) {
             let derived = match self.columns {
                 PriceColumns::ForFigures => self.derive_from_closes(identity)?,
@@ -143,14 +214,11 @@ impl PastDerivation<'_> {
             };
             let derived = match derived {
                 Some(derived) => Some(derived),
-                None => {
-                    let history = self.facts.history(identity);
-                    self.derive(history.map_err(|error| ApiError::Internal(error.into()))?, false)?
-                }
+                None => self.derive(self.facts.history(identity).map_err(internal)?, false)?,
             };
-            if let Some((history, rows)) = derived.filter(|(history, rows)| self.is_listed(history, rows)) {
-                let (identity, benchmark) = (identity.clone(), Arc::clone(self.benchmark));
-                return Ok(Some(PastSecurity { identity, history, benchmark, as_of: self.as_of, rows }));
+            let Some((history, rows)) = derived else { continue };
+            if self.is_listed(&history, &rows)? {
+                return Ok(Some(FoundSecurity { identity: identity.clone(), history, rows }));
             }
         }
         Ok(None)
@@ -158,8 +226,7 @@ impl PastDerivation<'_> {
 
     /// Derives the rows from a history that has only the closes of most years; `None` if the rows need other columns.
     fn derive_from_closes(&self, identity: &Identity) -> Result<Option<(History, DerivedRows)>, ApiError> {
-        let history = self.facts.history_of_closes(identity, self.as_of);
-        match history.map_err(|error| ApiError::Internal(error.into()))? {
+        match self.facts.history_of_closes(identity, self.as_of).map_err(internal)? {
             Some(history) => self.derive(history, true),
             None => Ok(None),
         }
@@ -167,8 +234,7 @@ impl PastDerivation<'_> {
 
     /// Derives the rows of a history. With `checked`, the result is `None` if the history lacks needed price columns.
     fn derive(&self, history: History, checked: bool) -> Result<Option<(History, DerivedRows)>, ApiError> {
-        let benchmark = self.benchmark.as_ref().as_ref();
-        let market = self.past.context(self.as_of, benchmark)?;
+        let market = self.context(self.as_of)?;
         let derivation = Derivation::new(&history, &market);
         if checked && !derivation.closes_suffice() {
             return Ok(None);
@@ -178,47 +244,18 @@ impl PastDerivation<'_> {
     }
 
     /// True if the security was listed at the version, that is, had a reference record, live rows or fund data.
-    fn is_listed(&self, history: &History, rows: &DerivedRows) -> bool {
+    fn is_listed(&self, history: &History, rows: &DerivedRows) -> Result<bool, ApiError> {
         if history.security.is_some() || rows.has_live_rows() {
-            return true;
+            return Ok(true);
         }
-        let Ok(market) = self.past.context(self.newest, self.benchmark.as_ref().as_ref()) else {
-            return false;
-        };
+        let market = self.context(self.newest)?;
         let newest = metrics::derive(history, &market);
-        newest.has_live_rows() || fund(history, &market, &newest.stock, &newest.metrics).is_some()
-    }
-}
-
-impl PastVersion {
-    fn context<'a>(
-        &'a self,
-        as_of: NaiveDate,
-        benchmark: Option<&'a MonthlyReturns>,
-    ) -> Result<DerivationContext<'a>, QueryError> {
-        let (policy, rules) = self.inputs()?;
-        Ok(DerivationContext { as_of, newest: self.as_of.unwrap_or(as_of), benchmark, policy, rules })
-    }
-}
-
-impl PastSecurity {
-    /// Canonical symbol.
-    pub(crate) fn symbol(&self) -> &str {
-        self.identity.symbol.as_str()
+        Ok(newest.has_live_rows() || fund(history, &market, &newest.stock, &newest.metrics).is_some())
     }
 
-    /// Number of quarantined rows of a kind.
-    pub(crate) fn count_quarantined(&self, kind: &str) -> i64 {
-        self.rows.quarantined.iter().filter(|row| row.kind == kind).map(|_| 1).sum()
-    }
-
-    /// Explanation of the metrics.
-    pub(crate) async fn explain(self, past: Arc<PastVersion>) -> Result<(Metrics, Explanation), ApiError> {
-        let explained = run_low_priority(move || {
-            let market = past.context(self.as_of, self.benchmark.as_ref().as_ref())?;
-            let explanation = metrics::explain(&self.history, &market);
-            Ok((self.rows.metrics, explanation))
-        });
-        explained.await?
+    fn context(&self, as_of: NaiveDate) -> Result<DerivationContext<'_>, QueryError> {
+        let (policy, rules) = self.past.inputs()?;
+        let benchmark = self.benchmark.as_ref();
+        Ok(DerivationContext { as_of, newest: self.newest, benchmark, policy, rules })
     }
 }

@@ -23,12 +23,12 @@ use crate::parameters::{
     DateRange, Direction, DocumentedParameters, Knowledge, Output, Page, PageOptions, ParameterReader,
     Parameters, PathSymbol, parameters,
 };
+use crate::read::past_securities::PriceColumns;
 use crate::read::past_version::PastVersion;
 use crate::read::{DataVersion, QueryError, ServedGeneration, lookup};
 use crate::render::envelope::{Depth, ListMeta};
 use crate::render::rows;
 use crate::routes::ErrorResponses;
-use crate::routes::past::security::PriceColumns;
 
 const PRICES: &str = include_str!("../../../queries/prices/prices.sql");
 const FACTORS_CHANGED: &str = include_str!("../../../queries/past/factors_changed.sql");
@@ -228,7 +228,10 @@ pub(crate) async fn history(access: Access<Free, PricesParameters>) -> Response 
                     .past_security_on(&past, &context.parameters.symbol, None, PriceColumns::All)
                     .await?;
                 let changed_at = find_factor_change(&context.generation, &past, security.symbol()).await?;
-                Ok::<_, ApiError>((SecurityPrices::of_past(past.version(), security)?, changed_at))
+                Ok::<_, ApiError>((
+                    SecurityPrices::of_past(past.version(), &security, i32::MIN, i32::MAX)?,
+                    changed_at,
+                ))
             };
             let knowledge = context.parameters.knowledge.as_ref();
             let (_, (series, factors_changed_at)) =

@@ -1,6 +1,6 @@
 //! `GET /v1/prices/{symbol}/latest`: newest bar of one security.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use axum::response::Response;
 use market::decimal::ExactDecimal;
@@ -12,8 +12,12 @@ use utoipa::ToSchema;
 use super::series::SecurityPrices;
 use crate::answer::{Access, Free};
 use crate::error::ApiError;
-use crate::parameters::{DocumentedParameters, Output, ParameterReader, Parameters, PathSymbol, parameters};
+use crate::parameters::{
+    DocumentedParameters, Knowledge, Output, ParameterReader, Parameters, PathSymbol, parameters,
+};
 use crate::read::lookup;
+use crate::read::past_securities::PriceColumns;
+use crate::read::past_version::PastVersion;
 use crate::render::envelope::Single;
 use crate::routes::ErrorResponses;
 
@@ -45,13 +49,18 @@ parameters! {
     /// Parameters of the latest price.
     pub(crate) struct LatestParameters {
         symbol: PathSymbol,
+        knowledge: Option<Knowledge>,
         output: Output,
     }
 }
 
 impl Parameters for LatestParameters {
     fn read(reader: &mut ParameterReader<'_>) -> Self {
-        Self { symbol: reader.read_symbol(), output: reader.read_output(&COLUMNS) }
+        Self {
+            symbol: reader.read_symbol(),
+            knowledge: reader.read_knowledge(),
+            output: reader.read_output(&COLUMNS),
+        }
     }
 }
 
@@ -90,15 +99,22 @@ impl LatestPrice {
 pub(crate) async fn latest(access: Access<Free, LatestParameters>) -> Response {
     access
         .respond(async |context| {
-            let rows =
-                lookup::run_query(&context.generation, LATEST, &[&context.parameters.symbol.candidates()])
-                    .await?;
-            let row = rows.first().ok_or_else(|| lookup::missing_version_error(&context.generation))?;
-            let series = SecurityPrices::from_row(row)?
-                .ok_or_else(|| lookup::unknown_symbol_error(&context.parameters.symbol))?;
+            let LatestParameters { symbol, knowledge, output } = &context.parameters;
+            let live = async {
+                let rows = lookup::run_query(&context.generation, LATEST, &[&symbol.candidates()]).await?;
+                let row = rows.first().ok_or_else(|| lookup::missing_version_error(&context.generation))?;
+                let series = SecurityPrices::from_row(row)?;
+                let series = series.ok_or_else(|| lookup::unknown_symbol_error(symbol))?;
+                Ok::<_, ApiError>((series.version, series))
+            };
+            let past = async |past: Arc<PastVersion>| {
+                let security = context.past_security_on(&past, symbol, None, PriceColumns::All).await?;
+                SecurityPrices::of_past(past.version(), &security, i32::MIN, i32::MAX)
+            };
+            let (_, series) = context.read_as_known(knowledge.as_ref(), live, past).await?;
             let none = || ApiError::NotFound(format!("No prices of {}", series.symbol));
             let latest = LatestPrice::of(&series).ok_or_else(none)?;
-            context.render_single(&context.parameters.output, series.version, &latest)
+            context.render_single(output, series.version, &latest)
         })
         .await
 }

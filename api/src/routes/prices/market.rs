@@ -3,7 +3,9 @@
 //! Securities are read in batches, in symbol order, and written until the page is full. Memory use is therefore limited
 //! to one batch and the unread bytes of the response.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 use axum::response::Response;
 use chrono::{Datelike, Days, NaiveDate};
@@ -19,19 +21,26 @@ use super::series::SecurityPrices;
 use crate::answer::{Access, BodyWriter, FinishedBody, HandlerContext, Professional, ResponseWriter};
 use crate::error::ApiError;
 use crate::parameters::{
-    DateRange, Direction, DocumentedParameters, Output, Page, PageOptions, ParameterReader, Parameters,
-    ResponseFormat, SymbolList, parameters,
+    DateRange, Direction, DocumentedParameters, Knowledge, Output, Page, PageOptions, ParameterReader,
+    Parameters, ResponseFormat, SymbolList, parameters,
 };
 use crate::read::DataVersion;
 use crate::read::lookup::{self, ResolvedSymbols};
+use crate::read::past_securities::PriceColumns;
+use crate::read::past_version::PastVersion;
 use crate::render::body_channel::Disconnected;
 use crate::render::envelope::ListMeta;
 use crate::render::rows;
 use crate::routes::ErrorResponses;
+use crate::routes::past::security::derive_past_securities;
 
 const MARKET: &str = include_str!("../../../queries/prices/market.sql");
 /// Maximum number of symbols in the parameter `symbols`.
 const MOST: usize = 1_000;
+/// Maximum number of symbols of an earlier version, whose prices are derived again for each page.
+const MOST_OF_PAST: usize = 100;
+/// Number of securities of an earlier version that are derived at once.
+const PAST_BATCH: usize = 25;
 /// Maximum number of days between the first and the last day.
 const REACH: Days = Days::new(30);
 /// Number of securities per statement.
@@ -48,11 +57,13 @@ parameters! {
         start_date: Option<NaiveDate>,
         /// Last day of a range of at most 31 days, instead of `date`. Default: 30 days after `start_date`.
         end_date: Option<NaiveDate>,
-        /// Comma-separated symbols (at most 1000). Unknown symbols are listed in `meta.missing`. Default: the whole market.
+        /// Comma-separated symbols (at most 1000). Unknown symbols are listed in `meta.missing`. Default: the whole market. With
+        /// `data_version` or `known_at`, the list is required and has at most 100 symbols.
         symbols: Option<SymbolList>,
         /// Adjustments of the prices, comma-separated. `split` includes spin-offs, and `all` includes everything. Default:
         /// split.
         adjustment: PriceBasis,
+        knowledge: Option<Knowledge>,
         page: Page,
         output: Output,
     }
@@ -77,12 +88,20 @@ impl Parameters for MarketPricesParameters {
             "end_date",
             "is more than 30 days after start_date",
         );
+        let (symbols, knowledge) = (reader.read_symbols(MOST), reader.read_knowledge());
+        let is_listed = symbols.as_ref().is_some_and(|list| list.0.len() <= MOST_OF_PAST);
+        reader.require(
+            knowledge.is_none() || is_listed,
+            "symbols",
+            "must have 1 to 100 symbols with data_version and known_at",
+        );
         Self {
             date,
             start_date: start,
             end_date: end,
-            symbols: reader.read_symbols(MOST),
+            symbols,
             adjustment: read_adjustment(reader),
+            knowledge,
             page: reader.read_page(&PAGING),
             output: reader.read_output(&COLUMNS),
         }
@@ -145,12 +164,18 @@ async fn page(
     outlet: ResponseWriter,
 ) -> Result<FinishedBody, ApiError> {
     let asked = &context.parameters;
+    let past = context.find_version(asked.knowledge.as_ref()).await?;
     let ResolvedSymbols { known: named, missing } =
         lookup::resolve_symbol_list(&context.generation, context.parameters.symbols.as_ref()).await?;
     let mut client = context.generation.client().await?;
     let transaction = lookup::begin_snapshot(&mut client).await?;
     let mut from = asked.page.after_value(0).map(str::to_owned);
     let (version, mut batch) = next(&context, &transaction, named.as_deref(), from.as_deref()).await?;
+    if let Some(past) = past.filter(|past| !past.is_served_as(&version)) {
+        drop(transaction);
+        drop(client);
+        return past_page(&context, outlet, &past).await;
+    }
     let mut filled = PageBuilder::new(asked, outlet.begin(version))?;
     loop {
         let exhausted = batch.len() < usize::from(BATCH);
@@ -166,10 +191,58 @@ async fn page(
         }
         (_, batch) = next(&context, &transaction, named.as_deref(), from.as_deref()).await?;
     }
+    finish(&context, filled, &version, missing)
+}
+
+/// Page of an earlier version.
+async fn past_page(
+    context: &HandlerContext<MarketPricesParameters>,
+    outlet: ResponseWriter,
+    past: &Arc<PastVersion>,
+) -> Result<FinishedBody, ApiError> {
+    past.require_reproducible()?;
+    let asked = &context.parameters;
+    let symbols = asked.symbols.as_ref().map_or(&[][..], |list| &list.0);
+    let year = |date: Option<NaiveDate>| date.or(past.as_of).map_or(0, |date| date.year());
+    let (first, last) = (year(asked.first()), year(asked.last()));
+    let (mut series, mut missing) = (BTreeMap::new(), Vec::new());
+    for batch in symbols.chunks(PAST_BATCH) {
+        let spellings = batch.iter().map(|symbol| symbol.candidates.clone()).collect();
+        let columns = PriceColumns::All;
+        let found = derive_past_securities(&context.generation, past, spellings, None, columns).await?;
+        for (symbol, security) in batch.iter().zip(found) {
+            match security {
+                Some(security) => {
+                    let prices = SecurityPrices::of_past(past.version(), &security, first, last)?;
+                    series.insert(prices.symbol.clone(), prices);
+                }
+                None => missing.push(symbol.text.clone()),
+            }
+        }
+    }
+    let mut filled = PageBuilder::new(asked, outlet.begin(past.version()))?;
+    let from = asked.page.after_value(0).unwrap_or_default();
+    for series in series.values().filter(|series| series.symbol.as_str() >= from) {
+        if filled.more {
+            break;
+        }
+        filled.add_bars(asked, series)?;
+    }
+    finish(context, filled, &past.version(), missing)
+}
+
+fn finish(
+    context: &HandlerContext<MarketPricesParameters>,
+    filled: PageBuilder,
+    version: &DataVersion,
+    missing: Vec<String>,
+) -> Result<FinishedBody, ApiError> {
+    let asked = &context.parameters;
     let key = filled.last.as_ref().filter(|_| filled.more);
     let signer = context.app.signer.of_response(version.to_exact_text());
     let next_cursor = key.map(|key| asked.page.cursor(key, &signer));
-    let mut list = ListMeta::new(&version, filled.count, asked.page.limit, next_cursor.clone());
+    let mut list = ListMeta::new(version, filled.count, asked.page.limit, next_cursor.clone());
+    list.known_at = context.known_at;
     list.set_missing(missing);
     let (start_date, end_date) = (asked.first().or(version.as_of), asked.last().or(version.as_of));
     let meta = MarketPricesMeta { list, start_date, end_date, adjustment: adjustment_text(asked.adjustment) };

@@ -9,7 +9,7 @@ use tokio_postgres::Row;
 use super::price_encoder::RowLabels;
 use crate::error::ApiError;
 use crate::read::DataVersion;
-use crate::routes::past::security::PastSecurity;
+use crate::read::past_securities::PastSecurity;
 
 /// Bars and adjustment factors of one security.
 #[derive(Debug)]
@@ -29,12 +29,20 @@ impl SecurityPrices {
         RowLabels { symbol: &self.symbol, currency: self.currency.as_deref() }
     }
 
-    /// Prices of a security at an earlier version. The prices of each calendar year have a common scale, as in the
-    /// tables.
-    pub(super) fn of_past(version: DataVersion, security: PastSecurity) -> Result<Self, ApiError> {
-        let DerivedRows { stock, factors, bars: all, .. } = security.rows;
+    /// Prices of a security at an earlier version, up to the calendar year `last`, and from the newest year before `first`
+    /// on. As in the tables, each calendar year has its own scale.
+    pub(super) fn of_past(
+        version: DataVersion,
+        security: &PastSecurity,
+        first: i32,
+        last: i32,
+    ) -> Result<Self, ApiError> {
+        let DerivedRows { stock, factors, bars: all, .. } = &security.rows;
         let mut bars = RawBars::default();
-        for (_, range) in all.years() {
+        let years = all.years();
+        let earliest = years.iter().map(|(year, _)| *year).take_while(|year| *year < first).last();
+        let is_needed = |year: i32| year <= last && year >= earliest.unwrap_or(first);
+        for (_, range) in years.into_iter().filter(|(year, _)| is_needed(*year)) {
             let mut year = all.slice(range);
             year.canonicalize();
             let symbol = &stock.listed.symbol;
@@ -43,11 +51,11 @@ impl SecurityPrices {
         }
         Ok(Self {
             version,
-            symbol: stock.listed.symbol,
-            exchange: stock.listed.exchange,
-            currency: Some(stock.listed.currency),
+            symbol: stock.listed.symbol.clone(),
+            exchange: stock.listed.exchange.clone(),
+            currency: Some(stock.listed.currency.clone()),
             age_sessions: stock.figures.price_age_sessions,
-            factors,
+            factors: factors.clone(),
             bars,
         })
     }

@@ -146,14 +146,14 @@ pub(crate) async fn dividends(access: Access<Starter, DividendsParameters>) -> R
                 page: &asked.page,
                 output: &asked.output,
             };
-            let select = |rows: DerivedRows, start: NaiveDate| {
+            let select = |rows: &DerivedRows, start: NaiveDate| {
                 let is_asked = |row: &DividendRow| {
                     start <= row.ex_date
                         && asked.end_date.is_none_or(|end| row.ex_date <= end)
                         && asked.r#type.as_ref().is_none_or(|types| types.contains(&row.r#type))
                         && statuses.contains(&row.status)
                 };
-                rows.dividends.into_iter().filter(is_asked).collect()
+                rows.dividends.iter().filter(|row| is_asked(row)).cloned().collect()
             };
             render_records(&context, query, select).await
         })

@@ -16,11 +16,11 @@ use crate::parameters::{
     DateRange, Direction, DocumentedParameters, Knowledge, Output, Page, PageOptions, ParameterReader,
     Parameters, PathSymbol, SortValue, Sortable, parameters,
 };
+use crate::read::past_securities::PastSecurity;
 use crate::read::past_version::PastVersion;
 use crate::read::{DataVersion, QueryError, ServedGeneration, lookup};
 use crate::render::envelope::{Depth, List};
 use crate::routes::ErrorResponses;
-use crate::routes::past::security::PastSecurity;
 
 const EVENTS: &str = include_str!("../../../queries/stocks/events.sql");
 const PAGING: PageOptions =

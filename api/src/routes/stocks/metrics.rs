@@ -17,11 +17,12 @@ use crate::parameters::{
     DocumentedParameters, ExpandedColumn, Knowledge, Output, ParameterReader, Parameters, PathSymbol,
     parameters,
 };
+use crate::read::past_securities::PriceColumns;
 use crate::read::past_version::{PastVersion, find_current_version};
 use crate::read::{DataVersion, lookup};
 use crate::render::envelope::{Single, Warning};
 use crate::routes::ErrorResponses;
-use crate::routes::past::security::PriceColumns;
+use crate::routes::past::security::{PastQuery, explain_past_security};
 
 const METRICS: &str = include_str!("../../../queries/stocks/metrics.sql");
 
@@ -153,13 +154,18 @@ async fn derive(
     past: Arc<PastVersion>,
 ) -> Result<MetricsAnswer, ApiError> {
     let asked = &context.parameters;
-    let columns = if asked.explain { PriceColumns::All } else { PriceColumns::ForFigures };
-    let security = context.past_security_on(&past, &asked.symbol, asked.as_of, columns).await?;
     if !asked.explain {
-        return Ok(MetricsAnswer { metrics: security.rows.metrics, explanation: None });
+        let columns = PriceColumns::ForFigures;
+        let security = context.past_security_on(&past, &asked.symbol, asked.as_of, columns).await?;
+        return Ok(MetricsAnswer { metrics: security.rows.metrics.clone(), explanation: None });
     }
     let frames = format!("{}.frames", past.fact_set);
-    let (metrics, mut explanation) = security.explain(past).await?;
+    let symbols = vec![asked.symbol.candidates()];
+    let explained = match PastQuery::new(&past, symbols, asked.as_of, PriceColumns::All) {
+        Some(query) => explain_past_security(&context.generation, query).await?,
+        None => None,
+    };
+    let (metrics, mut explanation) = explained.ok_or_else(|| lookup::unknown_symbol_error(&asked.symbol))?;
     let client = context.generation.client().await?;
     name_files(&**client, &frames, &mut explanation).await?;
     Ok(MetricsAnswer { metrics, explanation: Some(explanation) })

@@ -55,7 +55,7 @@ pub(crate) async fn quote(access: Access<Free, QuoteParameters>) -> Response {
             };
             let past = async |past: Arc<PastVersion>| {
                 let security = context.past_security(&past, symbol).await?;
-                Ok::<_, ApiError>(StoredOrDerived::Derived(security.rows.quote))
+                Ok::<_, ApiError>(StoredOrDerived::Derived(security.rows.quote.clone()))
             };
             let (version, quote) = context.read_as_known(knowledge.as_ref(), live, past).await?;
             context.render_single(output, version, &quote)

@@ -36,7 +36,7 @@ pub(super) struct RecordsQuery<'a> {
 pub(super) async fn render_records<T: TrackedRow + Sortable, P>(
     context: &HandlerContext<P>,
     query: RecordsQuery<'_>,
-    select: impl FnOnce(DerivedRows, NaiveDate) -> Vec<T>,
+    select: impl FnOnce(&DerivedRows, NaiveDate) -> Vec<T>,
 ) -> Result<RenderedBody, ApiError> {
     let RecordsQuery { symbol, page, output, .. } = query;
     if let Some(since) = query.updated_since {
@@ -55,7 +55,7 @@ pub(super) async fn render_records<T: TrackedRow + Sortable, P>(
         Ok::<_, ApiError>(SymbolRows {
             version: past.version(),
             quarantined_count: security.count_quarantined(query.kind),
-            rows: select(security.rows, start),
+            rows: select(&security.rows, start),
             sync_from: Some(past.sync_from.clone()),
         })
     };

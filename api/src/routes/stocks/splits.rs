@@ -96,14 +96,14 @@ pub(crate) async fn splits(access: Access<Free, SplitsParameters>) -> Response {
                 page: &asked.page,
                 output: &asked.output,
             };
-            let select = |rows: DerivedRows, start: NaiveDate| {
+            let select = |rows: &DerivedRows, start: NaiveDate| {
                 let is_asked = |row: &SplitRow| {
                     start <= row.ex_date
                         && asked.end_date.is_none_or(|end| row.ex_date <= end)
                         && asked.r#type.as_ref().is_none_or(|types| types.contains(&row.r#type))
                         && row.status != SplitStatus::Cancelled
                 };
-                rows.splits.into_iter().filter(is_asked).collect()
+                rows.splits.iter().filter(|row| is_asked(row)).cloned().collect()
             };
             render_records(&context, query, select).await
         })

@@ -3,10 +3,16 @@
 with recursive related as (
   select distinct symbol collate "C" as symbol from unnest($1::text[]) as asked (symbol)
   union
-  select other.symbol
+  select linked.symbol
   from related
-  join {facts}.symbol_links own on own.symbol = related.symbol
-  join {facts}.symbol_links other on other.link = own.link
+  -- Offset 0 keeps the look-up by symbol: joined with all symbols at once, Postgres may read every link.
+  cross join lateral (
+    select other.symbol
+    from {facts}.symbol_links own
+    join {facts}.symbol_links other on other.link = own.link
+    where own.symbol = related.symbol
+    offset 0
+  ) linked
 ), wanted as materialized (
   select array_agg(symbol) as symbols from related
 )

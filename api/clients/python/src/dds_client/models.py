@@ -193,7 +193,7 @@ class ChangeEvent(Struct, frozen=True, kw_only=True):
     """
     row: Any | None = None
     """New row. A removed dividend or split has its last row, with the status `cancelled`. Null for
-    another removed row."""
+    another removed row, and for a row of a security that the requested symbols no longer name."""
     symbol: str
     """Canonical ticker."""
 

@@ -64,10 +64,18 @@ class BulkPricesQuery(TypedDict, total=False):
     everything. Default: split."""
     cursor: str
     """`next_cursor` of the previous page. Filters and order must be the same as in that request."""
+    data_version: str
+    """`meta.data_version` of an earlier response. The body is what was served then: the same request,
+    tier and current day give the same bytes. Status 412 if no such version was served, 410 if this
+    program cannot derive it any more."""
     date: date | str
     """Day of the prices. Default: the newest session of the market."""
     end_date: date | str
     """Last day of a range of at most 31 days, instead of `date`. Default: 30 days after `start_date`."""
+    known_at: str
+    """Instant (RFC 3339) or day. The response has only what was known then; a day counts to its end in
+    New York. With `as_of`, the response is what was known at this instant about that day. For a day
+    before the tier's history the response is a 403. Conflicts with `data_version`."""
     limit: int
     """Maximum number of rows on a page."""
     min_version: str
@@ -78,7 +86,8 @@ class BulkPricesQuery(TypedDict, total=False):
     """First day of a range of at most 31 days, instead of `date`. Default: 30 days before `end_date`."""
     symbols: str | Sequence[str]
     """Comma-separated symbols (at most 1000). Unknown symbols are listed in `meta.missing`. Default:
-    the whole market."""
+    the whole market. With `data_version` or `known_at`, the list is required and has at most 100
+    symbols."""
 
 
 class CompareQuery(TypedDict, total=False):
@@ -306,6 +315,21 @@ class PricesBySymbolQuery(TypedDict, total=False):
     last."""
     start_date: date | str
     """First session. Default: start of the tier's history. For an earlier day the response is a 403."""
+
+
+class PricesBySymbolLatestQuery(TypedDict, total=False):
+    data_version: str
+    """`meta.data_version` of an earlier response. The body is what was served then: the same request,
+    tier and current day give the same bytes. Status 412 if no such version was served, 410 if this
+    program cannot derive it any more."""
+    known_at: str
+    """Instant (RFC 3339) or day. The response has only what was known then; a day counts to its end in
+    New York. With `as_of`, the response is what was known at this instant about that day. For a day
+    before the tier's history the response is a 403. Conflicts with `data_version`."""
+    min_version: str
+    """Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-
+    Version` has the same effect. Cursors, `updated_since` and `If-None-Match` contain their
+    version. Status 412 if no such data exists."""
 
 
 class ScreenerQuery(TypedDict, total=False):
@@ -576,21 +600,6 @@ class StocksBySymbolEventsQuery(TypedDict, total=False):
     """Types of events, comma-separated."""
 
 
-class StocksBySymbolFundamentalsQuery(TypedDict, total=False):
-    data_version: str
-    """`meta.data_version` of an earlier response. The body is what was served then: the same request,
-    tier and current day give the same bytes. Status 412 if no such version was served, 410 if this
-    program cannot derive it any more."""
-    known_at: str
-    """Instant (RFC 3339) or day. The response has only what was known then; a day counts to its end in
-    New York. With `as_of`, the response is what was known at this instant about that day. For a day
-    before the tier's history the response is a 403. Conflicts with `data_version`."""
-    min_version: str
-    """Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-
-    Version` has the same effect. Cursors, `updated_since` and `If-None-Match` contain their
-    version. Status 412 if no such data exists."""
-
-
 class StocksBySymbolMetricsQuery(TypedDict, total=False):
     as_of: date | str
     """As-of date. Only facts that were known on this day are used. Default: the as-of date of the
@@ -756,7 +765,7 @@ class Operations(Asker):
         """Historical prices, page by page."""
         return Pages(self, path("/v1/prices/{symbol}", symbol=symbol), query, m.PricesAnswer)
 
-    def prices_by_symbol_latest(self, symbol: str, **query: Unpack[EtfsBySymbolQuery]) -> m.SingleLatestPrice:
+    def prices_by_symbol_latest(self, symbol: str, **query: Unpack[PricesBySymbolLatestQuery]) -> m.SingleLatestPrice:
         """Latest price."""
         return self._ask(path("/v1/prices/{symbol}/latest", symbol=symbol), query, m.SingleLatestPrice)
 
@@ -856,7 +865,7 @@ class Operations(Asker):
         """Security events, page by page."""
         return Pages(self, path("/v1/stocks/{symbol}/events", symbol=symbol), query, m.ListSecurityEvent)
 
-    def stocks_by_symbol_fundamentals(self, symbol: str, **query: Unpack[StocksBySymbolFundamentalsQuery]) -> m.SingleFundamentalsRow:
+    def stocks_by_symbol_fundamentals(self, symbol: str, **query: Unpack[PricesBySymbolLatestQuery]) -> m.SingleFundamentalsRow:
         """Fundamentals (Starter and higher)."""
         return self._ask(path("/v1/stocks/{symbol}/fundamentals", symbol=symbol), query, m.SingleFundamentalsRow)
 
@@ -864,7 +873,7 @@ class Operations(Asker):
         """Dividend metrics."""
         return self._ask(path("/v1/stocks/{symbol}/metrics", symbol=symbol), query, m.SingleMetricsAnswer)
 
-    def stocks_by_symbol_quote(self, symbol: str, **query: Unpack[StocksBySymbolFundamentalsQuery]) -> m.SingleQuote:
+    def stocks_by_symbol_quote(self, symbol: str, **query: Unpack[PricesBySymbolLatestQuery]) -> m.SingleQuote:
         """Comprehensive quote."""
         return self._ask(path("/v1/stocks/{symbol}/quote", symbol=symbol), query, m.SingleQuote)
 
@@ -980,7 +989,7 @@ class AsyncOperations(AsyncAsker):
         """Historical prices, page by page."""
         return AsyncPages(self, path("/v1/prices/{symbol}", symbol=symbol), query, m.PricesAnswer)
 
-    async def prices_by_symbol_latest(self, symbol: str, **query: Unpack[EtfsBySymbolQuery]) -> m.SingleLatestPrice:
+    async def prices_by_symbol_latest(self, symbol: str, **query: Unpack[PricesBySymbolLatestQuery]) -> m.SingleLatestPrice:
         """Latest price."""
         return await self._ask(path("/v1/prices/{symbol}/latest", symbol=symbol), query, m.SingleLatestPrice)
 
@@ -1080,7 +1089,7 @@ class AsyncOperations(AsyncAsker):
         """Security events, page by page."""
         return AsyncPages(self, path("/v1/stocks/{symbol}/events", symbol=symbol), query, m.ListSecurityEvent)
 
-    async def stocks_by_symbol_fundamentals(self, symbol: str, **query: Unpack[StocksBySymbolFundamentalsQuery]) -> m.SingleFundamentalsRow:
+    async def stocks_by_symbol_fundamentals(self, symbol: str, **query: Unpack[PricesBySymbolLatestQuery]) -> m.SingleFundamentalsRow:
         """Fundamentals (Starter and higher)."""
         return await self._ask(path("/v1/stocks/{symbol}/fundamentals", symbol=symbol), query, m.SingleFundamentalsRow)
 
@@ -1088,7 +1097,7 @@ class AsyncOperations(AsyncAsker):
         """Dividend metrics."""
         return await self._ask(path("/v1/stocks/{symbol}/metrics", symbol=symbol), query, m.SingleMetricsAnswer)
 
-    async def stocks_by_symbol_quote(self, symbol: str, **query: Unpack[StocksBySymbolFundamentalsQuery]) -> m.SingleQuote:
+    async def stocks_by_symbol_quote(self, symbol: str, **query: Unpack[PricesBySymbolLatestQuery]) -> m.SingleQuote:
         """Comprehensive quote."""
         return await self._ask(path("/v1/stocks/{symbol}/quote", symbol=symbol), query, m.SingleQuote)
 

@@ -1,0 +1,82 @@
+//! Slots of open streams in Postgres, which all instances share.
+//!
+//! Invariants: a stream has a slot of its account from its start to its end, so the limit is exact over all instances. A
+//! slot has a lease. The instance renews it; without renewal another stream may take the slot after [`LEASE`].
+
+use std::time::Duration;
+
+use tokio_postgres::Client;
+
+use crate::admission::decision::AdmissionError;
+use crate::auth::ids::AccountId;
+
+const OPEN: &str = include_str!("../../queries/access/open_stream.sql");
+const RENEW: &str = include_str!("../../queries/access/renew_streams.sql");
+const CLOSE: &str = include_str!("../../queries/access/close_stream.sql");
+/// Length of a lease.
+pub(super) const LEASE: Duration = Duration::from_secs(30);
+/// Maximum number of attempts to take a slot. Each failed attempt means that another instance took one.
+const ATTEMPTS: usize = 10;
+
+/// Random id of a running instance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct InstanceId(i64);
+
+/// Slot of an open stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct StreamSlot {
+    pub(crate) account: AccountId,
+    /// Number from 1 to the limit of the plan.
+    pub(crate) number: i32,
+}
+
+impl InstanceId {
+    pub(crate) fn random() -> Self {
+        Self(rand::random())
+    }
+}
+
+/// Takes a slot of an account that may have `limit` of them; `None` if all are in use.
+pub(super) async fn take(
+    client: &Client,
+    instance: InstanceId,
+    account: AccountId,
+    limit: usize,
+) -> Result<Option<StreamSlot>, AdmissionError> {
+    let limit = i32::try_from(limit).unwrap_or(i32::MAX);
+    for _ in 0..ATTEMPTS {
+        let row = client.query_one(OPEN, &[&account, &instance.0, &limit, &LEASE.as_secs_f64()]).await?;
+        if let Some(number) = row.try_get("slot")? {
+            return Ok(Some(StreamSlot { account, number }));
+        }
+        if !row.try_get::<_, bool>("was_free")? {
+            return Ok(None);
+        }
+    }
+    Err(AdmissionError::Contended)
+}
+
+/// Renews the leases of an instance. Returns the renewed slots.
+pub(super) async fn renew(
+    client: &Client,
+    instance: InstanceId,
+    slots: &[StreamSlot],
+) -> Result<Vec<StreamSlot>, AdmissionError> {
+    let (accounts, numbers): (Vec<AccountId>, Vec<i32>) =
+        slots.iter().map(|slot| (slot.account, slot.number)).unzip();
+    let rows = client.query(RENEW, &[&instance.0, &accounts, &numbers, &LEASE.as_secs_f64()]).await?;
+    let slot = |row: &tokio_postgres::Row| {
+        Ok(StreamSlot { account: row.try_get("account_id")?, number: row.try_get("slot")? })
+    };
+    rows.iter().map(slot).collect()
+}
+
+/// Frees a slot.
+pub(super) async fn free(
+    client: &Client,
+    instance: InstanceId,
+    slot: StreamSlot,
+) -> Result<(), AdmissionError> {
+    client.execute(CLOSE, &[&slot.account, &slot.number, &instance.0]).await?;
+    Ok(())
+}

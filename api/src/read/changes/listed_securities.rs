@@ -1,0 +1,57 @@
+//! Securities that a list of symbols names, and those that it named before a rename or its correction.
+
+use std::collections::BTreeSet;
+
+use deadpool_postgres::Transaction;
+use tokio_postgres::Row;
+
+use crate::parameters::SymbolList;
+use crate::read::{QueryError, ServedGeneration, lookup};
+
+const SECURITIES: &str = include_str!("../../../queries/changes/securities.sql");
+
+/// Securities that a list of symbols names, and those that it named earlier.
+#[derive(Debug)]
+pub(crate) struct ListedSecurities {
+    /// Canonical symbols of the securities that the list names, and unknown symbols, which may become known.
+    pub(crate) named: BTreeSet<String>,
+    /// Canonical symbols of the securities that the list named within the journal, and names no more.
+    pub(crate) former: BTreeSet<String>,
+}
+
+impl ListedSecurities {
+    /// Finds the securities of a list in the generation.
+    pub(crate) async fn find(generation: &ServedGeneration, list: &SymbolList) -> Result<Self, QueryError> {
+        let (places, spellings) = list.to_columns();
+        let rows = lookup::run_query(generation, SECURITIES, &[&places, &spellings]).await?;
+        Self::from_rows(list, &rows)
+    }
+
+    /// Finds the securities of a list in the snapshot of a transaction.
+    pub(super) async fn find_in(
+        transaction: &Transaction<'_>,
+        list: &SymbolList,
+    ) -> Result<Self, QueryError> {
+        let (places, spellings) = list.to_columns();
+        let statement = transaction.prepare_cached(SECURITIES).await?;
+        let rows = transaction.query(&statement, &[&places, &spellings]).await?;
+        Self::from_rows(list, &rows)
+    }
+
+    fn from_rows(list: &SymbolList, rows: &[Row]) -> Result<Self, QueryError> {
+        let written = list.0.iter().filter_map(|symbol| symbol.candidates.first().cloned());
+        let (mut named, mut former): (BTreeSet<String>, BTreeSet<String>) =
+            (written.collect(), BTreeSet::new());
+        for row in rows {
+            let securities = if row.try_get("is_named")? { &mut named } else { &mut former };
+            securities.insert(row.try_get("symbol")?);
+        }
+        former.retain(|security| !named.contains(security));
+        Ok(Self { named, former })
+    }
+
+    /// Canonical symbols of all these securities.
+    pub(crate) fn all(&self) -> Vec<String> {
+        self.named.iter().chain(&self.former).cloned().collect()
+    }
+}

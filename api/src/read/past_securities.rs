@@ -1,0 +1,81 @@
+//! Securities at earlier data versions, and the cache of those that were derived.
+
+use std::sync::Arc;
+
+use chrono::NaiveDate;
+use foldhash::fast::RandomState;
+use market::identity::Identity;
+use market::metrics::DerivedRows;
+use quick_cache::Weighter;
+use quick_cache::sync::{Cache, DefaultLifecycle};
+use store::ids::JournalPosition;
+
+/// Capacity of the cache, in bytes. A security with thirty years of daily bars takes about half a megabyte.
+const CAPACITY: u64 = 32 * 1024 * 1024;
+/// Estimated number of entries, from which the cache sizes its history of evicted entries.
+const ENTRIES: usize = 1_024;
+/// Approximate sizes in memory, in bytes: of the rows that every security has, of a bar, and of a dividend or split.
+const SECURITY: usize = 8 * 1024;
+const BAR: usize = 64;
+const EVENT: usize = 512;
+
+/// Security at an earlier data version.
+#[derive(Debug)]
+pub(crate) struct PastSecurity {
+    pub(crate) identity: Identity,
+    pub(crate) rows: DerivedRows,
+}
+
+/// Columns of prices that a response needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum PriceColumns {
+    /// Those from which the figures are derived: of most years only the closes.
+    ForFigures,
+    /// All columns of every year.
+    All,
+}
+
+/// Version, market date and columns that determine the rows of a security.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct PastSecurityKey {
+    pub(crate) position: JournalPosition,
+    pub(crate) as_of: NaiveDate,
+    pub(crate) columns: PriceColumns,
+    /// Spellings of the symbol, best first.
+    pub(crate) spellings: Vec<String>,
+}
+
+/// Derived securities of earlier versions; `None` for an unknown symbol. Entries are only evicted, because a version
+/// never changes.
+pub(crate) type PastSecurityCache =
+    Cache<PastSecurityKey, Option<Arc<PastSecurity>>, ByteWeigher, RandomState>;
+
+/// Weigher that estimates the size of an entry in bytes.
+#[derive(Debug, Clone)]
+pub(crate) struct ByteWeigher;
+
+impl Weighter<PastSecurityKey, Option<Arc<PastSecurity>>> for ByteWeigher {
+    fn weight(&self, _: &PastSecurityKey, security: &Option<Arc<PastSecurity>>) -> u64 {
+        let rows = security.as_ref().map(|security| &security.rows);
+        let rows = rows
+            .map_or(0, |rows| rows.bars.day.len() * BAR + (rows.dividends.len() + rows.splits.len()) * EVENT);
+        (SECURITY + rows) as u64
+    }
+}
+
+/// Creates an empty cache.
+pub(super) fn new_cache() -> PastSecurityCache {
+    Cache::with(ENTRIES, CAPACITY, ByteWeigher, RandomState::default(), DefaultLifecycle::default())
+}
+
+impl PastSecurity {
+    /// Canonical symbol.
+    pub(crate) fn symbol(&self) -> &str {
+        self.identity.symbol.as_str()
+    }
+
+    /// Number of quarantined rows of a kind.
+    pub(crate) fn count_quarantined(&self, kind: &str) -> i64 {
+        self.rows.quarantined.iter().filter(|row| row.kind == kind).map(|_| 1).sum()
+    }
+}

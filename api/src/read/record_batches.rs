@@ -1,0 +1,50 @@
+//! Cache of the places of record batches in the log. An earlier version needs the place of each batch of a security.
+//!
+//! Daily prices of thirty years come from thousands of batches. Most securities share them.
+
+use std::sync::{Arc, OnceLock};
+
+use quick_cache::sync::Cache;
+use store::past_facts::{BatchId, BatchIndex, LoggedBatch};
+
+/// Maximum number of cached batches, about 100 bytes each.
+const MAX_BATCHES: usize = 65_536;
+
+/// Places of record batches in the log, as one fact set has them. A batch never moves.
+#[derive(Debug)]
+pub(crate) struct RecordBatches {
+    /// Fact set of the first request. Other fact sets are rare, and not cached.
+    fact_set: OnceLock<String>,
+    places: Cache<BatchId, LoggedBatch>,
+}
+
+/// Cached batches for a request about one fact set.
+#[derive(Debug)]
+pub(crate) struct FactSetBatches {
+    batches: Arc<RecordBatches>,
+    is_cached: bool,
+}
+
+impl RecordBatches {
+    pub(super) fn new() -> Arc<Self> {
+        Arc::new(Self { fact_set: OnceLock::new(), places: Cache::new(MAX_BATCHES) })
+    }
+
+    /// Batches of a fact set.
+    pub(crate) fn of_fact_set(self: &Arc<Self>, name: &str) -> FactSetBatches {
+        let is_cached = self.fact_set.get_or_init(|| name.to_owned()) == name;
+        FactSetBatches { batches: Arc::clone(self), is_cached }
+    }
+}
+
+impl BatchIndex for FactSetBatches {
+    fn find(&self, batch: &BatchId) -> Option<LoggedBatch> {
+        if self.is_cached { self.batches.places.get(batch) } else { None }
+    }
+
+    fn insert(&self, batch: BatchId, place: LoggedBatch) {
+        if self.is_cached {
+            self.batches.places.insert(batch, place);
+        }
+    }
+}

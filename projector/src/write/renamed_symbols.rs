@@ -1,0 +1,77 @@
+//! Symbols that name another security than before: renames, and their corrections.
+//!
+//! A client that follows the changes of a symbol has no row of the symbol's new security, and must lose those of the former
+//! one. So all rows of both securities are journaled as changed.
+
+use std::collections::BTreeSet;
+
+use store::db::{DbError, generation_schema};
+use store::ids::GenerationId;
+use tokio_postgres::Transaction;
+
+const DIFFERING: &str = include_str!("../../queries/symbols_differing.sql");
+
+/// Symbols that name another security than before.
+#[derive(Debug, Default)]
+pub(crate) struct RenamedSymbols {
+    /// Symbols, each with a security that it no longer names.
+    former: BTreeSet<(String, String)>,
+    /// Securities that gained or lost a symbol besides their own.
+    securities: BTreeSet<String>,
+}
+
+impl RenamedSymbols {
+    /// Compares symbols with their securities, before and after a change.
+    pub(crate) fn between(before: &BTreeSet<(&str, &str)>, after: &BTreeSet<(&str, &str)>) -> Self {
+        let former = before.difference(after);
+        // All rows of a security that gained or lost its own symbol are new or gone, and journaled as such.
+        let moved = before.symmetric_difference(after).filter(|(symbol, security)| symbol != security);
+        Self {
+            former: former.map(|(symbol, security)| ((*symbol).to_owned(), (*security).to_owned())).collect(),
+            securities: moved.map(|(_, security)| (*security).to_owned()).collect(),
+        }
+    }
+
+    /// Compares with the symbols of another generation.
+    pub(crate) async fn since_generation(
+        transaction: &Transaction<'_>,
+        before: GenerationId,
+    ) -> Result<Self, DbError> {
+        let statement = DIFFERING.replace("{before}", &generation_schema(before));
+        let rows = transaction.query(&statement, &[]).await?;
+        let (mut earlier, mut later) = (BTreeSet::new(), BTreeSet::new());
+        for row in &rows {
+            let symbol = row.try_get("symbol")?;
+            earlier.extend(row.try_get::<_, Option<&str>>("before")?.map(|security| (symbol, security)));
+            later.extend(row.try_get::<_, Option<&str>>("after")?.map(|security| (symbol, security)));
+        }
+        Ok(Self::between(&earlier, &later))
+    }
+
+    /// Symbols and the securities that they no longer name, as parallel arrays.
+    pub(crate) fn former_columns(&self) -> (Vec<&str>, Vec<&str>) {
+        self.former.iter().map(|(symbol, security)| (symbol.as_str(), security.as_str())).unzip()
+    }
+
+    /// Securities that gained or lost a symbol besides their own.
+    pub(crate) fn securities(&self) -> Vec<&str> {
+        self.securities.iter().map(String::as_str).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rename_moves_a_symbol_and_its_correction_moves_it_back() {
+        let apart = BTreeSet::from([("NEW", "NEW"), ("OLD", "OLD")]);
+        let renamed = BTreeSet::from([("NEW", "NEW"), ("OLD", "NEW")]);
+        let forth = RenamedSymbols::between(&apart, &renamed);
+        assert_eq!((forth.former_columns(), forth.securities()), ((vec!["OLD"], vec!["OLD"]), vec!["NEW"]));
+        let back = RenamedSymbols::between(&renamed, &apart);
+        assert_eq!((back.former_columns(), back.securities()), ((vec!["OLD"], vec!["NEW"]), vec!["NEW"]));
+        let listed = RenamedSymbols::between(&BTreeSet::new(), &apart);
+        assert!(listed.former.is_empty() && listed.securities.is_empty());
+    }
+}
