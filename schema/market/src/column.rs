@@ -1,4 +1,4 @@
-//! Column types of rows: the Postgres type of each Rust type, and the hash of its values.
+//! Postgres type and fingerprint of each Rust type that a table column can have.
 
 use std::hash::{Hash, Hasher};
 
@@ -19,7 +19,7 @@ pub trait ColumnType: ToSql + Sync + Fingerprint {
 /// Fingerprint of a value, computed without encoding the value. Unlike [`Hash`], it distinguishes decimals with
 /// different trailing zeros.
 pub trait Fingerprint {
-    /// Adds the value to a hash.
+    /// Adds the fingerprint of the value to a hash.
     fn hash_into(&self, state: &mut impl Hasher);
 }
 
@@ -58,7 +58,8 @@ impl<T: Serialize + Sync + std::fmt::Debug> ColumnType for JsonColumn<T> {
 }
 impl<T: Serialize> Fingerprint for JsonColumn<T> {
     fn hash_into(&self, state: &mut impl Hasher) {
-        // A value that cannot be serialized cannot be written either, so its hash is never used.
+        // A value that cannot be serialized cannot be written to the table either. Its fingerprint is therefore never
+        // used.
         serde_json::to_vec(&self.0).ok().hash(state);
     }
 }
@@ -71,7 +72,7 @@ impl<T: Fingerprint> Fingerprint for Option<T> {
     }
 }
 
-/// Value in a `json` column, which preserves the digits of decimals.
+/// Value of a `json` column. Unlike `jsonb`, this type preserves the digits of decimals.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct JsonColumn<T>(pub T);

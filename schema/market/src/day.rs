@@ -1,10 +1,10 @@
-//! Day numbers: session dates as days from 0001-01-01, and fast search in sorted days.
+//! Day numbers (session dates as days from 0001-01-01), and fast search in sorted day numbers.
 
 use std::ops::RangeInclusive;
 
 use chrono::{Datelike, NaiveDate};
 
-/// Days from 0001-01-01.
+/// Day number of a date: days from 0001-01-01, which is day 1.
 pub fn day_number(date: NaiveDate) -> i32 {
     date.num_days_from_ce()
 }
@@ -39,7 +39,7 @@ pub(crate) fn position_on_or_after(days: &[i32], day: i32) -> usize {
     low + days[low..high].partition_point(|at| *at < day)
 }
 
-/// Day numbers of a date's calendar year.
+/// First to last day number of the calendar year that contains a date.
 pub(crate) fn days_of_year(date: NaiveDate) -> RangeInclusive<i32> {
     let first = day_number(date) - date.ordinal0().cast_signed();
     first..=first + if date.leap_year() { 365 } else { 364 }

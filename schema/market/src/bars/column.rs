@@ -1,4 +1,4 @@
-//! Column of scaled integers with a compact run of absent values at its start.
+//! Column of scaled integers. Absent values at the start are stored only as their number.
 
 use std::iter::repeat_n;
 use std::ops::{Index, IndexMut, Range};
@@ -6,7 +6,8 @@ use std::ops::{Index, IndexMut, Range};
 /// Marker of an absent value in a column.
 pub const MISSING: i64 = i64::MIN;
 
-/// Scaled integers, [`MISSING`] if absent. Absent values at the start are stored as a count only.
+/// Column of scaled integers; an absent value is [`MISSING`]. Absent values at the start are stored only as their
+/// number.
 #[derive(Debug, Clone, Default)]
 pub struct BarColumn {
     absent: usize,
@@ -34,12 +35,12 @@ impl BarColumn {
         repeat_n(&MISSING, self.absent).chain(&self.values)
     }
 
-    /// Values from the first present value of the column on.
+    /// Values of the column from the first present value on. Later absent values are [`MISSING`].
     pub fn values_from_first_present(&self) -> &[i64] {
         &self.values
     }
 
-    /// Values from the first present value of the column on, mutable.
+    /// Mutable values of the column from the first present value on. Later absent values are [`MISSING`].
     pub fn values_from_first_present_mut(&mut self) -> &mut [i64] {
         &mut self.values
     }
@@ -49,7 +50,7 @@ impl BarColumn {
         &self.values[range.start.saturating_sub(self.absent)..range.end.saturating_sub(self.absent)]
     }
 
-    /// Copy of a range.
+    /// Copy of the values in a range of indexes.
     pub fn slice(&self, range: Range<usize>) -> Self {
         let values = self.present_values_in(range.clone());
         Self { absent: range.len() - values.len(), values: values.to_vec() }
@@ -64,7 +65,7 @@ impl BarColumn {
         }
     }
 
-    /// Appends a range of another column.
+    /// Appends the values in a range of indexes of another column.
     pub fn extend(&mut self, other: &Self, range: Range<usize>) {
         let values = other.present_values_in(range.clone());
         self.extend_absent(range.len() - values.len());
@@ -80,7 +81,7 @@ impl BarColumn {
         }
     }
 
-    /// Reserves capacity for more values, except while all values are absent.
+    /// Reserves capacity for `values` more values. A column with only absent values needs no capacity.
     pub fn reserve(&mut self, values: usize) {
         if !self.values.is_empty() || self.absent == 0 {
             self.values.reserve_exact(values);
@@ -93,7 +94,7 @@ impl BarColumn {
         self.values
     }
 
-    /// Stores the absent values at the start as [`MISSING`] values instead of a count.
+    /// Replaces the stored number of absent values at the start by [`MISSING`] values.
     fn fill_absent(&mut self) {
         self.values.splice(..0, repeat_n(MISSING, self.absent));
         self.absent = 0;

@@ -1,4 +1,4 @@
-//! Columnar price bars of one symbol: the in-memory form, with appending and rescaling.
+//! Price bars of one symbol in memory: one column per field, with appending and change of scale.
 
 use std::ops::Range;
 
@@ -8,49 +8,50 @@ use super::column::{BarColumn, MISSING};
 use super::error::BarsError;
 use super::version::BarVersion;
 
-/// One bar of [`Bars`]. Its prices are integers on the scale of the [`Bars`].
+/// One bar of [`Bars`]. A price is the integer price x 10^scale of the [`Bars`]; an absent value is [`MISSING`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bar {
-    /// Session as a day number.
+    /// Day number of the session.
     pub day: i32,
-    /// Open, scaled.
+    /// Opening price x 10^scale.
     pub open: i64,
-    /// High, scaled.
+    /// Highest price x 10^scale.
     pub high: i64,
-    /// Low, scaled.
+    /// Lowest price x 10^scale.
     pub low: i64,
-    /// Close, scaled.
+    /// Closing price x 10^scale.
     pub close: i64,
     /// Shares traded.
     pub volume: i64,
-    /// Volume-weighted average price, scaled.
+    /// Volume-weighted average price x 10^scale.
     pub vwap: i64,
     /// Number of trades.
     pub trade_count: i64,
 }
 
-/// Price bars of one symbol as columns of equal length. A price is `value / 10^scale`; an absent value is [`MISSING`].
+/// Price bars of one symbol as columns of equal length. Prices are integers, price x 10^`scale`; an absent value is
+/// [`MISSING`].
 ///
-/// `vwap` and `trade_count` are empty if no bar has them. `version` contains indexes of `versions`.
+/// The columns `vwap` and `trade_count` are empty if all their values are absent.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Bars {
-    /// Decimal places of all prices.
+    /// Number of decimal places of all prices.
     pub scale: u32,
-    /// Sessions as day numbers.
+    /// Day number of each session.
     pub day: Vec<i32>,
-    /// Open, scaled.
+    /// Opening prices x 10^`scale`.
     pub open: BarColumn,
-    /// High, scaled.
+    /// Highest prices x 10^`scale`.
     pub high: BarColumn,
-    /// Low, scaled.
+    /// Lowest prices x 10^`scale`.
     pub low: BarColumn,
-    /// Close, scaled.
+    /// Closing prices x 10^`scale`.
     pub close: Vec<i64>,
-    /// Shares traded.
+    /// Shares traded in each session.
     pub volume: BarColumn,
-    /// Volume-weighted average price, scaled.
+    /// Volume-weighted average prices x 10^`scale`; empty if all are absent.
     pub vwap: Vec<i64>,
-    /// Number of trades of each bar.
+    /// Number of trades of each bar; empty if all are absent.
     pub trade_count: Vec<i64>,
     /// Version of each bar, as an index of `versions`.
     pub version: Vec<u16>,
@@ -58,14 +59,14 @@ pub struct Bars {
     pub versions: Vec<BarVersion>,
 }
 
-/// Bars with session, close and version only. The columns have the same form as the columns of [`Bars`].
+/// Price bars of one symbol with session, close and version only, as in [`Bars`].
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CloseColumns {
-    /// Decimal places of the closes.
+    /// Number of decimal places of the closes.
     pub scale: u32,
-    /// Sessions as day numbers.
+    /// Day number of each session.
     pub day: Vec<i32>,
-    /// Close, scaled.
+    /// Closing prices x 10^`scale`.
     pub close: Vec<i64>,
     /// Version of each bar, as an index of `versions`.
     pub version: Vec<u16>,
@@ -97,7 +98,7 @@ impl Bars {
         self.day.is_empty()
     }
 
-    /// True if each column has one value per bar. An optional column may be empty instead.
+    /// True if each column has one value per bar. The columns `vwap` and `trade_count` may be empty instead.
     pub fn has_equal_lengths(&self) -> bool {
         let full = [&self.open, &self.high, &self.low, &self.volume];
         let optional = [&self.vwap, &self.trade_count];
@@ -106,7 +107,7 @@ impl Bars {
             && [self.close.len(), self.version.len()] == [self.len(); 2]
     }
 
-    /// Bar at `index`.
+    /// Bar at the index `index`.
     pub fn bar(&self, index: usize) -> Bar {
         let optional = |column: &[i64]| column.get(index).copied().unwrap_or(MISSING);
         Bar {
@@ -126,12 +127,13 @@ impl Bars {
         &self.versions[usize::from(self.version[index])]
     }
 
-    /// Scaled value as a decimal; `None` if absent.
+    /// Decimal of a price x 10^`scale`; `None` if the price is absent.
     pub fn decimal(&self, value: i64) -> Option<Decimal> {
         (value != MISSING).then(|| Decimal::new(value, self.scale))
     }
 
-    /// Appends a bar of the same scale.
+    /// Appends a bar whose prices are on the scale of this set. `version` is the index of the bar's version in
+    /// `versions`.
     pub fn push(&mut self, bar: Bar, version: u16) {
         let before = self.day.len();
         self.day.push(bar.day);
@@ -145,7 +147,7 @@ impl Bars {
         self.version.push(version);
     }
 
-    /// Converts all prices to a larger scale.
+    /// Converts all prices to `scale` decimal places. A scale below the current scale is ignored.
     pub fn rescale(&mut self, scale: u32) -> Result<(), BarsError> {
         if scale <= self.scale {
             return Ok(());
@@ -156,7 +158,7 @@ impl Bars {
         Ok(())
     }
 
-    /// Copy of a range of bars, with the full list of versions.
+    /// Copy of the bars in a range of indexes, with the full list of versions.
     pub fn slice(&self, range: Range<usize>) -> Self {
         let mut bars = Self { scale: self.scale, versions: self.versions.clone(), ..Self::default() };
         bars.extend(self, range);
@@ -179,7 +181,7 @@ impl Bars {
         kept
     }
 
-    /// Bars of this set that were replaced by bars of other sets. `union` is the merge of all sets.
+    /// Bars of this set that a bar of another set replaced. `union` is the merge of all sets.
     pub(super) fn superseded_by(&self, union: &Self) -> Self {
         self.filter_days(|day| {
             let place = |bars: &Self| bars.day.binary_search(&day).ok();
@@ -190,13 +192,13 @@ impl Bars {
         })
     }
 
-    /// Appends a range of bars with the same scale and versions.
+    /// Appends the bars in a range of indexes of a set with the same scale and list of versions.
     pub(super) fn extend(&mut self, other: &Self, range: Range<usize>) {
         self.version.extend_from_slice(&other.version[range.clone()]);
         self.extend_columns(other, range);
     }
 
-    /// Appends a range of bars with the same scale, without their versions.
+    /// Appends the bars in a range of indexes of a set with the same scale. The caller appends their versions.
     pub(super) fn extend_columns(&mut self, other: &Self, range: Range<usize>) {
         let before = self.len();
         for (column, more) in [(&mut self.vwap, &other.vwap), (&mut self.trade_count, &other.trade_count)] {
@@ -214,7 +216,7 @@ impl Bars {
         self.day.extend_from_slice(&other.day[range]);
     }
 
-    /// Appends closes of the same scale, without their versions. All other columns are absent.
+    /// Appends days and closes of the same scale; all other values are absent. The caller appends the versions.
     pub(super) fn extend_closes(&mut self, day: &[i32], close: &[i64]) {
         let bars = self.len() + day.len();
         self.day.extend_from_slice(day);
@@ -238,7 +240,7 @@ impl Bars {
         }
     }
 
-    /// Price columns from their first present values on.
+    /// The five price columns, each from its first present value on.
     pub(crate) fn prices(&self) -> [&[i64]; 5] {
         [
             self.open.values_from_first_present(),
@@ -249,7 +251,7 @@ impl Bars {
         ]
     }
 
-    /// Mutable price columns from their first present values on.
+    /// The five price columns, mutable, each from its first present value on.
     pub(crate) fn prices_mut(&mut self) -> [&mut [i64]; 5] {
         [
             self.open.values_from_first_present_mut(),
@@ -260,13 +262,13 @@ impl Bars {
         ]
     }
 
-    /// Day number of the newest bar that is not retracted; `None` if no such bar exists.
+    /// Day number of the newest bar that the vendor did not retract; `None` without such a bar.
     pub fn last_live_day(&self) -> Option<i32> {
         (0..self.len()).filter(|index| !self.version_of(*index).retracted).map(|index| self.day[index]).max()
     }
 }
 
-/// Converts prices to a scale with more decimal places.
+/// Multiplies the prices of a column by 10^`places`.
 pub(super) fn scale_up(column: &mut [i64], places: u32) -> Result<(), BarsError> {
     if places == 0 {
         return Ok(());

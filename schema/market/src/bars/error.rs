@@ -1,6 +1,6 @@
-//! Errors of joining bar columns.
+//! Error of merging, appending or rescaling bars.
 
-/// Error of joining bar columns.
+/// Error of merging, appending or rescaling bars.
 #[expect(missing_docs, reason = "the message of each says it")]
 #[derive(Debug, thiserror::Error)]
 pub enum BarsError {

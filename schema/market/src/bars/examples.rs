@@ -55,7 +55,7 @@ fn a_finer_scale_changes_no_price() {
     assert_eq!(closes(&some), expected(&[(730_001, "40.15"), (730_002, "0.01")]));
     assert_eq!((some.scale, some.open[0], some.high[0], some.low[0]), (4, 400_000, 410_000, 390_000));
     assert_eq!((some.open[1], &some.vwap[..]), (MISSING, &[402_000, MISSING][..]));
-    // A smaller scale is ignored.
+    // Rescaling to fewer decimal places has no effect.
     some.rescale(1).unwrap();
     assert_eq!(some.scale, 4);
     assert!(matches!(some.rescale(30), Err(BarsError::ScaleOverflow)));
@@ -74,7 +74,7 @@ fn decimal_places_that_no_price_needs_are_dropped() {
     check(2, &[4_000, 5_000], (0, &[40, 50]));
     check(0, &[4_000, 5_000], (0, &[4_000, 5_000]));
     check(3, &[4_001, 5_000], (3, &[4_001, 5_000]));
-    // One price in any column keeps the scale. Optional columns without values are emptied.
+    // A single price can prevent a smaller scale. Optional columns without values are emptied.
     let mut some = bars(2, &[(730_001, 4_000)]);
     (some.high[0], some.vwap, some.trade_count) = (4_010, vec![MISSING], vec![MISSING]);
     some.canonicalize();
@@ -98,7 +98,7 @@ fn a_late_average_price_leaves_the_bars_before_it_without_one() {
     let last = some.slice(2..4);
     assert_eq!((last.scale, closes(&last)), (2, expected(&[(730_003, "3"), (730_004, "4")])));
     assert_eq!((last.vwap, last.versions.len()), (vec![290, MISSING], 1));
-    // Appending to bars without `vwap`, and appending such bars, fills the column with absent values.
+    // Appended bars may have no `vwap` column, or be the first with one. Missing values are absent.
     let plain = bars(2, &[(730_001, 100), (730_002, 200)]);
     let all = plain.clone().append(some.slice(2..3)).unwrap();
     assert_eq!((&all.vwap[..], all.trade_count.len()), (&[MISSING, MISSING, 290][..], 3));
@@ -117,11 +117,11 @@ fn appending_keeps_order_scale_and_versions() {
     assert_eq!((all.version_of(0).revision, all.version_of(2).revision), (0, 1));
     assert_eq!(Bars::default().append(first.clone()).unwrap(), first);
     assert_eq!(first.clone().append(Bars::default()).unwrap(), first);
-    // An empty set changes neither the bars nor their scale, even if a price ends with zeros.
+    // Appending an empty set changes nothing. The scale does not shrink, even if all prices end with zeros.
     let zeros = bars(3, &[(730_001, 1_100), (730_002, 1_200)]);
     assert_eq!(zeros.clone().append(Bars::default()).unwrap(), zeros);
     assert_eq!(bars(4, &[]).append(zeros.clone()).unwrap(), zeros);
-    // Bars with overlapping days are merged day by day; the greater revision wins.
+    // Bars of the same day are merged; the greater revision wins.
     let mut again = bars(2, &[(730_002, 1_250), (730_003, 1_300)]);
     again.versions = vec![newer];
     let merged = first.append(again).unwrap();
@@ -178,7 +178,7 @@ fn years_begin_and_end_with_the_calendar() {
         by_year.iter().map(|(year, part)| (*year, part.len())).collect::<Vec<_>>(),
         [(2023, 1), (2024, 2), (2025, 2), (2026, 1)]
     );
-    // A year is one range, even if its first bar is late in the year.
+    // The bars of a year are one range of indexes, even if the first bar is late in the year.
     let midyear = ["2023-06-29", "2023-06-30", "2023-12-29", "2024-12-30", "2024-12-31"].map(day);
     let some = bars(2, &midyear.map(|day| (day, 100)));
     assert_eq!(some.years(), [(2023, 0..3), (2024, 3..5)]);

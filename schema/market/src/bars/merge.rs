@@ -1,4 +1,4 @@
-//! Merge of bar sets: for each day, the bar with the greater version wins. The order of the sets does not matter.
+//! Merge of sets of bars. Each day has the bar with the greatest version, in any order of the sets.
 
 use super::column::MISSING;
 use super::columns::{Bars, CloseColumns, scale_up};
@@ -6,15 +6,14 @@ use super::error::BarsError;
 use super::version::{BarVersion, VersionDictionary};
 
 impl Bars {
-    /// Merges two sets of bars. For each day, the bar with the greater version wins. The result is sorted by day.
+    /// Merges two sets of bars. Each day has the bar with the greatest version, and the result is sorted by day.
     ///
-    /// The merge is commutative, associative and idempotent: any order and partition of the same events gives the same
-    /// bars.
+    /// The merge is commutative, associative and idempotent: the order and division of the events have no effect.
     pub fn merge(self, other: Self) -> Result<Self, BarsError> {
         Self::merge_all(vec![self, other])
     }
 
-    /// Merges any number of sets.
+    /// Merges any number of sets of bars into one set, as [`Bars::merge`] does for two.
     pub fn merge_all(mut parts: Vec<Self>) -> Result<Self, BarsError> {
         let follows = |parts: &[Self]| parts[0].day.last() < parts[1].day.first();
         let is_sorted = |part: &Self| part.day.is_sorted_by(|before, day| before < day);
@@ -31,7 +30,7 @@ impl Bars {
         let mut merged = Self { scale, ..Self::default() };
         let mut dictionary = VersionDictionary::default();
         for same_day in picks.chunk_by(|a, b| a.0 == b.0) {
-            // If one record batch has a day twice, the versions are equal. The later position then wins, because
+            // A day that occurs twice in one record batch has equal versions. The last bar then wins, because
             // `max_by_key` returns the last maximum.
             let version = |pick: &(i32, usize, usize)| parts[pick.1].version_of(pick.2);
             if let Some(best) = same_day.iter().max_by_key(|pick| version(pick).rank()) {
@@ -43,7 +42,7 @@ impl Bars {
         Ok(merged)
     }
 
-    /// Merges any number of sets. Also returns the replaced bars of each set.
+    /// Merges any number of sets of bars. The second value is the replaced bars of each set that has any.
     pub fn merge_keeping_superseded(parts: Vec<Self>) -> Result<(Self, Vec<Self>), BarsError> {
         let follows = |parts: &[Self]| parts[0].day.last() < parts[1].day.first();
         if parts.windows(2).all(follows) {
@@ -54,7 +53,7 @@ impl Bars {
         for part in parts {
             let replaced = Self::merge_all(vec![part])?.superseded_by(&merged);
             if !replaced.is_empty() {
-                // The merge drops the versions of bars that were not replaced.
+                // This merge removes the versions that no replaced bar uses.
                 superseded.push(Self::merge_all(vec![replaced])?);
             }
         }
@@ -69,7 +68,7 @@ impl Bars {
         Ok(self)
     }
 
-    /// Appends bars of later days. Bars with overlapping days are merged.
+    /// Appends the bars of a later period. If the periods overlap, both sets are merged by day.
     pub fn append(mut self, mut other: Self) -> Result<Self, BarsError> {
         if self.is_empty() || other.is_empty() {
             return Ok(if self.is_empty() { other } else { self });
@@ -85,7 +84,7 @@ impl Bars {
         Ok(self)
     }
 
-    /// Appends closes of later days, like [`Bars::append`].
+    /// Appends the closes of a later period, as [`Bars::append`] does for full bars.
     pub fn append_closes(mut self, mut other: CloseColumns) -> Result<Self, BarsError> {
         let follows = self.day.last().zip(other.day.first()).is_some_and(|(last, first)| last < first);
         if !follows || other.scale > self.scale {
@@ -97,7 +96,7 @@ impl Bars {
         Ok(self)
     }
 
-    /// Appends the versions of further bars.
+    /// Appends the versions of more bars. `version` contains their indexes in `versions`.
     fn append_versions(&mut self, version: &[u16], versions: &[BarVersion]) -> Result<(), BarsError> {
         let (mut dictionary, mut places) = (VersionDictionary::default(), vec![None; versions.len()]);
         for run in version.chunk_by(|one, next| one == next) {
@@ -111,8 +110,7 @@ impl Bars {
         Ok(())
     }
 
-    /// Converts bars to the canonical form: the smallest scale, no empty optional column, and versions in order of
-    /// first use. Equal bars then have equal bytes.
+    /// Reduces the scale to the smallest that fits all prices. Empties an optional column whose values are all absent.
     pub fn canonicalize(&mut self) {
         let prices = || self.prices().into_iter().flatten();
         let mut divisor = 1i64;

@@ -1,7 +1,8 @@
-//! Columnar price bars, their merge and their division by year. Record batches, Postgres and memory use the same form.
+//! Price bars in columns, their merge and their division by year. Record batches, Postgres and memory use the same
+//! form.
 //!
-//! A column contains scaled integers (`value / 10^scale`, exact). Every bar has a version, and the greater version wins
-//! a merge, so merges are independent of order.
+//! A column contains scaled integers (price x 10^scale, exact). Every bar has a version, and the greatest version of a
+//! day wins, in any order of merging.
 
 mod column;
 mod columns;

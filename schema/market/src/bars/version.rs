@@ -1,4 +1,4 @@
-//! Version of a bar: its rank among observations of one session, and its provenance.
+//! Version of a bar: its provenance, and its rank among the observations of the same session.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -7,7 +7,7 @@ use super::error::BarsError;
 use crate::event::Action;
 use crate::observation::VersionRank;
 
-/// Version of a bar.
+/// Version of a bar: vendor's revision, observation time and provenance.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BarVersion {
     /// Vendor's revision.
@@ -16,21 +16,21 @@ pub struct BarVersion {
     pub observed_at: i64,
     /// True if the vendor retracted the bar.
     pub retracted: bool,
-    /// Day number of the share basis of split-adjusted prices. 0: newest day of the source's data. `None` for raw
-    /// prices.
+    /// Day number of the share basis of split-adjusted prices; `None` for raw prices. 0 is the newest day of the
+    /// source's data.
     pub basis_day: Option<i32>,
-    /// First line of the record batch in its file. Within a file, the later row wins.
+    /// First line of the bar's record batch in its file. Of two equal versions in a file, the greater line wins.
     pub line: u64,
     /// Id of the record batch of the bar.
     pub frame: [u8; 16],
 }
 
 impl BarVersion {
-    /// Version of bars from a read table, which stores no provenance.
+    /// Version of bars from a read table. A read table stores no provenance.
     pub const UNKNOWN: Self =
         Self { revision: 0, observed_at: 0, retracted: false, basis_day: None, line: 0, frame: [0; 16] };
 
-    /// Version from the fields of a feed row.
+    /// Version from the fields of a feed row. Line and record batch id are 0.
     pub fn new(revision: i64, action: Action, observed_at: DateTime<Utc>, basis_day: Option<i32>) -> Self {
         let retracted = action == Action::Retract;
         Self {
@@ -43,7 +43,7 @@ impl BarVersion {
         }
     }
 
-    /// Version rank (R29).
+    /// Rank of the version in a merge (R29).
     pub fn rank(&self) -> VersionRank<'_> {
         VersionRank {
             revision: self.revision,
@@ -55,20 +55,20 @@ impl BarVersion {
         }
     }
 
-    /// Observation time.
+    /// Observation time of the bar.
     pub fn observation_time(&self) -> DateTime<Utc> {
         DateTime::from_timestamp_micros(self.observed_at).unwrap_or_default()
     }
 }
 
-/// List of distinct versions under construction. It caches the index of the last version, since most bars repeat it.
+/// Builder of a list of distinct versions. It remembers the index of the last version, which most bars repeat.
 #[derive(Default)]
 pub struct VersionDictionary {
     last: u16,
 }
 
 impl VersionDictionary {
-    /// Index of `version` in `versions`; appends it if it is new.
+    /// Index of `version` in the list `versions`. A version that is not in the list is appended.
     pub fn index(&mut self, versions: &mut Vec<BarVersion>, version: &BarVersion) -> Result<u16, BarsError> {
         if versions.get(usize::from(self.last)) != Some(version) {
             let found = versions.iter().position(|known| known == version);

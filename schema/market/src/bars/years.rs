@@ -21,7 +21,7 @@ impl Bars {
         years
     }
 
-    /// Adds a range of bars, without their versions, to a hash. The bars are not encoded.
+    /// Adds the bars in a range of indexes to a hash, without their versions. The bars are not encoded for the hash.
     pub fn hash_range(&self, range: Range<usize>, state: &mut impl Hasher) {
         (self.scale, &self.day[range.clone()], &self.close[range.clone()]).hash(state);
         for column in [&self.open, &self.high, &self.low, &self.volume] {
@@ -32,7 +32,7 @@ impl Bars {
         }
     }
 
-    /// Ranges of consecutive bars of one calendar year. Sorted bars have one range per year.
+    /// Calendar years with the index range of their consecutive bars. Sorted bars have one range per year.
     pub fn years(&self) -> Vec<(i32, Range<usize>)> {
         let (mut years, mut start, is_sorted) = (Vec::new(), 0, self.day.is_sorted());
         while let Some(day) = self.day.get(start) {
@@ -43,7 +43,7 @@ impl Bars {
                 true => rest.partition_point(|day| days.contains(day)),
                 false => rest.iter().take_while(|day| days.contains(day)).count(),
             };
-            // Days outside the calendar belong to no year. Each such day forms a separate range.
+            // A day number outside the calendar has no year. Each such day is a separate range.
             let end = start + same.max(1);
             years.push((date.year(), start..end));
             start = end;

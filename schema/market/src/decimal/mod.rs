@@ -22,13 +22,13 @@ pub const PLACES_AMOUNT: u32 = 6;
 pub const PLACES_PERCENT: u32 = 4;
 /// Decimal places of adjustment factors in responses.
 pub const PLACES_FACTOR: u32 = 12;
-/// Maximum fraction digits of a feed's amount or price; further digits are rounded on entry.
+/// Maximum number of decimal places of an amount or price from a feed. Ingest rounds further digits.
 pub const MAX_FRACTION_DIGITS: u32 = 10;
 
 /// Regular expression that matches a decimal as text.
 pub const PATTERN: &str = r"^-?[0-9]+(\.[0-9]+)?$";
 
-/// Rounds half away from zero and drops trailing zeros.
+/// Rounds a decimal half away from zero to `places` decimal places, without trailing zeros.
 pub fn round(value: Decimal, places: u32) -> Decimal {
     shortest(value.round_dp_with_strategy(places, RoundingStrategy::MidpointAwayFromZero))
 }
@@ -46,9 +46,9 @@ pub enum DecimalError {
 /// Decimal parsed from a feed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ParsedDecimal {
-    /// Value, exact up to ten fraction digits.
+    /// Parsed value, exact up to ten decimal places.
     pub value: Decimal,
-    /// True if the value was rounded, because the text had more than ten fraction digits.
+    /// True if the text had more than ten decimal places, so that the value was rounded.
     pub rounded: bool,
 }
 
@@ -86,7 +86,7 @@ pub fn limit(value: Decimal) -> Result<Decimal, DecimalError> {
     Ok(value.normalize())
 }
 
-/// Fast path: up to 18 significant digits without an exponent.
+/// Parses a text of up to 18 significant digits without an exponent; `None` for any other text.
 fn parse_plain(bytes: &[u8]) -> Option<Decimal> {
     let (negative, digits) = match bytes.first()? {
         b'-' => (true, &bytes[1..]),
@@ -123,7 +123,8 @@ fn parse_general(text: &str) -> Result<Decimal, DecimalError> {
     if integer_digits > 28 {
         return Err(DecimalError::TooLarge);
     }
-    // Digits after the 28th cannot affect the first ten decimal places, so the result stays exact without them.
+    // The library rounds digits after the 28th. In a value of at most 18 integer digits, the first ten decimal places
+    // stay exact.
     text.parse::<Decimal>().map_err(|_| DecimalError::Malformed)
 }
 
@@ -131,7 +132,7 @@ thread_local! {
     static AS_TEXT: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs `body` on this thread. During the call, every [`ExactDecimal`] is serialized as a JSON string
+/// Runs `body`. During the call, each [`ExactDecimal`] of this thread is serialized as a JSON string
 /// (`decimals=string`).
 pub fn with_decimals_as_text<T>(body: impl FnOnce() -> T) -> T {
     struct Reset(bool);
@@ -161,7 +162,7 @@ impl ExactDecimal {
     pub fn factor(value: Decimal) -> Self {
         Self(round(value, PLACES_FACTOR))
     }
-    /// Decimal text.
+    /// Text of the decimal.
     pub fn text(self) -> String {
         text(self.0)
     }
@@ -221,8 +222,8 @@ impl ToSql for ExactDecimal {
 
 impl<'a> FromSql<'a> for ExactDecimal {
     fn from_sql(ty: &Type, raw: &'a [u8]) -> Result<Self, Box<dyn std::error::Error + Sync + Send>> {
-        // Stored numbers have no trailing zeros, but binary `numeric` pads the scale to groups of four
-        // digits.
+        // Stored decimals have no trailing zeros. Postgres's binary `numeric` pads the decimal places to a multiple of
+        // four.
         numeric::read(raw).map_or_else(|| Decimal::from_sql(ty, raw), Ok).map(Self::from)
     }
     fn accepts(ty: &Type) -> bool {

@@ -9,15 +9,15 @@ use rust_decimal::Decimal;
 
 /// Base of a digit group.
 const GROUP: u64 = 10_000;
-/// Exclusive upper limit of the mantissa. Three zeros can be appended to a smaller mantissa within 64 bits.
+/// Exclusive upper limit of the mantissa. Three more zeros at the end of a smaller mantissa still fit 64 bits.
 const FEW: u64 = 1_000_000_000_000_000;
-/// Maximum number of digit groups whose digits always fit 64 bits.
+/// Maximum number of digit groups in a number that always fits 64 bits.
 const GROUPS: usize = 4;
 /// Number of fields before the digit groups.
 const HEAD: usize = 4;
 const NEGATIVE: u16 = 0x4000;
 
-/// Writes a number; returns `false` without writing if it has too many digits.
+/// Writes a decimal in the format; returns `false` and writes nothing if the mantissa is too large.
 pub(crate) fn write(value: Decimal, out: &mut BytesMut) -> bool {
     let Ok(digits) = i64::try_from(value.mantissa()) else { return false };
     let places = value.scale();
@@ -38,7 +38,7 @@ pub(crate) fn write(value: Decimal, out: &mut BytesMut) -> bool {
     }
     let groups = &groups[first..];
     let of_fraction = places.div_ceil(4) as usize;
-    // Numbers of 1 or more are written without trailing groups of zeros.
+    // Numbers of 1 or more are written without trailing zero groups after the decimal point.
     let whole = groups.len().saturating_sub(of_fraction);
     let zeros = groups[whole..].iter().rev().take_while(|group| **group == 0).count();
     let kept = if whole > 0 { groups.len() - zeros } else { groups.len() };
@@ -59,7 +59,7 @@ pub(crate) fn write(value: Decimal, out: &mut BytesMut) -> bool {
     true
 }
 
-/// Reads a number; `None` for invalid bytes or too many digits.
+/// Decimal of bytes in the format; `None` for invalid bytes or too many digits.
 pub(crate) fn read(raw: &[u8]) -> Option<Decimal> {
     let (head, groups) = raw.split_at_checked(8)?;
     let field = |place: usize| [head[place], head[place + 1]];
@@ -74,7 +74,7 @@ pub(crate) fn read(raw: &[u8]) -> Option<Decimal> {
     let of_fraction = i64::try_from(count).ok()? - 1 - i64::from(i16::from_be_bytes(field(2)));
     let places = u32::try_from(of_fraction * 4).ok().filter(|places| *places <= Decimal::MAX_SCALE);
     let digits = i64::try_from(digits).ok()?;
-    // Postgres leaves out trailing groups of zeros, which are restored here.
+    // Postgres leaves out zero groups at the end of a whole number. They are restored here.
     let (digits, places) = match (places, digits) {
         (_, 0) => (0, 0),
         (Some(places), digits) => (digits, places),
