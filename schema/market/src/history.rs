@@ -1,7 +1,7 @@
-//! History of one security: the input facts of a derivation.
+//! History of one security: all facts from which its rows are derived.
 //!
-//! It contains every distinct observation of every source. `metrics` chooses between the observations. The choice can
-//! therefore be explained, and a new source policy needs no new load.
+//! A history contains every distinct observation of every source. `metrics` chooses between the observations, so that
+//! it can explain the choice. A new source policy needs no new load.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -19,19 +19,19 @@ use crate::symbol::Symbol;
 
 pub use crate::observation::Observation;
 
-/// Bars of one source, sorted by day, with one bar per day. Retracted bars are included.
+/// Bars of one source, sorted by day, one per day. Bars that the vendor retracted are included.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SourceBars {
     /// Feed of the bars.
     pub source: String,
-    /// The bars.
+    /// Bars of the feed.
     pub bars: Bars,
-    /// Calendar years of which only the columns day, close and version are loaded.
+    /// Calendar years whose bars have only day, close and version loaded.
     pub closes_only: Vec<i32>,
 }
 
-/// Source policy: ranks of sources per kind and date range. A lower rank is preferred; sources without a rule come
-/// last.
+/// Source policy: the rank of each source by kind and date range. A lower rank is preferred; sources without a rule
+/// come last.
 #[derive(Debug, Clone, Eq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct SourcePolicy {
@@ -39,7 +39,7 @@ pub struct SourcePolicy {
     pub rules: Vec<PolicyRule>,
 }
 
-/// Two policies are equal if they have the same rules in any order.
+/// Equality ignores the order of the rules.
 impl PartialEq for SourcePolicy {
     fn eq(&self, other: &Self) -> bool {
         let within = |a: &Self, b: &Self| a.rules.iter().all(|rule| b.rules.contains(rule));
@@ -47,32 +47,32 @@ impl PartialEq for SourcePolicy {
     }
 }
 
-/// Rule of the source policy. `None` for `from` or `to` leaves the date range open at that end.
+/// Rule of the source policy: the rank of one feed for a kind and a date range.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PolicyRule {
-    /// Kind of the rows.
+    /// Kind of the rows that the rule ranks.
     pub kind: Kind,
-    /// Ranked feed.
+    /// Feed that the rule ranks.
     pub source: String,
-    /// First day of the rule.
+    /// First day of the rule; `None` for all earlier days.
     pub from: Option<NaiveDate>,
-    /// Last day of the rule.
+    /// Last day of the rule; `None` for all later days.
     pub to: Option<NaiveDate>,
-    /// Rank. A lower rank is preferred.
+    /// Rank of the feed. A lower rank is preferred.
     pub rank: i32,
 }
 
-/// Calendar years in which a source has a dividend of any security, by source (R38).
+/// Calendar years in which a source has at least one dividend, of any security (R38).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DividendFeeds(Arc<BTreeMap<String, BTreeSet<i32>>>);
 
 impl DividendFeeds {
-    /// Calendar years with a dividend of the source; empty for a source without dividends.
+    /// Calendar years in which `source` has a dividend; empty for a source without dividends.
     pub fn years(&self, source: &str) -> impl Iterator<Item = i32> {
         self.0.get(source).into_iter().flatten().copied()
     }
 
-    /// All sources and years.
+    /// All pairs of a source and a calendar year with a dividend.
     pub fn pairs(&self) -> impl Iterator<Item = (&str, i32)> {
         self.0.iter().flat_map(|(source, years)| years.iter().map(move |year| (source.as_str(), *year)))
     }
@@ -91,11 +91,11 @@ impl FromIterator<(String, i32)> for DividendFeeds {
 /// All facts of one security.
 #[derive(Debug, Clone, PartialEq)]
 pub struct History {
-    /// Canonical symbol: the current or last one.
+    /// Canonical symbol: the current symbol, or the last one of a delisted security.
     pub symbol: Symbol,
-    /// Former symbols.
+    /// Former symbols with the days of their use.
     pub former_symbols: Vec<FormerSymbol>,
-    /// Preferred reference record; `None` for a provisional security.
+    /// Reference record that the source policy prefers; `None` for a provisional security.
     pub security: Option<Observation<Security>>,
     /// Dividends of all sources, all revisions.
     pub dividends: Vec<Observation<Dividend>>,
@@ -105,19 +105,20 @@ pub struct History {
     pub fundamentals: Vec<Observation<Fundamentals>>,
     /// Fund reference data of all sources.
     pub etf: Vec<Observation<Etf>>,
-    /// Fund snapshots of all sources.
+    /// Holdings snapshots of all sources.
     pub holdings: Vec<Observation<HoldingSnapshot>>,
     /// Review decisions.
     pub decisions: Vec<Observation<Decision>>,
     /// Evidence of price files about the security's dividends.
     pub evidence: Vec<Observation<DividendEvidence>>,
-    /// Calendar years in which a source has a dividend of any security, by source.
+    /// Calendar years in which each source has a dividend, of any security.
     pub dividend_feeds: DividendFeeds,
     /// Bars, one entry per source.
     pub prices: Vec<SourceBars>,
 }
 
-/// Newest date with a session that was not retracted. For each date, the greatest version wins.
+/// Newest session among the market session records. For each date, the greatest version decides whether the session is
+/// retracted.
 pub fn newest_session(observations: &[Observation<MarketSession>]) -> Option<NaiveDate> {
     let mut newest: BTreeMap<NaiveDate, VersionRank<'_>> = BTreeMap::new();
     for session in observations {

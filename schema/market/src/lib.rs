@@ -1,6 +1,7 @@
 //! Domain of the market data service: events, security identity, metric rules and served rows.
 //!
-//! Invariants: no dependency does I/O, so [`metrics`] is pure (no clock, files or sockets); every decimal is exact.
+//! Invariants: the dependencies of this crate do no I/O, so [`metrics`] is pure (no clock, files or sockets). Every
+//! decimal is exact.
 
 pub mod bars;
 pub mod column;

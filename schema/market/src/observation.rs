@@ -1,4 +1,4 @@
-//! Observation of a record in a feed, and the rank of its version (R29).
+//! Observation of a record in a feed, and the rank by which versions of a record are compared (R29).
 
 use chrono::{DateTime, Utc};
 use compact_str::CompactString;
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::event::Action;
 
-/// Observation of a record, with provenance and version.
+/// Record as one feed reported it, with its provenance and version.
 #[derive(Debug, Clone, PartialEq, Hash, Serialize, Deserialize)]
 pub struct Observation<T> {
     /// Feed (`--source`).
@@ -15,18 +15,18 @@ pub struct Observation<T> {
     pub id: Option<String>,
     /// Vendor's permanent id of the security.
     pub security_ref: Option<String>,
-    /// Vendor's revision. A higher revision replaces a lower one.
+    /// Vendor's revision of the record. A higher revision replaces a lower one.
     pub revision: i64,
-    /// Put or retraction.
+    /// Action of the row: put or retraction.
     pub action: Action,
-    /// Observation time of the feed.
+    /// Time at which the feed observed the record.
     pub observed_at: DateTime<Utc>,
-    /// Line in the feed's file.
+    /// Line of the row in the feed's file.
     pub line: u64,
     /// Id of the record batch in the log; 32 hex digits in JSON.
     #[serde(with = "frame_digits")]
     pub frame: [u8; 16],
-    /// The record.
+    /// Content of the row.
     pub record: T,
 }
 
@@ -44,20 +44,20 @@ impl<T> Observation<T> {
     }
 }
 
-/// Rank of a version among rows of one key. The row with the greatest rank is used, regardless of arrival order.
+/// Rank of a version among the rows of one key. The row with the greatest rank is used, in any order of arrival.
 ///
 /// Fields are compared in their order. The order is total, so any permutation of rows has the same winner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct VersionRank<'a> {
-    /// Vendor's revision.
+    /// Vendor's revision of the record.
     pub revision: i64,
     /// Rank by completeness of dates for rows with a vendor's id (R29); 0 for rows without an id.
     pub preference: u32,
     /// Observation time, microseconds since 1970, UTC.
     pub observed_at: i64,
-    /// True for a retraction, which wins over a put of the same time.
+    /// True for a retraction. It wins over a put with the same observation time.
     pub retracted: bool,
-    /// Line in the feed's file. Within a file, the later row wins.
+    /// Line of the row in the feed's file. Within a file, the later line wins.
     pub line: u64,
     /// Id of the record batch.
     pub frame: &'a [u8; 16],

@@ -1,9 +1,8 @@
-//! Detection of sibling payments: several payments of one ex-date within one file (R29).
+//! Detection of sibling payments: different payments of one ex-date within one file (R29).
 //!
-//! An income and a capital gain of a fund may go ex on one day, and vendors send both with one type. If one file
-//! contains both, neither row corrects the other. Siblings are therefore detected while the file is read. Each row
-//! lists the siblings before it. Later siblings are not needed, so that a row can be published before the end of its
-//! file.
+//! An income and a capital gain of a fund may go ex on one day. Vendors send them with one type. If one file contains
+//! both, neither row corrects the other. Siblings are therefore detected while the file is read. Each row lists only
+//! the siblings before it, so that the row can be published before the end of the file.
 
 use std::collections::HashMap;
 
@@ -12,44 +11,44 @@ use rust_decimal::Decimal;
 
 use crate::event::{Action, Dividend, EventRow, Frequency};
 
-/// Minimum factor, 1.5, between the amounts of two different payments.
+/// Factor 1.5: amounts that differ by at least this factor are different payments.
 const FACTOR: Decimal = Decimal::from_parts(15, 0, 0, false, 1);
 
-/// Payments read so far from a file. Memory is about a hundred bytes per row.
+/// Payments that were read from one file so far. Memory is about a hundred bytes per row.
 #[derive(Debug, Default)]
 pub struct SiblingDetector {
     seen: Vec<FilePayment>,
-    /// Index in `seen` of the last row of each day.
+    /// Index in `seen` of the last row with each hash of security, dates, type and currency.
     last: HashMap<HalfHash, usize>,
 }
 
-/// First half of a hash, which is sufficient within a file.
+/// First 16 bytes of a hash, which are sufficient within one file.
 type HalfHash = [u8; 16];
 
-/// Properties that distinguish payments of one day.
+/// Properties of a row that distinguish payments of one day.
 #[derive(Debug, Clone, Copy)]
 struct FilePayment {
     version: RecordIdentity,
     amount: Decimal,
     frequency: Option<Frequency>,
     payment_date: Option<NaiveDate>,
-    /// Hash of the vendor's type text; absent without a type.
+    /// Hash of the vendor's type text; `None` without a type.
     type_text: Option<HalfHash>,
     /// Index of the previous row with the same security, dates, type and currency.
     before: Option<usize>,
 }
 
-/// Vendor's id, or else revision of a row. It shows whether two rows are versions of one record.
+/// Vendor's id of a row, or else its revision. It shows whether two rows are versions of one record.
 #[derive(Debug, Clone, Copy)]
 enum RecordIdentity {
-    /// Vendor's id.
+    /// Hash of the vendor's id.
     Of(HalfHash),
     /// Revision of a row without an id.
     Revision(i64),
 }
 
 impl SiblingDetector {
-    /// Sets the sibling amounts of a row: amounts of earlier rows of the file that are other payments of the same day.
+    /// Sets the sibling amounts of a row: amounts of other payments of the day in earlier rows of the file.
     ///
     /// `type_text` is the vendor's type, empty if absent. It distinguishes vendor types that map to one canonical type.
     pub fn set_siblings(&mut self, row: &mut EventRow<Dividend>, type_text: &str) {
@@ -94,7 +93,7 @@ fn differs<T: PartialEq>(a: Option<T>, b: Option<T>) -> bool {
 }
 
 impl RecordIdentity {
-    /// True if two rows are versions of one record: their ids are equal, or both have no id and different revisions.
+    /// True if two rows are versions of one record: with equal ids, or both without an id and with different revisions.
     fn is_of_record_of(self, other: Self) -> bool {
         match (self, other) {
             (Self::Of(id), Self::Of(other)) => id == other,
@@ -111,7 +110,7 @@ fn day(record: &Dividend) -> HalfHash {
     hash([record.symbol.as_str().as_bytes(), &date.to_be_bytes(), &kind, record.currency.as_bytes()])
 }
 
-/// Hash of several parts. The length of a part is hashed before the part.
+/// Hash of several byte strings. The length of each string is hashed before the string.
 fn hash<const N: usize>(parts: [&[u8]; N]) -> HalfHash {
     let mut hasher = blake3::Hasher::new();
     for part in parts {

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 /// Ticker in canonical spelling: upper case, trimmed, one `.` between root and suffix.
 ///
-/// Parsing needs no list of securities. Preferred shares have four spellings, so [`Symbol::spellings`] returns the
-/// candidates of a look-up.
+/// Parsing needs no list of securities. Vendors spell a preferred share in four ways, so [`Symbol::spellings`] returns
+/// the candidates of a look-up.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Symbol(CompactString);
@@ -25,7 +25,7 @@ pub struct SymbolError;
 impl Symbol {
     /// Parses a symbol in the spelling of any vendor.
     pub fn parse(text: &str) -> Result<Self, SymbolError> {
-        // A fixed buffer avoids growing a string per character; millions of rows are parsed.
+        // A fixed buffer is faster than a growing string; ingest parses millions of rows.
         let (mut symbol, mut length) = ([0; LONGEST], 0);
         for byte in text.trim().bytes() {
             let next = match byte {
@@ -34,7 +34,7 @@ impl Symbol {
                 b'.' | b'-' | b'/' | b' ' => b'.',
                 _ => return Err(SymbolError),
             };
-            // Separators cannot be first and cannot follow one another.
+            // A separator cannot be first and cannot follow another separator.
             if next == b'.' && (length == 0 || symbol[length - 1] == b'.') {
                 return Err(SymbolError);
             }
@@ -47,7 +47,7 @@ impl Symbol {
         }
     }
 
-    /// Symbol from a stored text. The text must be in canonical spelling; it is not validated.
+    /// Symbol from a text of the database. The text must already be in canonical spelling; it is not validated.
     pub fn from_stored(text: &str) -> Self {
         Self(text.into())
     }
@@ -57,8 +57,9 @@ impl Symbol {
         &self.0
     }
 
-    /// Candidates of a look-up, best first: the symbol, then the preferred-share form `ROOT.PRx` of `ROOT.x` and
-    /// `ROOT.Px`.
+    /// Candidates with which a symbol is looked up, best first: the symbol itself, then its form as a preferred share.
+    ///
+    /// The form of `ROOT.x` and `ROOT.Px` as a preferred share is `ROOT.PRx`.
     pub fn spellings(&self) -> impl Iterator<Item = Symbol> {
         let preferred = || {
             let (root, suffix) = self.0.rsplit_once('.')?;

@@ -1,4 +1,4 @@
-//! Macro for enumerations with one text form, which feeds, events, SQL, JSON and OpenAPI use.
+//! Macro for enumerations whose values have one text form in feeds, events, SQL, JSON and OpenAPI.
 
 /// Declares a C-like enum with the text of each value and all conversions. `as` sets the name of the OpenAPI schema if
 /// it differs from the type name.
@@ -83,7 +83,7 @@ macro_rules! text_enum {
     };
 }
 
-/// OpenAPI description line of one value; empty if the value has no description.
+/// Line about one value in the OpenAPI description; empty if the value has no documentation.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! said {

@@ -13,19 +13,19 @@ text_enum! {
     pub enum DecisionVerdict as "Verdict" {
         /// The row is correct and is used in the figures.
         Release = "release",
-        /// The row is wrong. It stays quarantined, even if its neighbours change.
+        /// The row is wrong. It stays quarantined, even if its neighbouring rows change.
         Confirm = "confirm",
     }
 }
 
-/// Decision about one row with its current content. If the vendor corrects the row, the decision no longer applies.
+/// Review decision about one row with its current values. The decision ends if the vendor corrects the row.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decision {
     /// Canonical ticker of the security at the time of the decision.
     pub symbol: Symbol,
-    /// Verdict: release or confirmation.
+    /// Verdict: release the row, or confirm that it is wrong.
     pub verdict: DecisionVerdict,
-    /// Key of the row.
+    /// Key of the row that the decision is about.
     #[serde(flatten)]
     pub row: DecidedRow,
     /// Reason code of the quarantine.
@@ -34,7 +34,7 @@ pub struct Decision {
     pub note: String,
 }
 
-/// Key by which a decision identifies a row.
+/// Key of a row in decisions: kind, feed, vendor's id, date and value.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct DecidedRow {
     /// Kind: price, dividend or split.
@@ -44,7 +44,7 @@ pub struct DecidedRow {
     /// Vendor's id of the row.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub row_id: Option<String>,
-    /// Session of a price. For other rows, the ex-date, or the record date if no ex-date is known.
+    /// Session of a price, or ex-date of a dividend or split. The record date replaces an unknown ex-date.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub date: Option<NaiveDate>,
     /// Value of the row: amount per share, close, or number of new shares of a split.

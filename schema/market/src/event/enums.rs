@@ -3,8 +3,7 @@
 use crate::text_enum;
 
 text_enum! {
-    /// Kind of the rows in a record batch. The kind is the last token of the batch's subject and the first part of its
-    /// schema name.
+    /// Kind of the rows in a record batch. The batch's subject ends with the kind, and its schema name begins with it.
     pub enum Kind {
         Security = "security", Price = "price", Dividend = "dividend", Split = "split", Fundamentals = "fundamentals",
         Etf = "etf", Holding = "holding", Session = "session", Decision = "decision", Evidence = "evidence", Reject = "reject",
@@ -13,7 +12,7 @@ text_enum! {
 }
 
 text_enum! {
-    /// Action of a feed row: put a record, or retract the record with the same key.
+    /// Action of a feed row: put a record, or retract the record that has the row's key.
     pub enum Action { Put = "put", Retract = "retract" }
 }
 
@@ -26,7 +25,7 @@ text_enum! {
 }
 
 text_enum! {
-    /// Type of a distribution as declared. Rule R3 assigns each type to a class.
+    /// Type of a distribution as declared. Rule R3 derives the class (regular, special, spin-off, stock) from it.
     pub enum DividendType {
         Regular = "regular", Special = "special", Supplemental = "supplemental", Irregular = "irregular",
         ReturnOfCapital = "return_of_capital", CapitalGain = "capital_gain", CapitalGainLong = "capital_gain_long",
@@ -62,7 +61,7 @@ impl Frequency {
         })
     }
 
-    /// Frequency with this number of payments a year; 0 is `irregular`. `None` if no frequency has this number.
+    /// Frequency of a number of payments a year; 0 is `irregular`. `None` if no frequency has the number.
     pub fn from_payments_per_year(payments: i64) -> Option<Self> {
         Some(match payments {
             0 => Self::Irregular,
@@ -82,7 +81,7 @@ impl Frequency {
 }
 
 text_enum! {
-    /// Share basis of an amount or price: as declared or traded (raw), or adjusted for later splits.
+    /// Share basis of an amount or price: raw (as declared or traded), or adjusted for later splits.
     pub enum ShareBasis { Raw = "raw", SplitAdjusted = "split_adjusted" }
 }
 

@@ -1,7 +1,7 @@
-//! Common interface of event records: kind, symbol and effective date.
+//! Common interface of the log's records: kind, symbol and effective date.
 //!
-//! A new kind needs an implementation here and a line in `event_log::body`. It also needs a line in [`crate::history`]
-//! if a history contains its records.
+//! A new kind needs an implementation here and a line in `event_log::body`. If a history contains its records, it also
+//! needs a line in [`crate::history`].
 
 use chrono::NaiveDate;
 use serde::Serialize;
@@ -15,12 +15,12 @@ use crate::symbol::Symbol;
 
 /// Record of the log. The facts tables store it as an observation.
 pub trait EventRecord: Serialize + DeserializeOwned {
-    /// Kind of the record batches with these records.
+    /// Kind of the record batches that contain such records.
     const KIND: Kind;
-    /// Symbol of the record; `None` if it concerns the whole market.
+    /// Symbol of the record; `None` if the record concerns the whole market.
     fn symbol(&self) -> Option<&Symbol>;
-    /// Day on which the record's symbol is resolved: the security that has the symbol on this day owns the record.
-    /// `None` if the record applies to every security that ever had the symbol.
+    /// Effective date. The record belongs to the security that has the symbol on this date. `None` if the record
+    /// applies to every security that ever had the symbol.
     fn date(&self) -> Option<NaiveDate>;
 }
 
@@ -55,7 +55,7 @@ impl EventRecord for Decision {
     }
 }
 
-/// Implements the trait for records of one symbol with an effective date.
+/// Implements [`EventRecord`] for records with a symbol and an effective date.
 macro_rules! dated {
     ($($record:ident: $kind:ident, |$of:ident| $date:expr;)*) => {
         $(impl EventRecord for $record {

@@ -1,7 +1,7 @@
-//! Event records of the log: the content of feed rows after normalisation of spelling.
+//! Event records of the log: feed rows after the normalisation of their spelling.
 //!
-//! A record contains the vendor's values on the vendor's share basis. The conversion to raw values, quarantine and the
-//! removal of duplicates happen later, in `metrics`. Their results can therefore change with new facts.
+//! A record contains the vendor's values on the vendor's share basis. Later, `metrics` converts them to raw values,
+//! quarantines rows and merges duplicates. These results can therefore change when new facts arrive.
 
 mod decision;
 mod enums;

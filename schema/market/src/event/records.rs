@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 use super::enums::{DividendType, Frequency, ListingStatus, SecurityType, ShareBasis};
 use crate::symbol::Symbol;
 
-/// Number of decimal places between a minor and a major currency unit (100 GBX are 1 GBP).
+/// Number of decimal places between a minor and a major currency unit: 100 GBX (pence) are 1 GBP.
 pub const MINOR_UNIT_PLACES: u32 = 2;
 
-/// Former symbol of a security, with the days of its use (`from` and `to` inclusive).
+/// Former symbol of a security, with the first and last day of its use.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct FormerSymbol {
     /// Former symbol.
@@ -24,7 +24,7 @@ pub struct FormerSymbol {
     pub to: Option<NaiveDate>,
 }
 
-/// Declares a record struct. Its optional fields are left out of the JSON if absent.
+/// Declares a record struct. An absent optional field is left out of its JSON.
 macro_rules! record {
     ($(#[$meta:meta])* pub struct $name:ident {
         required { $($(#[$rmeta:meta])* $rfield:ident: $rtype:ty),* $(,)? }
@@ -51,9 +51,9 @@ record! {
             r#type: SecurityType,
             /// ISO 4217 currency of the security's prices, in the major unit.
             currency: String,
-            /// Listing status.
+            /// Listing status of the security: active or delisted.
             status: ListingStatus,
-            /// Former tickers.
+            /// Former tickers with the days of their use.
             #[serde(default)]
             former_symbols: Vec<FormerSymbol>,
             /// Stock indexes that contain the security, for example `sp500`.
@@ -61,16 +61,16 @@ record! {
             indexes: Vec<String>,
         }
         optional {
-            /// Minor unit of the security's prices (`GBX`, `ZAC`, `ILA`). Its bars then need [`MINOR_UNIT_PLACES`] more
-            /// decimal places.
+            /// Minor unit of the security's prices (`GBX`, `ZAC`, `ILA`); absent if prices are in the major unit. Its
+            /// bars need [`MINOR_UNIT_PLACES`] more decimal places.
             quote_unit: String,
-            /// Market identifier code, or the vendor's text.
+            /// Market identifier code of the exchange, or the vendor's text.
             exchange: String,
-            /// One of the eleven sectors, or the vendor's text.
+            /// One of the eleven sectors of the Global Industry Classification Standard, or the vendor's text.
             sector: String,
             /// Industry in the vendor's words.
             industry: String,
-            /// Two-letter code of the domicile, or the vendor's text.
+            /// Two-letter country code of the domicile, or the vendor's text.
             country: String,
             /// Description of the business.
             description: String,
@@ -92,11 +92,11 @@ record! {
             cusip: String,
             /// Last trading day.
             delisted_on: NaiveDate,
-            /// Day of a dividend suspension.
+            /// Day on which the company suspended its dividend.
             dividend_suspended_on: NaiveDate,
-            /// Years of dividend increases up to `streak_seed_through`, as given by the operator (R14).
+            /// Number of years of dividend increases up to `streak_seed_through`, as given by the operator (R14).
             streak_seed_years: i32,
-            /// Last year of `streak_seed_years`.
+            /// Last year that `streak_seed_years` includes.
             streak_seed_through: i32,
             /// Ticker of the security that the holders received in a merger.
             successor: Symbol,
@@ -107,27 +107,26 @@ record! {
 }
 
 record! {
-    /// Distribution. `amount` is per share on `amount_basis`. For a `stock` dividend it is the number of new shares per
-    /// old share.
+    /// Distribution of cash or shares to the holders of a security.
     pub struct Dividend {
         required {
             /// Ticker as declared.
             symbol: Symbol,
-            /// Cash per share, or new shares per old share of a `stock` dividend.
+            /// Cash per share on `amount_basis`. For a `stock` dividend, new shares per old share.
             amount: Decimal,
-            /// ISO 4217 currency of the amount. If the feed has none, this field is empty and the amount is in the unit
-            /// of the security's prices.
+            /// ISO 4217 currency of the amount. Empty if the feed has none; the amount is then in the unit of the
+            /// prices.
             currency: CompactString,
             /// Distribution type.
             r#type: DividendType,
-            /// Share basis of the amount.
+            /// Share basis of the amount: raw, or adjusted for later splits.
             amount_basis: ShareBasis,
-            /// Amounts of sibling payments: payments of the same file with the same ex-date, type and currency.
+            /// Amounts of sibling payments: other payments in the same file with the same ex-date, type and currency.
             #[serde(rename = "beside", default, skip_serializing_if = "Vec::is_empty")]
             sibling_amounts: Vec<Decimal>,
         }
         optional {
-            /// First session that trades without the distribution.
+            /// First session on which a buyer does not receive the distribution.
             ex_date: NaiveDate,
             /// Record date.
             record_date: NaiveDate,
@@ -135,9 +134,9 @@ record! {
             payment_date: NaiveDate,
             /// Declaration date.
             declaration_date: NaiveDate,
-            /// Payment frequency as tagged by the vendor.
+            /// Payment frequency that the vendor gives.
             frequency: Frequency,
-            /// Share basis day of a split-adjusted amount. If absent, it is the newest date of the source's data.
+            /// Day whose share basis a split-adjusted amount has. If absent, the newest day of the source's data.
             basis_as_of: NaiveDate,
         }
     }
@@ -168,11 +167,13 @@ record! {
 }
 
 record! {
-    /// DividendEvidence of a price file about the dividends of a security (R38, R40). A record contains one of two facts: the
-    /// years with a dividend column, or an adjustment factor implied by the adjusted closes.
+    /// Evidence in a price file about the dividends of a security (R38, R40).
+    ///
+    /// A record contains one of two facts. The first is the years with a dividend column, the second an adjustment
+    /// factor that adjusted closes imply.
     pub struct DividendEvidence {
         required {
-            /// Ticker of the prices.
+            /// Ticker of the security whose prices the file contains.
             symbol: Symbol,
         }
         optional {
@@ -180,24 +181,26 @@ record! {
             dividends_from: NaiveDate,
             /// Last day of the years in which the file has a dividend column.
             dividends_to: NaiveDate,
-            /// First session on which closes are no longer adjusted by the implied factor.
+            /// First session whose close is not adjusted by `factor`.
             ex_date: NaiveDate,
-            /// Last session of the file on which closes are adjusted by the implied factor.
+            /// Last session of the file whose close is adjusted by `factor`.
             previous: NaiveDate,
-            /// Implied factor: adjusted close / close on `previous`, divided by adjusted close / close on `ex_date`.
+            /// Implied adjustment factor: (adjusted close / close) on `previous`, divided by (adjusted close / close)
+            /// on `ex_date`.
             factor: Decimal,
-            /// Share basis of the closes. A factor implied by raw closes includes the splits of its day.
+            /// Share basis of the closes. With raw closes, `factor` includes the splits on `ex_date`.
             basis: ShareBasis,
         }
     }
 }
 
 record! {
-    /// Company figures at one date. Money is in `reported_currency`, or else in the security's currency. A percentage
-    /// of 4.5 % is the number 4.5.
+    /// Company figures at one date. Money is in `reported_currency`; if that is absent, in the security's currency.
+    ///
+    /// Percentages are numbers of percent: 4.5 means 4.5 %.
     pub struct Fundamentals {
         required {
-            /// Ticker.
+            /// Ticker of the company.
             symbol: Symbol,
             /// Date of the figures.
             as_of: NaiveDate,
@@ -205,7 +208,7 @@ record! {
         optional {
             /// Diluted earnings per share of twelve months.
             eps_ttm: Decimal,
-            /// End of the twelve months of `eps_ttm`.
+            /// Last day of the twelve months of `eps_ttm`.
             eps_as_of: NaiveDate,
             /// Funds from operations per share of twelve months.
             ffo_per_share_ttm: Decimal,
@@ -219,19 +222,19 @@ record! {
             market_cap: Decimal,
             /// Market value of the freely traded shares.
             float_market_cap: Decimal,
-            /// Mean traded value per day.
+            /// Mean traded value per day, in money.
             avg_daily_value: Decimal,
-            /// Revenue of twelve months.
+            /// Revenue over twelve months.
             revenue_ttm: Decimal,
-            /// Net income of twelve months.
+            /// Net income over twelve months.
             net_income_ttm: Decimal,
-            /// Operating cash flow of twelve months.
+            /// Operating cash flow over twelve months.
             operating_cash_flow_ttm: Decimal,
-            /// Capital expenditure of twelve months.
+            /// Capital expenditure over twelve months.
             capital_expenditure_ttm: Decimal,
-            /// Free cash flow of twelve months.
+            /// Free cash flow over twelve months.
             free_cash_flow_ttm: Decimal,
-            /// Dividends paid in twelve months.
+            /// Dividends paid over twelve months, in money.
             dividends_paid_ttm: Decimal,
             /// Book value per share.
             book_value_per_share: Decimal,
@@ -251,21 +254,21 @@ record! {
             roe: Decimal,
             /// Return on assets, percent.
             roa: Decimal,
-            /// Current assets over current liabilities.
+            /// Current assets divided by current liabilities.
             current_ratio: Decimal,
-            /// Operating income over interest.
+            /// Operating income divided by interest expense.
             interest_coverage: Decimal,
-            /// Price over expected earnings.
+            /// Price divided by expected earnings per share.
             forward_pe: Decimal,
-            /// P/E ratio over the growth of earnings (PEG).
+            /// P/E ratio divided by the growth of earnings in percent (PEG).
             peg_ratio: Decimal,
-            /// Price over revenue.
+            /// Price divided by revenue per share.
             ps_ratio: Decimal,
             /// Enterprise value over earnings before interest, taxes, depreciation and amortisation.
             ev_to_ebitda: Decimal,
-            /// Beta as given by the vendor.
+            /// Beta as given by the vendor, a ratio.
             beta: Decimal,
-            /// End of the reported period.
+            /// Last day of the reported fiscal period.
             fiscal_period_end: NaiveDate,
             /// ISO 4217 currency of the money figures.
             reported_currency: String,
@@ -287,13 +290,13 @@ record! {
             issuer: String,
             /// Asset class.
             asset_class: String,
-            /// The vendor's category.
+            /// Category of the fund in the vendor's words.
             category: String,
             /// Investment strategy.
             strategy: String,
-            /// Tracked index.
+            /// Name of the tracked index.
             index_name: String,
-            /// Domicile.
+            /// Country of the fund's domicile.
             domicile: String,
             /// Inception date.
             inception_date: NaiveDate,
@@ -305,17 +308,17 @@ record! {
             nav: Decimal,
             /// Date of the net asset value.
             nav_date: NaiveDate,
-            /// SEC yield of thirty days, percent.
+            /// 30-day yield as defined by the SEC, percent.
             sec_yield_30d: Decimal,
-            /// True for leveraged funds.
+            /// True for a leveraged fund.
             is_leveraged: bool,
-            /// True for inverse funds.
+            /// True for an inverse fund.
             is_inverse: bool,
-            /// Multiple of the index's daily return that the fund aims at.
+            /// Target multiple of the index's daily return.
             leverage_factor: Decimal,
             /// Underlying security of a single-stock fund, or unleveraged fund of the same index.
             related_symbol: Symbol,
-            /// Turnover a year, percent.
+            /// Portfolio turnover, percent a year.
             turnover: Decimal,
         }
     }
@@ -325,7 +328,7 @@ record! {
     /// Holding of an ETF. `weight` is in percent.
     pub struct Holding {
         required {
-            /// Name of the holding.
+            /// Name of the security or asset.
             name: String,
             /// Weight in the fund, percent.
             weight: Decimal,
@@ -349,13 +352,13 @@ record! {
             figi: String,
             /// One of the eleven sectors, or the vendor's text.
             sector: String,
-            /// Two-letter code, or the vendor's text.
+            /// Two-letter country code, or the vendor's text.
             country: String,
         }
     }
 }
 
-/// All holdings of one ETF at one date. A later snapshot with the same date replaces all its holdings.
+/// All holdings of one ETF at one date. A later snapshot of the same date replaces the whole snapshot.
 #[derive(Debug, Clone, PartialEq, Hash, Serialize, Deserialize)]
 pub struct HoldingSnapshot {
     /// Ticker of the fund.
@@ -367,7 +370,7 @@ pub struct HoldingSnapshot {
 }
 
 record! {
-    /// Market session without prices. It only advances the as-of date of the market.
+    /// Market session for which no price needs to exist. The record only advances the as-of date of the market.
     pub struct MarketSession {
         required {
             /// Date of the session.

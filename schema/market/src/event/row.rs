@@ -15,17 +15,17 @@ pub struct EventRow<T> {
     /// Vendor's record id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// Vendor's revision. A higher revision replaces a lower one.
+    /// Vendor's revision of the record. A higher revision replaces a lower one.
     #[serde(default)]
     pub revision: i64,
-    /// Put or retraction.
+    /// Action of the row: put or retraction.
     pub action: Action,
-    /// Observation time of the feed, with microseconds.
+    /// Observation time of the feed, with microsecond precision.
     pub observed_at: DateTime<Utc>,
     /// Vendor's permanent id of the security.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub security_ref: Option<String>,
-    /// The record.
+    /// Content of the row.
     pub record: T,
 }
 
@@ -37,7 +37,7 @@ pub struct Reject {
     /// Line in the file, from 1.
     #[serde(deserialize_with = "line_number")]
     pub line: u64,
-    /// Stable reason code, for example `non_positive_amount`.
+    /// Stable reason code of the rejection, for example `non_positive_amount`.
     pub reason: String,
     /// Message that says what to correct.
     pub message: String,
@@ -48,13 +48,13 @@ pub struct Reject {
     pub columns: Option<String>,
 }
 
-/// Deserializes a line number. A value above `i64::MAX` is an error, because [`line_column`] must be lossless.
+/// Deserializes a line number. A value above `i64::MAX` is an error, so that [`line_column`] never changes a number.
 fn line_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     let line = u64::deserialize(deserializer)?;
     i64::try_from(line).map(i64::unsigned_abs).map_err(|_| Error::custom("a line beyond 2^63"))
 }
 
-/// Line number as a column value.
+/// Line number as the 64-bit integer of a table column.
 pub(crate) fn line_column(line: u64) -> i64 {
     debug_assert!(i64::try_from(line).is_ok(), "lines are refused above that where they are read");
     line.cast_signed()

@@ -1,4 +1,4 @@
-//! Run manifest: the inputs, counts and digest of one load.
+//! Run manifest: the inputs, counts and digest of one run.
 
 use std::collections::BTreeMap;
 
@@ -15,14 +15,14 @@ text_enum! {
     pub enum RunState { Started = "started", Completed = "completed" }
 }
 
-/// Manifest of one load. It describes the expected content of the log, for end-to-end verification.
+/// Manifest of one run. Verification compares the log with it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunManifest {
     /// Run id.
     pub run: String,
     /// State of the run.
     pub state: RunState,
-    /// Feed (`--source`).
+    /// Feed of the run (`--source`).
     pub source: String,
     /// Formats of the files.
     pub format: String,
@@ -33,28 +33,26 @@ pub struct RunManifest {
     pub inputs: Vec<String>,
     /// Observation time of the feed.
     pub observed_at: DateTime<Utc>,
-    /// Number of published record batches, including rejects and excluding the two manifests.
+    /// Number of published record batches. Batches of rejects count; the two manifests do not.
     pub chunks: u64,
-    /// Rows loaded.
+    /// Number of loaded rows.
     pub rows: u64,
-    /// Rows rejected.
+    /// Number of rejected rows.
     pub rejects: u64,
     /// Number of amounts and prices that were rounded on entry because of excess fraction digits.
     pub rounded: u64,
-    /// BLAKE3 digest of the ids of the record batches, in order.
+    /// BLAKE3 digest of the ids of the record batches, in order of publication.
     pub digest: String,
-    /// Number of record batches for each input and kind. The batch ids are derived from these numbers. The list is
-    /// final only if the run is completed.
+    /// Number of record batches by input and kind, from which the batch ids follow. Final only if the run is completed.
     #[serde(default)]
     pub frames: Vec<InputBatchCount>,
-    /// Number of log messages of the run. Small record batches share a message. Absent if each batch has its own
-    /// message.
+    /// Number of log messages of the run; absent if each record batch has a message of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub messages: Option<u64>,
-    /// Arguments of `ingest` that repeat the load. Paths are absolute; secrets are left out.
+    /// Arguments with which `ingest` repeats the load. Paths are absolute; secrets are left out.
     #[serde(default)]
     pub command: Vec<String>,
-    /// Symbols of the run that no earlier completed run had. Absent if there are too many symbols.
+    /// Symbols of this run that no earlier completed run contains. Absent if there are too many such symbols.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub new_symbols: Option<Vec<Symbol>>,
     /// Newest date of the run's rows, by kind.
@@ -66,7 +64,7 @@ pub struct RunManifest {
     /// Names of the files that the run refused as a whole.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refused: Vec<String>,
-    /// Call budget and progress of a pull; `None` for a load of files.
+    /// Call budget and progress of a pull; `None` if the run loads files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pull: Option<Pull>,
 }
@@ -99,27 +97,27 @@ impl RunManifest {
     }
 }
 
-/// State of a pull in addition to its rows: the call budget, and the progress of each request.
+/// State of a pull: the calls charged to the budget, and the progress of each request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pull {
-    /// Connector that owns the budget and the bookmarks.
+    /// Name of the connector to which the budget and the bookmarks belong.
     pub connector: String,
-    /// Number of calls charged to the budget. A call is charged before it is made.
+    /// Number of calls charged to the call budget. A call is charged before it is made.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub calls: u64,
-    /// Time by which the charged calls must be made.
+    /// Time before which the charged calls are to be made.
     pub until: DateTime<Utc>,
-    /// Progress of the requests whose rows are in the log, by request name and by symbol or day.
+    /// Progress of each request whose rows are in the log. The key is the request's name with a symbol or day.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub bookmarks: BTreeMap<String, Bookmark>,
 }
 
-/// Progress of a request.
+/// Progress of one request of a pull.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bookmark {
-    /// Last requested day, in New York time.
+    /// Last day that the request asked for, in New York time.
     pub through: NaiveDate,
-    /// Time of the response.
+    /// Time at which the response arrived.
     pub fetched: DateTime<Utc>,
     /// `ETag` of the response (RFC 9110), which detects a replaced file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -127,7 +125,7 @@ pub struct Bookmark {
     /// `Last-Modified` header of the response.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_modified: Option<String>,
-    /// Hash of the response, for vendors that send no `ETag` or `Last-Modified` header.
+    /// Hash of the response body, for vendors that send neither an `ETag` nor a `Last-Modified` header.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<String>,
 }

@@ -6,7 +6,7 @@ use crate::event::{ListingStatus, Security};
 use crate::observation::Observation;
 use crate::symbol::Symbol;
 
-/// Symbol and days that a reference record claims for its security.
+/// Symbol that a reference record claims for its security, with the first and last day of the claim.
 #[derive(Debug, Clone)]
 pub(super) struct Claim {
     pub(super) security: usize,
@@ -16,7 +16,7 @@ pub(super) struct Claim {
     pub(super) current: bool,
 }
 
-/// Claims of a security: each former symbol for the days of its use, and the current symbol for the days after.
+/// Claims of a security's reference records: former symbols for the days of their use, the current symbol from then on.
 pub(super) fn claims_of(members: &[&Observation<Security>], security: usize) -> Vec<Claim> {
     let mut claims: Vec<Claim> = Vec::new();
     for record in members.iter().map(|member| &member.record) {
@@ -44,8 +44,9 @@ pub(super) fn claims_of(members: &[&Observation<Security>], security: usize) -> 
     claims
 }
 
-/// Divides all days among the sorted claims of one symbol. A claim lasts until the next claim starts. Days between two
-/// claims belong to the earlier claim, days before the first claim to the first claim.
+/// Divides all days among the sorted claims of one symbol. A claim ends where the next one starts.
+///
+/// Days between two claims belong to the earlier claim, days before all claims to the first.
 pub(super) fn divide_days(claims: &[Claim]) -> Vec<(NaiveDate, NaiveDate)> {
     let mut starts = vec![NaiveDate::MIN];
     for pair in claims.windows(2) {

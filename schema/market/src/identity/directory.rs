@@ -24,8 +24,9 @@ pub struct SecurityDirectory {
 }
 
 impl SecurityDirectory {
-    /// Assigns all symbols to securities, from all reference records. `known` contains the symbols of all facts. A
-    /// symbol without a reference record may become a provisional security.
+    /// Assigns all symbols to securities by the reference records. `known` contains the symbols of all facts.
+    ///
+    /// A symbol that no reference record claims may become a provisional security.
     pub fn resolve(
         records: &[Observation<Security>],
         known: &BTreeSet<Symbol>,
@@ -46,17 +47,17 @@ impl SecurityDirectory {
         directory
     }
 
-    /// Directory of stored identities. Its maps from symbols to securities are empty.
+    /// Directory of stored identities. It cannot look up symbols: the maps `symbols` and `owners` are empty.
     pub fn from_identities(identities: BTreeMap<Symbol, Identity>) -> Self {
         Self { identities, ..Self::default() }
     }
 
-    /// Canonical symbols of all securities that may own rows of `symbol`.
+    /// Canonical symbols of all securities, past and present, to which rows of `symbol` may belong.
     pub fn owners(&self, symbol: &Symbol) -> &[Symbol] {
         self.owners.get(symbol).map_or(&[], Vec::as_slice)
     }
 
-    /// Assigns every symbol's days to the securities that claim the symbol.
+    /// Assigns the days of each symbol to the securities that claim the symbol.
     fn assign(&mut self, records: &[Observation<Security>], claims: Vec<Claim>) {
         let mut by_symbol: BTreeMap<Symbol, Vec<Claim>> = BTreeMap::new();
         for claim in claims {
@@ -95,8 +96,8 @@ impl SecurityDirectory {
         }
     }
 
-    /// Adds an unclaimed symbol. A spelling of a known preferred share belongs to that share. Any other symbol becomes
-    /// a provisional security.
+    /// Adds a symbol that no security claims. A spelling of a known preferred share maps to that share; any other
+    /// symbol becomes a provisional security.
     fn add_provisional(&mut self, symbol: &Symbol) {
         if self.symbols.contains_key(symbol) {
             return;

@@ -1,4 +1,4 @@
-//! Grouping of reference records: the newest record of each vendor, then one group per security.
+//! Grouping of reference records by security. Only the newest record of each vendor's security is used.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -14,8 +14,8 @@ use crate::symbol::Symbol;
 
 pub(super) type KeyedRecord = ((CompactString, String), Observation<Security>);
 
-/// Newest record of each source and key. Records whose newest version is a retraction are left out. The key is the
-/// vendor's security reference or id, or else the symbol.
+/// Newest record of each source and key; retracted records are left out. The key is the vendor's permanent reference or
+/// record id, or else the symbol.
 pub(super) fn newest_per_record(records: &[Observation<Security>]) -> Vec<KeyedRecord> {
     let mut newest: BTreeMap<(CompactString, String), &Observation<Security>> = BTreeMap::new();
     for record in records {
@@ -32,7 +32,8 @@ pub(super) fn newest_per_record(records: &[Observation<Security>]) -> Vec<KeyedR
     newest.into_iter().filter(|(_, r)| r.action == Action::Put).map(|(key, r)| (key, r.clone())).collect()
 }
 
-/// Groups records of different sources that claim the same symbol for overlapping days.
+/// Indexes of the records of each security. Records of different sources are joined if they claim one symbol for
+/// overlapping days.
 pub(super) fn join_sources(winners: &[KeyedRecord]) -> Vec<Vec<usize>> {
     let mut parent: Vec<usize> = (0..winners.len()).collect();
     let mut by_symbol: BTreeMap<Symbol, Vec<(usize, Claim)>> = BTreeMap::new();
@@ -64,8 +65,8 @@ fn root(parent: &[usize], mut index: usize) -> usize {
     index
 }
 
-/// Reference record that is served for a security. A manual record is preferred. Other records are ordered by policy
-/// rank, newest observation and source name.
+/// Reference record that the service uses for a security. A manual record comes first, then policy rank, newest
+/// observation and source name decide.
 pub(super) fn preferred(members: &[&Observation<Security>], policy: &SourcePolicy) -> Observation<Security> {
     fn score<'a>(
         record: &'a Observation<Security>,

@@ -1,8 +1,8 @@
-//! Security identity: which security owns a row of a symbol on a day (R26, R27).
+//! Security identity: the security to which a row with a symbol and a day belongs (R26, R27).
 //!
-//! A security is one vendor record, identified by the vendor's permanent reference, or else by its symbol. Records of
-//! several vendors are joined only if they claim the same symbol on the same days, never by name. A symbol that no
-//! reference record claims is a provisional security. All results are pure functions of the set of records.
+//! The vendor's permanent reference identifies a security; without it, the record id, or else the symbol. Records of
+//! several vendors are joined only if they claim the same symbol for the same days, never by name. A symbol that no
+//! reference record claims is a provisional security. The result depends only on the set of records.
 
 mod claim;
 mod directory;

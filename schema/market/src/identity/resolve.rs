@@ -1,4 +1,4 @@
-//! Look-up of a known symbol for a query: the exact symbol first, then the spellings of preferred shares (R26).
+//! Look-up of the known symbol that a query means: an equal symbol, or else a spelling of a preferred share (R26).
 //!
 //! Source of the spellings: the symbologies of Nasdaq, CMS, Yahoo and Bloomberg.
 
@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use crate::symbol::Symbol;
 
-/// Known symbol that matches a query; `None` if no known symbol matches.
+/// Known symbol that a query means; `None` if no known symbol matches.
 pub fn resolve(query: &str, known: &BTreeSet<Symbol>) -> Option<Symbol> {
     Symbol::parse(query).ok()?.spellings().find(|spelling| known.contains(spelling))
 }

@@ -1,4 +1,4 @@
-//! Security identity and its ticker tenures. A tenure is a symbol with the days on which its rows belong to the
+//! Identity of a security, and its ticker tenures: the symbols with the days on which their rows belong to the
 //! security.
 
 use chrono::NaiveDate;
@@ -8,21 +8,21 @@ use crate::event::{FormerSymbol, Security};
 use crate::observation::Observation;
 use crate::symbol::Symbol;
 
-/// Symbol and the days on which its rows belong to a security. Both ends are inclusive.
+/// Symbol and the days on which its rows belong to a security, first and last day included.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct TickerTenure {
-    /// The symbol.
+    /// Symbol of the tenure.
     pub symbol: Symbol,
-    /// First day.
+    /// First day of the tenure.
     pub from: NaiveDate,
-    /// Last day.
+    /// Last day of the tenure.
     pub to: NaiveDate,
 }
 
 /// Identity of a served security.
 #[derive(Debug, Clone, PartialEq, Hash, Serialize, Deserialize)]
 pub struct Identity {
-    /// Canonical symbol: the current or last one.
+    /// Canonical symbol: the current symbol, or the last one of a delisted security.
     pub symbol: Symbol,
     /// Reference record; `None` for a provisional security.
     pub security: Option<Observation<Security>>,
@@ -37,7 +37,7 @@ impl Identity {
         Self { symbol: symbol.clone(), security: None, spans: vec![span] }
     }
 
-    /// Former symbols.
+    /// Former symbols with the days of their use.
     pub fn former_symbols(&self) -> Vec<FormerSymbol> {
         self.security.as_ref().map(|s| s.record.former_symbols.clone()).unwrap_or_default()
     }
