@@ -1,8 +1,8 @@
 //! Exact decimal arithmetic of the metrics: division last, roots by Newton's iteration, one rounding (R9).
 //!
-//! Quotients such as 2/3 are cut at 28 digits, so their sums have an error in the last digits.
-//! [`remove_division_error`] rounds to 18 places before any comparison or rounding. The rounding of responses is ten
-//! orders of magnitude coarser, so exact halves still round away from zero.
+//! A quotient such as 2/3 is cut at 28 digits. A sum of quotients therefore has an error in its last digits.
+//! [`remove_division_error`] rounds to 18 places before any comparison or rounding. Responses have at most 12 places,
+//! so exact halves still round away from zero.
 
 use std::cmp::Ordering;
 
@@ -12,7 +12,7 @@ use crate::decimal::{ExactDecimal, PLACES_PERCENT};
 
 pub(crate) const HUNDRED: Decimal = Decimal::ONE_HUNDRED;
 
-/// Limit of clamped results, 10^18. It exceeds every real price and amount.
+/// Largest absolute value of a clamped result, 10^18. It exceeds every real price and amount.
 const LIMIT: Decimal = Decimal::from_parts(0xA764_0000, 0x0DE0_B6B3, 0, false, 0);
 
 /// Rounds to 18 places, which removes the division error of the last digits.
@@ -35,7 +35,7 @@ pub(crate) fn factor(value: Decimal) -> ExactDecimal {
     ExactDecimal::factor(remove_division_error(value))
 }
 
-/// The value as a denominator; `None` if it is not positive.
+/// The value if it is positive, for use as a denominator; `None` otherwise.
 pub(crate) fn keep_positive(value: Option<Decimal>) -> Option<Decimal> {
     value.filter(|value| *value > Decimal::ZERO)
 }
@@ -45,7 +45,7 @@ pub(crate) fn quotient(a: Decimal, b: Decimal) -> Option<Decimal> {
     a.checked_div(b)
 }
 
-/// `a / b` in percent.
+/// `a / b` in percent; `None` if `b` is zero or the result overflows.
 pub(crate) fn percent_of(a: Decimal, b: Decimal) -> Option<Decimal> {
     quotient(a, b)?.checked_mul(HUNDRED)
 }
@@ -54,12 +54,12 @@ pub(crate) fn percent_to_fraction(percent: Decimal) -> Decimal {
     percent * Decimal::new(1, 2)
 }
 
-/// `a / b` in percent for output. The exact quotient is rounded once if integer arithmetic can represent it.
+/// `a / b` in percent for output, rounded once if 128-bit integers suffice.
 pub(crate) fn exact_percent(a: Decimal, b: Decimal) -> Option<ExactDecimal> {
     rounded_quotient(a, b).or_else(|| percent_of(a, b).map(percent))
 }
 
-/// `100 a / b` to 4 places, half away from zero; `None` if the numbers exceed 128 bits.
+/// `100 a / b` rounded to 4 decimal places, half away from zero. `None` if the calculation exceeds 128 bits.
 fn rounded_quotient(a: Decimal, b: Decimal) -> Option<ExactDecimal> {
     let shift = i64::from(PLACES_PERCENT) + 2 + i64::from(b.scale()) - i64::from(a.scale());
     let power = 10i128.checked_pow(u32::try_from(shift.abs()).ok()?)?;
@@ -75,7 +75,7 @@ fn rounded_quotient(a: Decimal, b: Decimal) -> Option<ExactDecimal> {
     Decimal::try_from_i128_with_scale(signed, PLACES_PERCENT).ok().map(ExactDecimal::from)
 }
 
-/// `a / b - 1` in percent.
+/// `new / old - 1` in percent.
 pub(crate) fn change_percent(new: Decimal, old: Decimal) -> Option<Decimal> {
     percent_of(new.checked_sub(old)?, old)
 }
@@ -107,7 +107,7 @@ pub(crate) fn median(mut values: Vec<Decimal>) -> Option<Decimal> {
     if values.len() % 2 == 1 { Some(upper) } else { mean(&[values[middle - 1], upper]) }
 }
 
-/// True if the larger of two positive decimals is at most `factor` times the smaller.
+/// True if the larger of the positive decimals `a` and `b` is at most `factor` times the smaller.
 pub(crate) fn within_factor(a: Decimal, b: Decimal, factor: Decimal) -> bool {
     remove_division_error(a.max(b)) <= remove_division_error(a.min(b).saturating_mul(factor))
 }
@@ -127,8 +127,10 @@ pub(crate) fn root(value: Decimal, n: u32) -> Option<Decimal> {
     }
 }
 
-/// Newton's iteration from above, monotone. It starts at the smaller of a power of two and Bernoulli's `1 + (value - 1)
-/// / n`. For a root near one, such as a growth rate, Bernoulli's start is nearer.
+/// Newton's iteration for a root, from a start above the root. It starts at `1 + (value - 1) / n` (Bernoulli) or at a
+/// power of two, whichever is smaller.
+///
+/// For a root near 1, such as a growth rate, Bernoulli's start is nearer to the root.
 fn newton(value: Decimal, n: u32) -> Option<Decimal> {
     let degree = Decimal::from(n);
     let mut estimate = Decimal::TWO;

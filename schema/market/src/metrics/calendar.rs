@@ -1,7 +1,7 @@
-//! Trading calendar: NYSE sessions and New York's date (R21).
+//! Trading calendar: sessions of the NYSE, and dates in New York (R21).
 //!
 //! A session is a weekday that is neither a holiday nor a special closing. Holidays follow the exchange's rule 7.2. A
-//! Sunday holiday is observed on Monday, a Saturday holiday on Friday; New Year's Day on a Saturday is not observed.
+//! Sunday holiday is observed on Monday, a Saturday holiday on Friday. New Year's Day on a Saturday is not observed.
 //! The rules are valid from 1960. A day with an early closing is a session. Source: the exchange's holiday notices and
 //! `exchange_calendars`.
 
@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 use chrono::{DateTime, Datelike, Days, Months, NaiveDate, Utc, Weekday};
 use chrono_tz::America::New_York;
 
-/// Full-day closings by special notice, sorted (mourning, storms, blackout, attack, moon landing).
+/// Days on which a special notice closed the exchange, sorted (mourning, storms, blackout, attack, moon landing).
 const CLOSINGS: [(i32, u32, u32); 27] = [
     (1961, 5, 29),
     (1963, 11, 25),
@@ -49,12 +49,12 @@ pub fn is_session(date: NaiveDate) -> bool {
         .unwrap_or_else(|| is_session_by_rule(date))
 }
 
-/// 1950-01-01, days from the beginning of the common era.
+/// Day number of 1950-01-01, the first day of the precomputed calendar.
 const FIRST_KNOWN: i32 = 711_858;
-/// Length of the precomputed calendar: a hundred years, in days.
+/// Length of the precomputed calendar, days: a hundred years.
 const KNOWN: usize = 36_525;
 
-/// Precomputed sessions: true for days with a session. Every dividend needs several look-ups.
+/// Precomputed calendar: true for each day with a session. Every dividend needs several look-ups.
 static SESSIONS: LazyLock<Vec<bool>> = LazyLock::new(|| {
     let first = NaiveDate::from_num_days_from_ce_opt(FIRST_KNOWN);
     first.into_iter().flat_map(|first| first.iter_days().take(KNOWN)).map(is_session_by_rule).collect()
@@ -91,7 +91,7 @@ pub fn session_on_or_after(mut date: NaiveDate) -> NaiveDate {
     date
 }
 
-/// Session that is `count` sessions after `date`, or before it if `count` is negative. 0 returns `date`.
+/// Session `count` sessions after `date`; with a negative `count`, before `date`. 0 gives `date` itself.
 pub fn add_sessions(date: NaiveDate, count: i32) -> NaiveDate {
     let step = if count.is_negative() { previous_session } else { next_session };
     (0..count.unsigned_abs()).fold(date, |date, _| step(date))
@@ -113,12 +113,12 @@ pub fn ends_month(date: NaiveDate) -> bool {
     next_session(date).month() != date.month()
 }
 
-/// New York's date at an instant, daylight saving included.
+/// Date in New York at an instant, daylight saving included.
 pub fn new_york_date(instant: DateTime<Utc>) -> NaiveDate {
     instant.with_timezone(&New_York).date_naive()
 }
 
-/// Day `months` calendar months earlier, clamped to the month's end.
+/// Date `months` calendar months before a date. A day that the month lacks becomes its last day.
 pub fn months_before(date: NaiveDate, months: u32) -> NaiveDate {
     date.checked_sub_months(Months::new(months)).unwrap_or(NaiveDate::MIN)
 }
@@ -145,7 +145,7 @@ fn is_holiday(date: NaiveDate) -> bool {
         2 => observed(22),
         3 | 4 => weekday == Weekday::Fri && is_good_friday(date),
         5 if year >= 1971 => monday_in(25),
-        // A Saturday holiday that was not observed.
+        // Year in which the exchange did not observe the holiday on a Saturday.
         5 if year == 1970 => false,
         5 => observed(30),
         6 => year >= 2022 && observed(19),
@@ -169,8 +169,8 @@ fn is_listed(date: NaiveDate) -> bool {
     CLOSINGS.binary_search(&(date.year(), date.month(), date.day())).is_ok()
 }
 
-/// True for the Wednesdays from 12 June to 31 December 1968 on which the exchange was closed. Every week then had four
-/// sessions. The exchange was open on a Wednesday only if another weekday of the week was closed.
+/// True for the Wednesdays from 12 June to 31 December 1968 on which the exchange was closed. In a week with another
+/// closed weekday, the exchange was open on Wednesday.
 fn is_paperwork_day(date: NaiveDate) -> bool {
     let in_crisis = date.year() == 1968 && (date.month(), date.day()) >= (6, 12);
     in_crisis
@@ -178,7 +178,7 @@ fn is_paperwork_day(date: NaiveDate) -> bool {
         && !weekdays_around(date).any(|day| is_holiday(day) || is_listed(day))
 }
 
-/// Monday to Friday of the date's week.
+/// Monday to Friday of the week that contains a date.
 fn weekdays_around(date: NaiveDate) -> impl Iterator<Item = NaiveDate> {
     date.week(Weekday::Mon).first_day().iter_days().take(5)
 }

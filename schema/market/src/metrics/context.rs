@@ -1,4 +1,4 @@
-//! Derivation context: market date, benchmark, source policy and rule parameters shared by all securities.
+//! Derivation context, which all securities share: market date, benchmark, source policy and rule parameters.
 
 use chrono::NaiveDate;
 
@@ -6,14 +6,14 @@ use super::prices::risk::MonthlyReturns;
 use super::rules::Rules;
 use crate::history::SourcePolicy;
 
-/// Context shared by the derivations of all securities.
+/// Derivation context, which all securities share.
 #[derive(Debug, Clone, Copy)]
 pub struct DerivationContext<'a> {
-    /// As-of date of the figures: the newest known session, or an earlier day that was requested.
+    /// As-of date of the figures: the newest known session, or an earlier day for a historical request.
     pub as_of: NaiveDate,
-    /// Newest known session. It is later than `as_of` if an earlier day was requested.
+    /// Newest known session. For a historical request, it is later than `as_of`.
     pub newest: NaiveDate,
-    /// Monthly returns of the benchmark, for beta.
+    /// Monthly returns of the benchmark, for beta; `None` without a benchmark.
     pub benchmark: Option<&'a MonthlyReturns>,
     /// Source policy (R32).
     pub policy: &'a SourcePolicy,

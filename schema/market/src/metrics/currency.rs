@@ -1,4 +1,4 @@
-//! Currencies and their minor units: pence, cents and agorot become the major unit on entry (R4).
+//! Currencies and their minor units. Amounts in pence, cents and agorot are converted to the major unit on entry (R4).
 //!
 //! `GBX` and `GBp` are pence sterling, `ZAc` South African cents, `ILA` Israeli agorot. Amounts in these units are
 //! divided by 100. The case of `GBp` matters, since `GBP` is pounds. All other codes are ISO 4217 in upper case. A
@@ -11,12 +11,12 @@ use crate::decimal::{MAX_FRACTION_DIGITS, round};
 use crate::event::{Dividend, MINOR_UNIT_PLACES, Security};
 use crate::history::History;
 
-/// Currency of a feed's amounts.
+/// Currency of a feed's amounts, with their unit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Currency {
     /// ISO 4217 code of the major unit.
     pub code: String,
-    /// Minor unit of the amounts (`GBX`, `ZAC`, `ILA`); `None` if they are in the major unit.
+    /// Minor unit of the amounts (`GBX`, `ZAC`, `ILA`); `None` for amounts in the major unit.
     pub minor: Option<&'static str>,
 }
 
@@ -42,12 +42,12 @@ impl Currency {
         }
     }
 
-    /// Code of the unit of the amounts: the minor unit if there is one, otherwise the major unit.
+    /// Code of the unit of the amounts: the minor unit, or else the currency code.
     pub fn unit(&self) -> &str {
         self.minor.unwrap_or(&self.code)
     }
 
-    /// Parses a currency code; `None` if it does not consist of three letters.
+    /// Parses a currency code; `None` if the text does not consist of three letters.
     pub fn parse(text: &str) -> Option<Self> {
         let (code, minor) = match text {
             "GBX" | "GBx" | "gbx" | "GBp" => ("GBP", Some("GBX")),
@@ -59,13 +59,13 @@ impl Currency {
         is_code.then(|| Self { code: code.to_ascii_uppercase(), minor })
     }
 
-    /// Converts an amount to the major unit, rounded to `MAX_FRACTION_DIGITS` like any amount on entry.
+    /// Converts an amount to the major unit, rounded to `MAX_FRACTION_DIGITS` decimal places.
     pub fn to_major(&self, amount: Decimal) -> Decimal {
         if self.minor.is_none() {
             return amount;
         }
         let mut major = amount;
-        // Moving the decimal point is exact.
+        // A moved decimal point needs no division and is exact.
         match major.set_scale(amount.scale() + MINOR_UNIT_PLACES) {
             Ok(()) => round(major, MAX_FRACTION_DIGITS),
             Err(_) => round(amount / Decimal::ONE_HUNDRED, MAX_FRACTION_DIGITS),
@@ -73,7 +73,7 @@ impl Currency {
     }
 }
 
-/// Sets the currency of the security's prices on dividends without a currency (R39).
+/// Gives each dividend without a currency the currency of the security's prices (R39).
 pub fn assign_currency(history: &mut History) {
     let currency = Currency::of_prices(history.security.as_ref().map(|security| &security.record));
     history.dividends.iter_mut().for_each(|dividend| currency.assign(&mut dividend.record));

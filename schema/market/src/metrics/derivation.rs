@@ -1,4 +1,4 @@
-//! Derivation of one security: from its facts to the rows that are served.
+//! Derivation of one security: from its facts to the rows of its read tables.
 
 use std::collections::BTreeMap;
 use std::hash::BuildHasher;
@@ -11,34 +11,35 @@ use super::rows::DerivedRows;
 use super::{computed, rows};
 use crate::history::History;
 
-/// Computed metrics of a security, ready to become rows.
+/// Computed metrics of a security, before their conversion to rows.
 #[derive(Debug)]
 pub struct Derivation<'a>(ComputedMetrics<'a>);
 
 impl<'a> Derivation<'a> {
-    /// Computes the metrics of a security.
+    /// Computes all metrics of a security.
     pub fn new(history: &'a History, context: &DerivationContext<'a>) -> Self {
         Self(computed::compute(history, context))
     }
 
-    /// True if no row depends on the columns that are missing in the years with closes only.
+    /// True if the loaded columns suffice: no row needs more than closes from the years that are loaded with closes
+    /// only.
     pub fn closes_suffice(&self) -> bool {
         let inputs = &self.0.inputs;
         closes_suffice(inputs.history, &inputs.merged.prices, inputs.as_of)
     }
 
-    /// Fingerprints of the dividend rows by year of their ex-dates, computed without building the rows. Rows with equal
-    /// fingerprints have equal bytes.
+    /// Fingerprints of the dividend rows by ex-date year, computed without building the rows. Equal fingerprints mean
+    /// equal rows.
     pub fn fingerprint_dividends(&self, hashes: &impl BuildHasher) -> BTreeMap<i32, u64> {
         rows::dividend_fingerprints(&self.0, hashes)
     }
 
-    /// Number of rows behind the metrics, by kind and source.
+    /// Number of rows used in the metrics, by kind and source.
     pub fn rows_by_source(&self) -> RowsBySource {
         provenance::rows_by_source(&self.0)
     }
 
-    /// Number of dividend rows by reading.
+    /// Number of dividend rows by reading of the payment schedule.
     pub fn reading_counts(&self) -> ReadingCounts {
         provenance::reading_counts(&self.0)
     }

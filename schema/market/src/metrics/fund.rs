@@ -1,9 +1,9 @@
-//! Fund rows of an ETF: details, holdings and their weights.
+//! Fund rows of an ETF: details, holdings and weights.
 //!
-//! Fund data are the newest record up to the as-of date. If a date has several records, the record of the preferred
-//! source is used. Missing fields come from earlier records of the same source. Holdings are one complete snapshot per
-//! date and are never merged row by row. Premium or discount is close / net asset value of the same day - 1, in
-//! percent.
+//! Fund data come from the newest record up to the as-of date. If a date has several records, the record of the
+//! preferred source is used. Missing fields come from earlier records of the same source. Holdings are one complete
+//! snapshot per date and are never merged row by row. Premium or discount is close / net asset value of the same day -
+//! 1, in percent.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -20,12 +20,12 @@ use crate::event::{Action, Etf, Holding, HoldingSnapshot, Kind, SecurityType};
 use crate::history::{History, Observation};
 use crate::row::{CountryWeight, EtfRow, HoldingRow, JsonColumn, Metrics, SectorWeight, Stock};
 
-/// Rows of a fund in addition to its rows as a security.
+/// Rows of a fund that other securities do not have.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FundRows {
     /// Fund details.
     pub etf: EtfRow,
-    /// Holdings of all snapshots, by date and by descending weight.
+    /// Holdings of each snapshot, by date and by descending weight.
     pub holdings: Vec<HoldingRow>,
 }
 
@@ -48,15 +48,14 @@ pub fn fund(
     Some(FundRows { etf, holdings })
 }
 
-/// One observation per date, from the source that is preferred on the date. Records whose newest version is a
-/// retraction are left out.
+/// Observation of each date, from the source that is preferred on the date. Retracted records are left out.
 fn preferred_by_date<'a, T>(
     observations: &'a [Observation<T>],
     kind: Kind,
     context: &DerivationContext<'_>,
     date: impl Fn(&T) -> NaiveDate,
 ) -> BTreeMap<NaiveDate, &'a Observation<T>> {
-    // Sorted by version, so that the greatest version of a key replaces all others in the map.
+    // Ascending by version: in the map, the greatest version of a key replaces the others.
     let mut known: Vec<_> = observations.iter().filter(|o| date(&o.record) <= context.as_of).collect();
     known.sort_by_key(|o| o.version(0));
     let newest: BTreeMap<(&str, NaiveDate), &Observation<T>> =
@@ -130,7 +129,7 @@ fn details(
     }
 }
 
-/// Premium over the net asset value; `None` without a close of the same day.
+/// Premium or discount of the close to the net asset value of the same day, percent. `None` without such a close.
 fn premium(data: Option<&Etf>, stock: &Stock) -> Option<ExactDecimal> {
     let etf = data?;
     let nav = arithmetic::keep_positive(etf.nav)?;
@@ -146,7 +145,7 @@ fn by_weight(holdings: &[Holding]) -> Vec<&Holding> {
     sorted
 }
 
-/// Total weight of the ten largest holdings; `None` without holdings.
+/// Total weight of the ten largest holdings, percent; `None` without holdings.
 fn top_weight(holdings: &[Holding]) -> Option<ExactDecimal> {
     if holdings.is_empty() {
         return None;
@@ -158,7 +157,8 @@ fn top_weight(holdings: &[Holding]) -> Option<ExactDecimal> {
     sum.map(arithmetic::percent)
 }
 
-/// Total weights by name, largest first. Holdings without a name are left out.
+/// Total weight of the holdings by name, for example of a sector, largest first. Holdings without the name are left
+/// out.
 fn weights<'a>(
     holdings: &'a [Holding],
     name: impl Fn(&'a Holding) -> &'a Option<String>,

@@ -60,7 +60,7 @@ pub fn derive(history: &History, context: &DerivationContext<'_>) -> DerivedRows
     Derivation::new(history, context).rows()
 }
 
-/// Quarantined rows of a security, each with the key that decisions use.
+/// Quarantined rows of a security, each with the key by which a decision identifies it.
 pub fn quarantined_rows(
     history: &History,
     context: &DerivationContext<'_>,
@@ -85,14 +85,14 @@ pub fn newest_decisions(history: &History) -> BTreeMap<&DecidedRow, &Observation
     merge::newest_decisions(&history.decisions)
 }
 
-/// Monthly returns of a benchmark, for the betas of other securities.
+/// Monthly returns of a benchmark, from which the betas of other securities are computed.
 pub fn benchmark(
     history: &History,
     as_of: NaiveDate,
     policy: &SourcePolicy,
     rules: &Rules,
 ) -> MonthlyReturns {
-    // No look-ahead is possible: a return up to a date uses no later facts.
+    // All facts can be used: the return of a month does not depend on later facts.
     computed::benchmark_returns(
         history,
         &DerivationContext { as_of, newest: as_of, benchmark: None, policy, rules },

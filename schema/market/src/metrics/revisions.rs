@@ -1,4 +1,4 @@
-//! Comparison of the rows derived from earlier and from later facts, for one market date.
+//! Comparison of the rows derived from earlier facts with the rows derived from later facts, for one market date.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +8,10 @@ use super::rows::DerivedRows;
 use crate::decimal::ExactDecimal;
 use crate::row::{DividendRow, DividendStatus, Metrics, RevisedKind, RevisionReason, SplitRow, SplitStatus};
 
-/// Value that differs between two derivations.
+/// Value that differs between the earlier and the later derivation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RevisedValue {
-    /// Subject of the value.
+    /// Kind of the value: of a dividend record, of a split record, or a figure.
     pub kind: RevisedKind,
     /// Id of the record; `None` for a figure.
     pub id: Option<String>,
@@ -19,20 +19,20 @@ pub struct RevisedValue {
     pub date: NaiveDate,
     /// Name of the field.
     pub field: &'static str,
-    /// Earlier value, as text.
+    /// Value in the earlier derivation, as text; `None` if it was unknown.
     pub before: Option<String>,
-    /// Later value, as text.
+    /// Value in the later derivation, as text; `None` if it is unknown.
     pub after: Option<String>,
-    /// Reason for the change, if only the facts changed.
+    /// Reason for the change, on the assumption that only the facts changed.
     pub reason: RevisionReason,
     /// Source of the record after the revision; `None` for figures, splits and records that no longer exist.
     pub source: Option<String>,
 }
 
-/// Fields of a record, as texts by name.
+/// Names of a record's fields with their values as text.
 type Fields = Vec<(&'static str, Option<String>)>;
 
-/// Record in comparable form.
+/// Dividend or split record in comparable form.
 struct ComparedRecord {
     date: NaiveDate,
     source: Option<String>,
@@ -40,8 +40,10 @@ struct ComparedRecord {
     fields: Fields,
 }
 
-/// Values that differ between two derivations for the same market date. A new record is not a revision of a record, but
-/// it can revise figures. The reasons assume that only the facts differ.
+/// Values that differ between the derivations `before` and `after` for the same market date. The reasons assume that
+/// only the facts differ.
+///
+/// A record that is new in `after` is not a revision, but it can revise figures.
 pub fn revised_values(before: &DerivedRows, after: &DerivedRows) -> Vec<RevisedValue> {
     let dividends = |rows: &DerivedRows| -> BTreeMap<String, ComparedRecord> {
         let declared = rows.dividends.iter().filter(|row| row.status != DividendStatus::Projected);
@@ -64,7 +66,7 @@ pub fn revised_values(before: &DerivedRows, after: &DerivedRows) -> Vec<RevisedV
     revised
 }
 
-/// Compares the earlier records with their later versions.
+/// Compares each record of `before` with the record of the same id in `after`.
 fn compare_records(
     kind: RevisedKind,
     before: &BTreeMap<String, ComparedRecord>,

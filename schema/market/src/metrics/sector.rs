@@ -1,9 +1,9 @@
 //! Sector statistics over the active listed stocks of a sector (R25).
 //!
-//! Funds and members with a suspect yield are excluded. Median (the headline) and mean yield cover payers. The weighted
-//! yield is Σ cap x yield / Σ cap over members with a market cap. The yield of a non-payer is 0, as in published
-//! aggregates. Price changes have the same weights. Top payers are ordered by yield, market cap and symbol. An empty
-//! sector has nulls and zero counts. Source: the aggregate yield of the S&P indices.
+//! Funds and stocks with a suspect yield are excluded. The median yield (the headline) and the mean yield include
+//! payers only. The weighted yield is Σ cap x yield / Σ cap over stocks with a market cap. The yield of a non-payer is
+//! 0, as in published aggregates. Price changes have the same weights. Top payers are ordered by yield, market cap and
+//! symbol. An empty sector has nulls and zero counts. Source: the aggregate yield of the S&P indices.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ use crate::decimal::ExactDecimal;
 use crate::event::SecurityType;
 use crate::row::{Industry, JsonColumn, Metrics, SectorRow, Stock};
 
-/// Figures of one sector member. A percentage of 4.5 % is the number 4.5.
+/// Figures of one security in a sector. Percentages are numbers of percent: 4.5 means 4.5 %.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SectorMember {
     /// Canonical ticker.
@@ -29,19 +29,19 @@ pub struct SectorMember {
     pub security_type: SecurityType,
     /// True if the security still trades.
     pub is_active: bool,
-    /// True if the dividend status is active; `None` if it is unknown.
+    /// True if the security trades and its dividend status is active; `None` if the dividends are unknown.
     pub pays_dividend: Option<bool>,
-    /// Headline yield, percent.
+    /// Headline yield, percent; `None` if unknown.
     pub dividend_yield: Option<Decimal>,
     /// True if the yield is too high to be trusted.
     pub yield_suspect: bool,
     /// Market capitalisation, US dollars.
     pub market_cap: Option<i64>,
-    /// Dividends over earnings, percent.
+    /// Payout ratio: dividends over earnings, percent.
     pub payout_ratio: Option<Decimal>,
     /// Five-year dividend growth, percent a year.
     pub growth_5y: Option<Decimal>,
-    /// Price over earnings.
+    /// Price divided by earnings per share.
     pub pe_ratio: Option<Decimal>,
     /// True for a Dividend Aristocrat.
     pub is_aristocrat: bool,
@@ -51,12 +51,12 @@ pub struct SectorMember {
     pub change_percent_1d: Option<Decimal>,
     /// Change of the close since the last session of the previous year, percent.
     pub change_percent_ytd: Option<Decimal>,
-    /// Next declared ex-date.
+    /// Next declared ex-date; `None` without a declared ex-date.
     pub next_ex_date: Option<NaiveDate>,
 }
 
 impl SectorMember {
-    /// Builds a member from its rows. A projected next ex-date is left out.
+    /// Builds a sector member from the rows of a security. A projected next ex-date is left out.
     pub fn from_rows(stock: &Stock, metrics: Option<&Metrics>) -> Self {
         let decimal = |value: Option<ExactDecimal>| value.map(|value| value.0);
         let declared = metrics.and_then(|metrics| metrics.next.0.as_ref());
@@ -87,7 +87,7 @@ impl SectorMember {
         self.is_active && self.security_type.is_stock() && !self.yield_suspect
     }
 
-    /// Yield in the sector's weighted yield: 0 for non-payers, `None` if the dividends or the yield are unknown.
+    /// Yield with which a stock enters the weighted yield: 0 for non-payers, `None` if dividends or yield are unknown.
     fn yield_at_zero(&self) -> Option<Decimal> {
         if self.pays_dividend? { self.payer_yield() } else { Some(Decimal::ZERO) }
     }
@@ -97,7 +97,7 @@ impl SectorMember {
     }
 }
 
-/// Rows of all sectors that have members, by slug.
+/// Rows of all sectors with at least one security, by slug.
 pub fn sector_rows<'a>(
     members: impl IntoIterator<Item = &'a SectorMember>,
     as_of: NaiveDate,
@@ -182,7 +182,7 @@ fn industries(members: &[&SectorMember]) -> Vec<Industry> {
         .collect()
 }
 
-/// Members with the highest yields, highest first.
+/// At most `count` stocks with the highest yields, highest yield first.
 pub fn top_payers<'a>(members: &[&'a SectorMember], count: usize) -> Vec<&'a SectorMember> {
     let mut payers: Vec<&SectorMember> =
         members.iter().copied().filter(|m| m.is_counted() && m.payer_yield().is_some()).collect();

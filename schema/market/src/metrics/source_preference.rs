@@ -2,7 +2,8 @@
 //!
 //! All dividends and splits of a date range come from one source. Two vendors may give ex-dates a day apart for one
 //! payment, and such a payment must not be used twice. Prices and reference data use the same order of sources, but
-//! each day may have another source. A range begins and ends at the bounds of the policy's rules for the kind.
+//! each day may have another source. A date range begins and ends at the first and last days of the policy's rules for
+//! the kind.
 //!
 //! The source with the lowest rank among the rules of the day is preferred. Sources without a rule follow, by newest
 //! observation, then by name. The source `manual` is not a vendor: its records override single records of the preferred
@@ -15,10 +16,10 @@ use chrono::{DateTime, NaiveDate, Utc};
 use crate::event::Kind;
 use crate::history::{PolicyRule, SourcePolicy};
 
-/// Source of operators' records, which override single vendor records.
+/// Source name of records that an operator entered. They override single records of vendors.
 pub const MANUAL: &str = "manual";
 
-/// Source that can be chosen for a kind of data.
+/// Source among which the policy chooses for a kind of record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SourceCandidate<'a> {
     /// Name of the feed.
@@ -27,7 +28,8 @@ pub struct SourceCandidate<'a> {
     pub observed_at: DateTime<Utc>,
 }
 
-/// Sort key of a source on a day. The source with the smallest key is preferred.
+/// Sort key of a source on a day: no rule, rank, newest observation, name. The source with the smallest key is
+/// preferred.
 pub(crate) fn preference<'a>(
     policy: &SourcePolicy,
     kind: Kind,
@@ -42,7 +44,7 @@ pub(crate) fn preference<'a>(
     (rank.is_none(), rank, Reverse(candidate.observed_at), candidate.source)
 }
 
-/// Preferred candidate on a day.
+/// Source that is preferred on a day; `None` without candidates.
 pub(crate) fn preferred<'a>(
     policy: &SourcePolicy,
     kind: Kind,
@@ -52,8 +54,9 @@ pub(crate) fn preferred<'a>(
     candidates.into_iter().min_by_key(|candidate| preference(policy, kind, *candidate, day))
 }
 
-/// First days of the date ranges between the bounds of a kind's policy rules, ascending. The first range begins before
-/// all dates.
+/// First day of each date range of a kind, ascending. Ranges change at the first and last days of the policy's rules.
+///
+/// The first range begins before all dates.
 pub(crate) fn range_starts(policy: &SourcePolicy, kind: Kind) -> Vec<NaiveDate> {
     let after = |day: NaiveDate| day.succ_opt().unwrap_or(NaiveDate::MAX);
     let bounds = rules(policy, kind).flat_map(|rule| [rule.from, rule.to.map(after)]).flatten();

@@ -1,4 +1,4 @@
-//! Ticker events of a security: renames, merger and delisting in its reference record.
+//! Ticker events of a security: the renames, merger and delisting that its reference record contains.
 
 use chrono::{Days, NaiveDate};
 
@@ -7,8 +7,8 @@ use crate::decimal::ExactDecimal;
 use crate::event::{FormerSymbol, ListingStatus, Security};
 use crate::row::{SecurityEvent, SecurityEventType, SplitStatus};
 
-/// Renames, merger and delisting in a reference record, by date. A former symbol without a last day is left out,
-/// because its rename has no date.
+/// Renames, merger and delisting of a reference record, by date. A former symbol without a last day has no rename date
+/// and is left out.
 pub fn ticker_events(security: &Security, as_of: NaiveDate) -> Vec<SecurityEvent> {
     let symbol = security.symbol.as_str();
     let event = |date, r#type| new_event(symbol, date, r#type, as_of);

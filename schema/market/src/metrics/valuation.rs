@@ -1,8 +1,8 @@
-//! Market capitalisation and ratios of price to per-share figures (R24).
+//! Market capitalisation, and ratios of price to per-share figures (R24).
 //!
-//! Shares outstanding and per-share figures are converted to the as-of date's share basis by the splits since the date
-//! of the figure. P/E is null if earnings are 0 or less, or if earnings and price are in different currencies. Source:
-//! the usual definitions.
+//! Share counts and per-share figures are converted to the as-of date's share basis, by the splits after their own
+//! date. P/E is null if earnings are 0 or less, or if earnings and price are in different currencies. Source: the usual
+//! definitions.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
@@ -10,7 +10,7 @@ use rust_decimal::Decimal;
 use super::arithmetic::{keep_positive, quotient};
 use super::prices::adjustment::Splits;
 
-/// Converts a per-share figure to the as-of date's share basis.
+/// Converts a per-share figure of an earlier date to the as-of date's share basis.
 pub(crate) fn per_share(
     value: Option<Decimal>,
     basis: NaiveDate,
@@ -20,7 +20,7 @@ pub(crate) fn per_share(
     value.map(|value| splits.ratio_to_basis(basis, as_of).apply(value))
 }
 
-/// Converts a share count to the as-of date's share basis.
+/// Converts a share count of an earlier date to the as-of date's share basis.
 pub(crate) fn shares(
     value: Option<Decimal>,
     basis: NaiveDate,
@@ -30,12 +30,12 @@ pub(crate) fn shares(
     value.map(|value| splits.ratio_to_basis(basis, as_of).inverse().apply(value))
 }
 
-/// Price x shares outstanding.
+/// Market capitalisation: price x shares outstanding; `None` if either is unknown.
 pub fn market_cap(price: Option<Decimal>, shares_outstanding: Option<Decimal>) -> Option<Decimal> {
     price?.checked_mul(shares_outstanding?)
 }
 
-/// Price over a per-share figure; `None` if the figure is not positive.
+/// Price divided by a per-share figure; `None` if the figure is unknown, or 0 or less.
 pub fn price_to(price: Option<Decimal>, per_share: Option<Decimal>) -> Option<Decimal> {
     quotient(price?, keep_positive(per_share)?)
 }

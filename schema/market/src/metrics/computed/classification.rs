@@ -1,4 +1,4 @@
-//! Classification of a security by its metrics: grower lists, Chowder number, safety label, trap warning.
+//! Classification of a security by its metrics: list membership, Chowder number, safety label and yield-trap warning.
 
 use rust_decimal::Decimal;
 
@@ -12,7 +12,7 @@ use crate::metrics::dividends::grower_lists::{GrowerListInput, is_aristocrat};
 use crate::metrics::dividends::safety::{SafetyInput, safety_label, yield_trap_risk};
 use crate::row::{DividendState, Safety};
 
-/// List membership, Chowder number, safety label and trap warning.
+/// Membership in lists of dividend growers, Chowder number, safety label and yield-trap warning.
 #[derive(Debug)]
 pub(crate) struct Classification {
     pub is_aristocrat: bool,

@@ -1,4 +1,4 @@
-//! Company figures on the as-of date's share basis, and payout ratios.
+//! Company figures on the share basis of the as-of date, and payout ratios.
 
 use rust_decimal::Decimal;
 
@@ -10,7 +10,7 @@ use crate::metrics::dividends::payout::{
 use crate::metrics::merge::MergedFundamentals;
 use crate::metrics::valuation::{market_cap, per_share, price_to, shares};
 
-/// Company figures. Money per share is in the reported currency.
+/// Company figures on the share basis of the as-of date. Money is in the reported currency.
 #[derive(Debug, Default)]
 pub(crate) struct CompanyFigures {
     pub shares_outstanding: Option<Decimal>,
@@ -21,11 +21,11 @@ pub(crate) struct CompanyFigures {
     pub book_value_per_share: Option<Decimal>,
     pub free_cash_flow: Option<Decimal>,
     pub pe_ratio: Option<Decimal>,
-    /// True if the reported currency of the figures differs from the currency of the prices.
+    /// True if the figures are in another currency than the prices.
     pub foreign: bool,
 }
 
-/// Payout ratios, percent.
+/// Payout ratios of a security, percent.
 #[derive(Debug)]
 pub(crate) struct PayoutMetrics {
     pub ratio: Result<Decimal, NoPayoutReason>,
@@ -33,7 +33,7 @@ pub(crate) struct PayoutMetrics {
     pub fcf: Option<Decimal>,
 }
 
-/// Converts reported figures to the as-of date's share basis.
+/// Converts reported company figures to the share basis of the as-of date.
 pub(crate) fn figures(inputs: &MetricInputs<'_>) -> CompanyFigures {
     let Some(merged) = &inputs.merged.fundamentals else { return CompanyFigures::default() };
     let MergedFundamentals { figures, book_value_as_of, ffo_as_of, float_as_of, .. } = merged;

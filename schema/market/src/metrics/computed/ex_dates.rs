@@ -11,27 +11,28 @@ use crate::metrics::prices::adjustment::{AdjustmentFactor, Ratio};
 use crate::metrics::prices::series::PriceSeries;
 use crate::row::{Flag, Flags};
 
-/// Distributions and splits of one ex-date on or before the as-of date.
+/// Distributions and splits of one ex-date, which is not after the as-of date.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct ExDateEvents {
     pub ex_date: NaiveDate,
     pub split: Ratio,
-    /// Product of the price-only actions of the day (R35).
+    /// Ratio of all price-only actions of the ex-date, multiplied (R35).
     pub price_only: Ratio,
-    /// Cash per share, specials included, on the day's share basis.
+    /// Cash per share, specials included, on the share basis of the ex-date.
     pub cash: Decimal,
-    /// Cash and spin-off value per share, on the day's share basis.
+    /// Cash and spin-off value per share, on the share basis of the ex-date.
     pub value: Decimal,
-    /// Last raw close before the day, on the day's share basis. `None` without a distribution or an earlier close.
+    /// Last raw close before the ex-date, on the share basis of the ex-date. `None` without a distribution or an
+    /// earlier close.
     pub close_before: Option<Decimal>,
-    /// 1 - value / close before; `None` if the distributions have no price factor.
+    /// Price factor of the distributions, 1 - `value` / `close_before`; `None` if they do not adjust prices.
     pub dividend_factor: Option<Decimal>,
-    /// True if a distribution of the day was paid in another currency than the currency of the prices.
+    /// True if a distribution of the ex-date is in another currency than the prices.
     pub foreign: bool,
 }
 
 impl ExDateEvents {
-    /// Dividend factor for earlier prices; 1 without a factor.
+    /// Multiplier of earlier prices for the distributions; 1 if they do not adjust prices.
     pub(crate) fn factor(&self) -> Decimal {
         self.dividend_factor.unwrap_or(Decimal::ONE)
     }
@@ -50,9 +51,11 @@ impl From<&ExDateEvents> for AdjustmentFactor {
     }
 }
 
-/// Ex-dates up to `as_of`, in order. `payments` are sorted by ex-date; `currency` is the prices' currency.
+/// Events of each ex-date up to `as_of`, in order. `payments` are sorted by ex-date; `currency` is the currency of the
+/// prices.
 ///
-/// A spin-off may have two records on a day: a value and a price-only ratio. Only the ratio is then used.
+/// A spin-off may have two records of one day, one with a value and one with a price-only ratio. The value is then
+/// ignored.
 pub(crate) fn ex_days(
     payments: &[Payment<'_>],
     series: &PriceSeries<'_>,

@@ -14,13 +14,13 @@ use crate::metrics::dividends::streak::{
 use crate::metrics::dividends::yields::RegularDividend;
 use crate::row::{Flag, Flags};
 
-/// Longest span of a growth rate, years.
+/// Maximum number of years of a growth rate.
 const LONGEST_SPAN: i32 = 10;
 
 #[derive(Debug)]
 pub(crate) struct GrowthMetrics {
     pub totals: AnnualTotals,
-    /// Growth over 1, 3, 5 and 10 years, percent a year.
+    /// Dividend growth over 1, 3, 5 and 10 years, percent a year; `None` if it cannot be computed.
     pub growth: [Option<Decimal>; 4],
     pub streak: Streak,
     pub at_risk: bool,
@@ -28,7 +28,7 @@ pub(crate) struct GrowthMetrics {
     pub changes: RateChanges,
 }
 
-/// Computes growth metrics; flags shifted and missing payments and spin-offs.
+/// Computes growth metrics. Sets flags for shifted payments, missing payments and spin-offs.
 pub(crate) fn growth(inputs: &MetricInputs<'_>, income: &IncomeMetrics, flags: &mut Flags) -> GrowthMetrics {
     let (running, per_year) = (inputs.as_of.year(), inputs.payments_per_year());
     let totals = AnnualTotals::new(&inputs.schedule, inputs.as_of);
@@ -63,7 +63,7 @@ pub(crate) fn growth(inputs: &MetricInputs<'_>, income: &IncomeMetrics, flags: &
     }
 }
 
-/// Years with a quarantined regular amount. The payer paid in these years, but the amount is unknown.
+/// Years with a quarantined regular amount. The security paid in such a year, but the amount is unknown.
 fn unproven_years(inputs: &MetricInputs<'_>) -> Vec<i32> {
     let gone_ex = inputs.ex_dates.iter().filter(|date| **date <= inputs.as_of);
     let unproven =

@@ -17,7 +17,7 @@ use crate::metrics::merge::Payment;
 use crate::metrics::prices::risk::last_month;
 use crate::row::{DividendState, Flag, Flags, YieldBasis};
 
-/// Dividends and yields: amounts per share in the dividend currency, yields in percent.
+/// Income metrics: amounts per share in the dividend currency, yields in percent.
 #[derive(Debug)]
 pub(crate) struct IncomeMetrics {
     pub status: DividendState,
@@ -37,7 +37,7 @@ pub(crate) struct IncomeMetrics {
     pub yield_range: Option<YieldRange>,
 }
 
-/// Computes dividends and yields; flags unusual values.
+/// Computes the income metrics. Sets flags for unusual values.
 pub(crate) fn income(inputs: &MetricInputs<'_>, flags: &mut Flags) -> IncomeMetrics {
     let as_of = inputs.as_of;
     let status = payer_status(inputs);
@@ -99,7 +99,7 @@ fn last_declared(inputs: &MetricInputs<'_>) -> Option<NaiveDate> {
     regular.map(|payment| payment.declared_by()).max()
 }
 
-/// True if an ex-date of the last 12 months has regular payments only in other currencies than the dividend currency.
+/// True if an ex-date of the last 12 months has regular payments, but none in the dividend currency.
 fn mixes_currencies(inputs: &MetricInputs<'_>) -> bool {
     let window = months_before(inputs.as_of, 12);
     let recent = inputs.payments().iter().rev().take_while(|payment| payment.ex_date > window);
@@ -109,7 +109,8 @@ fn mixes_currencies(inputs: &MetricInputs<'_>) -> bool {
     })
 }
 
-/// Regular and special cash of the last 12 months. `None` if a payment was in another currency than `currency`.
+/// Regular and special cash per share of the last 12 months. `None` if a payment was in another currency than
+/// `currency`.
 fn total_paid(payments: &[Payment<'_>], as_of: NaiveDate, currency: &str) -> Option<Decimal> {
     let start = months_before(as_of, 12);
     let recent = payments.iter().rev().take_while(|payment| payment.ex_date > start);
@@ -140,7 +141,7 @@ fn flag_income(inputs: &MetricInputs<'_>, income: &IncomeMetrics, flags: &mut Fl
     if partial {
         flags.set(Flag::TtmIncomplete);
     }
-    // Too few payments are normal in a partial year. Too many payments are unusual in any year.
+    // In a partial year, fewer payments than usual are normal. More payments than usual are always flagged.
     let (count, expected) = (income.ttm_payment_count, inputs.payments_per_year());
     let unusual =
         expected.is_some_and(|expected| is_unusual_count(count, expected) && (count > expected || !partial));
@@ -149,10 +150,10 @@ fn flag_income(inputs: &MetricInputs<'_>, income: &IncomeMetrics, flags: &mut Fl
     }
 }
 
-/// True if the data cover only a part of the trailing year, because the listing or the data begin later.
+/// True if the listing or the data begin within the trailing year, so that payments may be missing.
 ///
-/// Without an IPO date, the security was listed on its first bar, if no ex-date precedes this bar. Otherwise the data
-/// may begin up to one payment period after the start of the trailing year.
+/// Without an IPO date, the first bar is the day of the listing, if no ex-date precedes the bar. Otherwise the data may
+/// begin up to one payment period after the start of the trailing year.
 fn is_partial_year(inputs: &MetricInputs<'_>) -> bool {
     let window = months_before(inputs.as_of, 12);
     if let Some(listed) = inputs.security().and_then(|security| security.ipo_date) {

@@ -20,13 +20,13 @@ use crate::metrics::prices::series::PriceSeries;
 use crate::metrics::rules::Rules;
 use crate::row::{AmountReading, Flag, Flags};
 
-/// Latest close.
+/// Latest close of a security.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Price {
-    /// Index of the bar.
+    /// Index of the bar in the merged bars.
     pub index: usize,
     pub date: NaiveDate,
-    /// Close, adjusted for the splits since its session.
+    /// Close, adjusted for the splits after its session.
     pub close: Decimal,
 }
 
@@ -38,19 +38,19 @@ pub(crate) struct MetricInputs<'a> {
     pub rules: &'a Rules,
     pub known: AsOfView,
     pub merged: Merged<'a>,
-    /// Currency of prices.
+    /// ISO 4217 currency of the prices.
     pub currency: String,
-    /// Currency of the newest regular dividend. Without a regular dividend, the currency of the prices.
+    /// ISO 4217 currency of the newest regular dividend, or of the prices if no regular dividend is known.
     pub dividend_currency: String,
     pub security_type: SecurityType,
     pub is_listed: bool,
     pub price: Option<Price>,
     pub ex_days: Vec<ExDateEvents>,
-    /// Payment schedule of the regular rows in the dividend currency, including declared future rows.
+    /// Payment schedule of the regular rows in the dividend currency. Declared future rows are included.
     pub schedule: Schedule,
-    /// Regular parts of the rows in `schedule`, by ex-date.
+    /// Regular part of each row of `schedule` that has one, by ex-date.
     pub rates: Vec<RegularDividend>,
-    /// Ex-dates of the rates and of quarantined regular amounts, in order.
+    /// Ex-dates of regular payments, in order. Ex-dates of quarantined regular amounts are included.
     pub ex_dates: Vec<NaiveDate>,
     pub rhythm: FrequencyEstimate,
     pub completeness: DividendCompleteness<'a>,
@@ -111,7 +111,8 @@ impl<'a> MetricInputs<'a> {
         &self.merged.dividends.payments
     }
 
-    /// Reading of a payment that was declared as regular in the dividend currency; `None` for other payments.
+    /// Reading of a payment by the payment schedule. `None` if the payment is not declared as regular in the dividend
+    /// currency.
     pub(crate) fn reading(&self, payment: &Payment<'_>) -> Option<&Reading> {
         let record = &payment.observation.record;
         let is_read =
@@ -119,8 +120,8 @@ impl<'a> MetricInputs<'a> {
         if is_read { self.schedule.find_reading(payment.ex_date) } else { None }
     }
 
-    /// Regular part of a payment on the as-of date's share basis. The special part of the ex-date is subtracted if the
-    /// payment is larger.
+    /// Regular part of a payment on the as-of date's share basis. The special part of its ex-date is subtracted from a
+    /// larger payment.
     pub(crate) fn regular_part(&self, payment: &Payment<'_>) -> Decimal {
         match self.reading(payment) {
             Some(reading) if reading.kind == AmountReading::Special => Decimal::ZERO,
@@ -142,7 +143,7 @@ impl<'a> MetricInputs<'a> {
         self.security().map_or_else(|| self.history.symbol.to_string(), |security| security.name.clone())
     }
 
-    /// Latest close, adjusted for the splits since its session.
+    /// Latest close, adjusted for the splits after its session; `None` without a price.
     pub(crate) fn close(&self) -> Option<Decimal> {
         self.price.map(|price| price.close)
     }
@@ -157,7 +158,7 @@ impl<'a> MetricInputs<'a> {
         self.security_type == SecurityType::Etf
     }
 
-    /// True if the payout rules for real estate apply.
+    /// True if the security has the payout rules of real estate (R17).
     pub(crate) fn is_real_estate(&self) -> bool {
         let sector = self.security().and_then(|security| security.sector.as_deref());
         self.security_type == SecurityType::Reit
@@ -175,7 +176,7 @@ fn latest_price(series: &PriceSeries<'_>, as_of: NaiveDate) -> Option<Price> {
     Some(Price { index, date: series.date(index), close: series.close_on_basis(index, as_of) })
 }
 
-/// Currency of the payments on the newest regular ex-date. If this day has several currencies, the currency of the
+/// Currency of the newest regular payments. If an ex-date has payments in several currencies, the currency of the
 /// prices is preferred.
 fn dividend_currency(payments: &[Payment<'_>], price_currency: &str) -> String {
     let regular = |payment: &&Payment<'_>| payment.class.is_regular();
@@ -196,7 +197,7 @@ fn regular<'p, 'a>(payments: &'p [Payment<'a>], currency: &'p str) -> impl Itera
         .filter(move |payment| payment.class.is_regular() && payment.observation.record.currency == currency)
 }
 
-/// Payment schedule of the regular payments in one currency, by ex-date.
+/// Payment schedule of the regular payments in the currency `currency`.
 fn schedule(merged: &Merged<'_>, currency: &str, rules: &Rules) -> Schedule {
     let mut rows: Vec<ScheduleRow> = Vec::with_capacity(merged.dividends.payments.len());
     for payment in regular(&merged.dividends.payments, currency) {
@@ -213,7 +214,7 @@ fn schedule(merged: &Merged<'_>, currency: &str, rules: &Rules) -> Schedule {
     Schedule::read(&rows, rules)
 }
 
-/// Changes the class of extra payments to special. Sets flags for readings that differ from the declared amounts.
+/// Makes the extra payments of the schedule special. Sets flags for readings that differ from the declared amounts.
 fn apply_readings(payments: &mut [Payment<'_>], schedule: &Schedule, currency: &str, flags: &mut Flags) {
     let (mut special, mut dip) = (false, false);
     for reading in &schedule.readings {

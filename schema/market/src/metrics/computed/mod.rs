@@ -1,4 +1,4 @@
-//! All metrics of one security, unrounded: the common source of rows and explanations.
+//! All metrics of one security, unrounded. Rows and explanations are built from them.
 
 pub(crate) mod classification;
 pub(crate) mod company;
@@ -49,7 +49,7 @@ pub(crate) struct ComputedMetrics<'a> {
 }
 
 impl ComputedMetrics<'_> {
-    /// Payment frequency as served: `unknown` if the dividends are unknown.
+    /// Payment frequency in responses: `unknown` if the dividends are unknown.
     pub(crate) fn frequency(&self) -> Frequency {
         match self.income.status {
             DividendState::Unknown => Frequency::Unknown,
@@ -84,7 +84,7 @@ pub(crate) fn compute<'a>(history: &'a History, context: &DerivationContext<'a>)
     }
 }
 
-/// Month-end returns of a benchmark up to the as-of date.
+/// Monthly returns of a benchmark between month ends, up to the as-of date.
 pub(crate) fn benchmark_returns(history: &History, context: &DerivationContext<'_>) -> MonthlyReturns {
     let merged = merge(history, context);
     let series = PriceSeries::new(&merged.prices.bars, &merged.split_table);

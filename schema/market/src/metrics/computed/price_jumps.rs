@@ -1,9 +1,9 @@
-//! Price jumps that look like a split (R30).
+//! Price jumps that look like a missing split (R30).
 //!
-//! `price_jump_without_split`: two closes at most 7 days apart differ by a known split ratio, within 3 %, but no split
-//! is between them. Known ratios are 2, 3, 4, 5, 6, 8, 10, 15, 20, 25, 30, 40, 50, 100 and their inverses. Ratios of
-//! the security's own splits are known too, if they are at least 3 for 2. A move that a distribution explains is not a
-//! jump.
+//! The flag is `price_jump_without_split`. It means that two closes at most 7 days apart differ by a known split ratio,
+//! within 3 %. No split lies between these closes. Known ratios are 2, 3, 4, 5, 6, 8, 10, 15, 20, 25, 30, 40, 50, 100
+//! and their inverses. The ratio of a split of the security is known too, if it is at least 3 for 2. A move that a
+//! distribution explains is not a jump.
 
 use rust_decimal::Decimal;
 
@@ -15,13 +15,13 @@ use crate::row::{Flag, Flags};
 
 const RATIOS: [i128; 14] = [2, 3, 4, 5, 6, 8, 10, 15, 20, 25, 30, 40, 50, 100];
 const DAYS_APART: i32 = 7;
-/// Scale of closes after adjustment for distributions: six places.
+/// Multiplier that converts closes, adjusted for distributions, to integers: six decimal places.
 const SCALE: Decimal = Decimal::from_parts(1_000_000, 0, 0, false, 0);
-/// Smallest known ratio less 3 %, in hundredths. Smaller moves need no division.
+/// Smallest known ratio, 1.5, less 3 %, in hundredths. A smaller move cannot be a jump.
 const LEAST_JUMP: i128 = 145;
 
-/// Sets the flag if the prices contain a jump. `large_moves` are the indexes of all closes that differ from the close
-/// before them by more than three eighths. Smaller moves are not jumps.
+/// Sets the flag if the prices contain a jump. `large_moves` are the indexes of the closes that differ from the
+/// previous close by more than three eighths.
 pub(crate) fn flag_jumps(
     series: &PriceSeries<'_>,
     ex_days: &[ExDateEvents],
@@ -43,7 +43,7 @@ pub(crate) fn flag_jumps(
     }
 }
 
-/// True if the distributions since the previous bar explain a jump: after adjustment by their factors, no jump remains.
+/// True if distributions explain a jump: after adjustment of the previous close for them, no jump remains.
 fn is_explained(series: &PriceSeries<'_>, ex_days: &[ExDateEvents], index: usize, own: &[Decimal]) -> bool {
     let (from, to) = (series.date(index - 1), series.date(index));
     let between = ex_days.iter().filter(|day| from < day.ex_date && day.ex_date <= to);

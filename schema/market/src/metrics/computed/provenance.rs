@@ -1,4 +1,4 @@
-//! Provenance of a security's figures: the rows behind them by source, and the readings of its dividend rows.
+//! Provenance of a security's figures: number of rows by source, and number of dividend rows by reading.
 
 use std::collections::BTreeMap;
 
@@ -9,28 +9,28 @@ use crate::event::Kind;
 use crate::metrics::merge::ObservationStatus;
 use crate::row::AmountReading;
 
-/// Number of rows behind the figures of a security, by kind and source. A row of prices is one session.
+/// Number of rows used in the figures of a security, by kind and source. A price row is one session.
 pub type RowsBySource = BTreeMap<(Kind, String), u64>;
 
-/// Counts of a security's dividend rows by their reading in the payment schedule.
+/// Number of dividend rows of a security by reading of the payment schedule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct ReadingCounts {
     /// Payments that are used in the figures, after duplicates are merged.
     pub payments: u64,
     /// Rows merged into another row of the same payment (R29, R34).
     pub duplicate: u64,
-    /// Extra rows: one of two rows in a slot of the payment schedule (R34).
+    /// Rows that the payment schedule reads as special: extra rows and distributions of capital (R34).
     pub extra: u64,
-    /// Rows whose amount contains a special part (R34).
+    /// Rows whose amount has a regular and a special part (R34).
     pub combined: u64,
     /// Rows whose amount is below the amounts of both neighbouring rows (R34).
     pub dip: u64,
-    /// Missing payments between two rows (R34).
+    /// Payments that the payment schedule expects between two rows, but no row contains (R34).
     pub hole: u64,
 }
 
 impl ReadingCounts {
-    /// Adds the counts of another security.
+    /// Adds the numbers of another security.
     pub fn add(&mut self, other: &Self) {
         self.payments += other.payments;
         self.duplicate += other.duplicate;

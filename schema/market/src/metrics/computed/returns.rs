@@ -30,7 +30,7 @@ pub(crate) fn returns(
     let factors: Vec<AdjustmentFactor> = inputs.ex_days.iter().map(AdjustmentFactor::from).collect();
     let closes =
         CloseSeries { days: &series.bars.day, close: &|index| series.close(index), factors: &factors };
-    // Without known dividends, a total return cannot be computed.
+    // With unknown dividends, the total return is unknown too.
     let is_known = income.status != DividendState::Unknown;
     let since = |start: Option<usize>| {
         if is_known { total_return(&closes, start?, inputs.price?.index) } else { None }

@@ -1,10 +1,11 @@
-//! Share basis of the amounts before a split (R37).
+//! Suspect share basis of amounts before a split (R37).
 //!
-//! Feeds should give amounts as declared. Some feeds give the amounts before a split per new share instead. The
-//! split-adjusted amount then jumps at the split by the inverse ratio, within `share_basis.tolerance`. The yield at the
-//! ex-dates jumps too. The flag is `amount_basis_suspect`. Growth and rate changes across the split are null, and the
-//! streak begins after it. Splits below `share_basis.least_ratio` are ignored: companies often keep the amount per
-//! share at a 5 for 4 split. No row is rescaled.
+//! Feeds should give amounts as declared. Some feeds instead give the amounts before a split per new share. The
+//! split-adjusted amount then jumps at the split by the inverse ratio, within `share_basis.tolerance`, and so does the
+//! yield. Such a split sets the flag `amount_basis_suspect`. Growth and rate changes across the split are null, and the
+//! streak begins after the year of the split. No row is rescaled.
+//!
+//! Splits below `share_basis.least_ratio` are ignored: companies often keep the amount per share at a 5 for 4 split.
 
 use chrono::{Datelike, NaiveDate};
 use rust_decimal::Decimal;
@@ -18,7 +19,7 @@ use crate::metrics::merge::has_moved_with;
 use crate::metrics::prices::adjustment::SplitEvent;
 use crate::row::{Flag, Flags};
 
-/// Split whose earlier amounts are probably per new share, although they are declared as raw.
+/// Split before which amounts are declared as raw, but are probably per new share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct SuspectSplit {
     ex_date: NaiveDate,
@@ -51,7 +52,8 @@ pub(crate) fn limit_growth(inputs: &MetricInputs<'_>, growth: &mut GrowthMetrics
     limit_streak(inputs, growth, newest.ex_date.year());
 }
 
-/// Limits a streak to increases between two years that are both after the year of the split.
+/// Removes the streak years up to the year after a suspect split. Only later years compare amounts on one side of the
+/// split.
 fn limit_streak(inputs: &MetricInputs<'_>, growth: &mut GrowthMetrics, split_year: i32) {
     let streak = &mut growth.streak;
     let seed = inputs.security().and_then(|security| security.streak_seed_through);
@@ -90,13 +92,13 @@ fn is_exactly(event: &SplitEvent, ratio: Decimal) -> bool {
     small.checked_mul(ratio) == Some(large)
 }
 
-/// True if every row of an ex-date has the share basis `raw` (as declared).
+/// True if all rows of the ex-date of `rate` have the share basis `raw` (as declared).
 fn is_declared(inputs: &MetricInputs<'_>, rate: &RegularDividend) -> bool {
     let mut rows = inputs.payments().iter().filter(|payment| payment.ex_date == rate.ex_date);
     rows.all(|payment| payment.observation.record.amount_basis == ShareBasis::Raw)
 }
 
-/// Amount divided by the close before its ex-date, both on the as-of date's share basis.
+/// Amount divided by the last close before its ex-date, both on the share basis of the as-of date.
 fn yield_at(inputs: &MetricInputs<'_>, rate: &RegularDividend) -> Option<Decimal> {
     let series = inputs.series();
     let close = series.close_on_share_basis(series.before(rate.ex_date)?, inputs.as_of);

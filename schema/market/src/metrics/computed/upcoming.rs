@@ -12,16 +12,16 @@ use crate::metrics::dividends::yields::{ForwardDividend, has_unequal_halves};
 use crate::metrics::merge::Payment;
 use crate::row::{DividendState, Flag, Flags};
 
-/// Next declared payment and projected payments.
+/// Next declared payment, and projected payments.
 #[derive(Debug, Default)]
 pub(crate) struct UpcomingPayments {
-    /// Index of the next declared payment in [`MetricInputs::payments`].
+    /// Index of the next declared payment in [`MetricInputs::payments`]; `None` without a declared payment.
     pub declared: Option<usize>,
-    /// Projected payments on or after the as-of date that follow the last known payment.
+    /// Projected payments with an ex-date on or after the as-of date and after the last known ex-date.
     pub projections: Vec<ProjectedPayment>,
 }
 
-/// Expected payment without a declaration.
+/// Payment that is expected but not declared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ProjectedPayment {
     pub ex_date: NaiveDate,
@@ -31,7 +31,8 @@ pub(crate) struct ProjectedPayment {
     pub amount: Decimal,
 }
 
-/// Projects upcoming payments. Sets a flag if a projected ex-date passed without a declaration.
+/// Finds the next declared payment and projects further payments. Sets a flag if a projected ex-date passed without a
+/// declaration.
 pub(crate) fn upcoming(
     inputs: &MetricInputs<'_>,
     income: &IncomeMetrics,
@@ -68,7 +69,7 @@ fn projection(
     })
 }
 
-/// Projected amount per share. The amounts of a year add up to the forward dividend.
+/// Projected amount per share. The projected amounts of a year add up to the forward dividend.
 ///
 /// Funds have no forward dividend. For funds and for unequal halves, the amount of the repeated payment is used.
 fn amount(
@@ -88,9 +89,10 @@ fn amount(
     }
 }
 
-/// Expected payment date: the ex-date plus the days between ex-date and payment date of the repeated payment. If that
-/// payment has no payment date, the newest payment with a payment date is used. A day without a session moves to the
-/// next session.
+/// Projected payment date: as many days after the ex-date as for the payment that the projection repeats.
+///
+/// If the repeated payment has no payment date, the newest payment with one is used. A day without a session moves to
+/// the next session.
 fn payment_date(inputs: &MetricInputs<'_>, date: ExpectedExDate) -> Option<NaiveDate> {
     let regular = inputs.payments().iter().rev().filter(|payment| payment.class.is_regular());
     let lag = |payment: &Payment<'_>| {
