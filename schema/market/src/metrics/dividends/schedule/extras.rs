@@ -1,7 +1,8 @@
-//! Extra rows (R34.2): one of two rows in a slot of the schedule, and distributions of capital. Extra rows are special.
+//! Extra rows of a payment schedule (R34.2), which are read as special. They are one of two rows in a slot, or a
+//! distribution of capital.
 //!
-//! A distribution of capital is not extra if an amount a year earlier was doubtful too. Such a payer adds a yearly
-//! special to a regular row.
+//! A distribution of capital is not extra if an amount a year earlier was doubtful too. Such a payer adds a special to
+//! one regular row a year.
 
 use std::cmp::Ordering;
 
@@ -15,12 +16,12 @@ use crate::metrics::arithmetic::median;
 use crate::metrics::rules::{Rules, ScheduleRules};
 use crate::row::AmountReading;
 
-/// Number of rows before and after a row from which its usual amount is computed.
+/// Number of rows before and after a row whose median is the usual amount.
 const NEAREST: usize = 4;
-/// Minimum difference of two amounts, in percent, at which the amounts alone show that one of them is extra.
+/// Minimum difference between two amounts, percent, at which the amounts alone show which row is extra.
 const DIFFERENT: Decimal = Decimal::from_parts(30, 0, 0, false, 0);
 
-/// Marks extra rows and distributions of capital as special; returns their ex-dates.
+/// Reads extra rows and distributions of capital as special. Returns the ex-dates of these rows.
 pub(crate) fn mark_extras(readings: &mut [Reading], rows: &[ScheduleRow], rules: &Rules) -> Vec<NaiveDate> {
     let doubted: Vec<NaiveDate> =
         rows.iter().filter(|row| row.doubt.is_some()).map(|row| row.ex_date).collect();
@@ -46,7 +47,7 @@ pub(crate) fn mark_extras(readings: &mut [Reading], rows: &[ScheduleRow], rules:
     extras.iter().map(|index| rows[*index].ex_date).collect()
 }
 
-/// Index of the extra row among two neighbours; `None` if each row has its own slot.
+/// Position of the extra row among the neighbouring rows at `position`; `None` if each row fills a different slot.
 fn extra_of(readings: &[Reading], kept: &[usize], position: usize, rules: &ScheduleRules) -> Option<usize> {
     let at = |position: usize| kept.get(position).map(|index| &readings[*index]);
     let (first, second) = (at(position)?, at(position + 1)?);
@@ -66,7 +67,7 @@ fn extra_of(readings: &[Reading], kept: &[usize], position: usize, rules: &Sched
     }
     let others = (position.saturating_sub(NEAREST)..position).chain(position + 2..position + 2 + NEAREST);
     let others: Vec<Decimal> = others.filter_map(at).map(|reading| reading.amount).collect();
-    // With few other rows, the usual amount is too uncertain to choose between nearly equal amounts.
+    // With few rows around, the usual amount is too uncertain to decide between nearly equal amounts.
     let is_usual_known = others.len() >= NEAREST || differs();
     let usual = median(others)?;
     let distance = |reading: &Reading| (reading.amount - usual).abs();
@@ -78,8 +79,10 @@ fn extra_of(readings: &[Reading], kept: &[usize], position: usize, rules: &Sched
     Some(position + usize::from(second_is_extra))
 }
 
-/// True if `first` and `second` have the same slot: they are closer than 0.6 periods, and the dates are regular without
-/// one of them. Without `after`, different amounts (`differs`) are enough if `first` is regular.
+/// True if the rows `first` and `second` fill one slot: they are closer than 0.6 periods, and without one of them the
+/// dates are regular.
+///
+/// Without a row `after`, it is enough that `first` is regular and the amounts differ (`differs`).
 pub(crate) fn shares_slot(
     [before, first, second, after]: [Option<NaiveDate>; 4],
     per_year: i32,

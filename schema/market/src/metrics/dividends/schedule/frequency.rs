@@ -1,10 +1,10 @@
-//! Local payment frequency of each row: the cheapest sequence of frequencies that explains the gaps (R34).
+//! Payment frequency around each row: the cheapest sequence of frequencies that explains the gaps between rows (R34).
 //!
 //! A gap of 0.6 to 1.4 periods of a frequency has no cost. A shorter gap (an extra row) costs less than a longer gap (a
 //! missing row). A change of the frequency costs more than two shorter gaps, and more than one longer gap. Uneven
 //! halves (an interim and a final dividend) are semi-annual if two gaps sum to a year, as in R5.
 //!
-//! A vendor's tag of another frequency costs less than an irregular gap. From four gaps on, gaps therefore overrule
+//! From four gaps on, a vendor's tag of another frequency costs less than an irregular gap. Gaps therefore overrule
 //! tags, as in R5. With fewer gaps, a payer whose gaps contradict its tags is irregular.
 
 use chrono::NaiveDate;
@@ -14,7 +14,7 @@ use super::reading::ScheduleRow;
 use crate::metrics::dividends::frequency::is_restart;
 use crate::metrics::rules::Rules;
 
-/// Frequencies of a schedule. At equal cost, the first wins: irregular, then the most usual.
+/// Possible frequencies. The first of several with equal cost wins: irregular, then the most usual frequencies.
 const STATES: [State; 8] = [
     State::Irregular,
     State::PerYear(4),
@@ -37,20 +37,20 @@ const LONG_GAP: u32 = 7;
 const UNEVEN_HALF: u32 = 1;
 const IRREGULAR_GAP: u32 = 2;
 const OTHER_TAG: u32 = 1;
-/// Cost of a vendor's tag that differs from the frequency, in a segment with too few gaps to overrule tags.
+/// Cost of a vendor's tag that differs from the frequency, if there are too few gaps to overrule tags.
 const OTHER_TAG_OF_FEW: u32 = 3;
 const CHANGE: u32 = 10;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     PerYear(i32),
-    /// Weekly and biweekly payers.
+    /// Weekly, biweekly and four-weekly payers.
     Frequent,
     Irregular,
 }
 
 impl State {
-    /// Payments a year of a scheduled payer.
+    /// Number of payments a year; `None` for weekly, biweekly, four-weekly and irregular payers.
     fn per_year(self) -> Option<i32> {
         match self {
             Self::PerYear(per_year) => Some(per_year),
@@ -59,23 +59,23 @@ impl State {
     }
 }
 
-/// Length of a time span, in thousandths of the period of n payments a year.
+/// Time span in thousandths of a payment period. A payer with n payments a year has a period of 365.25/n days.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct PeriodThousandths(pub i64);
 
 impl PeriodThousandths {
-    /// Converts days to thousandths of the period of n payments a year.
+    /// Converts days to thousandths of the period of a payer with `per_year` payments a year.
     pub(crate) fn in_days(days: i64, per_year: i32) -> Self {
         Self(days * i64::from(per_year) * 100_000 / 36_525)
     }
 
-    /// True if the span is about one period: between `least` and 2,000 - `least` thousandths of a period.
+    /// True if the span is about one period: from `least` to 2,000 - `least` thousandths.
     pub(crate) fn is_one(self, least: i64) -> bool {
         least <= self.0 && self.0 <= 2000 - least
     }
 }
 
-/// Payments a year around each row; `None` for irregular payers and for weekly and biweekly payers.
+/// Number of payments a year around each row; `None` for irregular, weekly, biweekly and four-weekly payers.
 pub(crate) fn local_frequencies(rows: &[ScheduleRow], rules: &Rules) -> Vec<Option<i32>> {
     let mut frequencies = Vec::with_capacity(rows.len());
     let mut start = 0;
@@ -94,10 +94,10 @@ fn days_between(a: NaiveDate, b: NaiveDate) -> i64 {
     (b - a).num_days()
 }
 
-/// State of each gap of a segment.
+/// Frequency of each gap between rows without a pause.
 fn gap_states(rows: &[ScheduleRow], rules: &Rules) -> Vec<State> {
     let gaps: Vec<i64> = rows.windows(2).map(|pair| days_between(pair[0].ex_date, pair[1].ex_date)).collect();
-    // Most payers have one frequency, so most segments need no search.
+    // Most payers keep one frequency. If a frequency has no cost at all, the search is not needed.
     let explains_all = |state: &State| {
         gaps.iter().all(|gap| gap_cost(*state, *gap, false, rules) == 0)
             && rows.iter().all(|row| tag_cost(*state, row, OTHER_TAG) == 0)
@@ -110,7 +110,7 @@ fn gap_states(rows: &[ScheduleRow], rules: &Rules) -> Vec<State> {
     states
 }
 
-/// State of each gap on the cheapest sequence of states.
+/// Frequency of each gap in the cheapest sequence of frequencies.
 fn cheapest_states(rows: &[ScheduleRow], gaps: &[i64], rules: &Rules) -> Vec<State> {
     let year = rules.frequency.year_least_days..=rules.frequency.year_most_days;
     let is_overruled =
@@ -153,7 +153,7 @@ fn gap_cost(state: State, days: i64, halves: bool, rules: &Rules) -> u32 {
         State::PerYear(per_year) => {
             let periods = PeriodThousandths::in_days(days, per_year);
             let least = rules.schedule.slot_share * 10;
-            // Three and six payments a year are detected by tags only.
+            // Three and six payments a year need a tag: without a tag they cost more than other frequencies.
             let untagged = if matches!(per_year, 3 | 6) { 1 } else { 0 };
             if periods.is_one(least) {
                 untagged
@@ -178,7 +178,7 @@ fn tag_cost(state: State, row: &ScheduleRow, other_tag: u32) -> u32 {
     }
 }
 
-/// Changes runs of monthly gaps to the state `Frequent` if their mean gap is four weeks.
+/// Changes consecutive monthly gaps to the state `Frequent` if their mean is four weeks.
 fn drop_four_weekly(states: &mut [State], gaps: &[i64], rules: &Rules) {
     let mut start = 0;
     for run in states.chunk_by_mut(|a, b| a == b) {
@@ -197,8 +197,10 @@ fn drop_four_weekly(states: &mut [State], gaps: &[i64], rules: &Rules) {
     }
 }
 
-/// Frequency of a row, taken from the gaps before and after it. If these two differ, the gap next to the most similar
-/// amounts decides. Two rows before and two rows after are compared, because one row may be wrong.
+/// Number of payments a year of a row, from the gaps before and after it. If the gaps differ in frequency, the side
+/// with the most similar amount decides.
+///
+/// Two rows on each side are compared, because one of them may be wrong.
 fn of_row(rows: &[ScheduleRow], gaps: &[State], index: usize) -> Option<i32> {
     let before = index.checked_sub(1).and_then(|gap| gaps.get(gap));
     let (before, after) = match (before, gaps.get(index)) {

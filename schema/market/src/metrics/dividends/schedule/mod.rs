@@ -1,14 +1,14 @@
-//! Payment schedule: the slots of a payer, and the reading of each row (R34). A slot is the place of one regular
+//! Payment schedule: the slots of a payer, and the reading of each row (R34). A slot is the date range of one regular
 //! payment.
 //!
 //! Rows of a real feed contain untyped specials, repeated payments, missing payments and single wrong amounts. A row is
 //! never changed. Its [`Reading`] has the regular part, the special part, the amount for growth and streak, and the
 //! dividend year.
 //!
-//! Rows have a local frequency n and a period P of 365.25/n days (`frequency`). Amounts are compared as annual rates,
-//! so that a change of n is not a jump. For irregular payers and for 13 and more payments a year, declared amounts are
-//! regular, and years are calendar years.
-//! 1. If two rows have one slot, one of them is special (`extras`). So is a distribution of capital.
+//! Each row has a local frequency of n payments a year, and a period of 365.25/n days (`frequency`). Amounts are
+//! compared as annual rates, so that a change of n is not a jump. For irregular payers and for 13 and more payments a
+//! year, declared amounts are regular, and years are calendar years.
+//! 1. If two rows fill one slot, one of them is special (`extras`). A distribution of capital is special too.
 //! 2. A row far above both neighbours is combined: the larger neighbour's amount is regular, the rest special.
 //! 3. A row below both neighbours is a dip: growth and streak use the smaller neighbour's amount.
 //! 4. A year is n consecutive slots (`slots`). For one missing slot, growth and streak use the smaller neighbour's
@@ -38,16 +38,16 @@ pub(crate) use repeats::{RepeatedPayment, find_repeats};
 /// Payment schedule of a payer in one currency.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Schedule {
-    /// Readings by ex-date.
+    /// Reading of each row, by ex-date.
     pub readings: Vec<Reading>,
-    /// Missing slots in order.
+    /// Missing slots, by date.
     pub missing: Vec<MissingSlot>,
     /// Dividend years in which the frequency changed.
     pub changed: Vec<i32>,
 }
 
 impl Schedule {
-    /// Classifies rows in ascending order of their ex-dates, one per ex-date.
+    /// Reads rows that are sorted by ex-date, one row per ex-date.
     pub fn read(rows: &[ScheduleRow], rules: &Rules) -> Self {
         let frequencies = local_frequencies(rows, rules);
         let mut schedule = Self { readings: face_values(rows, &frequencies), ..Self::default() };
@@ -61,7 +61,7 @@ impl Schedule {
         schedule
     }
 
-    /// Classifies the rows of one segment: a series of payments without a pause.
+    /// Reads the rows of one segment, which is a series of payments without a pause.
     fn read_segment(&mut self, start: usize, rows: &[ScheduleRow], rules: &Rules) {
         let readings = &mut self.readings[start..start + rows.len()];
         let earlier = extras::mark_extras(readings, rows, rules);
@@ -71,24 +71,24 @@ impl Schedule {
         slots::assign_years(&mut regular, &mut self.missing, &mut self.changed, &rules.schedule);
     }
 
-    /// Regular parts of all rows that have a slot.
+    /// Regular part of each row that has a slot.
     pub fn regular_amounts(&self) -> impl Iterator<Item = RegularDividend> {
         let regular = self.regular();
         regular.map(|reading| RegularDividend { ex_date: reading.ex_date, amount: reading.regular })
     }
 
-    /// Amounts for growth and streak of all rows that have a slot.
+    /// Amount for growth and streak of each row that has a slot.
     pub fn sustained_amounts(&self) -> impl Iterator<Item = RegularDividend> {
         let regular = self.regular();
         regular.map(|reading| RegularDividend { ex_date: reading.ex_date, amount: reading.sustained })
     }
 
-    /// Readings of all rows that have a slot.
+    /// Reading of each row that has a slot. Rows read as special have no slot.
     pub fn regular(&self) -> impl Iterator<Item = &Reading> {
         self.readings.iter().filter(|reading| reading.kind != AmountReading::Special)
     }
 
-    /// Reading of an ex-date.
+    /// Reading of the row with an ex-date; `None` without such a row.
     pub fn find_reading(&self, ex_date: NaiveDate) -> Option<&Reading> {
         let index = self.readings.binary_search_by_key(&ex_date, |reading| reading.ex_date).ok()?;
         Some(&self.readings[index])

@@ -1,8 +1,8 @@
 //! Regular and special part of a row, and dips, by comparison with the rows around it (R34.3, R34.4, R8).
 //!
-//! Amounts are compared only where the payer is steady: at most a fifth of the changes between the eight nearest rows
-//! are falls. Variable payers, payers in a foreign currency, and interim and final dividends are not steady. Their
-//! amounts are regular as declared.
+//! Amounts are compared only if the payer is steady: at most a fifth of the changes between the eight nearest rows are
+//! falls. Variable payers, payers in a foreign currency, and interim and final dividends are not steady. Their amounts
+//! are regular as declared. A row with a doubtful amount (R28) is always combined.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
@@ -11,11 +11,11 @@ use super::reading::{Reading, ScheduleRow};
 use crate::metrics::rules::{Rules, ScheduleRules};
 use crate::row::AmountReading;
 
-/// Number of rows before and after a row that decide if the payer is steady.
+/// Number of rows before and after a row from which a steady payer is recognised.
 const NEAREST: usize = 4;
 /// Minimum number of changes between adjacent nearest rows for a payer to be steady.
 const FEWEST_STEPS: u64 = 3;
-/// A rate below this share of the rate before it is a fall. Smaller differences come from rounding after a split
+/// A rate below this share of the previous rate is a fall. A smaller difference comes from rounding after a split
 /// adjustment.
 const ROUNDING: Decimal = Decimal::from_parts(995, 0, 0, false, 3);
 
@@ -34,7 +34,7 @@ pub(crate) fn read_parts(
         let reading = if is_unconfirmed {
             Some(rates.combined_reading(index, per_year))
         } else {
-            // Most rows are regular, and the test of the rows around them is costly.
+            // The test for a steady payer is costly and rarely needed, because most rows are regular.
             rates.read(index, &combined, rules).filter(|_| rates.is_steady(index, &rules.schedule))
         };
         if let Some((kind, amount)) = reading {
@@ -54,7 +54,7 @@ fn is_unconfirmed(rows: &[ScheduleRow], ex_date: NaiveDate) -> bool {
     index.is_ok_and(|index| rows[index].doubt.is_some())
 }
 
-/// Annual rates of the rows around one row.
+/// Amounts of the rows around one row, as annual rates.
 struct AnnualRates<'r, 'a> {
     readings: &'r [&'a mut Reading],
     per_year: i32,
@@ -67,13 +67,14 @@ impl AnnualRates<'_, '_> {
         Some(reading.amount.saturating_mul(Decimal::from(reading.per_year?)))
     }
 
-    /// Annual rate for growth and streak. Earlier rows already have their readings.
+    /// Annual rate of a row's amount for growth and streak. For earlier rows, this amount is already computed.
     fn sustained_rate(&self, index: usize) -> Option<Decimal> {
         let reading = self.readings.get(index)?;
         Some(reading.sustained.saturating_mul(Decimal::from(reading.per_year?)))
     }
 
-    /// Reading of a row, with its regular part or its amount for growth. `None` if the declared amount is regular.
+    /// Reading of a row, with the regular amount (combined) or the amount for growth and streak (dip). `None` if the
+    /// declared amount is regular.
     fn read(&self, index: usize, combined: &[NaiveDate], rules: &Rules) -> Option<(AmountReading, Decimal)> {
         let ScheduleRules { combined_factor, return_least, return_most, dip_share, .. } = rules.schedule;
         let (rate, previous) = (self.declared_rate(index)?, self.sustained_rate(index - 1)?);
@@ -88,14 +89,14 @@ impl AnnualRates<'_, '_> {
         if returns && rate >= times(previous.max(next), combined_factor) {
             return Some(self.combined_reading(index, self.per_year));
         }
-        // An annual payer has no other payment in the year that confirms the rate.
+        // An annual payer is never a dip, because no other payment of the year confirms the rate.
         let is_dip = self.per_year > 1
             && rate < times(previous.min(next), dip_share)
             && next >= times(previous, dip_share);
         is_dip.then(|| (AmountReading::Dip, self.payment_at_rate(previous.min(next))))
     }
 
-    /// Combined reading: the larger of the neighbours' amounts is regular.
+    /// Combined reading of a row, with its regular amount: the larger of the neighbouring amounts.
     fn combined_reading(&self, index: usize, per_year: i32) -> (AmountReading, Decimal) {
         let own = self.readings[index].amount;
         let previous = self.sustained_rate(index - 1).unwrap_or(own);
@@ -110,8 +111,7 @@ impl AnnualRates<'_, '_> {
         rate.checked_div(Decimal::from(self.per_year)).unwrap_or(rate)
     }
 
-    /// True if there are enough changes between the nearest rows, and few of them are falls. The row itself is not
-    /// compared.
+    /// True if the payer is steady: enough changes between the nearest rows, and few falls. The row itself is left out.
     fn is_steady(&self, index: usize, rules: &ScheduleRules) -> bool {
         let others = (index.saturating_sub(NEAREST)..index).chain(index + 1..index + 1 + NEAREST);
         let rates: Vec<Decimal> = others.filter_map(|other| self.sustained_rate(other)).collect();

@@ -7,7 +7,7 @@ use crate::event::Frequency;
 use crate::metrics::dividends::yields::RegularDividend;
 use crate::row::AmountReading;
 
-/// Sum of the regular rows of one ex-date in one currency.
+/// Row of a payment schedule: the sum of the regular payments of one ex-date in one currency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ScheduleRow {
     /// Ex-date.
@@ -20,10 +20,10 @@ pub struct ScheduleRow {
     pub doubt: Option<AmountDoubt>,
 }
 
-/// Reason to doubt an amount that is far above the rows before it. No later row confirms the amount (R28).
+/// Reason to doubt an amount far above the amounts of the rows before it, which no later row confirms (R28).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AmountDoubt {
-    /// A part of the amount is special.
+    /// Only a part of the amount is regular.
     Unconfirmed,
     /// The amount is at least a quarter of the price, as in R2: a distribution of capital, without a regular part.
     Capital,
@@ -35,31 +35,31 @@ impl From<RegularDividend> for ScheduleRow {
     }
 }
 
-/// Reading of one row.
+/// Reading of one row of a payment schedule: its regular part, amount for growth and streak, and dividend year.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reading {
     /// Ex-date.
     pub ex_date: NaiveDate,
-    /// Amount of the row.
+    /// Amount of the row per share, on the as-of date's share basis.
     pub amount: Decimal,
-    /// Regular part of the amount.
+    /// Regular part of the amount per share.
     pub regular: Decimal,
-    /// Amount for growth and streak.
+    /// Amount per share that growth and streak use.
     pub sustained: Decimal,
-    /// Kind of the reading.
+    /// Kind of the reading: regular, special, combined or dip.
     pub kind: AmountReading,
-    /// Local payments a year; `None` for irregular payers and for 13 and more payments a year.
+    /// Number of payments a year around the row; `None` for irregular payers and for 13 and more payments a year.
     pub per_year: Option<i32>,
-    /// Dividend year of the slot.
+    /// Dividend year to which the row belongs.
     pub year: i32,
 }
 
-/// Missing slot between two rows.
+/// Slot without a row, between two rows of a payment schedule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MissingSlot {
-    /// Dividend year of the slot.
+    /// Dividend year to which the slot belongs.
     pub year: i32,
-    /// Local payments a year.
+    /// Number of payments a year around the slot.
     pub per_year: i32,
     /// Amount that growth and streak assume for the slot; `None` if the amount is unknown.
     pub assumed: Option<Decimal>,

@@ -1,7 +1,7 @@
-//! Near duplicates: two rows of one payment, with ex-dates that are days apart (R34.1).
+//! Near duplicates: two rows of one payment whose ex-dates are a few days apart (R34.1).
 //!
 //! An irregular payer has no schedule that confirms a repeat. Its rows are one payment only if their amounts are equal
-//! and its median gap is at least twice the maximum distance. Weekly payers therefore have no repeats.
+//! and its median gap is at least twice `schedule.duplicate_days`. Weekly payers therefore have no repeats.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
@@ -12,28 +12,28 @@ use super::reading::ScheduleRow;
 use crate::metrics::calendar::is_session;
 use crate::metrics::rules::Rules;
 
-/// Candidate for a near duplicate: the only regular row of its ex-date.
+/// Payment that may be a near duplicate: the only regular row of its ex-date.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RepeatedPayment<'a> {
     pub row: ScheduleRow,
-    /// Source and vendor's id. Ids of different sources are not compared.
+    /// Source and vendor's id of the row. Ids of different sources are not compared. `None` without a vendor's id.
     pub id: Option<(&'a str, &'a str)>,
-    /// Ex-date that follows from the record date (R1).
+    /// Ex-date that follows from the row's record date (R1); `None` without a record date.
     pub implied: Option<NaiveDate>,
-    /// True if the feed's adjusted prices contain the payment on its ex-date (R40).
+    /// True if adjusted closes of a feed contain the payment on its ex-date (R40).
     pub is_in_price: bool,
 }
 
-/// Positions of the two rows of one payment.
+/// Two rows that are one payment, as indexes of the payments.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RepeatPair {
-    /// Position of the row to drop.
+    /// Index of the row to drop.
     pub dropped: usize,
-    /// Position of the row to keep.
+    /// Index of the row to keep.
     pub kept: usize,
 }
 
-/// Pairs of rows that are one payment. `payments` are in ascending order of their ex-dates.
+/// Pairs of rows that are one payment. `payments` are sorted by ex-date.
 pub(crate) fn find_repeats(payments: &[RepeatedPayment<'_>], rules: &Rules) -> Vec<RepeatPair> {
     let may_repeat = |pair: &[RepeatedPayment<'_>]| is_repeat(&pair[0], &pair[1], rules);
     if !payments.windows(2).any(may_repeat) {
@@ -77,8 +77,8 @@ pub(crate) fn find_repeats(payments: &[RepeatedPayment<'_>], rules: &Rules) -> V
     repeats
 }
 
-/// True if two rows may be one payment: near dates, no different ids, and amounts that are equal or differ by a factor
-/// of two.
+/// True if two rows may be one payment: near dates, and amounts that are equal or differ by a factor of two. Rows of
+/// one source with different ids never are.
 fn is_repeat(a: &RepeatedPayment<'_>, b: &RepeatedPayment<'_>, rules: &Rules) -> bool {
     let ids_differ = a.id.zip(b.id).is_some_and(|(a, b)| a.0 == b.0 && a.1 != b.1);
     let days = (b.row.ex_date - a.row.ex_date).num_days();
@@ -88,13 +88,13 @@ fn is_repeat(a: &RepeatedPayment<'_>, b: &RepeatedPayment<'_>, rules: &Rules) ->
         && (is_equal(large, small, rules) || is_equal(large, small.saturating_mul(Decimal::TWO), rules))
 }
 
-/// True if an amount differs from an expected amount by at most the tolerance.
+/// True if `amount` differs from `expected` by at most `schedule.equal_tolerance`.
 fn is_equal(amount: Decimal, expected: Decimal, rules: &Rules) -> bool {
     let difference = (amount - expected).abs().saturating_mul(Decimal::ONE_HUNDRED);
     difference <= expected.saturating_mul(rules.schedule.equal_tolerance)
 }
 
-/// Median number of days between the rows.
+/// Median gap between neighbouring rows, days.
 fn median_gap(rows: &[ScheduleRow]) -> i64 {
     let mut gaps: Vec<i64> =
         rows.windows(2).map(|pair| (pair[1].ex_date - pair[0].ex_date).num_days()).collect();
@@ -102,8 +102,10 @@ fn median_gap(rows: &[ScheduleRow]) -> i64 {
     gaps.get(gaps.len() / 2).copied().unwrap_or_default()
 }
 
-/// True if the first row is more reliable than the second. The criteria, most important first: the ex-date is a
-/// session; the feed's adjusted prices contain the payment; the ex-date follows from the record date.
+/// True if the first row is more reliable than the second.
+///
+/// Criteria, most important first: the ex-date is a session; adjusted closes contain the payment; the ex-date follows
+/// from the record date.
 fn is_better(first: &RepeatedPayment<'_>, second: &RepeatedPayment<'_>) -> bool {
     let quality = |payment: &RepeatedPayment<'_>| {
         let ex_date = payment.row.ex_date;

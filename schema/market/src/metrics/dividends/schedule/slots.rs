@@ -1,9 +1,10 @@
 //! Dividend years of n consecutive slots, missing slots, and changes of the frequency (R34.5 to R34.7).
 //!
-//! A gap of about n periods advances the slot number by n. Half of each deviation from whole periods is added to the
-//! next gap. An early row and a punctual row after it are therefore two slots, not three. The first slot of a year is
-//! chosen so that most ex-dates lie in the calendar year of their dividend year. If several choices are equal, the
-//! newest ex-dates decide.
+//! Slots are numbered: a gap of about k payment periods raises the slot number by k. Half of the deviation from whole
+//! periods is added to the next gap. An early row and a punctual row after it are therefore two slots, not three.
+//!
+//! Dividend years begin at the slot with which most ex-dates lie in the calendar year of their dividend year. If
+//! several choices are equal, the newest ex-dates decide.
 
 use chrono::Datelike;
 use rust_decimal::Decimal;
@@ -14,13 +15,15 @@ use crate::metrics::rules::ScheduleRules;
 
 /// Minimum length of a gap with a missing slot, in thousandths of a period.
 const MISSING_FROM: i64 = 1600;
-/// Minimum payments a year at which a missing payment is detected.
+/// Minimum number of payments a year at which missing payments are detected.
 const NOTICED_FROM: i32 = 4;
-/// Minimum of the amount after missing slots divided by the amount before them. Below it, the gap is a pause of the
-/// payer. This applies to gaps longer than `assumed_slots`.
+/// Minimum ratio of the amount after missing slots to the amount before them. Below it, the gap is a pause of the
+/// payer.
+///
+/// The ratio is tested only for gaps of more than `assumed_slots` missing slots.
 const NO_LOWER: Decimal = Decimal::from_parts(98, 0, 0, false, 2);
 
-/// Assigns the rows of a segment to dividend years; reports missing slots and years of a changed frequency.
+/// Assigns the rows of a segment to dividend years. Reports missing slots, and years in which the frequency changed.
 pub(crate) fn assign_years(
     readings: &mut [&mut Reading],
     missing: &mut Vec<MissingSlot>,
@@ -43,13 +46,13 @@ pub(crate) fn assign_years(
     }
 }
 
-/// Slot numbers of consecutive rows with one frequency, and the start of their first year.
+/// Slot numbers of consecutive rows with one frequency, and the assignment of slots to dividend years.
 struct RunYears {
     slots: Vec<i64>,
     per_year: i64,
-    /// Number of slots of the first year that precede the first row's slot.
+    /// Number of slots in the first row's dividend year that precede the first row.
     offset: i64,
-    /// Year of the first slot.
+    /// Dividend year of the first row.
     first_year: i64,
 }
 
@@ -77,7 +80,7 @@ impl RunYears {
         Self { slots, per_year, offset, first_year }
     }
 
-    /// Dividend year of a slot; `None` beyond all years of the calendar.
+    /// Dividend year of a slot number; `None` outside the calendar.
     fn year_of(&self, slot: i64) -> Option<i32> {
         let year = self.first_year + (slot + self.offset).div_euclid(self.per_year);
         i32::try_from(year).ok()
