@@ -1,8 +1,8 @@
 //! Chowder number (R16): forward yield plus five-year dividend growth, both in percent.
 //!
-//! The threshold is 8 for utilities. For all other sectors, it is 12 for a yield of 3 % or more, and 15 for a lower
-//! yield. All bounds are inclusive. The number is null without a five-year growth or a forward yield. Source: the
-//! author of the rule.
+//! Utilities pass from 8. Other sectors pass from 12 if the yield is 3 % or more, and from 15 if it is lower. All
+//! bounds are inclusive. Without a forward yield or five-year growth, the number is null. Source: the author of the
+//! rule.
 
 use rust_decimal::Decimal;
 
@@ -13,7 +13,7 @@ use crate::metrics::arithmetic::remove_division_error;
 pub struct ChowderNumber {
     /// Forward yield plus five-year growth, in percentage points.
     pub number: Decimal,
-    /// True if the number reaches the threshold of its yield and sector.
+    /// True if the number reaches the threshold for the yield and the sector.
     pub passes: bool,
 }
 

@@ -36,14 +36,14 @@ impl DividendClass {
     pub fn in_ttm_total(self) -> bool {
         matches!(self, Self::Regular | Self::Special)
     }
-    /// True if the payment lowers earlier prices (R11).
+    /// True if the payment lowers prices before its ex-date (R11).
     pub fn in_price_factor(self) -> bool {
         self != Self::Stock
     }
 }
 
 impl DividendType {
-    /// Class of this type for the vendor's payment frequency.
+    /// Class of a distribution of this type and vendor's payment frequency.
     pub fn class(self, frequency: Option<Frequency>) -> DividendClass {
         match self {
             Self::Regular | Self::Irregular | Self::Unknown => DividendClass::Regular,
@@ -61,7 +61,7 @@ impl DividendType {
 }
 
 impl SecurityType {
-    /// True for the types that screens and sectors treat as stocks. Funds and preferred shares are excluded.
+    /// True for the security types that screens and sectors treat as stocks. Funds and preferred shares are excluded.
     pub fn is_stock(self) -> bool {
         matches!(self, Self::Stock | Self::Adr | Self::Reit | Self::Mlp)
     }

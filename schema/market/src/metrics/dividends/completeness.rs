@@ -1,12 +1,12 @@
 //! Completeness of a security's dividends: sources that carry dividends, and missing payments (R38, R40).
 //!
-//! A source carries dividends if its file has a dividend column. Without this column, it carries dividends if it has a
-//! dividend of any security within a year of this security's prices. A source covers a security if it has prices,
-//! dividends or a reference record of the security.
+//! A source covers a security if it has prices, dividends or a reference record of the security. It carries dividends
+//! if its file has a dividend column. Without a column, it must have a dividend of any security within a year of the
+//! security's prices.
 //!
-//! A feed's adjusted closes imply a dividend factor for each of the feed's ex-dates. An implied factor without a
-//! payment around its ex-date is a missing payment. Implied factors within 0.05 % of 1 are ignored, because they come
-//! from rounding.
+//! A feed's adjusted closes imply a dividend factor for each of the feed's ex-dates. An implied factor with no payment
+//! near its ex-date shows a missing payment. Implied factors within 0.05 % of 1 are ignored, because they come from
+//! rounding.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,20 +21,21 @@ use crate::metrics::computed::ex_dates::ExDateEvents;
 use crate::metrics::merge::{ImpliedFactor, Merged, agrees};
 use crate::metrics::rules::{AbsenceRules, Rules};
 
-/// Comparison of the dividend factors implied by a feed's adjusted closes with the computed factors (R40).
+/// Comparison of dividend factors (R40): implied by a feed's adjusted closes, and computed from the payments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FactorAgreement {
-    /// Number of ex-dates with an implied factor, a computed factor or both.
+    /// Number of ex-dates of the feed with an implied or computed factor below 1. Factors within 0.05 % of 1 are equal
+    /// to 1 here.
     pub ex_dates: u64,
-    /// Number of ex-dates on which the implied factor and the computed factor agree.
+    /// Number of ex-dates of the feed on which the implied factor agrees with the computed factor.
     pub agreeing: u64,
 }
 
 #[derive(Debug)]
 pub(crate) struct DividendCompleteness<'a> {
-    /// True if a source that covers the security carries dividends.
+    /// True if at least one source that covers the security carries dividends.
     pub carries_dividends: bool,
-    /// Factors implied by adjusted closes without a payment around their ex-date.
+    /// Factors that adjusted closes imply although no payment is near their ex-date.
     pub missing: Vec<ImpliedFactor<'a>>,
 }
 
@@ -46,8 +47,7 @@ impl<'a> DividendCompleteness<'a> {
         }
     }
 
-    /// Agreement of implied and computed factors, by source. The implied factors come from the source's adjusted
-    /// closes, the computed factors from `days`.
+    /// Agreement of implied and computed factors, by source. `days` contains the computed factors.
     pub(crate) fn agreement_by_source<'m>(
         merged: &'m Merged<'a>,
         days: &[ExDateEvents],
@@ -100,7 +100,7 @@ fn carries_dividends(history: &History, as_of: NaiveDate, rules: &AbsenceRules) 
     has_dividend_column(&history.evidence, as_of) || priced() || referenced() || paid()
 }
 
-/// True if the newest evidence of a source shows a dividend column in its file on or before `as_of`.
+/// True if a source's newest evidence shows a dividend column that begins on or before `as_of`.
 fn has_dividend_column(evidence: &[Observation<DividendEvidence>], as_of: NaiveDate) -> bool {
     evidence.iter().any(|row| {
         let is_version =

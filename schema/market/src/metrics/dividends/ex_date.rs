@@ -1,13 +1,13 @@
 //! Ex-date derived from a record date (R1, R2).
 //!
-//! A trade settles some sessions after the trading day. The ex-date therefore precedes the record date by the
-//! settlement time less one session. This is two sessions for record dates up to 2017-09-06 (T+3) and one session up to
-//! 2024-05-28 (T+2). For later record dates (T+1), the ex-date is the record date. A record date on a closed day is
-//! replaced by the session before it.
+//! A trade settles some sessions after the trading day. The ex-date precedes the record date by the settlement time
+//! less one session. This is two sessions for record dates up to 2017-09-06 (T+3), and one session up to 2024-05-28
+//! (T+2). For later record dates (T+1), the ex-date is the record date. For a record date on a closed day, the session
+//! before it is used.
 //!
-//! A distribution of 25 % of the price or more goes ex on the first session after its payment date (due
-//! bills). Only a missing ex-date is derived; the vendor's date is never changed. Source: exchange tables of
-//! 2017, SEC T+1 rule.
+//! A distribution of 25 % of the price or more has a later ex-date: the first session after its payment date (due
+//! bills). Only a missing ex-date is derived; the vendor's date is never changed. Source: exchange tables of 2017, SEC
+//! T+1 rule.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
@@ -17,11 +17,10 @@ use crate::metrics::calendar::{add_sessions, next_session, session_on_or_before}
 const LAST_T_PLUS_3: NaiveDate = NaiveDate::from_ymd_opt(2017, 9, 6).expect("a calendar date");
 const LAST_T_PLUS_2: NaiveDate = NaiveDate::from_ymd_opt(2024, 5, 28).expect("a calendar date");
 
-/// First record date with settlement in three days (T+3). Earlier trades settled in five days, which these rules do not
-/// cover.
+/// First record date with settlement in three days (T+3). The rules do not cover the earlier settlement in five days.
 pub(crate) const FIRST_T_PLUS_3: NaiveDate = NaiveDate::from_ymd_opt(1995, 6, 9).expect("a calendar date");
 
-/// Ordinary ex-date of a record date (R1).
+/// Ex-date of a record date, for a distribution below 25 % of the price (R1).
 pub fn ex_date_from_record_date(record_date: NaiveDate) -> NaiveDate {
     let sessions_before = if record_date <= LAST_T_PLUS_3 {
         2
@@ -33,7 +32,7 @@ pub fn ex_date_from_record_date(record_date: NaiveDate) -> NaiveDate {
     add_sessions(session_on_or_before(record_date), -sessions_before)
 }
 
-/// Ex-date of a distribution of `amount` per share at the share price `price`, in the same currency (R2).
+/// Ex-date of a distribution of `amount` per share, given the share price `price` in the same currency (R2).
 pub fn ex_date_of(
     record_date: NaiveDate,
     payment_date: Option<NaiveDate>,

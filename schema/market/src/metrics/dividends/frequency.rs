@@ -37,12 +37,12 @@ pub struct TaggedDate {
 pub enum FrequencySource {
     /// Inferred from the gaps between ex-dates.
     Inferred,
-    /// Taken from the vendor's tag of the newest ex-date that has a tag.
+    /// Taken from the newest regular ex-date that has a vendor's tag.
     Vendor,
 }
 
 impl FrequencySource {
-    /// Code in explanations.
+    /// Code of the origin in explanations.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Inferred => "inferred",
@@ -58,7 +58,7 @@ pub struct FrequencyEstimate {
     pub frequency: Frequency,
     /// Origin of the frequency; `None` if the frequency is unknown or nothing was paid.
     pub source: Option<FrequencySource>,
-    /// True if the inferred frequency overruled a vendor's tag that differs from it.
+    /// True if the inferred frequency replaced a different vendor's tag.
     pub conflict: bool,
 }
 
@@ -69,7 +69,7 @@ impl FrequencyEstimate {
     }
 }
 
-/// Estimates the frequency from ex-dates in ascending order. Several payments on one day are one ex-date.
+/// Estimates the frequency from regular ex-dates in ascending order. Several payments on one day are one ex-date.
 pub fn estimate_frequency(dates: &[TaggedDate], rules: &Rules) -> FrequencyEstimate {
     let current = since_restart(dates, rules);
     if current.is_empty() {
@@ -95,7 +95,7 @@ pub fn estimate_frequency(dates: &[TaggedDate], rules: &Rules) -> FrequencyEstim
     }
 }
 
-/// Frequency inferred from gaps, with the number of gaps that support it.
+/// Frequency inferred from gaps, with the number of agreeing gaps.
 struct GapInference {
     frequency: Frequency,
     agreeing: i64,
@@ -110,7 +110,7 @@ impl GapInference {
     }
 }
 
-/// True if payments restarted after the gap between two ex-dates.
+/// True if the gap between two regular ex-dates is so long that payments restarted after it.
 pub(crate) fn is_restart(from: NaiveDate, to: NaiveDate, rules: &Rules) -> bool {
     (to - from).num_days() > rules.frequency.restart_days
 }
@@ -160,7 +160,7 @@ fn counted<T>(items: impl Iterator<Item = T>) -> i64 {
     items.fold(0, |count, _| count + 1)
 }
 
-/// True if all gaps are about four weeks: six gaps that sum to 165 to 171 days.
+/// True if all gaps are about four weeks: each 26 to 30 days, and on average 165 to 171 days for six gaps.
 fn is_four_weekly(gaps: &[i64]) -> bool {
     let (count, days) = gaps.iter().fold((0, 0), |(count, days), gap| (count + 1, days + gap));
     gaps.iter().all(|gap| (26..=30).contains(gap)) && (165 * count..=171 * count).contains(&(6 * days))
@@ -178,7 +178,7 @@ fn class_of(twice_days: i64, rules: &rules::FrequencyRules) -> Option<(Frequency
     .find(|(_, from, to)| (2 * from..=2 * to).contains(&twice_days))
 }
 
-/// Twice the median gap, in days. The doubling makes the mean of two middle gaps an integer.
+/// Twice the median gap, days. Doubling gives an integer even if the median is the mean of two gaps.
 fn twice_median(gaps: &[i64]) -> i64 {
     let mut sorted = gaps.to_vec();
     sorted.sort_unstable();
@@ -186,7 +186,7 @@ fn twice_median(gaps: &[i64]) -> i64 {
     if sorted.len() % 2 == 1 { 2 * sorted[middle] } else { sorted[middle - 1] + sorted[middle] }
 }
 
-/// True if the tag is a frequency without a gap class, and the median gap is near the period of that frequency.
+/// True if the tagged frequency has no gap class, and the gaps are near the period of that frequency.
 fn fits_unclassed(tag: Frequency, gaps: &[i64], rules: &rules::FrequencyRules) -> bool {
     if tag == Frequency::FourWeekly {
         return is_four_weekly(gaps);

@@ -1,17 +1,17 @@
 //! Membership in the lists of dividend growers: Aristocrats, Kings and tiers (R15).
 //!
-//! Aristocrat: a paying S&P 500 member with a streak of 25 years that is not at risk. The float market cap must be at
-//! least 3 bn. The average daily traded value of three months must be at least 5 m. A security with a missing input is
-//! not an Aristocrat. King: a streak of 50 years, without further conditions. Tiers: champion 25+, contender 10–24,
-//! challenger 5–9. The bounds are the parameters `lists.…`. The index's minimum of 40 names, sector cap and one share
-//! class per issuer are not modelled. Source: index methodology.
+//! An Aristocrat is a paying S&P 500 member with a streak of 25 years that is not at risk. Its float market cap is at
+//! least 3 bn US dollars. Its mean daily traded value over three months is at least 5 m US dollars. A security with a
+//! missing input is not an Aristocrat. A King has a streak of 50 years; there are no further conditions. Tiers by
+//! streak: champion 25+ years, contender 10–24, challenger 5–9. The bounds are the parameters `lists.…`. The index's
+//! minimum of 40 names, sector cap and one share class per issuer are not modelled. Source: index methodology.
 
 use rust_decimal::Decimal;
 
 use crate::metrics::rules::ListRules;
 use crate::row::{DividendState, ListTier};
 
-/// Inputs of list membership.
+/// Inputs of membership in the lists of dividend growers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct GrowerListInput {
     /// Consecutive years of increases (R14).
@@ -47,7 +47,7 @@ pub fn is_king(streak_years: i32, rules: &ListRules) -> bool {
     i64::from(streak_years) >= rules.king_years
 }
 
-/// Tier of a streak; `None` below the lowest tier.
+/// Tier for a streak, years; `None` if the streak is below the lowest tier.
 pub fn grower_tier(streak_years: i32, rules: &ListRules) -> Option<ListTier> {
     let tiers = [
         (ListTier::Champion, rules.champion_years),

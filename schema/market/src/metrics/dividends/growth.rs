@@ -1,12 +1,14 @@
 //! Annual dividend totals and compound dividend growth (R13).
 //!
-//! `D[y]` is the sum of split-adjusted regular dividends of a dividend year. A dividend year is n consecutive slots of
-//! the payment schedule (R34), or the calendar year of irregular and frequent payers. A dip or a missing slot is
-//! replaced by the smaller neighbouring amount. Y0 is the last complete year; the running year is never an end point.
-//! Growth over n years is `(D[Y0] / D[Y0-n])^(1/n) - 1`. Growth is null if the base is missing or 0, or if any year of
-//! the span is 0 or unknown. It is also null if the base is a partial first year, with fewer payments than the next
-//! year. If the frequency changes within a year, the total of the year is its mean annual rate. Source: the calendar
-//! years of published lists of dividend champions.
+//! `D[y]` is the sum of the split-adjusted regular dividends of a dividend year. A dividend year has n consecutive
+//! slots of the payment schedule (R34), one slot per payment. For irregular payers and payers with 13 or more payments
+//! a year, it is the calendar year. A dip or a missing slot has the smaller neighbouring amount.
+//!
+//! Y0 is the last complete year; the running year is never an end point. Growth over n years is
+//! `(D[Y0] / D[Y0-n])^(1/n) - 1`. Growth is null if the base is missing, or if any year of the span is 0 or unknown. It
+//! is also null if the base is a partial first year, with fewer payments than the next year. If the frequency changes
+//! within a year, the total of the year is its mean annual rate. Source: the calendar years of published lists of
+//! dividend champions.
 
 use chrono::{Datelike, NaiveDate};
 use rust_decimal::Decimal;
@@ -26,25 +28,26 @@ pub struct YearTotal {
     pub amount: Decimal,
     /// Number of ex-dates in the year.
     pub payments: i32,
-    /// True if payments of the year are missing and no amount is assumed for them.
+    /// True if payments of the year are missing and their amounts are unknown.
     pub is_unknown: bool,
-    /// Number of months of the year that the payments cover, including assumed payments; `None` without a schedule.
+    /// Number of months that the payments of the year cover, including payments with an assumed amount. `None` without
+    /// a schedule.
     coverage: Option<i32>,
 }
 
 /// Reason for a missing growth rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NoGrowthReason {
-    /// The history does not reach back to the base year.
+    /// The first known regular dividend is later than the base year.
     #[error("no regular dividend is known in {0} or before")]
     NoBase(i32),
-    /// A year of the span has no payment.
+    /// A year between base year and last year has no payment.
     #[error("no regular dividend was paid in {0}")]
     NoPayment(i32),
-    /// Payments in a year of the span are missing, and no amount is assumed for them.
+    /// Payments in a year between base year and last year are missing, and their amounts are unknown.
     #[error("several payments of {0} are missing")]
     MissingPayments(i32),
-    /// The base year is a first year with fewer payments than the next year.
+    /// The base year is the first year of payments and has fewer payments than the next year.
     #[error("the first year {0} has fewer payments than the next year")]
     PartialBase(i32),
     /// The rate exceeds the range of decimals.
@@ -55,16 +58,16 @@ pub enum NoGrowthReason {
 /// Dividend totals of all years from the first regular ex-date to the running year.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AnnualTotals {
-    /// One entry per year, ascending, without gaps.
+    /// One total per year, ascending, without gaps.
     pub years: Vec<YearTotal>,
-    /// Dividend years with a payment whose ex-date lies in another calendar year.
+    /// Dividend years with a payment whose ex-date is in the calendar year before or after.
     pub shifted: Vec<i32>,
     /// Dividend years with a missing payment in the schedule.
     pub gaps: Vec<i32>,
 }
 
 impl AnnualTotals {
-    /// Sums the payments of a schedule by year, up to the year of `as_of`.
+    /// Sums the payments of a schedule by dividend year, up to the calendar year of `as_of`.
     pub fn new(schedule: &Schedule, as_of: NaiveDate) -> Self {
         let running = as_of.year();
         let in_range = |year: i32| year <= running;
@@ -122,23 +125,23 @@ impl AnnualTotals {
         self.years.get_mut(usize::try_from(year.checked_sub(first)?).ok()?)
     }
 
-    /// First paying year.
+    /// First dividend year with a payment.
     pub fn first_year(&self) -> Option<i32> {
         self.years.first().map(|total| total.year)
     }
 
-    /// Total of a year; `None` before the first paying year and after the running year.
+    /// Total of a dividend year; `None` before the first paying year and after the running year.
     pub fn total(&self, year: i32) -> Option<YearTotal> {
         let index = usize::try_from(year.checked_sub(self.first_year()?)?).ok()?;
         self.years.get(index).copied()
     }
 
-    /// Total of a dividend year per share; 0 for years without payments.
+    /// Total per share of a dividend year; 0 for years without payments.
     pub fn amount(&self, year: i32) -> Decimal {
         self.total(year).map_or(Decimal::ZERO, |total| total.amount)
     }
 
-    /// True if growth can be computed from the year: it is not a partial first year.
+    /// True if growth can be computed from the year as a base: it is not a partial first year.
     pub fn is_base(&self, year: i32) -> bool {
         let begun = |next: YearTotal| {
             self.total(year).is_some_and(|first| match first.coverage.zip(next.coverage) {
@@ -149,9 +152,11 @@ impl AnnualTotals {
         self.first_year() != Some(year) || self.total(year + 1).is_none_or(begun)
     }
 
-    /// True if the year is over and none of its payments is missing. Payments before the first known payment may be
-    /// missing. The payments of the first year must therefore cover twelve months. Alternatively, the second year must
-    /// be over and the first year must be a base for it ([`Self::is_base`]).
+    /// True if the year is over and no payment of the year has an unknown amount.
+    ///
+    /// Payments before the first known payment may be missing. The first year is therefore complete only if its
+    /// payments cover twelve months. Alternatively, the second year is over and the first year is a base for growth
+    /// ([`Self::is_base`]).
     pub fn is_complete(&self, year: i32, running: i32) -> bool {
         let covers_year = || {
             let coverage = self.total(year).and_then(|total| total.coverage);
@@ -160,7 +165,7 @@ impl AnnualTotals {
         year < running && !self.is_unknown(year) && (self.first_year() != Some(year) || covers_year())
     }
 
-    /// True if payments of the year are missing and no amount is assumed for them.
+    /// True if payments of the year are missing and their amounts are unknown.
     pub fn is_unknown(&self, year: i32) -> bool {
         self.total(year).is_some_and(|total| total.is_unknown)
     }

@@ -1,7 +1,7 @@
-//! Dividend lists: the screeners with their default thresholds, and the lists that contain a security.
+//! Dividend lists: the default thresholds of the screeners, and the lists that contain a security.
 //!
-//! A list contains active securities only. High yield is the screen of R18, dividend growth has two thresholds of this
-//! service, Aristocrats and Kings follow R15.
+//! A list contains active securities only. High yield is the screen of R18, Aristocrats and Kings follow R15. Dividend
+//! growth has two thresholds of this service.
 
 use rust_decimal::Decimal;
 

@@ -1,12 +1,12 @@
-//! Payout ratio with its denominator, and free-cash-flow payout (R17).
+//! Payout ratio and free-cash-flow payout (R17).
 //!
-//! Payout is trailing regular dividends over trailing diluted earnings per share, in percent. For real estate, funds
-//! from operations per share replace earnings if a vendor gives them. With earnings of 0 or less the ratio is null and
-//! the status `negative_earnings`. Values above 100 are valid.
+//! The payout ratio is trailing regular dividends over trailing diluted earnings per share, in percent. For real
+//! estate, funds from operations per share replace earnings if a vendor gives them. With earnings of 0 or less, the
+//! ratio is null and its status is `negative_earnings`. Values above 100 are valid.
 //!
-//! Free-cash-flow payout is dividends paid over operating cash flow less capital expenditure. It is null if this free
-//! cash flow is 0 or less. Outflows may have either sign. Funds have no payout. Source: payout ratios as brokers define
-//! them; funds from operations as real estate investment trusts report them.
+//! The free-cash-flow payout is dividends paid over operating cash flow less capital expenditure, in percent. It is
+//! null if this free cash flow is 0 or less. Vendors may give outflows with either sign. Funds have no payout. Source:
+//! payout ratios as brokers define them; funds from operations as real estate investment trusts report them.
 
 use rust_decimal::Decimal;
 
@@ -26,7 +26,7 @@ pub enum NoPayoutReason {
 }
 
 impl NoPayoutReason {
-    /// Code in explanations.
+    /// Code of the reason in explanations.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::NotApplicable => "not_applicable",
@@ -47,7 +47,7 @@ pub enum PayoutBasis {
 }
 
 impl PayoutBasis {
-    /// Code in explanations.
+    /// Code of the denominator in explanations.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Eps => "eps",
@@ -56,16 +56,16 @@ impl PayoutBasis {
     }
 }
 
-/// Inputs of the payout ratio; per-share figures on one share basis.
+/// Inputs of the payout ratio. All per-share figures are on one share basis.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PayoutInput {
     /// True for funds, which have no payout.
     pub is_fund: bool,
-    /// True if funds from operations replace earnings in the ratio.
+    /// True if funds from operations replace earnings as the denominator.
     pub is_real_estate: bool,
-    /// Dividends per share of twelve months.
+    /// Regular dividends per share over twelve months.
     pub dps_ttm: Option<Decimal>,
-    /// Earnings per share of twelve months.
+    /// Diluted earnings per share over twelve months.
     pub eps_ttm: Option<Decimal>,
     /// Funds from operations per share of twelve months.
     pub ffo_per_share: Option<Decimal>,
@@ -73,7 +73,7 @@ pub struct PayoutInput {
     pub currency_mismatch: bool,
 }
 
-/// Payout ratio in percent, or the reason for its absence, with the denominator.
+/// Payout ratio in percent, or the reason for its absence. The second value is the denominator.
 pub fn payout_ratio(input: &PayoutInput) -> (Result<Decimal, NoPayoutReason>, PayoutBasis) {
     let funds = input.ffo_per_share.filter(|_| input.is_real_estate);
     let basis = if funds.is_some() { PayoutBasis::Ffo } else { PayoutBasis::Eps };
@@ -89,13 +89,13 @@ pub fn payout_ratio(input: &PayoutInput) -> (Result<Decimal, NoPayoutReason>, Pa
     (ratio, basis)
 }
 
-/// Free cash flow: operating cash flow less capital expenditure. The sign of the expenditure is ignored, because
-/// vendors differ.
+/// Free cash flow: operating cash flow less capital expenditure. Vendors differ in the sign of the expenditure, so it
+/// is ignored.
 pub fn free_cash_flow(operating: Option<Decimal>, capital_expenditure: Option<Decimal>) -> Option<Decimal> {
     operating?.checked_sub(capital_expenditure?.abs())
 }
 
-/// Dividends paid over free cash flow, percent; `None` if the cash flow is not positive.
+/// Dividends paid over free cash flow, percent; `None` if the free cash flow is 0 or less.
 pub fn fcf_payout(dividends_paid: Option<Decimal>, free_cash_flow: Option<Decimal>) -> Option<Decimal> {
     percent_of(dividends_paid?.abs(), keep_positive(free_cash_flow)?)
 }

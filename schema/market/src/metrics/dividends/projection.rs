@@ -1,27 +1,28 @@
 //! Expected ex-dates of the next 366 days, projected from past payments (R19).
 //!
-//! The next ex-date is the earliest declared ex-date on or after the as-of date. Without a declared ex-date, dates are
-//! projected for active payers of known frequency. The n newest ex-dates (slots) repeat after 12 months. A day without
-//! a session moves to the next session. Weekly, biweekly and four-weekly payments repeat after 7, 14 and 28 days. If
-//! fewer than n ex-dates are known, one period after another is added to the last ex-date.
+//! Dates are projected for active payers of known frequency. The n newest ex-dates repeat after 12 months, where n is
+//! the number of payments a year. A day without a session moves to the next session. Weekly, biweekly and four-weekly
+//! payments repeat after 7, 14 and 28 days. If fewer than n ex-dates are known, the last ex-date repeats after each
+//! payment period.
 //!
 //! All ex-dates of 366 days are projected, so that a year's income can be added up. A projected date in the past sets
-//! the flag `overdue` and is not served. Calendars contain declared events only, unless projections are requested.
-//! Source: the slot rule is this service's own.
+//! the flag `overdue` and is not served. The next ex-date of a security is the earliest declared one, or else the first
+//! projection. Calendars contain projections only on request. Source: the repetition after 12 months is this service's
+//! own rule.
 
 use chrono::{Days, Months, NaiveDate};
 
 use crate::metrics::calendar::session_on_or_after;
 
-/// Projection horizon, days.
+/// Length of the projected period, days.
 const HORIZON: u64 = 366;
 
-/// Expected ex-date without a declaration.
+/// Ex-date that is expected but not declared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExpectedExDate {
     /// Projected ex-date.
     pub ex_date: NaiveDate,
-    /// Known ex-date that the projection repeats: the ex-date a year earlier, or the last ex-date of a shorter history.
+    /// Known ex-date that the projection repeats: a year earlier, or the last ex-date if fewer than a year's are known.
     pub repeats: NaiveDate,
 }
 
@@ -51,7 +52,7 @@ pub fn project_ex_dates(
     expected
 }
 
-/// Days between two payments, for frequencies that are multiples of a week.
+/// Days between two payments for weekly, biweekly and four-weekly payers; `None` for other frequencies.
 fn step(payments_per_year: u32) -> Option<u32> {
     match payments_per_year {
         52 => Some(7),
@@ -61,7 +62,7 @@ fn step(payments_per_year: u32) -> Option<u32> {
     }
 }
 
-/// Day that lies `periods` payment periods after `day`.
+/// Day `periods` payment periods after `day`; `None` beyond the calendar.
 fn period_after(day: NaiveDate, payments_per_year: u32, periods: u32) -> Option<NaiveDate> {
     if 12 % payments_per_year == 0 {
         day.checked_add_months(Months::new(12 / payments_per_year * periods))
@@ -70,8 +71,8 @@ fn period_after(day: NaiveDate, payments_per_year: u32, periods: u32) -> Option<
     }
 }
 
-/// Projects one ex-date per payment period. `after` returns the ex-date after a number of periods. The projections
-/// repeat the ex-dates of `slots` in turn.
+/// Projects one ex-date per payment period. `after` gives the ex-date after a number of periods; `slots` are the
+/// ex-dates to repeat, in turn.
 fn project_periods(
     slots: &[NaiveDate],
     until: NaiveDate,
@@ -85,12 +86,12 @@ fn project_periods(
         .collect()
 }
 
-/// Projects each slot of the last year to the same day of later years.
+/// Projects each ex-date of the last year (`slots`) to the same day of later years.
 fn project_slots(slots: &[NaiveDate], last: NaiveDate, until: NaiveDate) -> Vec<ExpectedExDate> {
     let later = |slot: NaiveDate, years: u32| {
         slot.checked_add_months(Months::new(12 * years)).map(session_on_or_after)
     };
-    // Skip ex-dates that the payer has repeated: the date a year later is not after the last ex-date.
+    // An ex-date is left out if the payer has already repeated it: a year later is not after the last ex-date.
     let open = slots.iter().copied().filter(|slot| later(*slot, 1).is_some_and(|date| date > last));
     open.flat_map(|repeats| {
         let dates = (1..).map_while(move |years| later(repeats, years));

@@ -1,10 +1,9 @@
-//! Changes of the regular dividend rate between ex-dates: latest increase, last cut, number of cuts (R13,
-//! R14).
+//! Changes of the regular dividend rate between ex-dates: latest increase, last cut, number of cuts (R13, R14).
 //!
-//! Two rates on one share basis differ if the difference exceeds the streak tolerance of 0.05 %. An interim or a final
-//! dividend is compared with the same half of the year before. Rates around a change of frequency are not compared. The
-//! frequency has changed if the gap after an ex-date is below 0.6 or above 1.7 times the gap before it. Source: the
-//! tolerance and the comparisons are this service's own.
+//! Two rates on one share basis differ if the difference exceeds the streak tolerance of 0.05 %. An interim dividend is
+//! compared with the interim dividend of the year before, a final dividend with the final one. Rates are not compared
+//! across a change of frequency: a gap below 0.6 or above 1.7 times the previous gap. Source: the tolerance and the
+//! comparisons are this service's own.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
@@ -15,18 +14,18 @@ use crate::metrics::arithmetic::change_percent;
 use crate::metrics::calendar::months_before;
 use crate::metrics::rules::Rules;
 
-/// Latest increase, last cut and number of cuts.
+/// Latest increase, last cut and number of cuts of the regular dividend rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RateChanges {
-    /// Ex-date of the newest increase, and its size in percent.
+    /// Newest increase, as ex-date and size in percent; `None` without an increase.
     pub latest_increase: Option<(NaiveDate, Decimal)>,
-    /// Ex-date of the newest cut.
+    /// Ex-date of the newest cut; `None` without a cut.
     pub last_cut: Option<NaiveDate>,
     /// Number of cuts in the last ten years.
     pub cuts_10y: i32,
 }
 
-/// Finds the changes among the rates whose ex-date or declaration is on or before the as-of date.
+/// Finds the changes of the regular rate that are known on the as-of date, by ex-date or by declaration.
 pub fn rate_changes(
     rates: &[RegularDividend],
     payments_per_year: Option<i32>,

@@ -1,11 +1,18 @@
 //! High-yield screen, yield-trap warning and safety label (R18).
 //!
-//! Screen: a listed, paying stock with a headline yield from the minimum (4 %) up to 25 %. A higher yield is
-//! `yield_suspect`. The price is at most 5 sessions old, and dividends and price are in one currency. Trap: a payout
-//! above 100 %, a forward dividend more than 10 % below the trailing dividend, or a price fall of more than 40 % in 12
-//! months. Safety: `unsafe` if not paying, at risk or with a payout above 100 %; `borderline` at 75–100 % (real estate
-//! 90–100 %); else `safe`. It is null for funds, for non-payers and without a payout ratio. Source: the thresholds are
-//! this service's own (the parameters `safety.…`). They are not advice.
+//! The screen contains listed, paying stocks with a headline yield from the minimum (4 %) up to 25 %. A higher yield is
+//! `yield_suspect`. The price is at most 5 sessions old, and dividends and price are in one currency.
+//!
+//! Each of these signs is a trap:
+//! - a payout ratio or free-cash-flow payout above 100 %;
+//! - a forward dividend more than 10 % below the trailing dividend;
+//! - a price fall of more than 40 % in 12 months.
+//!
+//! The safety label is `unsafe` if not paying, at risk or with a payout above 100 %. It is `borderline` at 75–100 %
+//! (real estate 90–100 %), else `safe`. It is null for funds and non-payers. It is also null without a payout ratio,
+//! unless it is `unsafe`.
+//!
+//! Source: the thresholds are this service's own (the parameters `safety.…`). They are not advice.
 
 use rust_decimal::Decimal;
 
@@ -42,7 +49,7 @@ pub struct HighYieldScreenInput {
     pub dividend_yield: Option<Decimal>,
     /// True if the headline yield is suspect ([`is_suspect`]).
     pub yield_suspect: bool,
-    /// Sessions since the latest price.
+    /// Number of sessions since the latest price; `None` if unknown.
     pub price_age_sessions: Option<i32>,
     /// True if dividends and prices are in different currencies.
     pub currency_mismatch: bool,
@@ -66,9 +73,9 @@ impl HighYieldScreenInput {
 /// High-yield screen (R18).
 #[derive(Debug, Clone, Copy)]
 pub struct HighYieldScreen<'a> {
-    /// Minimum headline yield, percent; `None` for no minimum.
+    /// Minimum headline yield, percent; `None` for any yield.
     pub min_yield: Option<Decimal>,
-    /// Security types to include; `None` for stocks.
+    /// Security types in the screen; `None` for all types of stocks.
     pub types: Option<&'a [SecurityType]>,
 }
 
@@ -94,7 +101,7 @@ impl HighYieldScreen<'_> {
 pub struct SafetyInput {
     /// True for funds.
     pub is_fund: bool,
-    /// True if real-estate thresholds apply.
+    /// True if the thresholds for real estate apply.
     pub is_real_estate: bool,
     /// Dividend status of the payer.
     pub status: DividendState,
@@ -112,8 +119,8 @@ pub struct SafetyInput {
     pub price_change_1y: Option<Decimal>,
 }
 
-/// Yield-trap warning: true if any sign of a trap is present. `None` for non-payers and unknown dividends, or if the
-/// inputs of all signs are missing.
+/// Yield-trap warning: true if any sign of a trap is present. `None` without known dividends, for non-payers, or if no
+/// sign can be checked.
 pub fn yield_trap_risk(input: &SafetyInput, rules: &SafetyRules) -> Option<bool> {
     if matches!(input.status, DividendState::NonPayer | DividendState::Unknown) {
         return None;
@@ -131,7 +138,8 @@ pub fn yield_trap_risk(input: &SafetyInput, rules: &SafetyRules) -> Option<bool>
     signs.into_iter().flatten().reduce(|a, b| a || b)
 }
 
-/// Safety label. `None` for funds, non-payers and unknown dividends, and without a payout ratio.
+/// Safety label. `None` for funds, non-payers and unknown dividends; also without a payout ratio, unless the label is
+/// `unsafe`.
 pub fn safety_label(input: &SafetyInput, rules: &SafetyRules) -> Option<Safety> {
     if input.is_fund || matches!(input.status, DividendState::NonPayer | DividendState::Unknown) {
         return None;

@@ -25,13 +25,13 @@ use crate::row::DividendState;
 pub struct StatusInput {
     /// As-of date.
     pub as_of: NaiveDate,
-    /// Newest regular ex-date, including declared future ex-dates and ex-dates of quarantined amounts.
+    /// Newest regular ex-date. Declared future ex-dates and ex-dates of quarantined amounts are included.
     pub last_ex_date: Option<NaiveDate>,
-    /// Newest declaration date of a regular dividend. The ex-date replaces a missing declaration date.
+    /// Newest declaration date of a regular dividend. Without a declaration date, the ex-date is used.
     pub last_declared: Option<NaiveDate>,
-    /// Payments a year, if known.
+    /// Number of payments a year; `None` if unknown.
     pub payments_per_year: Option<i32>,
-    /// Date of a suspension notice.
+    /// Date of a suspension notice; `None` without a notice.
     pub suspended_on: Option<NaiveDate>,
     /// True if a source that covers the security carries dividends. A missing dividend then means that nothing was
     /// paid.
@@ -58,7 +58,7 @@ pub fn dividend_status(input: &StatusInput, rules: &rules::StatusRules) -> Divid
     if paying { DividendState::Active } else { DividendState::Lapsed }
 }
 
-/// Minimum number of days after an ex-date before a payer of this frequency can lapse.
+/// Minimum number of days without an ex-date before a payer with `payments_per_year` payments a year lapses.
 fn least_days(payments_per_year: i32, rules: &rules::StatusRules) -> i64 {
     match payments_per_year {
         12 | 13 => rules.monthly_least_days,

@@ -5,16 +5,16 @@
 //! first year cannot be a base, as for growth (R13). The running year is added as soon as its declared total exceeds
 //! the total of Y0. Specials are ignored.
 //!
-//! A cut declared this year does not change the number before the end of the year, but the streak is at risk. The
-//! forward dividend is then below `D[Y0]` by more than the tolerance. A spin-off year without an increase is skipped:
-//! it neither extends nor ends the streak. It is flagged for review. Flat years are skipped in the same way, at most
+//! The streak is at risk if the forward dividend is below the total of Y0 by more than the tolerance. A cut declared
+//! this year reduces the streak only after the end of the year. A spin-off year without an increase is skipped: it
+//! neither extends nor ends the streak. It is flagged for review. Flat years are skipped in the same way, at most
 //! `streak.tolerated_flat_years` in a row (default 0).
 //!
-//! A year with payments of unknown amount cannot be compared. The streak ends there, and its number is a lower bound
-//! (R34). A streak that reaches the first total may be longer too (`lower_bound`), unless the company was listed in
-//! that year or later. An operator's seed is the streak at the end of `through_year`: `years` increases. If every later
-//! year is an increase, the seed's years are added. Source: the calendar years of published lists of dividend
-//! champions. The tolerance is this service's own.
+//! A year with payments of unknown amount cannot be compared. The streak begins after it, and its number is a lower
+//! bound (R34). A streak back to the first known total is a lower bound too (`lower_bound`). This does not apply to a
+//! company that was listed in that year or later. An operator's seed gives the number of years of increases up to a
+//! year (`through_year`). If every later year is an increase, the seed's years are added. Source: the calendar years of
+//! published lists of dividend champions. The tolerance is this service's own.
 
 use rust_decimal::Decimal;
 
@@ -22,23 +22,23 @@ use super::growth::AnnualTotals;
 use crate::metrics::arithmetic::{keep_positive, length_to_i32, percent_to_fraction};
 use crate::metrics::rules::StreakRules;
 
-/// Increases before the data begin, given by an operator.
+/// Seed of a streak: increases before the data begin, given by an operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StreakSeed {
-    /// Number of years of increases in the seed.
+    /// Number of years of increases up to `through_year`.
     pub years: i32,
     /// Last year of the seed.
     pub through_year: i32,
 }
 
-/// Increase streak.
+/// Increase streak of a payer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Streak {
-    /// Consecutive years of increases.
+    /// Number of consecutive years of increases.
     pub years: i32,
-    /// True if the real streak may be longer, because earlier data or the amounts of payments are missing.
+    /// True if the real streak may be longer, because earlier years or amounts are unknown.
     pub lower_bound: bool,
-    /// First year with an increase, including the years of an operator's seed; `None` without an increase.
+    /// First year with an increase, years of an operator's seed included; `None` without an increase.
     pub started: Option<i32>,
     /// True if the streak includes years of an operator's seed.
     pub seeded: bool,
@@ -54,14 +54,14 @@ pub fn is_cut(new: Decimal, old: Decimal, rules: &StreakRules) -> bool {
     new < old.saturating_mul(Decimal::ONE - percent_to_fraction(rules.tolerance))
 }
 
-/// Inputs of the increase streak other than annual totals.
+/// Inputs of the increase streak in addition to the annual totals.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct StreakInput<'a> {
     /// Year of the as-of date.
     pub running: i32,
-    /// Operator's seed.
+    /// Operator's seed; `None` without a seed.
     pub seed: Option<StreakSeed>,
-    /// Year of the listing, if known.
+    /// Year of the company's listing; `None` if unknown.
     pub listed: Option<i32>,
     /// Years with a spin-off.
     pub spin_offs: &'a [i32],
@@ -94,7 +94,7 @@ pub fn increase_streak(totals: &AnnualTotals, input: &StreakInput<'_>, rules: &S
     if let Some(streak) = seeded.filter(|streak| streak.years >= walked.counted) {
         return streak;
     }
-    // Oldest year that can be the base of a comparison.
+    // First year from which an increase can be computed.
     let first_base = totals.first_year().map(|first| if totals.is_base(first) { first } else { first + 1 });
     let reaches_first = first_base == Some(walked.base);
     let listed_then = listed.zip(totals.first_year()).is_some_and(|(listed, first)| listed >= first);
@@ -113,10 +113,10 @@ fn is_kept(new: Decimal, old: Decimal, rules: &StreakRules) -> bool {
 /// Kind of a year in a streak.
 enum StreakYear {
     Increased,
-    /// Spin-off year without an increase, which neither extends nor ends the streak.
+    /// Year with a spin-off and no increase, which neither extends nor ends the streak.
     Excused,
     Flat,
-    /// Payments of unknown amount are missing in this year or in the year before.
+    /// Year that cannot be compared: this year or the year before has payments of unknown amount.
     Unknown,
     Broken,
 }
@@ -124,10 +124,10 @@ enum StreakYear {
 /// Result of counting a streak back from its last year.
 #[derive(Debug, Default)]
 struct StreakWalk {
-    /// Year of the oldest increase; 0 without an increase.
+    /// Year of the first increase of the streak; 0 without an increase.
     started: i32,
     counted: i32,
-    /// Oldest year with which another year was compared.
+    /// First year that served as a base of a comparison.
     base: i32,
     /// Tolerated years with an unchanged total. They do not extend the streak.
     flat: Vec<i32>,
@@ -162,8 +162,10 @@ impl StreakWalk {
         }
     }
 
-    /// Streak with the years of the seed added. A seed through the last complete year always applies. `None` if the
-    /// streak does not reach back to the seed, or if the seed ends after `last`.
+    /// Streak with the years of the seed added. `None` if the streak does not reach back to the seed, or if the seed
+    /// ends after the year `last`.
+    ///
+    /// A seed that reaches the last complete year always applies.
     fn seeded(&self, seed: StreakSeed, last: i32, last_complete: i32) -> Option<Streak> {
         let unbroken = self.base <= seed.through_year;
         let vouched = seed.through_year >= last_complete;
@@ -188,7 +190,7 @@ pub fn is_at_risk(
     forward.zip(total).is_some_and(|(forward, total)| is_cut(forward, total, rules))
 }
 
-/// Consecutive years with a regular payment, counted back from the running year or from the year before.
+/// Number of consecutive years with a regular payment, counted back from the running year or the year before.
 ///
 /// `unproven` are years with a quarantined amount. The payer paid in these years, but the amount is unknown.
 pub fn payment_years(totals: &AnnualTotals, unproven: &[i32], running: i32) -> i32 {

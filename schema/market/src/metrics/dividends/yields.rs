@@ -4,23 +4,23 @@
 //! Payment dates have no effect.
 //!
 //! Forward: the latest regular amount declared by `as_of`, times the payments a year n (R31). For n = 2 with
-//! alternating interim and final dividends, the last two amounts are added instead. Amounts alternate if each of the
-//! four newest changes exceeds 10 % and has the opposite direction of the change before. With fewer than five amounts,
-//! a difference of more than 10 % between the last two is enough.
+//! alternating interim and final dividends, the last two amounts are added instead. Amounts alternate if the four
+//! newest changes exceed 10 % and have opposite directions in turn. With fewer than five amounts, a difference of more
+//! than 10 % between the last two is enough.
 //!
-//! A latest amount is probably an untyped special if it is at least three times the median of the four amounts before
-//! it. It must also differ from the amount before it by more than a factor of 1.5. The forward figure then uses the
-//! payment before it, until the next payment confirms the amount (`latest_amount_unusual`). Amounts are not compared
+//! The latest amount may be an untyped special. It is then at least three times the median of the four amounts before
+//! it. It must also differ from the previous amount by more than a factor of 1.5. The forward figure then uses the
+//! previous amount, until the next payment confirms the latest one (`latest_amount_unusual`). Amounts are not compared
 //! across a pause of more than 550 days.
 //!
-//! Funds, delisted securities and irregular payers have no forward figure. Suspended and lapsed payers have
+//! Funds, delisted securities and irregular payers have no forward figure. Non-payers, suspended and lapsed payers have
 //! 0.
 //!
-//! The headline yield is the forward yield if a forward figure exists, else the trailing yield. Its price is the latest
-//! raw close, adjusted for the splits since its session. Non-payers, suspended and lapsed payers have 0. It is null
-//! without a price, with unknown dividends, or if dividends and prices are in different currencies. Source: the usual
-//! trailing twelve months and indicated annual dividend. This service chose the bounds, 10 %, the factors and 550 days.
-//! They are the parameters `forward.…` and `frequency.restart_days`.
+//! The headline yield is the forward yield if a forward figure exists, else the trailing yield. It uses the latest raw
+//! close, adjusted for the splits after its session. The yield of non-payers, suspended and lapsed payers is 0. It is
+//! null without a price, with unknown dividends, or if dividends and prices are in different currencies. Source: the
+//! usual trailing twelve months and indicated annual dividend. This service chose the bounds, 10 %, the factors and 550
+//! days. They are the parameters `forward.…` and `frequency.restart_days`.
 
 use chrono::NaiveDate;
 
@@ -44,7 +44,7 @@ pub struct RegularDividend {
     pub amount: Decimal,
 }
 
-/// Rates with an ex-date after the day 12 months before `as_of`, up to and including `as_of`.
+/// Regular dividends of the 12 months up to `as_of`: the day 12 months before is excluded, `as_of` is included.
 pub fn trailing_rates(rates: &[RegularDividend], as_of: NaiveDate) -> &[RegularDividend] {
     let start = months_before(as_of, 12);
     let from = rates.partition_point(|rate| rate.ex_date <= start);
@@ -52,22 +52,22 @@ pub fn trailing_rates(rates: &[RegularDividend], as_of: NaiveDate) -> &[RegularD
     rates.get(from..to).unwrap_or_default()
 }
 
-/// Sum of the rates.
+/// Sum of regular dividends per share.
 pub fn sum(rates: &[RegularDividend]) -> Decimal {
     remove_division_error(rates.iter().map(|rate| rate.amount).sum())
 }
 
-/// True if `count`, the number of payments in the trailing year, differs from `payments_per_year`.
+/// True if `count`, the number of payments in the trailing year, does not fit `payments_per_year`.
 ///
-/// Above 12 payments a year, a difference of one is normal, because a year is not a whole number of weeks.
+/// Above 12 payments a year, a difference of one is normal: a year is not a whole number of weeks.
 pub fn is_unusual_count(count: i32, payments_per_year: i32) -> bool {
     (count - payments_per_year).abs() > i32::from(payments_per_year > 12)
 }
 
-/// Forward (indicated annual) dividend.
+/// Forward (indicated annual) dividend per share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ForwardDividend {
-    /// Amount per share and year; `None` without a forward figure.
+    /// Amount per share and year; `None` if the payer has no forward dividend.
     pub amount: Option<Decimal>,
     /// Method behind the amount.
     pub basis: ForwardBasis,
@@ -76,7 +76,7 @@ pub struct ForwardDividend {
 }
 
 impl ForwardDividend {
-    /// Result for a payer without a forward figure.
+    /// Forward dividend of a payer for which none can be computed.
     pub const NONE: Self = Self { amount: None, basis: ForwardBasis::None, latest_unusual: false };
 }
 
@@ -147,13 +147,13 @@ pub struct HeadlineInput {
     pub yield_forward: Option<Decimal>,
     /// Trailing yield, percent.
     pub yield_ttm: Option<Decimal>,
-    /// True if a forward dividend exists, even if its yield is unknown.
+    /// True if a forward dividend exists, even if its yield cannot be computed.
     pub has_forward: bool,
     /// True if dividends and prices are in different currencies.
     pub mismatch: bool,
 }
 
-/// Headline yield in percent, with its basis.
+/// Headline yield in percent, and its basis (forward or trailing); `None` if unknown.
 pub fn headline_yield(input: &HeadlineInput) -> (Option<Decimal>, Option<YieldBasis>) {
     let basis = if input.has_forward { YieldBasis::Forward } else { YieldBasis::Ttm };
     let value = match input.status {
@@ -167,20 +167,20 @@ pub fn headline_yield(input: &HeadlineInput) -> (Option<Decimal>, Option<YieldBa
     (value, value.map(|_| basis))
 }
 
-/// Mean, highest and lowest month-end trailing yield of five years, percent.
+/// Range of the trailing yield over the month ends of five years, percent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct YieldRange {
-    /// Mean of the month ends, percent.
+    /// Mean over the month ends, percent.
     pub average: Decimal,
-    /// Highest month end, percent.
+    /// Highest value at a month end, percent.
     pub highest: Decimal,
-    /// Lowest month end, percent.
+    /// Lowest value at a month end, percent.
     pub lowest: Decimal,
-    /// Number of month ends.
+    /// Number of month ends with a yield.
     pub month_ends: usize,
 }
 
-/// Number of months in a yield range.
+/// Number of month ends in a yield range.
 const RANGE_MONTHS: i32 = 60;
 const RANGE_MINIMUM: usize = 12;
 
