@@ -1,4 +1,4 @@
-//! Review decisions of a security in an explanation.
+//! Review decisions about rows of a security, as an explanation lists them.
 
 use chrono::{DateTime, NaiveDate, Utc};
 use serde::{Deserialize, Serialize};
@@ -9,12 +9,12 @@ use crate::event::{Action, DecisionVerdict};
 use crate::history::History;
 use crate::metrics::merge::newest_decisions;
 
-/// Decision about one row, with the content of the row at the time of the decision.
+/// Review decision about one row, with the values that the row had at the time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ExplainedDecision {
     /// Verdict: release or confirm.
     pub verdict: DecisionVerdict,
-    /// Kind of the row: price, dividend or split.
+    /// Kind of the row that the decision is about: price, dividend or split.
     pub kind: String,
     /// Ex-date or session of the row.
     pub date: Option<NaiveDate>,
@@ -22,19 +22,20 @@ pub struct ExplainedDecision {
     pub id: Option<String>,
     /// Feed of the row.
     pub source: String,
-    /// Value of the row at the time of the decision: amount per share, close, or number of new shares of a split.
+    /// Value of the row when the decision was made: amount per share, closing price, or number of new shares of a
+    /// split.
     pub value: ExactDecimal,
     /// Reason code of the quarantine.
     pub reason: String,
     /// Reason that the operator gave for the decision.
     pub note: String,
-    /// Time of the decision or of its revocation.
+    /// Time of the decision, or of its revocation if `revoked` is true.
     pub decided_at: DateTime<Utc>,
     /// True if the decision was revoked.
     pub revoked: bool,
 }
 
-/// Newest decision about each row.
+/// Newest review decision about each row of a security.
 pub(crate) fn explain_decisions(history: &History) -> Vec<ExplainedDecision> {
     let newest = newest_decisions(&history.decisions);
     let explained = newest.into_values().map(|decision| ExplainedDecision {

@@ -19,7 +19,7 @@ fn total(computed: &ComputedMetrics<'_>, year: i32) -> String {
     total.map_or_else(|| "none".to_owned(), |total| number(Some(total.amount)))
 }
 
-/// Observations of the regular payments with an ex-date in the years `first` to `last`.
+/// Observations of regular payments in the years `first` to `last`, by ex-date.
 fn of_years(computed: &ComputedMetrics<'_>, first: i32, last: i32) -> Vec<ExplainedObservation> {
     let day_before = |year: i32| NaiveDate::from_ymd_opt(year - 1, 12, 31).unwrap_or(NaiveDate::MIN);
     of_dividends(computed, day_before(first), day_before(last + 1), DividendClass::is_regular)
@@ -53,7 +53,7 @@ fn growth(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
     entries
 }
 
-/// Years whose total is not the plain sum of their payments (R34), with the reason.
+/// Years whose total is not the plain sum of the payments (R34), with the reason, as text.
 fn peculiar_years(computed: &ComputedMetrics<'_>) -> String {
     let totals = &computed.growth.totals;
     let list = |what: &str, years: &[i32]| {
@@ -169,7 +169,7 @@ fn streaks(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
     ]
 }
 
-/// Formats a large amount in a unit, for example `3 bn`.
+/// Formats a large amount in millions or billions, for example `3 bn`.
 fn scaled(amount: Decimal, unit: i64, name: &str) -> String {
     format!("{} {name}", (amount / Decimal::from(unit)).normalize())
 }

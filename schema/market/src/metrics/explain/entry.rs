@@ -1,4 +1,4 @@
-//! Explanation of one metric: its value, its formula with values, and the observations behind it.
+//! Explanation of one metric: its value, its formula with numbers, and the observations from which it is computed.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
@@ -10,39 +10,39 @@ use crate::metrics::arithmetic;
 use crate::metrics::calendar::months_before;
 use crate::metrics::computed::ComputedMetrics;
 
-/// Derivation of one metric.
+/// Explanation of one metric: its value, its formula and the observations from which it is computed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ExplainedMetric {
-    /// Name of the field in the metrics row.
+    /// Name of the metric, as in the metrics row.
     pub metric: String,
-    /// Value as served.
+    /// Value of the metric in responses, as text; null if unknown.
     pub value: Option<String>,
-    /// Rule number, for example R7.
+    /// Number of the rule that defines the metric, for example R7.
     pub rule: String,
     /// Formula with its values and its result.
     pub formula: String,
     /// Rounding of the value.
     pub rounding: String,
-    /// Unit of the value.
+    /// Unit of the value, from which the rounding follows.
     #[serde(skip)]
     #[schema(ignore)]
     pub(crate) unit: Unit,
-    /// Observations that determine the value.
+    /// Observations from which the value is computed.
     pub observations: Vec<ExplainedObservation>,
-    /// Number of older observations that are not listed.
+    /// Number of older observations that the explanation does not list.
     pub older_observations: usize,
 }
 
-/// One observation, used or unused.
+/// One observation in an explanation, used or unused.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ExplainedObservation {
     /// Kind of record: dividend, split, price, fundamentals, security or evidence.
     pub kind: String,
-    /// Vendor's id of the record.
+    /// Vendor's id of the record; null without an id.
     pub id: Option<String>,
-    /// Ex-date, session or date of the figures.
+    /// Ex-date of a dividend or split, session of a price, or date of company figures.
     pub date: Option<NaiveDate>,
-    /// Amount per share as declared, or the close.
+    /// Amount per share as declared, or closing price.
     pub amount: Option<ExactDecimal>,
     /// ISO 4217 currency of the amount.
     pub currency: Option<String>,
@@ -55,27 +55,28 @@ pub struct ExplainedObservation {
     /// Name of the feed's file; omitted if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
-    /// Id of the record batch in the log. The name of the feed's file (`file`) is looked up with it. `None` if unknown.
+    /// Id of the record batch in the log, with which `file` is looked up. `None` if unknown.
     #[serde(skip)]
     #[schema(ignore)]
     pub frame: Option<[u8; 16]>,
     /// Status of the observation: used, superseded, cancelled, duplicate, translation, other_source, overridden,
-    /// not_yet_known, moved, missing (a payment that adjusted closes imply and no row contains), or the reason code of
-    /// its quarantine.
+    /// not_yet_known, moved, missing, or the reason code of its quarantine.
+    ///
+    /// missing: adjusted closes imply the payment, but no row contains it.
     pub outcome: String,
-    /// Status as a sentence.
+    /// Reason for the status, as a sentence.
     pub reason: String,
 }
 
 impl ExplainedObservation {
-    /// True if both observations have the same kind of record. Evidence is treated as a dividend.
+    /// True if the observations have the same kind of record. Evidence is treated as a dividend here.
     pub(crate) fn is_about_same(&self, other: &Self) -> bool {
         let topic = |kind: &str| if kind == "evidence" { "dividend".to_owned() } else { kind.to_owned() };
         topic(&self.kind) == topic(&other.kind)
     }
 }
 
-/// Unit of a value, from which its rounding follows.
+/// Unit of a metric's value, which decides the rounding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Unit {
     /// Amount per share, in the currency of the dividends.
@@ -86,7 +87,7 @@ pub(crate) enum Unit {
     Amounts,
     Percent,
     Ratio,
-    /// Count, date or word, which is not rounded.
+    /// Count, date or word, without rounding.
     #[default]
     Unrounded,
 }
@@ -102,7 +103,7 @@ impl Unit {
 }
 
 impl ExplainedMetric {
-    /// Sets the served value, and completes the formula with it.
+    /// Sets the value as served, and completes the formula with the value.
     pub(crate) fn set_value(&mut self, value: Option<String>, computed: &ComputedMetrics<'_>) {
         if let Some(value) = &value {
             match self.unit {
@@ -117,7 +118,7 @@ impl ExplainedMetric {
     }
 }
 
-/// Builds the entry of a metric. The value comes from the row.
+/// Builds the explanation of one metric. The value is taken from the metrics row.
 pub(crate) fn entry(
     metric: &str,
     rule: &str,
@@ -125,7 +126,7 @@ pub(crate) fn entry(
     formula: impl Into<String>,
     observations: Vec<ExplainedObservation>,
 ) -> ExplainedMetric {
-    // Two parts of a formula may use the same observation.
+    // Two parts of a formula may use the same observation, which is then listed once.
     let mut listed: Vec<ExplainedObservation> = Vec::with_capacity(observations.len());
     for observation in observations {
         if !listed.contains(&observation) {
@@ -144,17 +145,17 @@ pub(crate) fn entry(
     }
 }
 
-/// Formats a value for a formula.
+/// Formats a number for a formula; `None` becomes the text `null`.
 pub(crate) fn number(value: Option<Decimal>) -> String {
     value.map_or_else(|| "null".to_owned(), |value| arithmetic::factor(value).to_string())
 }
 
-/// Formats a date for a formula.
+/// Formats a date for a formula; `None` becomes the text `none`.
 pub(crate) fn date(value: Option<NaiveDate>) -> String {
     value.map_or_else(|| "none".to_owned(), |value| value.to_string())
 }
 
-/// Trailing window: first day (exclusive) and last day (inclusive).
+/// First and last day of the trailing 12 months: the first day is excluded, the last day included.
 pub(crate) fn window(computed: &ComputedMetrics<'_>) -> (NaiveDate, NaiveDate) {
     (months_before(computed.inputs.as_of, 12), computed.inputs.as_of)
 }

@@ -1,4 +1,4 @@
-//! Explanations of payouts, list membership, safety, returns and risk.
+//! Explanations of payout ratios, list membership, safety label, returns and risk metrics.
 
 use rust_decimal::Decimal;
 
@@ -112,7 +112,7 @@ fn percent(value: Option<Decimal>) -> String {
     value.map_or_else(|| "unknown".to_owned(), |value| format!("{} %", number(Some(round(value, 4)))))
 }
 
-/// Reason of a missing payout ratio as a sentence.
+/// Reason for a missing payout ratio, as a sentence.
 fn payout_gap(reason: NoPayoutReason) -> &'static str {
     match reason {
         NoPayoutReason::NotApplicable => "a fund has no payout ratio",

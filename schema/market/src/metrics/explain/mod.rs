@@ -25,10 +25,10 @@ use crate::row::{Metrics, Quarantined, TableRow};
 pub use decisions::ExplainedDecision;
 pub use entry::{ExplainedMetric, ExplainedObservation};
 
-/// Derivation of one security's metrics.
+/// Explanation of one security's metrics.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Explanation {
-    /// Canonical ticker.
+    /// Canonical ticker of the security.
     pub symbol: String,
     /// Market date of the metrics.
     pub as_of: NaiveDate,
@@ -43,29 +43,32 @@ pub struct Explanation {
     pub payout_basis: Option<String>,
     /// Warnings about the data behind the figures.
     pub flags: Vec<String>,
-    /// One entry per metric, in the order of the metrics row.
+    /// Explanation of each metric, in the order of the metrics row.
     pub metrics: Vec<ExplainedMetric>,
-    /// Observations without effect, each with the reason.
+    /// Observations that no metric uses, each with the reason.
     pub unused: Vec<ExplainedObservation>,
-    /// Number of further unused observations that are not listed because they are older or of another kind.
+    /// Number of unused observations that are not listed, because they are too old or not related to the requested
+    /// metrics.
     pub older_unused: usize,
-    /// Rows excluded from the figures (quarantined), with the reason.
+    /// Quarantined rows, which no figure uses, each with the reason.
     pub quarantined: Vec<Quarantined>,
     /// Review decisions about quarantined rows.
     pub decisions: Vec<ExplainedDecision>,
 }
 
 impl Explanation {
-    /// Limits the explanation to some metrics. Unused observations are kept if they could have changed these metrics:
-    /// they have the same kind, and are not older than the oldest used observation. If no observation is used, unused
-    /// observations of the last year are kept. All other observations are only counted.
+    /// Limits the explanation to some metrics. Unused observations are listed if they could have changed these metrics;
+    /// all others are only counted.
+    ///
+    /// Such an observation has the kind of a used observation and is not older than the oldest used one. Without used
+    /// observations, those of the last year are listed.
     pub fn limit_to_metrics(&mut self, is_wanted: impl Fn(&str) -> bool) {
         self.metrics.retain(|one| is_wanted(&one.metric));
         let used: Vec<&ExplainedObservation> =
             self.metrics.iter().flat_map(|one| &one.observations).collect();
         let all = self.unused.len();
         if used.is_empty() {
-            // Unused rows of the last year may explain why no row is used.
+            // If no row is used, unused rows of the last year may show why.
             let year_ago = months_before(self.as_of, 12);
             self.unused.retain(|unused| unused.date.is_none_or(|date| date > year_ago));
         } else {
@@ -78,7 +81,7 @@ impl Explanation {
         self.older_unused += all - self.unused.len();
     }
 
-    /// Name of the metric that is most similar to a text.
+    /// Name of the metric that is spelled most like a text; `None` if the explanation has no metrics.
     pub fn nearest_metric(&self, text: &str) -> Option<&str> {
         let names = self.metrics.iter().map(|metric| metric.metric.as_str());
         names.min_by_key(|name| strsim::damerau_levenshtein(text, name))
@@ -102,7 +105,7 @@ fn leave_out(observations: &mut Vec<ExplainedObservation>, first: NaiveDate) -> 
     all - observations.len()
 }
 
-/// Explains all metrics of a security.
+/// Explains all metrics of a security, with their formulas and observations.
 pub fn explain(history: &History, context: &DerivationContext<'_>) -> Explanation {
     let computed = compute(history, context);
     let quarantined = super::rows::quarantined(&computed);
@@ -124,7 +127,7 @@ pub fn explain(history: &History, context: &DerivationContext<'_>) -> Explanatio
     }
 }
 
-/// Explains the close of one session: its source, and the closes of the other sources.
+/// Explains the close of one session: its source, and the closes that other sources gave.
 pub fn explain_session(
     history: &History,
     context: &DerivationContext<'_>,

@@ -1,4 +1,4 @@
-//! Conversion of facts to the observations of an explanation.
+//! Conversion of a history's facts to the observations that an explanation lists.
 
 use chrono::{Datelike, NaiveDate};
 use rust_decimal::Decimal;
@@ -15,8 +15,7 @@ use crate::metrics::dividends::class::DividendClass;
 use crate::metrics::merge::{ImpliedFactor, ObservationStatus, Payment};
 use crate::row::AmountReading;
 
-/// Observation of a payment used in the figures. If the payment schedule reads the amount differently, the reading is
-/// added.
+/// Observation of a used payment. A reading that differs from the declared amount is added to its reason.
 pub(crate) fn of_payment(computed: &ComputedMetrics<'_>, payment: &Payment<'_>) -> ExplainedObservation {
     let record = &payment.observation.record;
     let reading = reading_text(computed, payment);
@@ -27,7 +26,7 @@ pub(crate) fn of_payment(computed: &ComputedMetrics<'_>, payment: &Payment<'_>) 
     }
 }
 
-/// The payment schedule's reading of a row as text; empty if the whole declared amount is regular.
+/// Reading of a payment by the payment schedule, as text; empty if the whole declared amount is regular.
 fn reading_text(computed: &ComputedMetrics<'_>, payment: &Payment<'_>) -> String {
     let Some(reading) = computed.inputs.reading(payment) else { return String::new() };
     let regular = number(Some(reading.regular));
@@ -47,8 +46,9 @@ fn reading_text(computed: &ComputedMetrics<'_>, payment: &Payment<'_>) -> String
     }
 }
 
-/// Payments with an ex-date after `after`, up to and including `through`, whose class `counts` accepts. Later splits
-/// are added, because they change the share basis of the payments.
+/// Observations of payments with an ex-date after `after`, up to and including `through`. `counts` selects the classes.
+///
+/// Splits after the first of these payments are added, because they change the share basis.
 pub(crate) fn of_dividends(
     computed: &ComputedMetrics<'_>,
     after: NaiveDate,
@@ -64,7 +64,7 @@ pub(crate) fn of_dividends(
     used
 }
 
-/// Splits that are not cancelled, with an ex-date after `after`, up to and including the as-of date.
+/// Observations of effective splits with an ex-date after `after`, up to and including the as-of date.
 fn of_splits(computed: &ComputedMetrics<'_>, after: NaiveDate) -> impl Iterator<Item = ExplainedObservation> {
     let splits = computed.inputs.merged.splits.splits.iter();
     let passed = splits.filter(move |split| {
@@ -77,17 +77,17 @@ fn of_splits(computed: &ComputedMetrics<'_>, after: NaiveDate) -> impl Iterator<
     })
 }
 
-/// Latest close, with the closes of other sources on its day.
+/// Observations of the latest close, and of the closes that other sources gave on its day.
 pub(crate) fn of_price(computed: &ComputedMetrics<'_>) -> Vec<ExplainedObservation> {
     computed.inputs.price.iter().flat_map(|price| of_bar(computed, price.index)).collect()
 }
 
-/// Raw close of a bar, with the closes of other sources on its day.
+/// Observations of a bar's raw close, and of the closes that other sources gave on its day.
 pub(crate) fn of_bar(computed: &ComputedMetrics<'_>, index: usize) -> Vec<ExplainedObservation> {
     of_day(computed, computed.inputs.series().bars.day[index])
 }
 
-/// Closes of all sources on a day. The used close comes first.
+/// Observations of the closes of all sources on a day, the used close first.
 pub(crate) fn of_day(computed: &ComputedMetrics<'_>, day: i32) -> Vec<ExplainedObservation> {
     let (series, basis) = (computed.inputs.series(), &computed.inputs);
     let counted = series.bars.day.binary_search(&day).ok();
@@ -104,7 +104,7 @@ pub(crate) fn of_day(computed: &ComputedMetrics<'_>, day: i32) -> Vec<ExplainedO
             Some(held) => (held.reason.as_str(), "it is held back; see quarantined"),
             None => ("other_source", other_source_text(computed, Kind::Price)),
         };
-        // The used close is raw. All other closes are on the share basis of their source.
+        // The used close is raw. The closes of other sources stay on the share basis of their source.
         let close = match used {
             Some((index, _)) => Some(series.close(index)),
             None if version.retracted => None,
@@ -130,7 +130,7 @@ pub(crate) fn of_day(computed: &ComputedMetrics<'_>, day: i32) -> Vec<ExplainedO
     closes
 }
 
-/// Fundamentals records used, newest first.
+/// Observations of at most two used records of company figures: a manual record first, then the newest records.
 pub(crate) fn of_fundamentals(computed: &ComputedMetrics<'_>) -> Vec<ExplainedObservation> {
     let used = computed.inputs.merged.fundamentals.iter().flat_map(|merged| &merged.used);
     used.take(2)
@@ -141,7 +141,7 @@ pub(crate) fn of_fundamentals(computed: &ComputedMetrics<'_>) -> Vec<ExplainedOb
         .collect()
 }
 
-/// Reference record.
+/// Observation of the reference record; empty for a provisional security.
 pub(crate) fn of_security(computed: &ComputedMetrics<'_>) -> Vec<ExplainedObservation> {
     computed
         .inputs
@@ -152,7 +152,7 @@ pub(crate) fn of_security(computed: &ComputedMetrics<'_>) -> Vec<ExplainedObserv
         .collect()
 }
 
-/// Dividends and splits without effect, with the reason.
+/// Observations of dividends and splits that no metric uses, each with the reason.
 pub(crate) fn unused(computed: &ComputedMetrics<'_>) -> Vec<ExplainedObservation> {
     let history = computed.inputs.history;
     let mut unused = Vec::new();
@@ -188,8 +188,8 @@ pub(crate) fn unused(computed: &ComputedMetrics<'_>) -> Vec<ExplainedObservation
     unused
 }
 
-/// Payment that a feed's adjusted closes imply, but no source has a row for it. The amount is computed from the implied
-/// factor.
+/// Observation of a missing payment: adjusted closes imply it, but no row contains it. The amount is computed from the
+/// implied factor.
 fn of_missing(computed: &ComputedMetrics<'_>, implied: &ImpliedFactor<'_>) -> ExplainedObservation {
     let close = computed.inputs.series().close_before(implied.ex_date);
     let amount = close.and_then(|close| close.checked_mul(Decimal::ONE - implied.factor));
@@ -229,7 +229,7 @@ fn observation<T>(
     }
 }
 
-/// Reason why a source of a kind was chosen, as a sentence.
+/// Reason why the source policy chose the used source, as a sentence.
 pub(crate) fn source_choice(computed: &ComputedMetrics<'_>, kind: Kind) -> &'static str {
     match computed.inputs.policy.rules.iter().any(|rule| rule.kind == kind) {
         true => "the source policy prefers it for this date",
@@ -237,7 +237,7 @@ pub(crate) fn source_choice(computed: &ComputedMetrics<'_>, kind: Kind) -> &'sta
     }
 }
 
-/// Reason why a row is unused because another source is preferred.
+/// Reason why a row of a less preferred source is unused, as a sentence.
 fn other_source_text(computed: &ComputedMetrics<'_>, kind: Kind) -> &'static str {
     match computed.inputs.policy.rules.iter().any(|rule| rule.kind == kind) {
         true => "the source policy prefers another source for its date",

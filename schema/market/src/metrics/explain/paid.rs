@@ -178,7 +178,7 @@ fn yields(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
     entries
 }
 
-/// Text of the latest close, its session and the splits since.
+/// Text of the latest close with its session, and of the splits after its session.
 fn price_text(computed: &ComputedMetrics<'_>) -> String {
     let Some(price) = computed.inputs.price else { return "null: no close is known".to_owned() };
     let raw = computed.inputs.series().close(price.index);
@@ -193,7 +193,7 @@ fn price_text(computed: &ComputedMetrics<'_>) -> String {
     )
 }
 
-/// Formula of a dividend yield: dividend over the latest close, percent.
+/// Formula of a dividend yield, as text: dividend divided by the latest close, in percent.
 fn over_price(computed: &ComputedMetrics<'_>, dividend: &str, amount: Option<Decimal>) -> String {
     if computed.income.mismatch {
         let (paid, priced) = (&computed.inputs.dividend_currency, &computed.inputs.currency);
@@ -209,7 +209,7 @@ fn over_price(computed: &ComputedMetrics<'_>, dividend: &str, amount: Option<Dec
     }
 }
 
-/// Formula of the headline yield.
+/// Formula of the headline yield, as text.
 fn headline(computed: &ComputedMetrics<'_>) -> String {
     let income = &computed.income;
     match (income.status, income.forward.amount) {
@@ -241,7 +241,7 @@ fn rhythm(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
     ]
 }
 
-/// Observations of the newest regular payments, including declared payments.
+/// Observations of the `count` newest regular payments. Declared future payments are included.
 fn newest(computed: &ComputedMetrics<'_>, count: i64) -> Vec<ExplainedObservation> {
     let regular = computed.inputs.payments().iter().rev().filter(|payment| payment.class.is_regular());
     regular.zip(0..count).map(|(payment, _)| of_payment(computed, payment)).collect()

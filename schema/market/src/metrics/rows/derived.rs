@@ -1,4 +1,4 @@
-//! Derived rows: all rows that are served about one security.
+//! Derived rows: all rows of one security in the read tables.
 
 use crate::bars::Bars;
 use crate::metrics::prices::adjustment::AdjustmentFactor;
@@ -7,9 +7,9 @@ use crate::row::{self, SplitStatus};
 /// All rows of one security.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DerivedRows {
-    /// Row of lists and screeners.
+    /// Row of the security in lists and screeners.
     pub stock: row::Stock,
-    /// Latest price and yield.
+    /// End-of-day quote: latest price and headline yield.
     pub quote: row::Quote,
     /// Company figures; `None` for a provisional security without reported figures.
     pub fundamentals: Option<row::FundamentalsRow>,
@@ -17,9 +17,9 @@ pub struct DerivedRows {
     pub metrics: row::Metrics,
     /// True if a dividend was paid, is declared or is projected.
     pub has_dividends: bool,
-    /// Dividends by ex-date, including cancelled dividends and projections of the next 366 days.
+    /// Dividends by ex-date. Cancelled dividends, and projections of the next 366 days, are included.
     pub dividends: Vec<row::DividendRow>,
-    /// Splits by ex-date, including announced and cancelled splits.
+    /// Splits by ex-date. Announced and cancelled splits are included.
     pub splits: Vec<row::SplitRow>,
     /// Raw bars up to the as-of date, one per session, without versions.
     pub bars: Bars,
@@ -30,7 +30,8 @@ pub struct DerivedRows {
 }
 
 impl DerivedRows {
-    /// True if the security has a live or a quarantined row. A security with only withdrawn rows is not listed.
+    /// True if the security has any row that is not withdrawn. Quarantined rows are enough. Other securities are not
+    /// listed.
     pub fn has_live_rows(&self) -> bool {
         !self.bars.is_empty()
             || self.fundamentals.is_some()

@@ -1,5 +1,4 @@
-//! Dividend rows of a security: paid, declared, cancelled and projected payments, with their fingerprints by
-//! year.
+//! Dividend rows of a security (paid, declared, cancelled and projected), and their fingerprints by year.
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, Hash, Hasher};
@@ -19,7 +18,7 @@ use crate::metrics::merge::Payment;
 use crate::metrics::prices::adjustment::Ratio;
 use crate::row::{AmountReading, AmountStatus, DividendRow, DividendStatus, Fingerprint};
 
-/// All dividend rows by ex-date, including cancelled and projected dividends.
+/// All dividend rows by ex-date. Cancelled and projected dividends are included.
 pub(crate) fn dividends(computed: &ComputedMetrics<'_>) -> Vec<DividendRow> {
     let symbol = computed.inputs.history.symbol.as_str();
     let mut rows: Vec<DividendRow> = records(computed).map(|record| record.row(symbol)).collect();
@@ -27,7 +26,7 @@ pub(crate) fn dividends(computed: &ComputedMetrics<'_>) -> Vec<DividendRow> {
     rows
 }
 
-/// Fingerprints of the dividend rows by ex-date year, without building the rows.
+/// Fingerprint of the dividend rows of each ex-date year, computed without building the rows.
 pub(crate) fn fingerprints(computed: &ComputedMetrics<'_>, hashes: &impl BuildHasher) -> BTreeMap<i32, u64> {
     let mut years = BTreeMap::new();
     for record in records(computed) {
@@ -36,7 +35,7 @@ pub(crate) fn fingerprints(computed: &ComputedMetrics<'_>, hashes: &impl BuildHa
     years.into_iter().map(|(year, state)| (year, state.finish())).collect()
 }
 
-/// Fields of a dividend row before rounding, without the symbol.
+/// Fields of a dividend row before rounding. The symbol is added later.
 struct DividendRecord<'m> {
     /// Payment from which the id is built; `None` for projections.
     named: Option<&'m Payment<'m>>,
@@ -50,20 +49,21 @@ struct DividendRecord<'m> {
     currency: &'m str,
     r#type: DividendType,
     reading: Option<AmountReading>,
-    /// Special part of the amount.
+    /// Special part of the amount, per share; `None` without a special part.
     special: Option<Decimal>,
     frequency: Frequency,
     payments_per_year: Option<i32>,
     status: DividendStatus,
     split: Ratio,
     price_factor: Option<Decimal>,
-    /// Payments a year at the rate of the payment; `None` if the rate cannot be compared with the price.
+    /// Number of payments a year for the yield at the ex-date; `None` if amount and price cannot be compared.
     per_year: Option<i32>,
-    /// Close before the ex-date; `None` if `per_year` is `None` or no close is known.
+    /// Close before the ex-date for the yield at the ex-date; `None` if `per_year` is `None` or no close is known.
     close_before: Option<Decimal>,
     /// Regular part of the amount, on the as-of date's share basis.
     regular_adjusted: Decimal,
-    /// Regular part of the previous regular payment, on the as-of date's share basis.
+    /// Regular part of the previous regular payment, on the as-of date's share basis. `None` without a previous payment
+    /// in the currency.
     previous: Option<Decimal>,
     source: &'m str,
     revision: i64,
@@ -71,7 +71,7 @@ struct DividendRecord<'m> {
 }
 
 impl DividendRecord<'_> {
-    /// Rounds and formats the row.
+    /// Dividend row with rounded and formatted values.
     fn row(&self, symbol: &str) -> DividendRow {
         let regular = self.amount - self.special.unwrap_or_default();
         let yearly = || regular.checked_mul(Decimal::from(self.per_year?));
@@ -150,7 +150,7 @@ impl Fingerprint for DividendRecord<'_> {
     }
 }
 
-/// All records: payments used in the figures, by ex-date, then cancelled payments, then projections.
+/// All dividend records: used payments by ex-date, then cancelled payments, then projections.
 fn records<'m>(computed: &'m ComputedMetrics<'_>) -> impl Iterator<Item = DividendRecord<'m>> {
     let merged = &computed.inputs.merged.dividends;
     let mut previous: Option<&Payment<'_>> = None;
@@ -164,7 +164,7 @@ fn records<'m>(computed: &'m ComputedMetrics<'_>) -> impl Iterator<Item = Divide
     live.chain(cancelled).chain(expected)
 }
 
-/// Record of a payment used in the figures, with the close before it and the previous regular payment.
+/// Record of a used payment. `before` is the previous regular payment.
 fn live<'m>(
     computed: &'m ComputedMetrics<'_>,
     payment: &'m Payment<'_>,
@@ -186,7 +186,7 @@ fn live<'m>(
         reading: computed.inputs.reading(payment).map(|reading| reading.kind),
         special,
         regular_adjusted,
-        // All distributions of an ex-date share its factor.
+        // All distributions of one ex-date have one price factor together.
         price_factor: ex_day
             .filter(|_| payment.class != DividendClass::Stock)
             .and_then(|day| day.dividend_factor),
@@ -236,24 +236,26 @@ fn record<'m>(
     }
 }
 
-/// Special part of the payment, on the ex-date's share basis; `None` without a special part.
+/// Special part of the payment per share, on the share basis of the ex-date; `None` without a special part.
 fn special_part(computed: &ComputedMetrics<'_>, payment: &Payment<'_>, regular: Decimal) -> Option<Decimal> {
     computed.inputs.reading(payment)?;
     let special = payment.adjusted - regular;
     if special.is_zero() {
         return None;
     }
-    // Declared amount / adjusted amount converts the special part to the ex-date's share basis.
+    // The special part is on the as-of date's share basis. Declared amount / adjusted amount converts it to the basis
+    // of the ex-date.
     quotient(special.checked_mul(payment.amount)?, payment.adjusted)
 }
 
-/// Status of a payment. It is paid from the payment date on, or from the ex-date on if no payment date is known.
+/// Status of a payment: paid from its payment date on, otherwise declared. The ex-date replaces an unknown payment
+/// date.
 fn status(payment: &Payment<'_>, as_of: NaiveDate) -> DividendStatus {
     let due = payment.observation.record.payment_date.unwrap_or(payment.ex_date);
     if due <= as_of { DividendStatus::Paid } else { DividendStatus::Declared }
 }
 
-/// Events of the payment's ex-date; `None` for a future ex-date.
+/// Distributions and splits of the payment's ex-date; `None` for an ex-date after the as-of date.
 fn ex_day<'m>(computed: &'m ComputedMetrics<'_>, payment: &Payment<'_>) -> Option<&'m ExDateEvents> {
     let days = &computed.inputs.ex_days;
     days.binary_search_by_key(&payment.ex_date, |day| day.ex_date).ok().map(|position| &days[position])

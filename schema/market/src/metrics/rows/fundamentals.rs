@@ -73,7 +73,7 @@ pub(crate) fn fundamentals(computed: &ComputedMetrics<'_>) -> Option<Fundamental
 }
 
 impl DerivedRows {
-    /// Company figures as served. A provisional security without reports has the figures of its list row.
+    /// Company figures in responses. A provisional security without reports has only the figures of its list row.
     pub fn served_fundamentals(&self) -> FundamentalsRow {
         let (listed, figures) = (&self.stock.listed, &self.stock.figures.screened);
         let row = self.fundamentals.clone().unwrap_or_else(|| FundamentalsRow {

@@ -1,12 +1,12 @@
 //! Record ids, unique in the whole service and stable over rebuilds.
 //!
 //! An id is `symbol/source/kind/vendor's id`, or `symbol/source/kind@date.type.currency` without a vendor's id. Without
-//! a vendor's id, a corrected date gives another record, and the record at the old date is cancelled. The symbol is
-//! taken from the feed's row, so that a change of the ticker does not change ids. If versions of a record have several
+//! a vendor's id, a corrected date gives a new record, and the record at the old date is cancelled. The symbol is taken
+//! from the feed's row, so that a change of the ticker does not change ids. If versions of a record have several
 //! symbols, the security's earliest symbol is used.
 //!
-//! Several payments of a day without vendor's id are numbered by amount: the second ends in `.2`, the third in `.3`. If
-//! one file contains all of them, their ids do not depend on other files or the order of loading. Symbols and source
+//! Several payments of a day without vendor's id are numbered by amount: the second id ends in `.2`, the third in `.3`.
+//! If one file contains all of them, their ids do not depend on other files or the order of loading. Symbols and source
 //! names contain no `/` and no `@`.
 
 use std::fmt::{self, Write as _};
@@ -23,7 +23,7 @@ pub(crate) fn dividend_id(payment: &Payment<'_>) -> String {
     of_payment(payment, "dividend")
 }
 
-/// Hashes all parts of the id of a dividend record.
+/// Adds all parts of a dividend's record id to a hash.
 pub(crate) fn hash_dividend_id(payment: &Payment<'_>, state: &mut impl Hasher) {
     let Observation { id, source, record, .. } = payment.observation;
     let Dividend { ex_date, record_date, r#type, currency, .. } = record;
@@ -57,7 +57,7 @@ fn of_payment(payment: &Payment<'_>, kind: &str) -> String {
     id(payment.observation, payment.named.record.symbol.as_str(), kind, said)
 }
 
-/// Id of a record. For a record without a vendor's id, `write_fields` writes the identifying fields.
+/// Id of a record. Without a vendor's id, `write_fields` writes the fields that identify the record.
 fn id<T>(
     observation: &Observation<T>,
     symbol: &str,

@@ -11,7 +11,7 @@ use crate::metrics::dividends::grower_lists::{grower_tier, is_king};
 use crate::metrics::dividends::growth::YearTotal;
 use crate::row::{AnnualTotal, DividendState, Flag, JsonColumn, Metrics, Quarantined};
 
-/// Rounds the computed metrics into their row.
+/// Metrics row, with all computed metrics rounded.
 pub(crate) fn metrics(computed: &ComputedMetrics<'_>, quarantined: &[Quarantined]) -> Metrics {
     let [growth_1y, growth_3y, growth_5y, growth_10y] = computed.growth.growth.map(percent);
     let cover =

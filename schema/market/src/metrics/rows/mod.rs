@@ -1,4 +1,4 @@
-//! Conversion of computed metrics to rows. Figures are rounded only here.
+//! Conversion of computed metrics to rows. Figures are rounded only in this conversion.
 
 mod derived;
 mod dividend;
@@ -20,13 +20,13 @@ pub(crate) use quarantine::{quarantined, quarantined_with_keys};
 use super::computed::ComputedMetrics;
 use super::prices::adjustment::AdjustmentFactor;
 
-/// Builds all rows.
+/// Converts computed metrics to all rows.
 pub(crate) fn derived(computed: ComputedMetrics<'_>) -> DerivedRows {
     let dividends = dividend::dividends(&computed);
     DerivedRows { dividends, ..without_dividends(computed) }
 }
 
-/// Builds all rows except dividends.
+/// Converts computed metrics to all rows except dividends.
 pub(crate) fn without_dividends(mut computed: ComputedMetrics<'_>) -> DerivedRows {
     let quote = quote::quote(&computed);
     let quarantined = quarantine::quarantined(&computed);

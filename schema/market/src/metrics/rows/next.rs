@@ -1,4 +1,4 @@
-//! Next ex-dividend date and amount, identical in all rows.
+//! Next ex-dividend date and amount, as all rows of the security show them.
 
 use rust_decimal::Decimal;
 
@@ -13,7 +13,8 @@ pub(crate) fn declared(computed: &ComputedMetrics<'_>, projection: &ProjectedPay
     splits.ratio_to_basis(computed.inputs.as_of, projection.ex_date).apply(projection.amount)
 }
 
-/// Next ex-dividend date: the earliest declared date. Without a declared date, the first projected date.
+/// Next ex-dividend date: the earliest declared date, or else the first projected date. `None` without either, or if a
+/// declaration is overdue.
 pub(crate) fn next_dividend(computed: &ComputedMetrics<'_>) -> Option<NextDividend> {
     if let Some(index) = computed.upcoming.declared {
         let payment = computed.inputs.payments()[index];

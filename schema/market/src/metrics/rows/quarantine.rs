@@ -1,4 +1,4 @@
-//! Builder of the quarantine rows of a security, each with the key that decisions use.
+//! Quarantine rows of a security, each with the key by which a decision identifies it.
 
 use crate::day::date_of;
 use crate::event::{DecidedRow, Kind, line_column};
@@ -7,12 +7,12 @@ use crate::metrics::computed::ComputedMetrics;
 use crate::metrics::merge::{QuarantinedRow, dividend_row, split_row};
 use crate::row::Quarantined;
 
-/// Quarantined rows by kind and day.
+/// Quarantined rows of a security, by kind and day.
 pub(crate) fn quarantined(computed: &ComputedMetrics<'_>) -> Vec<Quarantined> {
     quarantined_with_keys(computed).into_iter().map(|(row, _)| row).collect()
 }
 
-/// Quarantined rows by kind and day, each with the key that decisions use.
+/// Quarantined rows by kind and day, each with the key by which a decision identifies it.
 pub(crate) fn quarantined_with_keys(computed: &ComputedMetrics<'_>) -> Vec<(Quarantined, DecidedRow)> {
     let symbol = computed.inputs.history.symbol.to_string();
     let merged = &computed.inputs.merged;

@@ -10,7 +10,7 @@ use crate::metrics::computed::ComputedMetrics;
 use crate::metrics::prices::range::{VOLUME_SESSIONS, average_close, average_volume, year_range};
 use crate::row::{DividendState, Quote, QuoteSource};
 
-/// Builds the quote. Prices of the latest session are adjusted for the splits since the session.
+/// End-of-day quote row. Prices of the latest session are adjusted for the splits after the session.
 pub(crate) fn quote(computed: &ComputedMetrics<'_>) -> Quote {
     let series = computed.inputs.series();
     let bars = series.bars;

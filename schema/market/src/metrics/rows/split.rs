@@ -1,4 +1,4 @@
-//! Split rows of a security, stock dividends included.
+//! Split rows of a security. Stock dividends are included.
 
 use rust_decimal::Decimal;
 
@@ -10,7 +10,7 @@ use crate::metrics::merge::{MergedSplit, is_known, share_type};
 use crate::metrics::prices::adjustment::Ratio;
 use crate::row::{SplitRow, SplitStatus};
 
-/// Effective, announced and cancelled splits by ex-date, with stock dividends.
+/// Split rows by ex-date: effective, announced and cancelled splits, and stock dividends.
 pub(crate) fn splits(computed: &ComputedMetrics<'_>) -> Vec<SplitRow> {
     let known = |split: &&MergedSplit| {
         is_known(&computed.inputs.history.splits[split.index].record, &computed.inputs.known)
@@ -61,7 +61,7 @@ fn split_row(computed: &ComputedMetrics<'_>, split: &MergedSplit) -> SplitRow {
     }
 }
 
-/// Row of a split that is effective on a day.
+/// Row of a split with the effective day `effective`.
 fn base(
     computed: &ComputedMetrics<'_>,
     id: String,

@@ -87,7 +87,7 @@ fn figures(computed: &ComputedMetrics<'_>, quote: &Quote) -> StockFigures {
     }
 }
 
-/// Price change since the last close of the previous year, on one share basis.
+/// Price change since the last close of the previous year, percent, on one basis; `None` without that close.
 fn change_this_year(computed: &ComputedMetrics<'_>) -> Option<Decimal> {
     let series = computed.inputs.series();
     let new_year = chrono::NaiveDate::from_ymd_opt(chrono::Datelike::year(&computed.inputs.as_of), 1, 1)?;
