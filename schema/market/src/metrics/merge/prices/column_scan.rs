@@ -1,20 +1,21 @@
 //! Scans over whole price columns. They have no branches, so that the compiler vectorises them.
 //!
-//! Instead of comparing values, the scans combine their sign bits. Several values are then processed at a time on any
-//! processor.
+//! The scans combine the sign bits of values instead of comparing values. A processor can therefore test several values
+//! at a time.
 
 use crate::bars::{BarColumn, Bars};
 
 const SIGN: u64 = 1 << 63;
-/// Upper bound of closes. Below it, no sum in a scan reaches the sign bit.
+/// Exclusive upper limit of closes for the fast scan. Sums of smaller closes never reach the sign bit.
 const ROOM: u64 = 1 << 61;
 
 /// Number of closes in a block. Most blocks contain no large move.
 const BLOCK: usize = 256;
 
-/// Indexes of closes with a large move: of two neighbouring closes, one is more than three eighths above the other. All
-/// closes must be positive. Without large moves, a series contains no unit error. It contains no split of 3 for 2
-/// either, even with a deviation of 3 %.
+/// Indexes of closes with a large move: the close or the previous close is more than three eighths above the other one.
+/// All closes must be positive.
+///
+/// A series without large moves has no unit error. It has no split of 3 for 2 either, even with a deviation of 3 %.
 pub(crate) fn find_large_moves(closes: &[i64]) -> Vec<usize> {
     let mut moves = Vec::new();
     for start in (1..closes.len()).step_by(BLOCK) {
@@ -45,7 +46,7 @@ fn is_calm(closes: &[i64]) -> bool {
     above & SIGN == 0
 }
 
-/// True if any bar has a close of 0 or less, another negative value, or a high below its low.
+/// True if any bar has a close of 0 or less, another negative value, or a high below the low.
 pub(crate) fn has_fault(bars: &Bars) -> bool {
     let not_above_zero = bars.close.iter().fold(0, |found, close| found | close | close.wrapping_sub(1)) < 0;
     not_above_zero
@@ -59,15 +60,16 @@ pub(crate) fn has_fault(bars: &Bars) -> bool {
 fn has_negative(column: &[i64]) -> bool {
     let found = column.iter().fold(0, |found, value| {
         let value = value.cast_unsigned();
-        // `MISSING` is the sign bit alone. Every other negative value has a further bit, which the shift keeps.
+        // [`MISSING`] has only the sign bit. Every other negative value has a further bit, which the shift keeps.
         found | ((value >> 63).wrapping_neg() & (value << 1))
     });
     found != 0
 }
 
-/// True if any high is below its low. No value may be negative.
+/// True if any high is below the low of the same bar. The caller ensures that no value is negative.
 fn has_crossed(highs: &BarColumn, lows: &BarColumn) -> bool {
-    // Values are paired from the end. Before the start of the shorter column, one value of each pair is absent.
+    // Highs and lows are paired from the newest bar back. Before the first present value of either column, a pair has
+    // an absent value.
     let pairs =
         highs.values_from_first_present().iter().rev().zip(lows.values_from_first_present().iter().rev());
     pairs.fold(0, |found, (high, low)| found | (high.wrapping_sub(*low) & !high & !low)) < 0

@@ -8,19 +8,19 @@ use crate::event::{Kind, MINOR_UNIT_PLACES};
 use crate::history::{History, SourcePolicy};
 use crate::metrics::source_preference::{MANUAL, SourceCandidate, preference, range_of, range_starts};
 
-/// Usable raw bars of a source.
+/// Source with its usable raw bars.
 pub(super) struct Source<'a> {
     pub candidate: SourceCandidate<'a>,
     pub bars: Bars,
 }
 
-/// Number of additional decimal places of bars that are quoted in a minor unit (R4).
+/// Number of decimal places to add to bars quoted in a minor unit (R4); 0 for the major unit.
 pub(super) fn minor_places(history: &History) -> u32 {
     let unit = history.security.as_ref().and_then(|security| security.record.quote_unit.as_ref());
     unit.map_or(0, |_| MINOR_UNIT_PLACES)
 }
 
-/// Merges sorted sources day by day. Returns the bars, and the index of the source of each bar.
+/// Merges the bars of all sources day by day. Returns the merged bars, and for each bar the index of its source.
 pub(super) fn pick_by_day(sources: &[Source<'_>], policy: &SourcePolicy) -> (Bars, Vec<usize>) {
     let scale = common_scale(sources);
     let scaled: Vec<Bars> = sources.iter().map(|source| at_scale(&source.bars, scale)).collect();
@@ -55,7 +55,7 @@ fn order_of(sources: &[Source<'_>], policy: &SourcePolicy, day: NaiveDate) -> Ve
     order
 }
 
-/// Largest scale at which every price of every source fits 64 bits.
+/// Largest scale among the sources at which every price fits 64 bits.
 fn common_scale(sources: &[Source<'_>]) -> u32 {
     let wanted = sources.iter().map(|source| source.bars.scale).max().unwrap_or_default();
     let fits = |scale: u32| {
@@ -69,7 +69,7 @@ fn common_scale(sources: &[Source<'_>]) -> u32 {
     (0..=wanted).rev().find(|scale| fits(*scale)).unwrap_or_default()
 }
 
-/// Converts bars to a scale. Excess digits are rounded half away from zero.
+/// Converts bars to `scale` decimal places. Excess digits are rounded half away from zero.
 fn at_scale(bars: &Bars, scale: u32) -> Bars {
     let mut bars = bars.clone();
     if bars.scale > scale {
@@ -82,13 +82,13 @@ fn at_scale(bars: &Bars, scale: u32) -> Bars {
         bars.scale = scale;
         bars = without_zero_closes(&bars);
     } else if bars.rescale(scale).is_err() {
-        // Cannot fail: every source fits the common scale.
+        // This cannot happen: every price fits 64 bits at the common scale.
         bars = Bars::default();
     }
     bars
 }
 
-/// Value divided by 10^`digits`, rounded half away from zero. For 19 digits and more, the result is 0.
+/// Value divided by 10^`digits`, rounded half away from zero. With 19 or more digits, the result is 0.
 fn rounded(value: i64, digits: u32) -> i64 {
     let Some(divisor) = 10i64.checked_pow(digits) else { return 0 };
     value / divisor + (value % divisor) / (divisor - divisor / 2)

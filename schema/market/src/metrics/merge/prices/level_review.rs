@@ -1,7 +1,7 @@
 //! Quarantine of bars by their price level (R36).
 //!
-//! On the day of a quarantined bar, the next preferred source with a bar of the right level is used. If the newest bar
-//! leaps, it is quarantined until the next session, another source or a decision confirms it.
+//! The next preferred source with a bar of the right level replaces a quarantined bar. A newest bar that leaps is
+//! quarantined until the next session, another source or a decision confirms it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,8 +20,8 @@ use crate::metrics::merge::decisions::{DecisionIndex, confirmed_fault};
 use crate::metrics::merge::validation::{PriceValues, RowFault};
 use crate::row::QuarantineReason;
 
-/// Merges sources day by day and quarantines bars of a wrong level. Returns the remaining bars, and the index of the
-/// source of each bar.
+/// Merges sources day by day and quarantines bars of a wrong level. Returns the remaining bars, and for each bar the
+/// index of its source.
 pub(super) fn pick_sound_bars(
     sources: &mut [Source<'_>],
     policy: &SourcePolicy,
@@ -70,11 +70,12 @@ pub(super) fn without(bars: &Bars, place: usize, excluded: &ExcludedBars) -> Bar
     kept
 }
 
-/// Quarantines the newest bar if it leaps, unless another source or a decision confirms it. `merge_without` then merges
-/// the prices again without the excluded bars, so that another source can replace the bar. `levels` has the effective
-/// splits, after their review. Returns true if any other leap remains (R36).
+/// Quarantines a newest bar that leaps, unless another source or a decision confirms it. Returns true if a leap remains
+/// in the prices (R36).
 ///
-/// A newest bar that is older than `level.adjacent_days` is accepted, because the security may have ended trading.
+/// `merge_without` merges the prices again without the excluded bars, so that another source can replace the bar.
+/// `levels` contains the splits as reviewed against the price. A newest bar older than `level.adjacent_days` is
+/// accepted, because the security may have ended trading.
 pub(crate) fn review_levels(
     prices: &mut MergedPrices,
     history: &History,
@@ -110,7 +111,7 @@ pub(crate) fn review_levels(
     has_break
 }
 
-/// Returns the newest bar as quarantined if nothing confirms its leap. The second value is true if any other leap
+/// Newest bar as a quarantined bar, if it leaps and nothing confirms it. The second value is true if another leap
 /// remains.
 fn review_newest(
     prices: &MergedPrices,
@@ -128,7 +129,7 @@ fn review_newest(
     let source = &history.prices[prices.source_of(index)];
     let is_newest = index + 1 == bars.len();
     let is_recent = i64::from(day_number(as_of) - day) <= levels.rules.adjacent_days;
-    // The close returned to its level; the previous bar is a spike that a decision released.
+    // The close returned to the level before the previous bar. The previous bar is a spike that a decision released.
     let has_returned = || earlier.last() == Some(&(index - 1)) && levels.agree(closes, index - 2, index);
     if !is_newest
         || !is_recent
@@ -198,12 +199,12 @@ fn quarantined_bar(
     fault: RowFault,
     decided: &DecisionIndex<'_>,
 ) -> QuarantinedBar {
-    // If no decision confirmed the bar as wrong, the detected fault applies.
+    // The detected fault applies if no decision confirmed the bar as wrong.
     let (reason, message) = confirmed_bar(decided, source, day, close).unwrap_or(fault);
     QuarantinedBar { day, source: source.to_owned(), line, close, reason, message }
 }
 
-/// Fault of a bar that a decision confirmed to be wrong.
+/// Fault of a bar that a decision confirmed as wrong; `None` without such a decision.
 pub(super) fn confirmed_bar(
     decided: &DecisionIndex<'_>,
     source: &str,

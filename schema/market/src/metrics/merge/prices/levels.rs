@@ -1,14 +1,14 @@
-//! Price levels: bars far from their neighbours, runs in a wrong unit, and lasting breaks (R36).
+//! Price levels: bars far from their neighbours, runs of bars in a wrong unit, and lasting breaks (R36).
 //!
 //! A leap is a move between adjacent bars by more than `level.factor` in either direction. It must exceed the factor
 //! both with and without adjustment for the known splits and payments between the bars. Bars more than
 //! `level.adjacent_days` apart are not adjacent.
 //!
 //! - A bar between two leaps is isolated if its neighbours agree within `level.agreement`.
-//! - Bars between two leaps are in a wrong unit if the first leap is by a factor of about 100 or 1,000, up or down. The
-//!   bars before and after them must agree. At the end of the data, only a run of at most `level.unit_run_sessions`
-//!   bars can be in a wrong unit. It must be shorter than the run of bars before it. A known split next to a leap
-//!   explains the leap.
+//! - Bars between two leaps are in a wrong unit if the first leap has a factor of about 100 or 1,000. The bar before
+//!   them and the bar after them must agree. At the end of the data, only a run of at most `level.unit_run_sessions`
+//!   bars can be in a wrong unit. It must be shorter than the data before it. A known split next to a leap explains the
+//!   leap.
 //! - Every other leap is a lasting break.
 
 use std::collections::BTreeMap;
@@ -21,43 +21,45 @@ use crate::metrics::arithmetic::{quotient, within_factor};
 use crate::metrics::prices::adjustment::Splits;
 use crate::metrics::rules::LevelRules;
 
-/// Possible factors between two units.
+/// Possible factors between a major and a minor unit.
 const UNITS: [i64; 2] = [100, 1000];
 
-/// Closes of sorted sessions.
+/// Closes of sorted sessions with their day numbers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Closes<'a> {
-    /// Positive closes in units of the last place.
+    /// Positive closes x 10^`scale`.
     pub closes: &'a [i64],
-    /// Day numbers.
+    /// Day number of each session.
     pub days: &'a [i32],
-    /// Decimal places.
+    /// Number of decimal places of the closes.
     pub scale: u32,
     /// Indexes of the closes with a large move (`find_large_moves`).
     pub large_moves: &'a [usize],
 }
 
-/// Kind of contradiction between a bar and its neighbours.
+/// Fault of a bar by its price level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LevelFault {
-    /// Far from both neighbouring bars.
+    /// The close is far from the closes of both neighbouring bars.
     Isolated,
-    /// Wrong unit. The value is the factor, 100 or 1,000, between the price and the prices around it, up or down.
+    /// The close is in a wrong unit. The value is the factor, 100 or 1,000, by which it differs from the closes around
+    /// it.
     WrongUnit(i64),
 }
 
-/// Check of price levels against known events.
+/// Check of price levels, given the known splits and payments.
 #[derive(Clone, Copy)]
 pub(crate) struct LevelCheck<'a> {
     pub rules: &'a LevelRules,
-    /// Splits and price-only actions.
+    /// Splits and price-only actions of the security.
     pub splits: &'a Splits,
-    /// Sum of the payments with an ex-date in (after, through].
+    /// Function with the parameters `after` and `through`: sum of the payments with an ex-date after `after`, up to and
+    /// including `through`.
     pub paid: &'a dyn Fn(NaiveDate, NaiveDate) -> Decimal,
 }
 
 impl LevelCheck<'_> {
-    /// Faulty bars by index. A single newest bar is not faulty, because the bar after it is unknown.
+    /// Faulty bars by index. A newest bar is never faulty alone, because the bar after it is unknown.
     pub(crate) fn find_faults(&self, bars: Closes<'_>) -> BTreeMap<usize, LevelFault> {
         let (leaps, count) = (self.find_leaps(bars), bars.closes.len());
         let mut faults = BTreeMap::new();
@@ -87,13 +89,13 @@ impl LevelCheck<'_> {
         faults
     }
 
-    /// Indexes of the bars that leap from the bar before them.
+    /// Indexes of the bars that leap from the previous bar.
     pub(crate) fn find_leaps(&self, bars: Closes<'_>) -> Vec<usize> {
         let moves = bars.large_moves.iter().copied();
         moves.filter(|index| self.is_leap(bars, index - 1, *index)).collect()
     }
 
-    /// True if two closes of one day agree within `level.agreement`.
+    /// True if two closes on one share basis differ by at most `level.agreement`.
     pub(crate) fn is_near(&self, a: Decimal, b: Decimal) -> bool {
         within_factor(a, b, Decimal::ONE + self.rules.agreement / Decimal::ONE_HUNDRED)
     }
@@ -105,7 +107,7 @@ impl LevelCheck<'_> {
             && self.carried(bars, before, after).is_some_and(|carried| is_far(carried, close(bars, after)))
     }
 
-    /// Close of the bar `before`, adjusted for the splits and payments up to the bar `after`; `None` if it is 0 or
+    /// Close of the bar `before`, adjusted for the splits and payments up to the bar `after`. `None` if it becomes 0 or
     /// less.
     fn carried(&self, bars: Closes<'_>, before: usize, after: usize) -> Option<Decimal> {
         let (from, to) = (date_of(bars.days[before]), date_of(bars.days[after]));
@@ -114,14 +116,14 @@ impl LevelCheck<'_> {
         (carried > Decimal::ZERO).then_some(carried)
     }
 
-    /// True if the closes of two bars agree within `level.agreement`, after adjustment for the splits and payments
-    /// between them.
+    /// True if two closes agree within `level.agreement`, after adjustment for the splits and payments between their
+    /// bars.
     pub(crate) fn agree(&self, bars: Closes<'_>, before: usize, after: usize) -> bool {
         self.carried(bars, before, after).is_some_and(|carried| self.is_near(carried, close(bars, after)))
     }
 
-    /// Unit factor, 100 or 1,000, of the leap to a bar. `None` if the leap has another size, or if a known split
-    /// explains it.
+    /// Unit factor, 100 or 1,000, of the leap to the bar at `after`. `None` if the leap has another size or a known
+    /// split explains it.
     fn unit_between(&self, bars: Closes<'_>, after: usize) -> Option<i64> {
         let (old, new) = (self.carried(bars, after - 1, after)?, close(bars, after));
         let times = quotient(old.max(new), old.min(new))?;

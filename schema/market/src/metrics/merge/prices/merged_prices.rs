@@ -1,4 +1,4 @@
-//! Result of the merge of prices.
+//! Result of the merge of prices: the bars used in the figures, and the quarantined bars.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use rust_decimal::Decimal;
 use crate::bars::Bars;
 use crate::row::QuarantineReason;
 
-/// Bars left out of a merge, as pairs of source index and day number.
+/// Bars that a merge leaves out, as pairs of source index and day number.
 pub(crate) type ExcludedBars = BTreeSet<(usize, i32)>;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub(crate) struct QuarantinedBar {
     pub day: i32,
     pub source: String,
     pub line: u64,
-    /// Close as given by the source. For a bar in a wrong unit, it is the raw close.
+    /// Close as the source gives it. For a bar quarantined by its price level, it is the raw close.
     pub close: Decimal,
     pub reason: QuarantineReason,
     pub message: String,
@@ -27,12 +27,12 @@ pub(crate) struct MergedPrices {
     /// Raw bars in the canonical form, without versions.
     pub bars: Bars,
     pub quarantined: Vec<QuarantinedBar>,
-    /// Indexes of the bars with a large move: of this close and the close before it, one is more than three eighths above
-    /// the other.
+    /// Indexes of bars with a large move: the close or the previous close is more than three eighths above the other
+    /// one.
     pub large_moves: Vec<usize>,
-    /// True if there is only one source and its bars are used unchanged.
+    /// True if the security has only one source and all its bars are used unchanged.
     pub is_plain: bool,
-    /// Observation time of the newest bar.
+    /// Observation time of the newest bar; `None` without bars.
     pub observed_at: Option<DateTime<Utc>>,
     /// Index of the source of each bar. Empty if all bars come from the first source.
     pub(super) origin: Vec<usize>,

@@ -1,8 +1,8 @@
 //! Merge of prices: from the bars of all sources to one raw series (R10, R28, R30, R32).
 //!
-//! On each day, the most preferred source with a usable bar is used. Bars on a later share basis are converted to raw
-//! bars by the splits between their day and the basis day. The results have at most 10 decimal places. A basis day of 0
-//! means the newest day of the source's data. Bars after the as-of date are ignored. Bars that contradict their
+//! Each day has the bar of the most preferred source with a usable bar on this day. Bars on a later share basis are
+//! converted by the splits between their day and the basis day. The results have at most 10 decimal places. A basis day
+//! of 0 means the newest day of the source's data. Bars after the as-of date are ignored. Bars that contradict their
 //! neighbours are quarantined (R36) as `isolated_price` or `price_unit_error`, the newest bar as `unconfirmed_price`.
 
 mod column_scan;
@@ -33,8 +33,8 @@ use merged_prices::QuarantinedBar;
 pub(crate) use merged_prices::{ExcludedBars, MergedPrices};
 use unadjust::raw_bars;
 
-/// Merges the prices of a security up to `as_of`, without the `excluded` bars. `levels` contains all splits that are
-/// not withdrawn, including splits announced after `as_of`.
+/// Merges the prices of a security up to `as_of`, without the `excluded` bars. The splits of `levels` include those
+/// announced after `as_of`, but no withdrawn splits.
 pub(crate) fn merge_prices(
     history: &History,
     policy: &SourcePolicy,
@@ -80,14 +80,15 @@ pub(crate) fn merge_prices(
     MergedPrices { large_moves, is_plain: false, bars, quarantined, observed_at, origin }
 }
 
-/// True if the years that have only closes are sufficient for the merge and for all metrics. All bars must come from
-/// one source unchanged. The metrics must read other columns only in later years.
+/// True if years with only closes loaded give the same result as fully loaded years.
+///
+/// All bars must come from one source unchanged. The metrics must read other columns only in later years.
 pub(crate) fn closes_suffice(history: &History, merged: &MergedPrices, as_of: NaiveDate) -> bool {
     let Some(newest) = history.prices.iter().flat_map(|prices| &prices.closes_only).max() else {
         return true;
     };
     let [SourceBars { bars, .. }] = history.prices.as_slice() else { return false };
-    // A decision about a price may concern any bar.
+    // A decision about a price may concern a bar of any year.
     if history.decisions.iter().any(|decision| decision.record.row.kind == Kind::Price) {
         return false;
     }
@@ -103,7 +104,7 @@ fn observed_at(bars: &Bars) -> Option<DateTime<Utc>> {
     bars.versions.iter().map(BarVersion::observation_time).max()
 }
 
-/// Observation time of the newest bar up to a day.
+/// Observation time of the newest bar up to `last_day`; `None` without such a bar.
 fn observed_by(bars: &Bars, last_day: i32) -> Option<DateTime<Utc>> {
     match bars.day.partition_point(|day| *day <= last_day) {
         0 => None,
@@ -112,8 +113,8 @@ fn observed_by(bars: &Bars, last_day: i32) -> Option<DateTime<Utc>> {
     }
 }
 
-/// Fast path without decimals: uses the bars of a single source unchanged. `None` if a bar is not raw, is retracted or
-/// is faulty. The second value is the indexes of the large moves.
+/// Bars of a single source, used unchanged, and the indexes of their large moves. `None` if any bar is not raw,
+/// retracted or faulty.
 fn copy_if_plain(
     bars: &Bars,
     last_day: i32,
@@ -163,7 +164,7 @@ fn is_faulty(bars: &Bars, index: usize) -> bool {
         || negative(bars.volume[index])
 }
 
-/// Bars of a source up to the last day, without retracted and faulty bars. Faulty bars are quarantined.
+/// Usable bars of a source up to `last_day`. Retracted bars are left out, faulty bars are quarantined.
 fn usable_bars(
     prices: &SourceBars,
     last_day: i32,

@@ -7,12 +7,12 @@ use crate::bars::{Bars, MISSING};
 use crate::day::date_of;
 use crate::metrics::prices::adjustment::{Ratio, Splits};
 
-/// Maximum number of decimal places of a price converted to raw.
+/// Maximum number of decimal places of a price after its conversion to raw.
 const PLACES: u32 = 10;
 
-/// Converts split-adjusted bars to prices as traded. `newest` is the basis of bars whose source names no basis day.
+/// Converts split-adjusted bars to bars as traded. `newest` is the basis day of bars that have the basis day 0.
 ///
-/// Bars with a close that overflows or rounds to 0 are left out.
+/// A bar whose close overflows or rounds to 0 is left out.
 pub(crate) fn raw_bars(bars: Bars, splits: &Splits, newest: NaiveDate) -> Bars {
     let runs = runs(&bars, splits, newest);
     if runs.iter().all(|run| run.prices.is_one() && run.shares.is_one()) {
@@ -45,14 +45,14 @@ pub(crate) fn raw_bars(bars: Bars, splits: &Splits, newest: NaiveDate) -> Bars {
 struct BasisRun {
     start: usize,
     end: usize,
-    /// Multiplier of prices, from splits and price-only actions.
+    /// Multiplier that converts prices to raw, from splits and price-only actions.
     prices: Ratio,
-    /// Inverse multiplier of volumes, from splits only.
+    /// Divisor that converts volumes to raw, from splits only.
     shares: Ratio,
 }
 
 impl BasisRun {
-    /// True if every price of the run fits 64 bits at the scale.
+    /// True if every price of the run fits 64 bits with `scale` decimal places.
     fn fits(&self, bars: &Bars, scale: u32) -> bool {
         let run = self.start..self.end;
         let columns = [&bars.open, &bars.high, &bars.low].map(|column| column.present_values_in(run.clone()));
@@ -63,8 +63,8 @@ impl BasisRun {
     }
 }
 
-/// Divides bars at splits and version changes. The price multiplier of a bar is the product of to/from over the splits
-/// after its day, up to its basis day.
+/// Divides bars into runs at splits and version changes. The price multiplier is the product of to/from over the splits
+/// after a bar's day, up to its basis day.
 fn runs(bars: &Bars, splits: &Splits, newest: NaiveDate) -> Vec<BasisRun> {
     let mut runs: Vec<BasisRun> = Vec::new();
     for index in 0..bars.len() {
@@ -101,7 +101,7 @@ struct RatioMultiplier {
 }
 
 impl RatioMultiplier {
-    /// from/to x 10^places; `None` on overflow.
+    /// Multiplier `from/to x 10^places` of a ratio; `None` on overflow.
     fn of(ratio: Ratio, places: u32) -> Option<Self> {
         let (from, to) = (ratio.from.normalize(), ratio.to.normalize());
         let scale = from.scale().max(to.scale());
