@@ -8,10 +8,10 @@ use chrono::{Days, NaiveDate};
 
 use crate::metrics::context::DerivationContext;
 
-/// Visibility of a row without a declaration date on an earlier as-of date: number of days before its effective day.
+/// Number of days before its effective day at which an undeclared row becomes visible on an earlier as-of date.
 const DECLARED_AHEAD: u64 = 30;
 
-/// Visibility of facts on a market date.
+/// Decision which facts are visible on an as-of date.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct AsOfView {
     as_of: NaiveDate,
@@ -25,7 +25,7 @@ impl AsOfView {
         Self { as_of, undated_through: if as_of < context.newest { ahead } else { NaiveDate::MAX } }
     }
 
-    /// True if a fact with this declaration date and this effective date is visible.
+    /// True if a fact with the declaration date `declared` and the effective date `effective` is visible.
     pub(crate) fn is_visible(&self, declared: Option<NaiveDate>, effective: NaiveDate) -> bool {
         effective <= self.as_of
             || match declared {

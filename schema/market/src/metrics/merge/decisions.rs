@@ -1,4 +1,4 @@
-//! Review decisions about quarantined rows, indexed by row. A released row is used, a confirmed row stays quarantined.
+//! Index of review decisions by row. A released row is used; a row confirmed as wrong stays quarantined.
 //!
 //! The newest decision about a row is valid. A revoked decision has no effect.
 
@@ -13,7 +13,7 @@ use crate::event::{Action, DecidedRow, Decision, DecisionVerdict, Dividend, Kind
 use crate::observation::Observation;
 use crate::row::QuarantineReason;
 
-/// Valid decisions by row.
+/// Valid review decisions by key of the row.
 #[derive(Debug, Default)]
 pub(crate) struct DecisionIndex<'a> {
     rows: BTreeMap<DecidedRow, &'a Decision>,
@@ -30,18 +30,19 @@ impl<'a> DecisionIndex<'a> {
         self.rows.keys().any(|row| row.kind == Kind::Price)
     }
 
-    /// Decision about the bar of a source and day. A decision applies only to the close for which it was made.
+    /// Decision about a source's bar of a day; `None` without a decision. A decision applies only to the close for
+    /// which it was made.
     pub(crate) fn find_for_bar(&self, source: &str, day: NaiveDate, close: Decimal) -> Option<&'a Decision> {
         self.get(|| row(Kind::Price, source, None, Some(day), close))
     }
 
-    /// True if a decision releases a dividend although other rows contradict it.
+    /// True if a decision releases the dividend, so that contradicting rows do not quarantine it.
     pub(crate) fn releases(&self, dividend: &Observation<Dividend>) -> bool {
         self.get(|| dividend_row(dividend))
             .is_some_and(|decision| decision.verdict == DecisionVerdict::Release)
     }
 
-    /// True if a decision releases a split although the price contradicts it.
+    /// True if a decision releases the split, so that the price does not exclude it.
     pub(crate) fn releases_split(&self, split: &Observation<Split>) -> bool {
         self.get(|| split_row(split)).is_some_and(|decision| decision.verdict == DecisionVerdict::Release)
     }
@@ -51,7 +52,7 @@ impl<'a> DecisionIndex<'a> {
         self.get(|| dividend_row(dividend)).and_then(confirmed_fault)
     }
 
-    /// Replaces reason and message of quarantined rows that a decision confirmed to be wrong.
+    /// Sets reason and message of quarantined rows that a decision confirmed as wrong.
     pub(crate) fn apply_confirmations<T>(
         &self,
         quarantined: &mut [QuarantinedRow],
@@ -66,13 +67,13 @@ impl<'a> DecisionIndex<'a> {
         }
     }
 
-    /// Decision about a row. The key of the row is built only if the index is not empty.
+    /// Decision about a row; `None` without a decision. Without any decisions, the key of the row is not built.
     fn get(&self, row: impl FnOnce() -> DecidedRow) -> Option<&'a Decision> {
         if self.rows.is_empty() { None } else { self.rows.get(&row()).copied() }
     }
 }
 
-/// Newest decision about each row, including revoked decisions.
+/// Newest decision about each row. Revoked decisions are included.
 pub(crate) fn newest_decisions(
     decisions: &[Observation<Decision>],
 ) -> BTreeMap<&DecidedRow, &Observation<Decision>> {
@@ -86,7 +87,7 @@ pub(crate) fn newest_decisions(
     newest
 }
 
-/// Fault of a row that was confirmed to be wrong.
+/// Fault of a row that the decision confirmed as wrong; `None` if the decision releases the row.
 pub(crate) fn confirmed_fault(decision: &Decision) -> Option<RowFault> {
     (decision.verdict == DecisionVerdict::Confirm).then(|| {
         (QuarantineReason::Confirmed, format!("a person confirmed {}: {}", decision.reason, decision.note))

@@ -32,10 +32,11 @@ use crate::metrics::prices::adjustment::Splits;
 use crate::metrics::source_preference::MANUAL;
 use crate::row::{Flag, Flags, QuarantineReason};
 
-/// Maximum distance of an ex-date after the newest session, days.
+/// Maximum number of days between the as-of date and a later ex-date.
 const DAYS_AHEAD: i64 = 400;
 
-/// Winners of the preferred sources. Their amounts are not yet compared with prices and neighbouring amounts.
+/// Winning versions of dividends from the preferred sources, before their amounts are compared with other rows and
+/// prices.
 #[derive(Debug)]
 pub(crate) struct DividendWinners {
     pub winners: Vec<WinningVersion>,
@@ -45,13 +46,14 @@ pub(crate) struct DividendWinners {
 
 #[derive(Debug)]
 pub(crate) struct MergedDividends<'a> {
-    /// Payments used in the figures, by ex-date.
+    /// Payments that the figures use, by ex-date.
     pub payments: Vec<Payment<'a>>,
     /// Quarantined regular outliers by ex-date. They still prove a payment on the ex-date, but not its amount (R28).
     pub unproven: Vec<Payment<'a>>,
-    /// Ex-dates with a regular amount far above the rate before it, which no later payment confirms (R28).
+    /// Doubted regular amounts, by ex-date. Such an amount is far above the rate before it, and no later payment
+    /// confirms it (R28).
     pub doubted: Vec<(NaiveDate, AmountDoubt)>,
-    /// Withdrawn payments by ex-date.
+    /// Payments that the feed withdrew, by ex-date.
     pub cancelled: Vec<Payment<'a>>,
     pub statuses: Vec<ObservationStatus>,
     pub quarantined: Vec<QuarantinedRow>,
@@ -91,8 +93,8 @@ pub(crate) fn dividend_winners(
     result
 }
 
-/// Stock dividends that are not withdrawn, as (ex-date, new shares per old share). `known` limits them to visible
-/// dividends.
+/// Ex-date and amount (new shares per old share) of each stock dividend that is not withdrawn. With `known`, only
+/// visible dividends are included.
 pub(crate) fn stock_dividends(
     history: &History,
     winners: &DividendWinners,
@@ -128,7 +130,7 @@ pub(crate) fn paid_between(
     paid.fold(Decimal::ZERO, Decimal::saturating_add)
 }
 
-/// Amount of a row on the share basis of its date.
+/// Amount per share of a row, on the share basis of the day `date`.
 pub(crate) fn amount_of(
     observation: &Observation<Dividend>,
     date: NaiveDate,
@@ -186,7 +188,7 @@ pub(crate) fn merge_dividends<'a>(
     merge_repeats(&mut payments, &mut statuses, validation, flags);
     let Outliers { unproven, doubted } =
         quarantine_outliers(&mut payments, validation, &mut statuses, &mut quarantined, flags);
-    // An amount above the price has no price factor (R11).
+    // An amount of at least the price has no price factor (R11).
     if quarantined.iter().any(|row| row.reason == QuarantineReason::AmountExceedsPrice) {
         flags.set(Flag::FactorSkipped);
     }
@@ -194,7 +196,7 @@ pub(crate) fn merge_dividends<'a>(
     MergedDividends { payments, unproven, doubted, cancelled, statuses, quarantined }
 }
 
-/// Fault of a payment that is visible without a comparison with its neighbours.
+/// Fault that a payment shows without a comparison with other payments; `None` if the payment is valid or released.
 fn intrinsic_fault(
     payment: &Payment<'_>,
     winner: &WinningVersion,
@@ -208,7 +210,8 @@ fn intrinsic_fault(
     confirmed.or_else(|| too_far_ahead(payment, validation.known.as_of()))
 }
 
-/// Fault of an ex-date more than 400 days ahead. Boards never declare that early, so the year is probably mistyped.
+/// Fault of an ex-date more than 400 days after the as-of date. Boards never declare so early: the year is probably
+/// mistyped.
 fn too_far_ahead(payment: &Payment<'_>, as_of: NaiveDate) -> Option<RowFault> {
     let days = (payment.ex_date - as_of).num_days();
     (days > DAYS_AHEAD).then(|| {
@@ -218,7 +221,7 @@ fn too_far_ahead(payment: &Payment<'_>, as_of: NaiveDate) -> Option<RowFault> {
     })
 }
 
-/// True if a dividend's declaration is visible.
+/// True if the dividend is visible on the as-of date, by its declaration date or ex-date.
 fn is_declared(dividend: &Dividend, known: &AsOfView) -> bool {
     dividend.date().is_some_and(|date| known.is_visible(dividend.declaration_date, date))
 }
@@ -266,7 +269,7 @@ fn payment<'a>(
     })
 }
 
-/// True if a vendor's ex-date is neither the ordinary ex-date nor the later ex-date of a large distribution.
+/// True if a vendor's ex-date follows from the record date neither by rule R1 nor by rule R2.
 fn is_unexpected(
     record: &Dividend,
     ex_date: NaiveDate,
@@ -281,7 +284,7 @@ fn is_unexpected(
     }
 }
 
-/// Orders by ex-date, type and currency, then by version time. The last row of an event is then the newest.
+/// Orders payments by ex-date, type and currency, then by version time. Of the rows of one payment, the newest is last.
 fn compare_events(a: &Payment<'_>, b: &Payment<'_>) -> Ordering {
     a.event_key()
         .cmp(&b.event_key())
@@ -291,7 +294,7 @@ fn compare_events(a: &Payment<'_>, b: &Payment<'_>) -> Ordering {
         .then_with(|| a.amount.cmp(&b.amount))
 }
 
-/// Merges rows with the same ex-date, type and currency under different ids (R29).
+/// Merges rows with the same ex-date, type and currency, but different ids, into one payment (R29).
 fn one_per_payment<'a>(
     payments: Vec<Payment<'a>>,
     same_day_payments: &SameDayPayments<'_>,
@@ -308,7 +311,7 @@ fn one_per_payment<'a>(
             continue;
         }
         let mut day = payments_of_day(rows, same_day_payments);
-        // Sorted by amount, so that a repeated row does not change the order.
+        // The order of the payments depends only on their amounts, so a repeated row does not change it.
         day.sort_by_key(|versions| versions[0].amount);
         for versions in &day {
             let best = best_of(versions);
@@ -325,8 +328,10 @@ fn one_per_payment<'a>(
     kept
 }
 
-/// Groups the rows of a day by payment. In a group, manual records come first, then the newest rows. The first row
-/// decides the amount.
+/// Groups the rows of one ex-date, type and currency by payment. In a group, manual records come first, then the newest
+/// rows.
+///
+/// The first row of a group decides the amount of the payment.
 fn payments_of_day<'a>(
     rows: &[Payment<'a>],
     same_day_payments: &SameDayPayments<'_>,
@@ -346,7 +351,8 @@ fn payments_of_day<'a>(
     day
 }
 
-/// Best version with the amount of the first version: one with an id, then the one with the most complete dates.
+/// Version that represents a payment, among those with the amount of the first version. Versions with an id are
+/// preferred, then those with the most complete dates.
 fn best_of<'a>(versions: &[Payment<'a>]) -> Payment<'a> {
     let latest = versions[0];
     let quality = |row: &&Payment<'_>| (row.observation.id.is_some(), row.observation.record.preference());

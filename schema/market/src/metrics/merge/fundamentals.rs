@@ -1,9 +1,9 @@
-//! Merge of company figures: from all observations to the figures of a date (R32).
+//! Merge of company figures: from all observations to the figures on one date (R32).
 //!
 //! The newest record up to the as-of date is used as a whole. If a date has several records, the record of the
-//! preferred source is used. A missing figure comes from the newest earlier record of the same source. The date of that
-//! record is then the share basis of the figure. Manual records replace the figures that they contain, unless they are
-//! older than the used record.
+//! preferred source is used. A missing figure comes from the newest earlier record of the same source. The date of this
+//! earlier record is then the share basis of the figure. A manual record replaces the figures that it contains, unless
+//! it is older than the record used as a whole.
 
 use std::cmp::Reverse;
 
@@ -14,11 +14,10 @@ use crate::event::{Action, Fundamentals, Kind};
 use crate::history::{Observation, SourcePolicy};
 use crate::metrics::source_preference::{MANUAL, SourceCandidate, preference};
 
-/// Merged figures, with the share basis of each per-share figure.
+/// Merged company figures, with the date of the share basis of each per-share figure.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct MergedFundamentals {
-    /// Merged figures. `eps_as_of` is set whenever `eps_ttm` is set, `shares_as_of` whenever `shares_outstanding` is
-    /// set.
+    /// Merged company figures. `eps_as_of` accompanies each `eps_ttm`, `shares_as_of` each `shares_outstanding`.
     pub figures: Fundamentals,
     /// Date of the share basis of `book_value_per_share`.
     pub book_value_as_of: NaiveDate,
@@ -26,11 +25,11 @@ pub(crate) struct MergedFundamentals {
     pub ffo_as_of: NaiveDate,
     /// Date of the share basis of `float_shares`.
     pub float_as_of: NaiveDate,
-    /// Indexes of the records that provide figures. The record that is used as a whole comes first.
+    /// Indexes of the used records, in order of precedence. A manual record comes first.
     pub used: Vec<usize>,
 }
 
-/// Figures valid on `as_of`; `None` if nothing was reported by then.
+/// Company figures valid on `as_of`; `None` if no record is dated on or before it.
 pub(crate) fn merge_fundamentals(
     observations: &[Observation<Fundamentals>],
     policy: &SourcePolicy,
@@ -71,7 +70,7 @@ pub(crate) fn merge_fundamentals(
     Some(merged)
 }
 
-/// Greatest version of each source and key, without withdrawn records.
+/// Indexes of the greatest version of each source and key. Withdrawn records are left out.
 fn newest_per_key(observations: &[Observation<Fundamentals>]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..observations.len()).collect();
     let key = |index: &usize| {
@@ -92,7 +91,7 @@ fn newest_per_key(observations: &[Observation<Fundamentals>]) -> Vec<usize> {
     };
     order.sort_by(|a, b| grouped(a).cmp(&grouped(b)).then_with(|| version(a).cmp(&version(b))));
     let winners = order.chunk_by(same).filter_map(|versions| versions.last().copied());
-    // If one source has two ids for a day, the greater version wins.
+    // If one source has several ids for a day, only the greatest version of the day is used.
     let mut live: Vec<usize> = winners.filter(|index| observations[*index].action == Action::Put).collect();
     let day = |index: &usize| (observations[*index].source.as_str(), observations[*index].record.as_of);
     live.sort_by(|a, b| day(a).cmp(&day(b)).then_with(|| version(a).cmp(&version(b))));

@@ -1,8 +1,8 @@
-//! Dividend factors implied by a feed's adjusted closes, as evidence of the feed's own dividends (R40).
+//! Dividend factors that a feed's adjusted closes imply, as evidence of the feed's dividends (R40).
 //!
-//! An implied factor (`ImpliedFactor`) is the factor by which a feed adjusts its prices before a session. Without the
-//! splits of the session, it is 1 - ΣD / C, with the feed's own dividends D and the close C before them. Implied
-//! factors confirm or contradict payments. They never add a payment.
+//! A feed multiplies its prices before an ex-date by a factor. Without splits, this implied factor ([`ImpliedFactor`])
+//! is 1 - ΣD / C. ΣD is the sum of the feed's dividends on the ex-date, C the close before it. Implied factors confirm
+//! or contradict payments. They never add a payment.
 //!
 //! If a source has several versions of an implied factor, the newest version is used.
 
@@ -17,20 +17,20 @@ use crate::metrics::prices::adjustment::Splits;
 use crate::metrics::rules::AbsenceRules;
 use crate::observation::Observation;
 
-/// Factor implied by a source's adjusted closes between two sessions, without splits.
+/// Dividend factor that a source's adjusted closes imply between two sessions, without splits.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct ImpliedFactor<'a> {
     pub observation: &'a Observation<DividendEvidence>,
-    /// Last session of the file on which closes are adjusted by the factor.
+    /// Last session of the file whose close is adjusted by the factor.
     pub previous: NaiveDate,
-    /// First session of the file on which closes are not adjusted by the factor.
+    /// First session of the file whose close is not adjusted by the factor.
     pub ex_date: NaiveDate,
-    /// Multiplier of prices before `ex_date`, splits excluded.
+    /// Multiplier of prices before `ex_date`, without splits.
     pub factor: Decimal,
 }
 
 impl ImpliedFactor<'_> {
-    /// True if an ex-date is after `self.previous` and not after `self.ex_date`.
+    /// True if the factor may belong to an ex-date: after `previous`, up to and including `self.ex_date`.
     pub(crate) fn contains(&self, ex_date: NaiveDate) -> bool {
         self.previous < ex_date && ex_date <= self.ex_date
     }
@@ -46,7 +46,7 @@ pub(crate) fn agrees(a: Decimal, b: Decimal, rules: &AbsenceRules) -> bool {
 pub(crate) struct ImpliedFactors<'a>(Vec<ImpliedFactor<'a>>);
 
 impl<'a> ImpliedFactors<'a> {
-    /// Collects the implied factors up to a day.
+    /// Collects the implied factors with an ex-date up to `as_of`.
     pub(crate) fn collect(
         evidence: &'a [Observation<DividendEvidence>],
         splits: &Splits,
@@ -78,8 +78,8 @@ impl<'a> ImpliedFactors<'a> {
         &self.0
     }
 
-    /// Dividend factor that a feed's adjusted closes imply for an ex-date; `None` if no feed implies one. If several
-    /// sources imply one, the newest observation is used.
+    /// Dividend factor that a feed's adjusted closes imply for an ex-date; `None` if no feed implies a factor. Of
+    /// several sources, the newest observation is used.
     pub(crate) fn factor(&self, ex_date: NaiveDate) -> Option<Decimal> {
         let from = self.0.partition_point(|implied| implied.ex_date < ex_date);
         let around = self.0[from..].iter().take_while(|implied| implied.ex_date == self.0[from].ex_date);

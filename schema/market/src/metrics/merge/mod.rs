@@ -3,7 +3,7 @@
 //! The merge finds the winning version of each key, chooses the source and merges duplicates. It converts amounts and
 //! prices to raw values, and quarantines faulty rows.
 //!
-//! Invariant: the result depends on the set of observations only, never on their order.
+//! Invariant: the result depends only on the set of observations, never on their order.
 
 mod as_of;
 mod decisions;

@@ -1,17 +1,17 @@
-//! Detection of regular amounts that contradict the rates around them: wrong units (pence as pounds) and
-//! amounts that no later payment confirms (R28).
+//! Outliers among regular amounts: amounts in a wrong unit (pence as pounds), and amounts that no later payment
+//! confirms (R28).
 //!
 //! The input is the annual rate per ex-date in one currency, including quarantined rows. Without these rows, a
 //! quarantine would change the comparison of later amounts, and a restored dividend would never be accepted.
 //!
 //! A rate is large if it is at least 10 times the median of the four rates before it. There must be no pause over 550
 //! days between these rates. Adjacent large rates within a factor of 3 form a run. The run is a lasting new rate if the
-//! rate after it is within a factor of 3 of its last rate. A run of two or more rates is a lasting new rate too, unless
-//! the next rate returns to the median before the run.
+//! next rate is within a factor of 3 of it. A run of two or more rates is also lasting, unless the next rate returns to
+//! the median before it.
 //!
-//! A large rate that is not a lasting new rate may be in a wrong unit. It is then about 10, 100 or 1,000 times both the
-//! rate before it and the rate after it. Additionally, no other row has this rate. A rate of about a tenth, hundredth
-//! or thousandth is in a wrong unit too. Other large rates are unconfirmed. Source: this service chose the factors and
+//! A large rate that is not a lasting new rate may be in a wrong unit. Its factor to the median before it and to the
+//! rate after it is then about 10, 100 or 1,000. Additionally, no other row has this rate. A rate that is too small by
+//! such a factor is in a wrong unit too. Other large rates are unconfirmed. Source: this service chose the factors and
 //! days by comparison with reported unit errors and restored dividends. They are the parameters `outlier.…`.
 
 use chrono::NaiveDate;
@@ -30,14 +30,14 @@ pub(crate) struct ExDateRate {
     pub rate: Decimal,
 }
 
-/// Rate that contradicts the rates around it.
+/// Annual rate that contradicts the rates before and after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Outlier {
-    /// Index of the rate.
+    /// Index of the outlier among the rates.
     pub position: usize,
-    /// Median of the four rates before the outlier, or before its run of large rates.
+    /// Median of the four rates before the outlier. In a run of large rates, it is the median before the run.
     pub level: Decimal,
-    /// True if the rate differs by a power of ten, as an amount in a wrong unit does.
+    /// True if the amount is probably in a wrong unit: the rate differs by a factor of about 10, 100 or 1,000.
     pub is_unit_error: bool,
 }
 
@@ -79,13 +79,14 @@ pub(crate) fn find_outliers(rates: &[ExDateRate], rules: &Rules) -> Vec<Outlier>
     outliers
 }
 
-/// Median of the rates before an index. `None` if there are too few rates, or if a pause separates them.
+/// Median of the rates before an index. `None` if there are too few rates, a pause separates them, or the rate at the
+/// index is clearly usual.
 fn level_before(rates: &[ExDateRate], position: usize, rules: &Rules) -> Option<Decimal> {
     let before = usize::try_from(rules.outlier.compared_sums).ok()?;
     let compared = rates.get(position.checked_sub(before)?..=position)?;
     let (rate, before) = compared.split_last()?;
-    // The median is between the smallest and the largest rate. For most rates, these two bounds suffice and nothing is
-    // sorted.
+    // The median lies between the smallest and the largest rate. For most rates, these bounds show that the rate is
+    // usual.
     let smallest = before.iter().map(|rate| rate.rate).min()?;
     let largest = before.iter().map(|rate| rate.rate).max()?;
     let five = Decimal::from(5);
@@ -98,8 +99,10 @@ fn level_before(rates: &[ExDateRate], position: usize, rules: &Rules) -> Option<
     median(before.iter().map(|rate| rate.rate).collect())
 }
 
-/// True if a rate is in a wrong unit: the rates before and after its run differ from it by a factor of about 10, 100 or
-/// 1,000, up or down. Additionally, no row outside the run has this rate.
+/// True if a rate is in a wrong unit: it differs by a factor of about 10, 100 or 1,000 from `level` and from the rate
+/// after its run.
+///
+/// Additionally, no row outside the run has about the same rate.
 fn is_unit_error(
     rates: &[ExDateRate],
     position: usize,
@@ -120,13 +123,13 @@ fn differs_by_unit(a: Decimal, b: Decimal, rules: &rules::OutlierRules) -> bool 
     [10, 100, 1000].iter().any(|unit| is_about(large, small.saturating_mul(Decimal::from(*unit)), rules))
 }
 
-/// True if two rates differ by at most the unit tolerance.
+/// True if two rates differ by at most `outlier.unit_tolerance`.
 fn is_about(a: Decimal, b: Decimal, rules: &rules::OutlierRules) -> bool {
     remove_division_error((a - b).abs())
         <= remove_division_error(b.saturating_mul(percent_to_fraction(rules.unit_tolerance)))
 }
 
-/// True if the large rates from index `start` to before `end` are a lasting new rate, not outliers.
+/// True if the large rates with the indexes `start..end` are a lasting new rate, not outliers.
 fn is_new_level(
     rates: &[ExDateRate],
     start: usize,

@@ -13,15 +13,15 @@ use crate::metrics::prices::adjustment::Splits;
 use crate::metrics::rules::{OutlierRules, Rules};
 use crate::observation::Observation;
 
-/// Distribution that is used in the figures.
+/// Distribution that the figures use.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Payment<'a> {
     pub observation: &'a Observation<Dividend>,
-    /// Index in the dividends of the history.
+    /// Index of the observation in the dividends of the history.
     pub index: usize,
     /// Observation from which the id of the payment is built.
     pub named: &'a Observation<Dividend>,
-    /// Ordinal of the payment among payments of the same day that differ only in amount.
+    /// Number of the payment, from 0, among payments of one day that differ only in amount.
     pub ordinal: usize,
     pub ex_date: NaiveDate,
     /// Amount per share on the share basis of the ex-date.
@@ -32,44 +32,44 @@ pub(crate) struct Payment<'a> {
 }
 
 impl Payment<'_> {
-    /// Ex-date and declared type. The rows of one payment have the same key.
+    /// Ex-date and declared type of the payment, which are equal for all rows of one payment.
     pub(crate) fn event_key(&self) -> (NaiveDate, DividendType) {
         (self.ex_date, self.observation.record.r#type)
     }
 
-    /// Declaration date, at most the ex-date. Without a declaration date, the ex-date.
+    /// Declaration date of the payment, at most its ex-date; the ex-date if no declaration date is known.
     pub(crate) fn declared_by(&self) -> NaiveDate {
         let declared = self.observation.record.declaration_date;
         declared.map_or(self.ex_date, |declared| declared.min(self.ex_date))
     }
 }
 
-/// Context for validating amounts and ex-dates.
+/// Splits, prices and decisions with which amounts and ex-dates are validated.
 pub(crate) struct ValidationContext<'a> {
-    /// All splits that are not withdrawn, including splits announced after the as-of date. Vendors adjust their amounts
-    /// by these splits.
+    /// All splits that are not withdrawn. Splits announced after the as-of date are included, because vendors adjust
+    /// their amounts by them.
     pub all_splits: &'a Splits,
     /// Splits visible on the as-of date.
     pub splits: &'a Splits,
     pub known: AsOfView,
-    /// Review decisions.
+    /// Review decisions about rows of the security.
     pub decided: &'a DecisionIndex<'a>,
     /// Function that returns the newest day of a source's data.
     pub newest_day: &'a dyn Fn(&str) -> NaiveDate,
-    /// Prices around the ex-date.
+    /// Closes before and after an ex-date.
     pub neighbours: PriceContext<'a>,
-    /// Dividend factors implied by the feeds' own adjusted closes (R40).
+    /// Dividend factors that the feeds' adjusted closes imply (R40).
     pub implied_factors: &'a ImpliedFactors<'a>,
     pub rules: &'a Rules,
 }
 
 impl ValidationContext<'_> {
-    /// Dividend factor that a feed's own adjusted closes imply for an ex-date; `None` without such closes.
+    /// Dividend factor that a feed's adjusted closes imply for an ex-date; `None` if no feed implies a factor.
     pub(crate) fn implied_factor(&self, ex_date: NaiveDate) -> Option<Decimal> {
         self.implied_factors.factor(ex_date)
     }
 
-    /// True if a feed's own adjusted closes contain a payment of this amount, in the currency of the prices (R40).
+    /// True if a feed's adjusted closes contain a payment of `amount` per share, in the currency of the prices (R40).
     pub(crate) fn adjusted_closes_contain(&self, amount: Decimal, ex_date: NaiveDate) -> bool {
         let evidence = self.implied_factor(ex_date).zip((self.neighbours.close_before)(ex_date));
         let paid =
@@ -78,13 +78,13 @@ impl ValidationContext<'_> {
     }
 }
 
-/// Prices around a distribution.
+/// Closes before and after an ex-date.
 pub(crate) struct PriceContext<'a> {
-    /// Last raw close before a day, on that day's share basis.
+    /// Last raw close before a day, on the share basis of the day; `None` without an earlier close.
     pub close_before: &'a dyn Fn(NaiveDate) -> Option<Decimal>,
-    /// First raw close on or after a day, within five sessions, on the share basis of the day.
+    /// First raw close on or after a day, on the day's share basis; `None` without a close within five sessions.
     pub close_after: &'a dyn Fn(NaiveDate) -> Option<Decimal>,
-    /// Currency of prices.
+    /// ISO 4217 currency of the prices.
     pub currency: &'a str,
 }
 
@@ -94,8 +94,9 @@ impl PriceContext<'_> {
         if record.currency == self.currency { (self.close_before)(day) } else { None }
     }
 
-    /// True if the close fell on the ex-date by about the amount, and the amount is a large enough share of the
-    /// previous close. The bounds are the parameters `outlier.special_…`.
+    /// True if the close fell on the ex-date by about `amount`, and such a fall is large enough to see.
+    ///
+    /// The bounds are the parameters `outlier.special_…`.
     pub(crate) fn has_visible_fall(&self, amount: Decimal, ex_date: NaiveDate, rules: &OutlierRules) -> bool {
         let Some((before, after)) = (self.close_before)(ex_date).zip((self.close_after)(ex_date)) else {
             return false;

@@ -1,14 +1,13 @@
 //! Quarantine of payments that contradict prices or neighbouring payments (R28, R30).
 //!
-//! - `amount_exceeds_price`: cash of at least the close before the ex-date, except liquidations and
-//!   spin-offs.
-//! - `amount_outlier`: a regular amount that is probably in a wrong unit, unless the price proves the amount. The
-//!   price can prove an amount of at least 5 % of the close before the ex-date. The first close within five sessions
-//!   must then have fallen by 0.6 to 1.4 times the amount.
+//! - `amount_exceeds_price`: cash of at least the close before the ex-date, except liquidations and spin-offs.
+//! - `amount_outlier`: a regular amount that is probably in a wrong unit, unless the price or a feed's adjusted closes
+//!   prove it. A price proves only amounts of at least 5 % of the close before the ex-date. The first close within five
+//!   sessions must then have fallen by 0.6 to 1.4 times the amount.
 //!
 //! A large amount that no later payment confirms is not quarantined. The payment schedule treats a part of it as a
-//! special. If it is at least a quarter of the close before the ex-date, all of it is special (R2). A decision may
-//! release a quarantined row. The ex-date of a quarantined outlier still proves a payment. If the newest amount is
+//! special. If the amount is at least a quarter of the close before the ex-date, all of it is special (R2). A decision
+//! may release a quarantined row. The ex-date of a quarantined outlier still proves a payment. If the newest amount is
 //! quarantined and no later amount exists, the security has the flag `amount_held`.
 
 use std::collections::BTreeMap;
@@ -25,27 +24,28 @@ use crate::metrics::dividends::class::DividendClass;
 use crate::metrics::dividends::schedule::{AmountDoubt, ScheduleRow, local_frequencies};
 use crate::row::{Flag, Flags, QuarantineReason};
 
-/// Inverse of the share of the price from which a distribution is large (R2): a quarter.
+/// Divisor of the price: an amount of a quarter of the price or more is a distribution of capital (R2).
 const CAPITAL_DIVISOR: Decimal = Decimal::from_parts(4, 0, 0, false, 0);
 
-/// Regular payments with amounts that contradict neighbouring amounts.
+/// Regular payments whose amounts contradict neighbouring amounts.
 #[derive(Debug, Default)]
 pub(crate) struct Outliers<'a> {
-    /// Quarantined payments. Their ex-dates still prove a payment.
+    /// Payments that are quarantined as outliers. Their ex-dates still prove a payment.
     pub unproven: Vec<Payment<'a>>,
-    /// Ex-dates of large amounts that no later payment confirms.
+    /// Ex-dates of large amounts that no later payment confirms, each with the kind of doubt.
     pub doubted: Vec<(NaiveDate, AmountDoubt)>,
 }
 
-/// Interpretation of an outlier.
+/// Interpretation of an outlier: doubted or in a wrong unit.
 enum OutlierKind {
     /// Large amount that no later payment confirms.
     Doubted(AmountDoubt),
-    /// Amount in a wrong unit. `level` is the annual rate before it, `per_year` the local payments a year.
+    /// Amount in a wrong unit. `level` is the median annual rate before it, `per_year` the number of payments a year
+    /// around it.
     UnitError { level: Decimal, per_year: Option<i32> },
 }
 
-/// Removes contradicted payments from a list sorted by ex-date.
+/// Quarantines contradicted payments of a list that is sorted by ex-date, and removes them from it.
 pub(crate) fn quarantine_outliers<'a>(
     payments: &mut Vec<Payment<'a>>,
     validation: &ValidationContext<'_>,
@@ -116,7 +116,7 @@ fn outlier_fault(payment: &Payment<'_>, level: Decimal, per_year: Option<i32>) -
     (QuarantineReason::AmountOutlier, message)
 }
 
-/// Outliers by index in `payments`, which are in order.
+/// Outliers among the regular payments, by index in `payments`.
 fn outliers(
     payments: &[Payment<'_>],
     validation: &ValidationContext<'_>,
@@ -163,7 +163,7 @@ fn outliers(
     outliers
 }
 
-/// Doubt about a large amount, given the close before its ex-date in the same currency.
+/// Kind of doubt about a large amount. `close` is the close before its ex-date, if it is in the same currency.
 fn doubt(amount: Decimal, close: Option<Decimal>) -> AmountDoubt {
     let is_capital = close.is_some_and(|close| amount.saturating_mul(CAPITAL_DIVISOR) >= close);
     if is_capital { AmountDoubt::Capital } else { AmountDoubt::Unconfirmed }

@@ -1,4 +1,4 @@
-//! Merge of near duplicates: rows of one payment with ex-dates days apart (R34.1).
+//! Merge of near duplicates: rows of one payment whose ex-dates are a few days apart (R34.1).
 
 use super::payment::{Payment, ValidationContext};
 use super::winner::ObservationStatus;
@@ -6,7 +6,7 @@ use crate::metrics::dividends::ex_date::ex_date_from_record_date;
 use crate::metrics::dividends::schedule::{RepeatedPayment, ScheduleRow, find_repeats};
 use crate::row::{Flag, Flags};
 
-/// Removes the less reliable row of each pair of near duplicates. `payments` are in order.
+/// Removes the less reliable row of each pair of near duplicates. `payments` are sorted by ex-date.
 pub(crate) fn merge_repeats(
     payments: &mut Vec<Payment<'_>>,
     statuses: &mut [ObservationStatus],

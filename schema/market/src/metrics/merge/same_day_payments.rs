@@ -1,4 +1,4 @@
-//! Distinction of several payments on one ex-date from versions of one payment (R29).
+//! Several payments of one ex-date, as opposed to versions of one payment (R29).
 //!
 //! An income and a capital gain may have the same ex-date and type. A vendor's correction of an amount looks the same.
 //! Two such rows in one file are two payments, and the later row lists the earlier row as a sibling. One row with this
@@ -12,10 +12,10 @@ use rust_decimal::Decimal;
 use crate::event::{Dividend, DividendType};
 use crate::history::Observation;
 
-/// Natural key: dates, type and currency. It identifies records without an id.
+/// Natural key of a record without an id: ex-date, else record date, type and currency.
 type NaturalKey<'a> = (Option<NaiveDate>, Option<NaiveDate>, DividendType, &'a str);
 
-/// Pairs of amounts that a file lists as two payments of one day, by natural key.
+/// Pairs of amounts that a file lists as different payments of one day, by natural key.
 #[derive(Debug, Default)]
 pub(crate) struct SameDayPayments<'a> {
     pairs: BTreeSet<(NaturalKey<'a>, Decimal, Decimal)>,
@@ -35,14 +35,14 @@ impl<'a> SameDayPayments<'a> {
         Self { pairs }
     }
 
-    /// True if two records are two payments of one day.
+    /// True if two records are different payments of one day, not versions of one payment.
     pub(crate) fn are_distinct(&self, a: &Dividend, b: &Dividend) -> bool {
         !self.pairs.is_empty()
             && [a, b].iter().any(|record| self.pairs.contains(&(natural_key(record), a.amount, b.amount)))
     }
 }
 
-/// Natural key of a record. The record date replaces a missing ex-date.
+/// Natural key of a record, with the record date only if the ex-date is missing.
 pub(crate) fn natural_key(record: &Dividend) -> NaturalKey<'_> {
     (record.ex_date, record.record_date.filter(|_| record.ex_date.is_none()), record.r#type, &record.currency)
 }

@@ -10,8 +10,8 @@ use crate::event::Kind;
 use crate::history::{Observation, SourcePolicy};
 use crate::metrics::source_preference::{MANUAL, SourceCandidate, preferred, range_of, range_starts};
 
-/// Keeps the winners of the preferred sources. All other winners get the status
-/// [`ObservationStatus::OtherSource`] or [`ObservationStatus::Overridden`].
+/// Keeps the winning versions of the preferred sources. All others get the status [`ObservationStatus::OtherSource`] or
+/// [`ObservationStatus::Overridden`].
 pub(crate) fn keep_preferred_sources<T: MergeRecord>(
     observations: &[Observation<T>],
     winners: Vec<WinningVersion>,
@@ -85,8 +85,9 @@ pub(crate) fn newest_observations<T>(observations: &[Observation<T>]) -> BTreeMa
     newest
 }
 
-/// Applies a manual record: it replaces the vendor's record with the same id or natural key. A manual retraction
-/// withdraws the vendor's record.
+/// Adds a manual record. It replaces the vendor's record with the same id or natural key.
+///
+/// A withdrawn manual record thereby withdraws the vendor's record.
 fn apply_manual_record<T: MergeRecord>(
     observations: &[Observation<T>],
     kept: &mut Vec<WinningVersion>,
@@ -115,7 +116,7 @@ fn is_same_payment<T: MergeRecord>(manual: &T, vendor: &T, same_day_payments: &S
     manual.compare_natural(vendor).is_eq() && !manual.is_distinct_payment(vendor, same_day_payments)
 }
 
-/// Applies manual retractions that have no manual put of the same record. They withdraw a vendor's record.
+/// Withdraws vendors' records by manual retractions that have no manual put of the same record.
 pub(crate) fn withdraw_by_manual<T: MergeRecord>(
     observations: &[Observation<T>],
     kept: &mut [WinningVersion],

@@ -1,21 +1,23 @@
 //! Review of splits against the price (R36).
 //!
-//! The move of the raw close over the ex-date is compared with the splits and price-only actions between the two bars.
-//! Only ratios from 3 for 2 are visible in a price, and only between bars at most `level.adjacent_days` apart.
+//! The last bar before the ex-date and the first bar from it on show a move of the raw close. The move is compared with
+//! the splits and price-only actions between these bars. Only ratios from 3 for 2 are visible in a price, and only
+//! between bars at most `level.adjacent_days` apart.
 //!
 //! The unexplained factor is the part of the move that the ratio does not explain. The price denies a ratio if the
 //! logarithm of this factor is more than `level.denied_share` of the ratio's logarithm. The logarithm of the ratio is
 //! limited to 1. A large payment between the bars moves the price too, such as the special dividend of a consolidation.
-//! If the ratio fits after the payments, the price does not deny it. Any denied ratio sets the flag
+//! If the ratio fits after deduction of the payments, the price does not deny it. Any denied ratio sets the flag
 //! `split_not_in_price`. A denied split stays unchanged unless one of these cases applies:
 //!
 //! - Repetition: the price shows an equal split within five sessions. The repetition is excluded.
-//! - Early split: the price has a matching move in one of the next `level.early_sessions` sessions. The split is
-//!   effective at that session.
+//! - Early split: the price has a matching move in one of the next `level.early_sessions` sessions. The split becomes
+//!   effective at the session of the move. Of two equal splits with one such move, only the first is kept.
 //! - Exclusion (`split_denied`): the logarithm of the unexplained factor is more than `level.excluded_share` of the
-//!   ratio's logarithm. The split is not excluded if the paid amounts or the reported share count changed with it.
+//!   ratio's logarithm. The split is not excluded if the paid amounts or the reported share count changed by about its
+//!   ratio.
 //!
-//! Manual records and splits that a decision released are never excluded.
+//! Repetition and exclusion do not apply to manual records and to splits that a decision released.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
@@ -37,7 +39,7 @@ use crate::metrics::rules::Rules;
 use crate::metrics::source_preference::MANUAL;
 use crate::row::{Flag, Flags, QuarantineReason};
 
-/// Maximum distance of two equal splits at which one is a repetition, in days: five sessions.
+/// Maximum number of days between two equal splits of which one is a repetition: five sessions.
 const REPEATED_WITHIN: i64 = 7;
 
 /// Facts other than prices that may confirm a split.
@@ -45,22 +47,23 @@ pub(crate) struct SplitEvidence<'a> {
     pub history: &'a History,
     pub winners: &'a DividendWinners,
     pub decided: &'a DecisionIndex<'a>,
-    /// Sum of the payments with an ex-date in (after, through].
+    /// Function with the parameters `after` and `through`: sum of the payments with an ex-date after `after`, up to and
+    /// including `through`.
     pub paid: &'a dyn Fn(NaiveDate, NaiveDate) -> Decimal,
     pub known: AsOfView,
     pub rules: &'a Rules,
 }
 
-/// Result of comparing a split with the price.
+/// Change of a split that the price denies.
 enum SplitReview {
-    /// The split is effective at a later session.
+    /// The split becomes effective at this later session.
     Early(NaiveDate),
-    /// The split is excluded, with the reason as a sentence.
+    /// The split is excluded; the text is the reason as a sentence.
     Excluded(String),
 }
 
-/// Reviews the splits of `series` against the price: splits that the price denies are excluded or moved. Returns true
-/// if a split changed.
+/// Reviews the splits of `series` against the price. Denied splits may be excluded or moved to a later session. Returns
+/// true if any split changed.
 pub(crate) fn review_splits(
     splits: &mut MergedSplits,
     series: &PriceSeries<'_>,
@@ -132,7 +135,7 @@ fn review_split(
     let observation = &evidence.history.splits[split.index];
     let is_kept = observation.source == MANUAL || evidence.decided.releases_split(observation);
     match repeated_ex_date(split, splits, series, evidence) {
-        // This split is the one that the price shows; its repetition is excluded.
+        // The price shows this split. Its repetition is excluded.
         Some(shown) if shown == split.ex_date => return None,
         Some(shown) if !is_kept => {
             let message = format!("the price shows an equal split on {shown} and none on {}", split.ex_date);
@@ -144,7 +147,7 @@ fn review_split(
         return Some(SplitReview::Early(effective));
     }
     let (before, after) = bars_around(series, split.ex_date, evidence.rules)?;
-    // Only a move smaller than the ratio denies the split itself.
+    // A split is excluded only if the price moved by less than the ratio.
     let fell_short = |rest: Decimal| {
         (rest > Decimal::ONE) == (split.ratio.from < split.ratio.to)
             && is_denied(rest, split.ratio, evidence.rules.level.excluded_share, LogarithmLimit::None)
@@ -164,8 +167,10 @@ fn review_split(
     })
 }
 
-/// Ex-date at which the price shows an equal split, within five sessions. One of the two splits is then a repetition.
-/// If both ex-dates lie between the same bars, it is the later ex-date. `None` if the price shows no equal split.
+/// Ex-date at which the price shows an equal split within five sessions. `None` if the price shows no equal split.
+///
+/// One of the two splits is then a repetition. If both ex-dates lie between the same bars, the later ex-date is
+/// returned.
 fn repeated_ex_date(
     split: &MergedSplit,
     splits: &[MergedSplit],
@@ -199,7 +204,7 @@ fn early_session(split: &MergedSplit, series: &PriceSeries<'_>, rules: &Rules) -
     let mut matching = (first + 1..=last).filter(|index| {
         let is_adjacent =
             i64::from(series.bars.day[*index] - series.bars.day[index - 1]) <= rules.level.adjacent_days;
-        // The inverse ratio is passed, because the ex-date of the split is not between these bars.
+        // The ex-date of the split is not between these bars, so its ratio is applied here by removing the inverse.
         let rest = unexplained_factor(series, index - 1, *index, split.ratio.inverse());
         is_adjacent
             && rest.is_some_and(|rest| {
@@ -225,8 +230,8 @@ fn is_denied_by(
     all_rests(series, (before, after), removed, evidence, is_denied)
 }
 
-/// True if `condition` accepts the unexplained factor of a price move. If payments lie between the bars, it must also
-/// accept the factor after their deduction. `None` if the factor cannot be computed.
+/// True if `condition` accepts the unexplained factor of a price move, before and after deduction of payments between
+/// the bars. `None` if the factor cannot be computed.
 fn all_rests(
     series: &PriceSeries<'_>,
     (before, after): (usize, usize),
@@ -243,15 +248,17 @@ fn all_rests(
     Some(condition(rest) && after_payments.is_none_or(condition))
 }
 
-/// Last bar before an ex-date and first bar on or after it; `None` if they are not adjacent.
+/// Indexes of the last bar before an ex-date and the first bar from it on. `None` if the bars are not adjacent.
 fn bars_around(series: &PriceSeries<'_>, ex_date: NaiveDate, rules: &Rules) -> Option<(usize, usize)> {
     let (before, after) = series.before(ex_date).zip(series.at_or_after(ex_date))?;
     let apart = i64::from(series.bars.day[after] - series.bars.day[before]);
     (apart <= rules.level.adjacent_days).then_some((before, after))
 }
 
-/// Part of the close's move between two bars that the splits between them do not explain, as a factor. It is 1 if the
-/// splits explain the whole move. The ratio `removed` is left out of the splits.
+/// Unexplained factor of the move between two bars: the close divided by the close that the splits between the bars
+/// imply. 1 means that the splits explain the whole move.
+///
+/// The ratio `removed` is left out of the splits.
 fn unexplained_factor(
     series: &PriceSeries<'_>,
     before: usize,
@@ -261,7 +268,7 @@ fn unexplained_factor(
     quotient(series.close(after), expected_close(series, before, after, removed))
 }
 
-/// Close of the bar `before`, adjusted for the splits up to the bar `after` except `removed`.
+/// Close of the bar at `before`, adjusted for the splits up to the bar at `after` without the ratio `removed`.
 fn expected_close(series: &PriceSeries<'_>, before: usize, after: usize, removed: Ratio) -> Decimal {
     let between = series.splits.price_ratio_between(series.date(before), series.date(after));
     between.then(removed.inverse()).apply(series.close(before))
@@ -271,7 +278,7 @@ fn is_equal(a: Ratio, b: Ratio) -> bool {
     a.then(b.inverse()).is_one()
 }
 
-/// True if the declared regular amount changed by about the ratio of the split.
+/// True if the declared regular amount changed by about the split's ratio.
 fn has_amount_moved(split: &MergedSplit, evidence: &SplitEvidence<'_>) -> bool {
     let near = evidence.rules.frequency.restart_days;
     let live = evidence.winners.winners.iter().filter(|winner| !winner.cancelled);

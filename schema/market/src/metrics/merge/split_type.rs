@@ -1,4 +1,4 @@
-//! Types of splits: changes of the share count and price-only actions, such as spin-offs (R35).
+//! Types of splits: changes of the share count, and price-only actions such as spin-offs (R35).
 //!
 //! The feed's own type decides. Without a type, the ratio decides: spin-offs are published with ratios that no board
 //! chooses for a split, such as 1281:1000. A ratio is a spin-off under these conditions:
@@ -7,11 +7,12 @@
 //! - In lowest terms, both numbers exceed `spin_off.least_term`, and the old shares are at least
 //!   `spin_off.least_old_shares`.
 //! - The ratio is not the rounded decimal of a small ratio (1.333333 is 4:3).
-//! - The security has no later split of the same ratio, as with a yearly stock dividend of 103:100.
+//! - The security has no other split of the same ratio at least `spin_off.repeat_days` away. A yearly stock dividend of
+//!   103:100 has one.
 //! - The reported share count did not change with the ratio.
 //!
-//! If another action of the same source is a spin-off, terms above `spin_off.least_term_of_sibling` are enough (26:25).
-//! That condition is this service's own.
+//! If another action of the same source is a spin-off, numbers above `spin_off.least_term_of_sibling` are enough
+//! (26:25). This condition is this service's own.
 
 use rust_decimal::Decimal;
 
@@ -26,10 +27,10 @@ use crate::row::SplitType;
 
 /// Largest denominator of a ratio that vendors write as a rounded decimal.
 const ROUNDED_TERM: i128 = 7;
-/// Maximum distance of a reported share count from the split, days.
+/// Maximum number of days between a reported share count and the split.
 const REPORTED_WITHIN: i64 = 400;
 
-/// Sets the type of every split.
+/// Sets the type of every split: change of the share count, or price-only action.
 pub(crate) fn classify(
     splits: &mut [MergedSplit],
     history: &History,
@@ -79,7 +80,7 @@ fn source_of<'a>(splits: &[MergedSplit], history: &'a History, place: usize) -> 
     &history.splits[splits[place].index].source
 }
 
-/// Effect of an action that a vendor's text declares: on the share count, or on prices only.
+/// Effect of a split as a vendor's text declares it: on the share count, or on prices only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum DeclaredType {
     Shares,
@@ -109,7 +110,8 @@ fn has_odd_terms(ratio: Ratio, least_term: i64, is_sibling: bool, rules: &SpinOf
         && !is_rounded(from, to)
 }
 
-/// True if to/from is the rounded decimal of a ratio of small numbers, within half a unit of its last digit.
+/// True if `to/from` is a ratio of small numbers, rounded to a decimal: it differs by at most half a unit of its last
+/// digit.
 fn is_rounded(from: i128, to: i128) -> bool {
     (1..=ROUNDED_TERM).any(|term| {
         let near = |a: i128, b: i128| {
@@ -130,7 +132,7 @@ fn is_repeated(splits: &[MergedSplit], readable: &[usize], place: usize, rules: 
     })
 }
 
-/// True if the reported share count changed by about the ratio, as defined by [`has_moved_with`].
+/// True if the reported share count changed by about the split's ratio, as [`has_moved_with`] defines it.
 pub(crate) fn has_share_count_moved(history: &History, split: &MergedSplit, known: &AsOfView) -> bool {
     let counts = history.fundamentals.iter().filter(|row| row.action == Action::Put).filter_map(|row| {
         let date = row.record.shares_as_of.unwrap_or(row.record.as_of);
@@ -148,7 +150,8 @@ pub(crate) fn has_share_count_moved(history: &History, split: &MergedSplit, know
     has_moved_with(moved, split.ratio.inverse().factor())
 }
 
-/// True if a value changed by about the expected factor: its logarithm is 0.5 to 1.5 times the expected logarithm.
+/// True if a value changed by about the expected factor: the logarithm of `moved` is 0.5 to 1.5 times the logarithm of
+/// `expected`.
 pub(crate) fn has_moved_with(moved: Decimal, expected: Decimal) -> bool {
     let inverse = |value: Decimal| quotient(Decimal::ONE, value);
     let upward = if expected >= Decimal::ONE {

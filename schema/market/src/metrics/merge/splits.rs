@@ -1,9 +1,9 @@
 //! Merge of all observations of splits to the valid splits (R29, R32).
 //!
 //! Two ids on one ex-date are one split. If their ratios are equal, the record with more complete dates is used. If
-//! their ratios differ, the later record is used, with the flag `conflicting_duplicate`. A stock dividend is a split of
-//! 1 to 1 + amount, unless a split has the same date. A price-only action (R35) is in the table, but changes prices
-//! only.
+//! their ratios differ, the newer record is used, with the flag `conflicting_duplicate`. A stock dividend is a split of
+//! 1 to 1 + amount, unless a split has the same ex-date. A price-only action (R35) is in the split table, but changes
+//! prices only.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
@@ -20,10 +20,10 @@ use crate::history::{History, Observation, SourcePolicy};
 use crate::metrics::prices::adjustment::{Ratio, SplitEvent, Splits};
 use crate::row::{Flag, Flags, SplitType};
 
-/// Winning version of a split.
+/// Winning version of a split, after the merge.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct MergedSplit {
-    /// Index in the splits of the history.
+    /// Index of the observation in the splits of the history.
     pub index: usize,
     /// Index of the observation from which the id of the split is built.
     pub named: usize,
@@ -31,8 +31,8 @@ pub(crate) struct MergedSplit {
     /// Session at which the price moves: the ex-date, or a later session for an early split (R36).
     pub effective: NaiveDate,
     pub ratio: Ratio,
-    /// Type by the direction of the ratio. [`classify`](super::split_type::classify) later replaces the type of
-    /// price-only actions.
+    /// Type of the split. The merge sets it by the ratio and the vendor's word;
+    /// [`classify`](super::split_type::classify) then marks price-only actions.
     pub r#type: SplitType,
     pub cancelled: bool,
 }
@@ -45,7 +45,7 @@ impl MergedSplit {
 
 #[derive(Debug, Default)]
 pub(crate) struct MergedSplits {
-    /// Splits by ex-date, including withdrawn splits.
+    /// Splits by ex-date. Withdrawn splits are included.
     pub splits: Vec<MergedSplit>,
     pub statuses: Vec<ObservationStatus>,
     pub quarantined: Vec<QuarantinedRow>,
@@ -147,13 +147,13 @@ fn one_per_date(
     chosen
 }
 
-/// Split table of all splits and stock dividends that are not withdrawn, including splits announced after the as-of
-/// date. Vendors adjust their figures by these splits.
+/// Split table of all splits and stock dividends that are not withdrawn. Splits announced after the as-of date are
+/// included, because vendors adjust by them.
 pub(crate) fn table_of_all(splits: &[MergedSplit], stock_dividends: &[(NaiveDate, Decimal)]) -> Splits {
     table(splits.iter().filter(|split| !split.cancelled).map(MergedSplit::event), stock_dividends)
 }
 
-/// Split table of the splits that are effective or announced.
+/// Split table of the splits that are visible on the as-of date: effective or announced.
 pub(crate) fn table_of_known(
     observations: &[Observation<Split>],
     splits: &[MergedSplit],
@@ -165,7 +165,7 @@ pub(crate) fn table_of_known(
     table(known.map(MergedSplit::event), stock_dividends)
 }
 
-/// True if a split is effective or announced.
+/// True if a split is visible on the as-of date: effective or announced.
 pub(crate) fn is_known(split: &Split, known: &AsOfView) -> bool {
     known.is_visible(split.declaration_date, split.ex_date)
 }
@@ -180,13 +180,15 @@ fn table(splits: impl Iterator<Item = SplitEvent>, stock_dividends: &[(NaiveDate
     Splits::new(events)
 }
 
-/// Split ratio of a stock dividend. For example, 0.05 new shares per old share is 100 to 105.
+/// Split ratio of a stock dividend of `shares` new shares per old share. For example, 0.05 is 100 to 105.
 pub(crate) fn stock_dividend_ratio(shares: Decimal) -> Ratio {
     Ratio { from: Decimal::ONE, to: Decimal::ONE + shares }
 }
 
-/// Type of a change of the share count. With fewer shares, it is a reverse split. Below 1.25 new shares per old share,
-/// or if the vendor says so, it is a stock dividend. Otherwise it is a forward split.
+/// Type of a change of the share count: reverse split if shares become fewer, stock dividend below 1.25 shares per old
+/// share, else forward split.
+///
+/// The vendor's word can make any increase a stock dividend.
 pub(crate) fn share_type(ratio: Ratio, word: Option<&str>) -> SplitType {
     let quarter_more = ratio.from.saturating_mul(Decimal::new(125, 2));
     let is_declared = || word.and_then(|word| word.parse().ok()) == Some(SplitType::StockDividend);

@@ -31,7 +31,7 @@ pub(crate) fn drop_translations(
     payments.retain(|payment| !matches!(statuses[payment.index], ObservationStatus::Translation(_)));
 }
 
-/// True if two rows may be one payment: their payment dates are equal, or one row has no payment date.
+/// True if two rows may be one payment: their payment dates are equal, or a payment date is missing.
 fn may_be_one(a: &Payment<'_>, b: &Payment<'_>) -> bool {
     let dates = a.observation.record.payment_date.zip(b.observation.record.payment_date);
     dates.is_none_or(|(a, b)| a == b)

@@ -1,7 +1,7 @@
-//! Validation of single rows. Ingest rejects and the merge quarantines by the same rules (R28, R30).
+//! Validation of single rows. Ingest rejects rows, and the merge quarantines them, by the same rules (R28, R30).
 //!
-//! Each rule has a stable reason code and a message that says what to correct. Retractions need only their
-//! key.
+//! Each rule has a stable reason code and a message that says what to correct. A retraction needs only the key of its
+//! record.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
@@ -13,7 +13,7 @@ use crate::row::QuarantineReason;
 /// Reason code and message of a faulty row.
 pub type RowFault = (QuarantineReason, String);
 
-/// Validates a dividend row: `no_ex_date`, `non_positive_amount`.
+/// Validates a dividend row. Reason codes: `no_ex_date`, `non_positive_amount`.
 pub fn dividend_fault(dividend: &Dividend) -> Option<RowFault> {
     dividend_key_fault(dividend).or_else(|| {
         (dividend.amount <= Decimal::ZERO).then(|| {
@@ -25,13 +25,13 @@ pub fn dividend_fault(dividend: &Dividend) -> Option<RowFault> {
     })
 }
 
-/// Validates the dates that identify a dividend: `no_ex_date`.
+/// Validates the dates that identify a dividend. Reason code: `no_ex_date`.
 pub fn dividend_key_fault(dividend: &Dividend) -> Option<RowFault> {
     (dividend.ex_date.is_none() && dividend.record_date.is_none())
         .then(|| (QuarantineReason::NoExDate, "neither an ex-date nor a record date is given".to_owned()))
 }
 
-/// Validates a split row: `non_positive_ratio`, `no_share_change`.
+/// Validates a split row. Reason codes: `non_positive_ratio`, `no_share_change`.
 pub fn split_fault(split: &Split) -> Option<RowFault> {
     if split.from <= Decimal::ZERO || split.to <= Decimal::ZERO {
         let message =
@@ -64,25 +64,25 @@ pub fn price_fault(bar: &PriceValues) -> Option<RowFault> {
     Some((QuarantineReason::NegativeVolume, format!("the volume is {volume}")))
 }
 
-/// Values of one bar.
+/// Prices and volume of one bar, as decimals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PriceValues {
-    /// Open.
+    /// Opening price; `None` if absent.
     pub open: Option<Decimal>,
-    /// High.
+    /// Highest price; `None` if absent.
     pub high: Option<Decimal>,
-    /// Low.
+    /// Lowest price; `None` if absent.
     pub low: Option<Decimal>,
-    /// Close.
+    /// Closing price.
     pub close: Decimal,
-    /// Volume-weighted average price.
+    /// Volume-weighted average price; `None` if absent.
     pub vwap: Option<Decimal>,
-    /// Shares traded.
+    /// Shares traded; `None` if absent.
     pub volume: Option<i64>,
 }
 
 impl PriceValues {
-    /// Values of an encoded bar, as decimals on `scale`.
+    /// Values of a bar whose prices are integers x 10^`scale`.
     pub fn from_bar(bar: &Bar, scale: u32) -> Self {
         let price = |value: i64| (value != MISSING).then(|| Decimal::new(value, scale));
         Self {

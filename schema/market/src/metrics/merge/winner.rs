@@ -1,14 +1,15 @@
-//! Winning version per source and key, from all revisions of a record (R29).
+//! Winning version of each source and key, from all revisions of a record (R29).
 //!
-//! The key is the vendor's id, or the natural key if there is no id. Each sibling amount of a natural key has its own
-//! key. The greatest version wins. Versions are compared in this order: revision, preference, observation time,
-//! retraction, line, record batch. The order is total, so any permutation of the observations gives the same winners.
+//! The key is the vendor's id, or else the natural key. Each sibling amount of a natural key has its own key. The
+//! greatest version wins. Versions are compared in this order: revision, preference, observation time, retraction,
+//! line, record batch. The order is total, so any permutation of the observations gives the same winners.
 //!
 //! Preference applies to rows with an id: first an ex-date that matches the record date, then the number of dates. A
 //! retraction has the highest preference, so that a put of the same revision never restores the record.
 //!
-//! A retraction without an id also withdraws rows with an id of the same natural key and source, unless they are newer.
-//! Without an amount it withdraws all payments of the day. With an amount it does not withdraw the sibling amounts.
+//! A retraction without an id also withdraws rows with an id. They must have its natural key and source, and must not
+//! be newer. Without an amount it withdraws all payments of the day. With an amount it does not withdraw the sibling
+//! amounts.
 
 mod merge_record;
 
@@ -27,34 +28,34 @@ use crate::symbol::Symbol;
 pub(crate) use merge_record::{MergeRecord, SameContent};
 pub use merge_record::{dividend_preference, split_preference};
 
-/// Status of an observation after merging.
+/// Status of an observation after the merge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ObservationStatus {
     /// The observation is used in the figures.
     Used,
-    /// Replaced by a greater version of the same key. The value is the index of that version in the history.
+    /// Replaced by a greater version of the same key. The value is the index of the greater version in the history.
     Superseded(usize),
-    /// The record was withdrawn.
+    /// The feed or an operator withdrew the record.
     Cancelled,
-    /// Duplicate of a row with another id and the same ex-date, type and currency. The value is that row's index in the
-    /// history.
+    /// Duplicate of a row with another id and the same ex-date, type and currency. The value is the index of the other
+    /// row in the history.
     Duplicate(usize),
     /// The row repeats a payment in another currency. The value is the index, in the history, of the row in the
     /// currency of the prices.
     Translation(usize),
-    /// Another source is preferred in the date range of the row.
+    /// Not used, because another source is preferred on the date of the row.
     OtherSource,
     /// Replaced by a manual record.
     Overridden,
-    /// Quarantined, with the reason.
+    /// Quarantined; the value is the reason.
     Quarantined(QuarantineReason),
-    /// Declared after the as-of date.
+    /// Not yet visible: declared after the as-of date.
     NotYetKnown,
-    /// A later version of the record has another symbol.
+    /// The newest version of the record has a symbol of another security.
     Moved,
 }
 
-/// Row that is unusable or quarantined.
+/// Row that is quarantined or unusable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QuarantinedRow {
     /// Index of the observation in the history's list for its kind.
@@ -65,20 +66,20 @@ pub struct QuarantinedRow {
     pub message: String,
 }
 
-/// Winner of one source and key.
+/// Winning version of one source and key.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WinningVersion {
-    /// Index of the greatest put, even if the record was withdrawn.
+    /// Index of the greatest put version, even if the record was withdrawn.
     pub index: usize,
-    /// True if the record was withdrawn.
+    /// True if the record is withdrawn.
     pub cancelled: bool,
-    /// True if a row without an id has the winner's key and revision, but another amount or ratio.
+    /// True if another row without an id has the winner's key and revision, but another amount or ratio.
     pub conflict: bool,
-    /// True if a dropped row has the same id and revision but other values (R29).
+    /// True if another row with the winner's id and revision has different values (R29).
     pub collapsed: bool,
-    /// Index of the version under the security's earliest symbol. The id is built from this version.
+    /// Index of the version from which the record id is built: it has the security's earliest symbol.
     pub named: usize,
-    /// Ordinal of the payment among payments of the same day that differ only in amount.
+    /// Number of the payment, from 0, among payments of one day that differ only in amount.
     pub ordinal: usize,
 }
 
@@ -86,7 +87,7 @@ pub(crate) struct WinningVersion {
 /// other securities.
 pub(crate) type SymbolOrder<'a> = &'a dyn Fn(&Symbol) -> Option<usize>;
 
-/// Finds the winning versions, sorted by source, and sets the status of all other observations.
+/// Finds the winning versions, sorted by source. Sets the status of the observations that lose.
 pub(crate) fn pick_winners<T: MergeRecord + SameContent>(
     observations: &[Observation<T>],
     symbols: SymbolOrder<'_>,
@@ -105,7 +106,7 @@ pub(crate) fn pick_winners<T: MergeRecord + SameContent>(
         }
     }
     let at = |index: usize| &observations[index];
-    // Most histories have one source. Its name is then not compared.
+    // Most histories have one source. Source names then need no comparison.
     let one_source = observations.windows(2).all(|pair| pair[0].source == pair[1].source);
     let compare_keys = |a: usize, b: usize| {
         let sources = if one_source { Ordering::Equal } else { at(a).source.cmp(&at(b).source) };
@@ -148,7 +149,7 @@ pub(crate) fn pick_winners<T: MergeRecord + SameContent>(
     winners
 }
 
-/// Put under the earliest symbol of the security. Record ids then do not change if a vendor delivers the same history
+/// Index of the put with the security's earliest symbol. Record ids then stay the same if a vendor delivers the history
 /// under a new ticker.
 fn put_under_earliest_symbol<T: MergeRecord>(
     observations: &[Observation<T>],
@@ -163,13 +164,13 @@ fn put_under_earliest_symbol<T: MergeRecord>(
     versions.iter().copied().filter(|index| is_put(&observations[*index])).min_by_key(place)
 }
 
-/// Indexes of the versions of one payment; usually there is one.
+/// Indexes of the versions of one payment, usually one index.
 type PaymentVersions = SmallVec<[usize; 2]>;
 
 /// Groups the versions of one key by payment of the day, smallest amount first.
 ///
-/// Versions are read from the greatest down. An amount that is a sibling of all earlier payments is a new payment. Any
-/// other put is an older version of the first payment that is not its sibling. A retraction withdraws every payment
+/// Versions are read from the greatest down. A put is a new payment if all payments found so far are its siblings.
+/// Otherwise it is an older version of the first payment that is not its sibling. A retraction withdraws every payment
 /// that is not its sibling.
 fn group_by_payment<T: MergeRecord + SameContent>(
     observations: &[Observation<T>],
@@ -208,8 +209,7 @@ fn is_put<T>(observation: &Observation<T>) -> bool {
     observation.action == Action::Put
 }
 
-/// Orders rows of one source by key. Rows with the same id are equal. Rows without ids are equal if their natural keys
-/// are equal.
+/// Orders rows of one source by key: by id, and rows without an id by natural key.
 fn compare_in_source<T: MergeRecord>(a: &Observation<T>, b: &Observation<T>) -> Ordering {
     a.id.cmp(&b.id).then_with(|| match a.id {
         Some(_) => Ordering::Equal,
@@ -217,7 +217,7 @@ fn compare_in_source<T: MergeRecord>(a: &Observation<T>, b: &Observation<T>) -> 
     })
 }
 
-/// Version rank (R29), including the preference of rows with an id.
+/// Version rank of an observation (R29), including the preference of rows with an id.
 fn version<T: MergeRecord>(observation: &Observation<T>) -> VersionRank<'_> {
     observation.version(preference(observation))
 }
@@ -230,7 +230,7 @@ fn preference<T: MergeRecord>(observation: &Observation<T>) -> u32 {
     }
 }
 
-/// Retractions without an id, which may withdraw rows with an id.
+/// Retractions without an id. They may withdraw rows with an id.
 fn withdrawals<'a, T>(observations: &'a [Observation<T>], order: &[usize]) -> Vec<&'a Observation<T>> {
     order.iter().map(|index| &observations[*index]).filter(|row| row.id.is_none() && !is_put(row)).collect()
 }
@@ -261,8 +261,8 @@ fn moved_away<T: MergeRecord>(
         && symbols(symbol(last)).is_none()
 }
 
-/// True if a row without an id has the winner's revision but another amount. It is then unknown which row is the
-/// correction.
+/// True if another row without an id has the winner's revision but another amount. It is then unknown which row is
+/// correct.
 fn conflicts<T: MergeRecord + SameContent>(
     observations: &[Observation<T>],
     versions: &[usize],
@@ -275,8 +275,8 @@ fn conflicts<T: MergeRecord + SameContent>(
         })
 }
 
-/// True if a put with the winner's id and revision has a different value in a field. The symbol and missing fields are
-/// not compared.
+/// True if another put with the winner's id and revision has a different value in a field. The symbol and missing
+/// fields are not compared.
 fn has_contradiction<T: MergeRecord>(
     observations: &[Observation<T>],
     versions: &[usize],
@@ -289,7 +289,7 @@ fn has_contradiction<T: MergeRecord>(
         })
 }
 
-/// Time of a version, comparable between versions of different keys.
+/// Key that orders versions of different records by time: observation time, line, and record batch id.
 pub(crate) fn version_time<T>(observation: &Observation<T>) -> (DateTime<Utc>, u64, &[u8; 16]) {
     (observation.observed_at, observation.line, &observation.frame)
 }

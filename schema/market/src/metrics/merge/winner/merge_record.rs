@@ -1,4 +1,4 @@
-//! Record that can be merged: its keys, its faults, and its comparison with other rows of the same key (R29).
+//! Interface of records that can be merged: keys, faults, and comparison with other rows of the same key (R29).
 
 use std::cmp::Ordering;
 
@@ -10,22 +10,22 @@ use crate::metrics::merge::same_day_payments::{SameDayPayments, natural_key};
 use crate::metrics::merge::validation::{RowFault, dividend_fault, dividend_key_fault, split_fault};
 use crate::symbol::Symbol;
 
-/// Record that can be merged.
+/// Record that can be merged: a dividend or a split.
 pub(crate) trait MergeRecord {
-    /// Compares natural keys (dates, type, currency).
+    /// Orders records by natural key. For a dividend it is date, type and currency, for a split the ex-date.
     fn compare_natural(&self, other: &Self) -> Ordering;
     /// Rank by completeness of dates. Among rows with the same id and revision, the highest rank is used.
     fn preference(&self) -> u32;
-    /// Effective day; `None` if the row alone does not determine it.
+    /// Effective day of the record; `None` if the record does not determine it.
     fn date(&self) -> Option<NaiveDate>;
-    /// Fault of the row as a put or as a retraction.
+    /// Fault of the row, given its action and whether it has an id; `None` if the row is valid.
     fn fault(&self, action: Action, has_id: bool) -> Option<RowFault>;
     fn symbol(&self) -> &Symbol;
     /// True if this record and another record with the same natural key are two payments, not versions of one payment.
     fn is_distinct_payment(&self, other: &Self, same_day_payments: &SameDayPayments<'_>) -> bool;
-    /// Orders the payments of one day.
+    /// Orders different payments of one day by amount.
     fn compare_same_day(&self, other: &Self) -> Ordering;
-    /// True if a field other than the symbol has different values in both records.
+    /// True if the records have different values in a field. The symbol and missing fields are not compared.
     fn contradicts(&self, other: &Self) -> bool;
 }
 
@@ -111,7 +111,7 @@ impl MergeRecord for Split {
     }
 }
 
-/// Comparison of records by amount or ratio.
+/// Comparison of records by amount (dividend) or ratio (split).
 pub(crate) trait SameContent {
     fn same_content(&self, other: &Self) -> bool;
 }
@@ -128,8 +128,8 @@ impl SameContent for Split {
     }
 }
 
-/// Rank of a dividend by completeness of dates. Of two rows with one id and revision, the row with the higher rank is
-/// used (R29).
+/// Rank of a dividend by completeness of dates. Of rows with one id and revision, the row with the highest rank is used
+/// (R29).
 pub fn dividend_preference(dividend: &Dividend) -> u32 {
     dividend.preference()
 }
