@@ -13,26 +13,26 @@ const MAX_SHARES: u64 = 1_000_000;
 /// Exclusive limit of the products of such volumes. Larger volumes may exceed the limit of clamped results.
 const MAX_PRODUCT: u64 = 1_000_000_000_000_000_000;
 
-/// Basis of prices in a response: the adjustments that are applied to earlier prices.
+/// Price basis of a response: the kinds of adjustment that earlier prices have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PriceBasis {
-    /// True for adjustment by changes of the share count. Volumes are then on today's share basis.
+    /// True if prices are adjusted for changes of the share count. Volumes are then adjusted too.
     pub split: bool,
-    /// True for adjustment by price-only actions, such as spin-offs with a ratio (R35).
+    /// True if prices are adjusted for price-only actions, such as spin-offs with a ratio (R35).
     pub spin_off: bool,
-    /// True for adjustment by cash dividends and the values of spin-offs.
+    /// True if prices are adjusted for cash dividends and spin-off values.
     pub dividend: bool,
 }
 
 impl PriceBasis {
-    /// Prices as traded.
+    /// Basis of prices as traded, without adjustment.
     pub const RAW: Self = Self { split: false, spin_off: false, dividend: false };
-    /// Prices that are comparable along a chart: adjusted for splits and price-only actions.
+    /// Basis of prices in a chart: adjusted for splits and price-only actions, but not for dividends.
     pub const SPLIT: Self = Self { split: true, spin_off: true, dividend: false };
-    /// Prices with all adjustments.
+    /// Basis with all kinds of adjustment.
     pub const ALL: Self = Self { split: true, spin_off: true, dividend: true };
 
-    /// Basis with the adjustments of both bases.
+    /// Basis with the kinds of adjustment of both bases.
     pub fn and(self, other: Self) -> Self {
         Self {
             split: self.split || other.split,
@@ -42,10 +42,10 @@ impl PriceBasis {
     }
 }
 
-/// Cumulative factor of consecutive days: the product of all adjustments after these days.
+/// Cumulative factor of consecutive days: the product of all adjustments on later ex-dates.
 #[derive(Debug, Clone)]
 pub struct CumulativeFactor {
-    /// First day to which the factor no longer applies.
+    /// Day number of the first day to which the factor does not apply.
     before: i32,
     split: Ratio,
     price_only: Ratio,
@@ -55,7 +55,7 @@ pub struct CumulativeFactor {
 }
 
 impl CumulativeFactor {
-    /// Converts a raw value to a basis, rounded to 18 places only.
+    /// Converts a raw price to a basis, rounded to 18 decimal places.
     pub fn exact(&self, value: Decimal, basis: PriceBasis) -> Decimal {
         let (ratio, dividend) = self.multipliers(basis);
         exact(value, ratio, dividend)
@@ -68,12 +68,12 @@ impl CumulativeFactor {
         (ratio, if basis.dividend { self.dividend } else { Decimal::ONE })
     }
 
-    /// Factor rounded to twelve places.
+    /// Multiplier of raw prices for a basis, rounded to 12 decimal places.
     pub fn factor(&self, basis: PriceBasis) -> Decimal {
         round(self.exact(Decimal::ONE, basis), 12)
     }
 
-    /// Converts a volume to today's share basis; `None` beyond 64 bits.
+    /// Converts a volume to the newest share basis; `None` if the result exceeds 64 bits.
     pub fn adjusted_volume(&self, volume: i64) -> Option<i64> {
         if let Some(shares) = self.fast_volume(volume) {
             return Some(shares);
@@ -111,12 +111,13 @@ pub(super) fn exact(value: Decimal, ratio: Ratio, dividend: Decimal) -> Decimal 
     round(value, 18)
 }
 
-/// Cumulative factors of a security, by day.
+/// Cumulative factors of a security, oldest days first.
 #[derive(Debug)]
 pub struct CumulativeFactors(Vec<CumulativeFactor>);
 
 impl CumulativeFactors {
-    /// Computes the cumulative products of the factors up to the as-of date. Later factors do not affect prices yet.
+    /// Computes the cumulative factors from the adjustment factors up to `as_of`. Later adjustment factors do not
+    /// affect prices yet.
     pub fn new(factors: &[AdjustmentFactor], as_of: Option<NaiveDate>) -> Self {
         let happened = |factor: &&AdjustmentFactor| as_of.is_none_or(|as_of| factor.ex_date <= as_of);
         let mut factors: Vec<AdjustmentFactor> = factors.iter().filter(happened).cloned().collect();
@@ -138,7 +139,7 @@ impl CumulativeFactors {
         Self(cumulative_steps(&factors).into_iter().map(step).chain([none]).collect())
     }
 
-    /// Index of the cumulative factor of a day.
+    /// Index of the cumulative factor that applies to a day number.
     pub fn position(&self, day: i32) -> usize {
         self.0.partition_point(|step| step.before <= day).min(self.0.len() - 1)
     }

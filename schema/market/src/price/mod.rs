@@ -1,6 +1,6 @@
-//! Prices in responses: raw bars as columns, adjusted on request and grouped into periods (R10, R11).
+//! Prices in responses: raw bars as columns, which are adjusted and grouped into periods on request (R10, R11).
 //!
-//! Invariant: raw prices are never changed; every adjusted price is computed from them and rounded once.
+//! Invariant: raw prices are never changed; every adjusted price is computed from raw prices and rounded once.
 
 mod cumulative;
 mod multiplier;

@@ -7,11 +7,11 @@ use crate::text_enum;
 use chrono::Datelike;
 
 text_enum! {
-    /// Length of a price point's period.
+    /// Length of the period that one price point covers.
     pub enum Interval { Daily = "daily", Weekly = "weekly", Monthly = "monthly", Quarterly = "quarterly", Yearly = "yearly" }
 }
 
-/// Indexes of the sessions of one price point.
+/// Range of indexes of the sessions that one price point covers.
 pub type SessionRange = Range<usize>;
 
 impl Interval {
@@ -21,7 +21,7 @@ impl Interval {
         let month = date.year() * 12 + date.month0().cast_signed();
         match self {
             Self::Daily => day,
-            // 0001-01-01, day 1, was a Monday.
+            // Day number 1 is 0001-01-01, a Monday.
             Self::Weekly => (day - 1).div_euclid(7),
             Self::Monthly => month,
             Self::Quarterly => month.div_euclid(3),
@@ -29,7 +29,7 @@ impl Interval {
         }
     }
 
-    /// Periods of the sessions, oldest first.
+    /// Periods that contain the sessions, as ranges of session indexes, oldest first.
     pub fn periods(self, days: &[i32], sessions: Range<usize>) -> Vec<SessionRange> {
         if self == Self::Daily {
             return sessions.map(|session| session..session + 1).collect();

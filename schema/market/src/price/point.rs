@@ -1,4 +1,6 @@
-//! Price point in exact decimals. The route `latest` serves it, and tests compare the fast encoder with it.
+//! Price point: prices, volume and factors of one period, as exact decimals.
+//!
+//! The route `latest` serves price points, and tests compare the fast encoder with them.
 
 use crate::bars::MISSING;
 use crate::day::date_of;
@@ -13,29 +15,30 @@ use super::period::SessionRange;
 use super::raw::RawBars;
 
 table_row! {
-    /// A price bar. Open, high, low, close, volume, vwap and change are on the requested basis.
+    /// A price bar of one session or period. Open, high, low, close, volume, vwap and change are on the requested
+    /// basis.
     pub struct PricePoint {
         /// Session, or last session of the period.
         "date" date: NaiveDate,
         /// First price of the period.
         "open" open: Option<ExactDecimal>,
-        /// Highest price.
+        /// Highest price of the period.
         "high" high: Option<ExactDecimal>,
-        /// Lowest price.
+        /// Lowest price of the period.
         "low" low: Option<ExactDecimal>,
         /// Last price of the period.
         "close" close: ExactDecimal,
-        /// Shares traded.
+        /// Shares traded in the period.
         "volume" volume: Option<i64>,
-        /// Volume-weighted average price.
+        /// Volume-weighted average price of the period.
         "vwap" vwap: Option<ExactDecimal>,
-        /// Number of trades.
+        /// Number of trades in the period.
         "trade_count" trade_count: Option<i64>,
         /// Last price of the period as traded.
         "raw_close" raw_close: ExactDecimal,
         /// Last price of the period, adjusted for splits and dividends (R11).
         "adj_close" adj_close: ExactDecimal,
-        /// Multiplier of a raw price for the splits and spin-offs up to today.
+        /// Multiplier of the raw price for later splits and spin-offs.
         "split_factor" split_factor: ExactDecimal,
         /// Multiplier that converts raw_close to adj_close.
         "total_factor" total_factor: ExactDecimal,
@@ -50,21 +53,21 @@ table_row! {
     }
 }
 
-/// Bars of a security with their adjustment.
+/// Bars of a security with the factors that adjust them.
 #[derive(Debug)]
 pub struct AdjustedBars<'a> {
     /// Raw bars, by day.
     pub bars: &'a RawBars,
-    /// Cumulative factors by day.
+    /// Cumulative factors, oldest days first.
     pub cumulative: &'a CumulativeFactors,
     /// Adjustment factors by ex-date.
     pub factors: &'a [AdjustmentFactor],
-    /// Requested basis.
+    /// Price basis of the results.
     pub basis: PriceBasis,
 }
 
 impl AdjustedBars<'_> {
-    /// Converts a raw value of a session to a basis, unrounded.
+    /// Converts a raw price of a session to a price basis, rounded to 18 decimal places. `None` if the price is absent.
     pub fn exact(&self, session: usize, value: i64, basis: PriceBasis) -> Option<Decimal> {
         let raw = (value != MISSING).then(|| Decimal::new(value, u32::from(self.bars.scale[session])))?;
         Some(self.cumulative.at(self.cumulative.position(self.bars.day[session])).exact(raw, basis))
@@ -78,7 +81,7 @@ impl AdjustedBars<'_> {
             .map(|session| self.adjusted_volume(session)))
     }
 
-    /// Trades in a period; `None` if unknown or beyond 64 bits.
+    /// Number of trades in a period; `None` if unknown or if the sum exceeds 64 bits.
     pub fn trade_count(&self, period: &SessionRange) -> Option<i64> {
         sum(period
             .clone()
@@ -87,7 +90,7 @@ impl AdjustedBars<'_> {
             .map(Some))
     }
 
-    /// Shares of a session on the requested basis.
+    /// Shares traded in a session, on the requested basis; `None` if unknown or if the number exceeds 64 bits.
     pub fn adjusted_volume(&self, session: usize) -> Option<i64> {
         let volume = self.bars.volume[session];
         let step = self.cumulative.at(self.cumulative.position(self.bars.day[session]));
@@ -97,7 +100,8 @@ impl AdjustedBars<'_> {
         step.adjusted_volume(volume)
     }
 
-    /// Mean of the sessions' average prices, weighted by volume; `None` if the average price of a session is unknown.
+    /// Volume-weighted average price of a period, on the requested basis. `None` if a session's average price is
+    /// unknown, or its volume in a longer period.
     pub fn vwap(&self, period: &SessionRange) -> Option<Decimal> {
         if period.len() == 1 {
             return self.exact(period.start, self.bars.vwap[period.start], self.basis);
@@ -112,9 +116,10 @@ impl AdjustedBars<'_> {
         value.checked_div(shares).map(|mean| round(mean, 18))
     }
 
-    /// Cash per share and split ratio (new shares per old share) of a period. `None` without cash, or without a split.
+    /// Events of a period: cash per share, and split ratio (new shares per old share). `None` without cash or without a
+    /// split.
     pub fn events(&self, period: &SessionRange) -> (Option<Decimal>, Option<Decimal>) {
-        // An ex-date without a session appears on the next session.
+        // An ex-date on a day without a session belongs to the next session.
         let after = period.start.checked_sub(1).map_or(self.bars.day[0] - 1, |before| self.bars.day[before]);
         let last = self.bars.day[period.end - 1];
         let during = |factor: &&AdjustmentFactor| {
@@ -130,7 +135,8 @@ impl AdjustedBars<'_> {
         ((!cash.is_zero()).then_some(cash), (ratio != Decimal::ONE).then(|| round(round(ratio, 18), 12)))
     }
 
-    /// Change of the close since the session before the period, unrounded, and the change in percent.
+    /// Change of the close since the last session before the period, unrounded, and as a percentage. `None` without an
+    /// earlier session.
     pub fn change(&self, period: &SessionRange) -> Option<(Decimal, Option<Decimal>)> {
         let (last, before) = (period.end - 1, period.start.checked_sub(1)?);
         let close = self.exact(last, self.bars.close[last], self.basis)?;
@@ -140,7 +146,7 @@ impl AdjustedBars<'_> {
         Some((change, percent.map(|percent| round(percent, 18))))
     }
 
-    /// Price point of a period, computed with decimal arithmetic only.
+    /// Price point of a period, computed only with decimal arithmetic.
     pub fn point(&self, period: &SessionRange) -> PricePoint {
         let last = period.end - 1;
         let price = |session: usize, column: &[i64]| {
@@ -180,7 +186,7 @@ impl AdjustedBars<'_> {
     }
 }
 
-/// Sum of the known values; `None` on overflow, or if no value is known.
+/// Sum of the values; `None` if a value is `None`, on overflow, or without values.
 fn sum(mut values: impl Iterator<Item = Option<i64>>) -> Option<i64> {
     let first = values.next()??;
     values.try_fold(first, |sum, value| sum.checked_add(value?))

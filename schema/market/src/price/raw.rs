@@ -2,24 +2,24 @@
 
 use crate::bars::{Bars, BarsError, MISSING};
 
-/// Raw bars by day. Prices are integers on the scale of their bar; unknown values are [`MISSING`].
+/// Raw bars, ascending by day. Prices are integers, price x 10^scale of the bar; an absent value is [`MISSING`].
 #[derive(Debug, Default)]
 pub struct RawBars {
-    /// Sessions, as day numbers, ascending.
+    /// Day number of each session, ascending.
     pub day: Vec<i32>,
-    /// Decimal places of the prices.
+    /// Number of decimal places of each bar's prices.
     pub scale: Vec<u8>,
-    /// Open, scaled.
+    /// Opening prices x 10^scale.
     pub open: Vec<i64>,
-    /// High, scaled.
+    /// Highest prices x 10^scale.
     pub high: Vec<i64>,
-    /// Low, scaled.
+    /// Lowest prices x 10^scale.
     pub low: Vec<i64>,
-    /// Close, scaled.
+    /// Closing prices x 10^scale.
     pub close: Vec<i64>,
-    /// Shares traded.
+    /// Shares traded in each session.
     pub volume: Vec<i64>,
-    /// Volume-weighted average price, scaled.
+    /// Volume-weighted average prices x 10^scale.
     pub vwap: Vec<i64>,
     /// Number of trades of each bar.
     pub trade_count: Vec<i64>,
@@ -36,7 +36,7 @@ impl RawBars {
         self.day.is_empty()
     }
 
-    /// Appends the bars of a later year.
+    /// Appends the bars of a later year. They may have another scale.
     pub fn append(&mut self, mut bars: Bars) -> Result<(), BarsError> {
         let count = self.len() + bars.len();
         let scale = u8::try_from(bars.scale).map_err(|_| BarsError::ScaleOverflow)?;

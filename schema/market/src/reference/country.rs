@@ -1,24 +1,24 @@
-//! Countries: ISO 3166-1 codes, English names, and look-up by other names in use.
+//! Countries: ISO 3166-1 codes and English names, with look-up by code or by any common name.
 
 use std::sync::LazyLock;
 
 use super::spelling::plain;
 use super::table::{further_names, rows};
 
-/// Country or territory.
+/// Country or territory of ISO 3166-1.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Country {
-    /// Two-letter code, served in responses, for example `US`.
+    /// Two-letter ISO 3166-1 code, for example `US`. Responses contain this code.
     pub code: &'static str,
-    /// Three-letter code.
+    /// Three-letter ISO 3166-1 code.
     pub alpha3: &'static str,
     /// English name.
     pub name: &'static str,
-    /// Further names in lower case without blanks and punctuation.
+    /// Other common names, in lower case without blanks and punctuation.
     aliases: Vec<&'static str>,
 }
 
-/// Countries of the standard, sorted by name.
+/// Countries of ISO 3166-1, sorted by name.
 static ALL: LazyLock<Vec<Country>> = LazyLock::new(|| {
     let country = |[code, alpha3, name, aliases]: [&'static str; 4]| Country {
         code,
@@ -30,7 +30,7 @@ static ALL: LazyLock<Vec<Country>> = LazyLock::new(|| {
 });
 
 impl Country {
-    /// All countries of the standard.
+    /// All countries of ISO 3166-1.
     pub fn all() -> &'static [Self] {
         &ALL
     }

@@ -1,22 +1,22 @@
-//! Exchanges: ISO 10383 market identifier codes, names, and look-up by common names.
+//! Exchanges: ISO 10383 market identifier codes and names, with look-up by code or by any common name.
 
 use std::sync::LazyLock;
 
 use super::spelling::plain;
 use super::table::{further_names, rows};
 
-/// Exchange.
+/// Exchange with its market identifier code and names.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Exchange {
-    /// Market identifier code, served in responses, for example `XNYS`.
+    /// ISO 10383 market identifier code, for example `XNYS`. Responses contain this code.
     pub mic: &'static str,
     /// Name of the exchange.
     pub name: &'static str,
-    /// Further names in lower case without blanks and punctuation.
+    /// Other common names, in lower case without blanks and punctuation.
     aliases: Vec<&'static str>,
 }
 
-/// Known exchanges. The exchanges of the United States come first.
+/// Known exchanges, those of the United States first.
 static ALL: LazyLock<Vec<Exchange>> = LazyLock::new(|| {
     let exchange =
         |[mic, name, aliases]: [&'static str; 3]| Exchange { mic, name, aliases: further_names(aliases) };
@@ -39,7 +39,7 @@ impl Exchange {
         })
     }
 
-    /// Code, name and further names of the exchange.
+    /// Market identifier code, name and other common names of the exchange.
     pub fn codes_and_names(&self) -> impl Iterator<Item = &'static str> {
         [self.mic, self.name].into_iter().chain(self.aliases.iter().copied())
     }

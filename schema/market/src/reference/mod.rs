@@ -1,6 +1,6 @@
-//! Reference data in one spelling: sectors, exchanges and countries, found by the names that vendors use.
+//! Reference data in one spelling: sectors, exchanges and countries, with look-up by the names that vendors use.
 //!
-//! A name without an entry is unknown. Callers then keep the vendor's name.
+//! A name that is not found is unknown. Callers then keep the vendor's name.
 
 mod country;
 mod exchange;

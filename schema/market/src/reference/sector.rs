@@ -9,13 +9,13 @@ use crate::metrics::sector::slug;
 /// Sector of the Global Industry Classification Standard.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Sector {
-    /// Name served in responses, for example `Health Care`.
+    /// Name of the sector, for example `Health Care`. Responses contain this name.
     pub name: &'static str,
-    /// Further names in lower case without blanks and punctuation.
+    /// Other common names, in lower case without blanks and punctuation.
     aliases: Vec<&'static str>,
 }
 
-/// Sectors in the order of the standard.
+/// Sectors in the order of the Global Industry Classification Standard.
 static ALL: LazyLock<Vec<Sector>> = LazyLock::new(|| {
     let sector = |[name, aliases]: [&'static str; 2]| Sector { name, aliases: further_names(aliases) };
     rows(include_str!("sector.txt")).map(sector).collect()
@@ -33,7 +33,7 @@ impl Sector {
         ALL.iter().find(|sector| plain(sector.name) == name || sector.aliases.contains(&name.as_str()))
     }
 
-    /// Slug for URL paths, for example `health-care`.
+    /// Slug of the name for URL paths, for example `health-care`.
     pub fn slug(&self) -> String {
         slug(self.name)
     }

@@ -1,4 +1,4 @@
-//! Normalisation of names for look-ups.
+//! Common spelling of names, for look-ups.
 
 /// Name in lower case without blanks and punctuation: `Cboe BZX (BATS)` is `cboebzxbats`.
 pub fn plain(name: &str) -> String {

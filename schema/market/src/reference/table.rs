@@ -1,6 +1,6 @@
-//! Reader of the reference tables in text files: a row per line, with fields separated by semicolons.
+//! Reader of reference tables: text files with one row per line and fields separated by semicolons.
 
-/// Rows of a table. Lines that begin with `#` are comments. Missing last fields are empty.
+/// Fields of each row of a table. Lines that begin with `#` are comments. Fields missing at the end are empty.
 pub(super) fn rows<const FIELDS: usize>(table: &'static str) -> impl Iterator<Item = [&'static str; FIELDS]> {
     table.lines().filter(|line| !line.starts_with('#')).map(|line| {
         let mut fields = line.split(';');

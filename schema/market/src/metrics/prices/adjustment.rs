@@ -31,10 +31,10 @@ pub struct Ratio {
 }
 
 impl Ratio {
-    /// Ratio that changes nothing.
+    /// Ratio of 1 to 1, which changes nothing.
     pub const ONE: Self = Self { from: Decimal::ONE, to: Decimal::ONE };
 
-    /// True if the ratio is 1 and changes nothing.
+    /// True if `from` and `to` are equal, so that the ratio changes nothing.
     pub fn is_one(&self) -> bool {
         self.from == self.to
     }
@@ -44,7 +44,7 @@ impl Ratio {
         Self { from: self.to, to: self.from }
     }
 
-    /// Product of both ratios, `self` first.
+    /// Product of two ratios: `self`, then `next`.
     pub fn then(self, next: Self) -> Self {
         if self.is_one() {
             return next;
@@ -54,12 +54,12 @@ impl Ratio {
         }
         match (self.from.checked_mul(next.from), self.to.checked_mul(next.to)) {
             (Some(from), Some(to)) => Self { from, to }.reduced(),
-            // On overflow `next` is ignored: at more than 28 digits, no real price is left to adjust.
+            // On overflow, `next` is ignored. A ratio of more than 28 digits leaves no real price to adjust.
             _ => self,
         }
     }
 
-    /// `value` x from / to, with the division last. The result is clamped on overflow.
+    /// `value` x from / to, with the division last. An overflow gives the largest clamped result.
     pub fn apply(self, value: Decimal) -> Decimal {
         if self.is_one() {
             return value;
@@ -68,7 +68,7 @@ impl Ratio {
         clamp_to_limit(divided_last.or_else(|| value.checked_div(self.to)?.checked_mul(self.from)))
     }
 
-    /// from / to as one number.
+    /// Quotient from / to.
     pub fn factor(self) -> Decimal {
         self.apply(Decimal::ONE)
     }
@@ -115,22 +115,22 @@ impl Default for Ratio {
 /// Split or price-only action of a security on its ex-date.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SplitEvent {
-    /// First session on the new share basis.
+    /// First session on the new share basis or price basis.
     pub ex_date: NaiveDate,
-    /// Shares before and after; prices are multiplied by from/to.
+    /// Old and new shares. Earlier prices are multiplied by from/to.
     pub ratio: Ratio,
     /// True if the action changes prices but not the share count (R35).
     pub is_price_only: bool,
 }
 
 impl SplitEvent {
-    /// Split that changes the share count.
+    /// Event of a split that changes the share count.
     pub fn of_shares(ex_date: NaiveDate, ratio: Ratio) -> Self {
         Self { ex_date, ratio, is_price_only: false }
     }
 }
 
-/// Split table of a security, by ex-date.
+/// Split table of a security: its splits and price-only actions by ex-date.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Splits(Vec<SplitEvent>);
 
@@ -141,13 +141,13 @@ impl Splits {
         Self(events)
     }
 
-    /// Splits by ex-date.
+    /// Splits and price-only actions, by ex-date.
     pub fn events(&self) -> &[SplitEvent] {
         &self.0
     }
 
-    /// Product of from/to over the changes of the share count with an ex-date after `after`, up to and including
-    /// `through`.
+    /// Product of from/to over the splits with an ex-date after `after`, up to and including `through`. Price-only
+    /// actions are left out.
     pub fn share_ratio_between(&self, after: NaiveDate, through: NaiveDate) -> Ratio {
         self.product(after, through, |event| !event.is_price_only)
     }
@@ -184,31 +184,33 @@ impl Splits {
     }
 }
 
-/// Price adjustment of one ex-date. Earlier prices are multiplied by `split` (from/to) and by
+/// Price adjustment of one ex-date: earlier prices are multiplied by `split` (from/to), `price_only` and
 /// `dividend_factor`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AdjustmentFactor {
-    /// Ex-date: first session that trades without the distribution.
+    /// Ex-date: first session on which a buyer does not receive the distribution.
     pub ex_date: NaiveDate,
     /// Split of the day as old and new shares; 1 and 1 without a split.
     pub split: Ratio,
-    /// 1 - ΣD / C, unrounded; 1 without cash or without a price factor.
+    /// Price factor of the distributions, 1 - ΣD / C, unrounded. 1 without distributions, or if they do not adjust
+    /// prices.
     pub dividend_factor: Decimal,
-    /// Cash per share on the day's share basis, specials included and spin-off values excluded; 0 without
-    /// cash.
+    /// Cash per share on the share basis of the ex-date; 0 without cash. Specials are included, spin-off values are
+    /// not.
     pub dividend: Decimal,
-    /// Cash and spin-off value per share on the day's share basis, reinvested by total return. `None` if a
-    /// distribution was paid in another currency than the currency of the prices.
+    /// Cash and spin-off value per share that total return reinvests, on the share basis of the ex-date.
+    ///
+    /// `None` if a distribution is in another currency than the prices.
     #[serde(default)]
     pub value: Option<Decimal>,
-    /// Product of the price-only actions of the day; absent in JSON if there are none. Earlier prices are multiplied by
-    /// from/to. Volumes stay unchanged (R35).
+    /// Ratio of all price-only actions of the ex-date, multiplied; absent in JSON without such actions. Earlier prices
+    /// are multiplied by from/to, volumes stay unchanged (R35).
     #[serde(default, skip_serializing_if = "Ratio::is_one")]
     pub price_only: Ratio,
 }
 
 impl AdjustmentFactor {
-    /// Multiplier of earlier prices for the split and the price-only actions, without dividends.
+    /// Multiplier of earlier prices for the split and the price-only actions. Dividends are left out.
     pub fn price_ratio(&self) -> Ratio {
         self.split.then(self.price_only)
     }
@@ -225,23 +227,23 @@ impl Fingerprint for AdjustmentFactor {
     }
 }
 
-/// Cumulative adjustment of the days before `before` and on or after the `before` of the previous entry.
+/// Cumulative adjustment of consecutive days: from the `before` of the previous step up to the day before `before`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct AdjustmentStep {
-    /// First day to which the adjustment no longer applies.
+    /// First day to which the step does not apply.
     pub before: NaiveDate,
-    /// Product of from/to of all later splits.
+    /// Product of from/to of all splits on or after `before`.
     pub split: Ratio,
-    /// Product of from/to of all later price-only actions.
+    /// Product of from/to of all price-only actions on or after `before`.
     pub price_only: Ratio,
-    /// Product of all later dividend factors.
+    /// Product of all dividend factors on or after `before`.
     pub dividend: Decimal,
 }
 
-/// Cumulative products of factors, oldest first. The first entry with a `before` after a day adjusts the prices of this
-/// day.
+/// Cumulative products of adjustment factors, oldest first. Prices of a day are adjusted by the first step whose
+/// `before` is later than the day.
 ///
-/// Days on or after the last `before` are not adjusted. Factors must be sorted by ex-date.
+/// Days on or after the last `before` are not adjusted. `factors` must be sorted by ex-date.
 pub(crate) fn cumulative_steps(factors: &[AdjustmentFactor]) -> Vec<AdjustmentStep> {
     let mut steps = Vec::with_capacity(factors.len());
     let (mut split, mut price_only, mut dividend) = (Ratio::ONE, Ratio::ONE, Decimal::ONE);

@@ -1,4 +1,4 @@
-//! Price rules (R10–R12, R22, R23, R30): adjustment, ranges, returns and risk of one security's raw bars.
+//! Price rules (R10–R12, R22, R23, R30): adjustment, ranges, returns and risk from the raw bars of one security.
 
 pub mod adjustment;
 pub mod range;

@@ -2,8 +2,8 @@
 //!
 //! The 52-week range is the highest and lowest intraday price of the 12 months up to the as-of date. It is adjusted for
 //! splits but not for dividends. The close replaces a missing high or low. Averages use the newest 50 or 200 closes,
-//! and are null with fewer closes. Average volume uses the sessions with a volume among the newest 30 sessions. Source:
-//! the usual 52-week range; its basis (intraday, split-adjusted) is this service's own choice.
+//! and are null with fewer closes. Average volume uses those of the newest 30 sessions that have a volume. Source: the
+//! usual 52-week range; its basis (intraday, split-adjusted) is this service's own choice.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
@@ -14,20 +14,19 @@ use crate::bars::MISSING;
 use crate::metrics::arithmetic::{clamp_to_limit, quotient, round_to_integer};
 use crate::metrics::calendar::months_before;
 
-/// Number of newest sessions in the average volume. Older sessions need only a close if they are also older than 12
-/// months.
+/// Number of newest sessions in the average volume. Other sessions older than 12 months need only a close.
 pub(crate) const VOLUME_SESSIONS: usize = 30;
 
-/// Highest or lowest price with its session.
+/// Highest or lowest price of a range, with its session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PriceExtreme {
     /// Price on the as-of date's share basis.
     pub price: Decimal,
-    /// Session of the price.
+    /// Session with the price.
     pub date: NaiveDate,
 }
 
-/// Highest and lowest intraday prices of the last 12 months, in this order.
+/// Highest price and lowest price of the last 12 months, intraday. `None` without a bar.
 pub(crate) fn year_range(series: &PriceSeries<'_>, as_of: NaiveDate) -> Option<(PriceExtreme, PriceExtreme)> {
     let from = series.at_or_before(months_before(as_of, 12)).map_or(0, |index| index + 1);
     let mut range: Option<(PriceExtreme, PriceExtreme)> = None;
@@ -56,12 +55,12 @@ pub(crate) fn year_range(series: &PriceSeries<'_>, as_of: NaiveDate) -> Option<(
     range
 }
 
-/// High or low of a bar. If it is missing or not positive, the close replaces it: vendors write 0 for an unknown value.
+/// High or low of a bar. The close replaces a missing value or one of 0 or less: vendors write 0 for an unknown value.
 fn present(value: i64, close: i64) -> i64 {
     if value == MISSING || value <= 0 { close } else { value }
 }
 
-/// Mean close of the newest `count` bars; `None` with fewer bars.
+/// Mean close of the newest `count` bars on the as-of date's basis; `None` with fewer bars.
 pub(crate) fn average_close(series: &PriceSeries<'_>, count: usize, as_of: NaiveDate) -> Option<Decimal> {
     let from = series.bars.len().checked_sub(count)?;
     let mut sum = Decimal::ZERO;
@@ -73,7 +72,7 @@ pub(crate) fn average_close(series: &PriceSeries<'_>, count: usize, as_of: Naive
     quotient(sum, Decimal::from(count))
 }
 
-/// Mean volume of the newest `count` bars, in shares. Bars without a volume are left out.
+/// Mean volume of the newest `count` bars, shares. Bars without a volume are left out. `None` without volumes.
 pub(crate) fn average_volume(series: &PriceSeries<'_>, count: usize, as_of: NaiveDate) -> Option<i64> {
     let from = series.bars.len().saturating_sub(count);
     let (mut sum, mut days) = (Decimal::ZERO, 0usize);
@@ -89,7 +88,7 @@ pub(crate) fn average_volume(series: &PriceSeries<'_>, count: usize, as_of: Naiv
     quotient(sum, Decimal::from(days)).and_then(round_to_integer)
 }
 
-/// Consecutive bars `start..end` without a split or price-only action between them.
+/// Consecutive bars `start..end` with no split or price-only action between them.
 struct BasisRun {
     start: usize,
     end: usize,
@@ -99,7 +98,7 @@ struct BasisRun {
     shares: Ratio,
 }
 
-/// Runs of bars on one share basis, starting at the bar with index `from`.
+/// Runs of bars on one basis, from the bar with the index `from` on.
 fn same_basis(series: &PriceSeries<'_>, from: usize, as_of: NaiveDate) -> Vec<BasisRun> {
     let mut runs = Vec::with_capacity(1);
     let mut start = from;

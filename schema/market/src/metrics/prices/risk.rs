@@ -1,8 +1,9 @@
-//! Volatility and beta of a security (R23), on fixed-point returns of the adjusted close.
+//! Volatility and beta of a security (R23), computed from fixed-point returns of the adjusted close.
 //!
-//! Volatility: sample standard deviation (n - 1) of the newest 252 daily returns x sqrt(252) x 100. It is null under 60
-//! returns. Beta: covariance with the benchmark's month-end returns over their variance, over 60 months. It is null
-//! under 24 pairs. A month is included after its last session. A return needs both month ends.
+//! Volatility: sample standard deviation (n - 1) of the newest 252 daily returns x sqrt(252) x 100. It is null with
+//! fewer than 60 returns. Beta: covariance with the benchmark's month-end returns over their variance, over 60 months.
+//! It is null with fewer than 24 pairs of monthly returns. A month is included after its last session. A return needs
+//! the closes of two consecutive month ends.
 //!
 //! Returns are integers in units of 10^-15, eleven digits more than responses show. Source: `empyrical`'s annual
 //! volatility and beta; the minimum of 24 pairs is this service's own, the parameter `risk.beta_least_pairs`.
@@ -17,11 +18,11 @@ use crate::metrics::arithmetic::{HUNDRED, quotient, root};
 use crate::metrics::calendar::ends_month;
 use crate::metrics::rules::RiskRules;
 
-/// Month-end returns of a security's adjusted close.
+/// Returns of a security's adjusted close between month ends.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct MonthlyReturns {
-    /// Pairs of a month and the return since the month before, ascending by month. The month is year x 12 + month - 1.
-    /// The return is in units of 10^-15.
+    /// Month (year x 12 + month - 1) and return since the end of the previous month, ascending by month. Returns are in
+    /// units of 10^-15.
     returns: Vec<(i32, i128)>,
 }
 
@@ -33,7 +34,7 @@ pub(crate) const DAILY_RETURNS: usize = 252;
 pub(crate) const DAILY_MINIMUM: usize = 60;
 const MONTHS: i32 = 60;
 
-/// Annualised volatility, percent; `None` under 60 returns.
+/// Annualised volatility, percent; `None` with fewer than 60 returns.
 pub(crate) fn volatility(series: &PriceSeries<'_>, factors: &[AdjustmentFactor]) -> Option<Decimal> {
     let bars = series.bars.len();
     let count = bars.checked_sub(1)?.min(DAILY_RETURNS);
@@ -61,7 +62,7 @@ pub(crate) fn volatility(series: &PriceSeries<'_>, factors: &[AdjustmentFactor])
     root(variance, 2)?.checked_mul(HUNDRED)
 }
 
-/// Converts a sum of squared returns, in units of 10^-30, to a decimal with the largest possible scale.
+/// Converts a sum of squared returns in units of 10^-30 to a decimal, with as many decimal places as fit.
 fn squared_decimal(mut squares: i128) -> Option<Decimal> {
     let mut scale = 30u32;
     while Decimal::try_from_i128_with_scale(squares, scale).is_err() {
@@ -71,7 +72,7 @@ fn squared_decimal(mut squares: i128) -> Option<Decimal> {
     Decimal::try_from_i128_with_scale(squares, scale).ok()
 }
 
-/// Beta against a benchmark; `None` with too few pairs.
+/// Beta of a security against a benchmark; `None` with fewer pairs of monthly returns than `risk.beta_least_pairs`.
 pub(crate) fn beta(own: &MonthlyReturns, benchmark: &MonthlyReturns, rules: &RiskRules) -> Option<Decimal> {
     let mut pairs: Vec<(i128, i128)> = Vec::with_capacity(own.returns.len());
     let mut others = benchmark.returns.iter().peekable();
@@ -98,7 +99,7 @@ pub(crate) fn beta(own: &MonthlyReturns, benchmark: &MonthlyReturns, rules: &Ris
     ratio(covariance, variance)
 }
 
-/// Quotient of two large integers, each cut to 27 digits.
+/// Quotient of two large integers. Both are first divided by the same power of ten, so that they fit 27 digits.
 fn ratio(mut a: i128, mut b: i128) -> Option<Decimal> {
     const LIMIT: i128 = 1_000_000_000_000_000_000_000_000_000;
     while a.abs() > LIMIT || b.abs() > LIMIT {
@@ -107,7 +108,7 @@ fn ratio(mut a: i128, mut b: i128) -> Option<Decimal> {
     quotient(Decimal::try_from_i128_with_scale(a, 0).ok()?, Decimal::try_from_i128_with_scale(b, 0).ok()?)
 }
 
-/// Month-end returns of the last 60 months that ended by `as_of`.
+/// Monthly returns of the last 60 complete months up to `as_of`.
 pub(crate) fn month_ends(
     series: &PriceSeries<'_>,
     factors: &[AdjustmentFactor],
@@ -126,12 +127,12 @@ pub(crate) fn month_ends(
     MonthlyReturns { returns: returns.collect() }
 }
 
-/// Last calendar month whose sessions have all passed, as year x 12 + month - 1.
+/// Last calendar month whose sessions are all on or before `as_of`, as year x 12 + month - 1.
 pub(crate) fn last_month(as_of: NaiveDate) -> i32 {
     month_number(as_of) - i32::from(!ends_month(as_of))
 }
 
-/// Cursor over the adjustment factors, which advances with the bars.
+/// Adjustment factors that are still ahead of the current bar.
 struct Events<'a> {
     ahead: &'a [AdjustmentFactor],
 }
@@ -141,7 +142,7 @@ impl<'a> Events<'a> {
         Self { ahead: &factors[factors.partition_point(|event| event.ex_date <= day)..] }
     }
 
-    /// Return of the adjusted close between two bars, in units of 10^-15; `None` on overflow.
+    /// Return of the adjusted close from the bar `from` to the bar `to`, in units of 10^-15; `None` on overflow.
     fn growth(&mut self, series: &PriceSeries<'_>, from: usize, to: usize) -> Option<i128> {
         let raw = i128::from(series.bars.close[to])
             .checked_mul(ONE)?

@@ -7,7 +7,7 @@ use super::adjustment::Splits;
 use crate::bars::Bars;
 use crate::day::{date_of, day_number, position_on_or_after};
 
-/// Bars sorted by day, with the splits between them.
+/// Raw bars sorted by day, with the splits of the security.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PriceSeries<'a> {
     pub bars: &'a Bars,
@@ -19,33 +19,33 @@ impl<'a> PriceSeries<'a> {
         Self { bars, splits }
     }
 
-    /// Index of the newest bar on or before a day.
+    /// Index of the newest bar on or before a day; `None` without such a bar.
     pub(crate) fn at_or_before(&self, day: NaiveDate) -> Option<usize> {
         position_on_or_after(&self.bars.day, day_number(day).saturating_add(1)).checked_sub(1)
     }
 
-    /// Index of the newest bar before a day.
+    /// Index of the newest bar before a day; `None` without such a bar.
     pub(crate) fn before(&self, day: NaiveDate) -> Option<usize> {
         position_on_or_after(&self.bars.day, day_number(day)).checked_sub(1)
     }
 
-    /// Index of the first bar on or after a day.
+    /// Index of the first bar on or after a day; `None` without such a bar.
     pub(crate) fn at_or_after(&self, day: NaiveDate) -> Option<usize> {
         let index = position_on_or_after(&self.bars.day, day_number(day));
         (index < self.bars.len()).then_some(index)
     }
 
-    /// Session of a bar.
+    /// Session of the bar at an index.
     pub(crate) fn date(&self, index: usize) -> NaiveDate {
         date_of(self.bars.day[index])
     }
 
-    /// Raw close of a bar.
+    /// Raw close of the bar at an index.
     pub(crate) fn close(&self, index: usize) -> Decimal {
         Decimal::new(self.bars.close[index], self.bars.scale)
     }
 
-    /// Close of a bar on the price basis of a day: adjusted for the splits and price-only actions since the bar.
+    /// Close of a bar on the price basis of the day `basis`: adjusted for splits and price-only actions between them.
     pub(crate) fn close_on_basis(&self, index: usize, basis: NaiveDate) -> Decimal {
         if self.splits.events().is_empty() {
             return self.close(index);
@@ -53,19 +53,19 @@ impl<'a> PriceSeries<'a> {
         self.splits.price_ratio_to_basis(self.date(index), basis).apply(self.close(index))
     }
 
-    /// Close of a bar on the share basis of a day, without price-only actions. It can be compared with amounts per
-    /// share.
+    /// Close of a bar on the share basis of the day `basis`: adjusted for splits only. It can be compared with amounts
+    /// per share.
     pub(crate) fn close_on_share_basis(&self, index: usize, basis: NaiveDate) -> Decimal {
         self.splits.ratio_to_basis(self.date(index), basis).apply(self.close(index))
     }
 
-    /// Last raw close before a day, on the price basis of the day.
+    /// Last raw close before a day, on the price basis of the day; `None` without an earlier bar.
     pub(crate) fn close_before(&self, day: NaiveDate) -> Option<Decimal> {
         self.before(day).map(|index| self.close_on_basis(index, day))
     }
 
-    /// Month and index of the newest bar of each of the `months` calendar months up to `last`, oldest first. A month is
-    /// year x 12 + month - 1. Months without a bar are left out.
+    /// Month (year x 12 + month - 1) and index of its newest bar, oldest first. The `months` calendar months up to
+    /// `last` are included, if they have a bar.
     pub(crate) fn month_ends(&self, last: i32, months: i32) -> Vec<(i32, usize)> {
         let mut ends = Vec::with_capacity(usize::try_from(months).unwrap_or_default());
         for month in last - months + 1..=last {
@@ -78,7 +78,7 @@ impl<'a> PriceSeries<'a> {
     }
 }
 
-/// Calendar month as a number: year x 12 + month - 1.
+/// Number of the calendar month of a date: year x 12 + month - 1.
 pub(crate) fn month_number(date: NaiveDate) -> i32 {
     date.year() * 12 + i32::try_from(date.month0()).unwrap_or_default()
 }

@@ -1,7 +1,7 @@
-//! Consistency of a split with the price (R36).
+//! Test whether the price denies a split (R36).
 //!
-//! A price denies a ratio if the logarithm of the unexplained move is too large a share of the ratio's logarithm. The
-//! logarithms are compared exactly by powers: ln a > p/q ln b if and only if a^q > b^p.
+//! A price denies a ratio if the logarithm of the unexplained move is too large compared with the ratio's logarithm.
+//! The logarithms are compared exactly by powers: ln a > p/q ln b if and only if a^q > b^p.
 
 use rust_decimal::Decimal;
 
@@ -11,14 +11,16 @@ use crate::metrics::arithmetic::quotient;
 /// Base of natural logarithms, to eight places.
 const E: Decimal = Decimal::from_parts(271_828_183, 0, 0, false, 8);
 
-/// Factor by which a split changes prices, at least 1. `None` for ratios below 3 for 2, which cannot be detected.
+/// Factor by which a split changes prices, in either direction. `None` for ratios below 3 for 2, which a price cannot
+/// show.
 pub(crate) fn detectable_factor(ratio: Ratio) -> Option<Decimal> {
     let (more, fewer) = (ratio.from.max(ratio.to), ratio.from.min(ratio.to));
     quotient(more, fewer).filter(|size| *size >= Decimal::new(15, 1))
 }
 
-/// True if the logarithm of the unexplained factor `rest` is more than `share` percent of the ratio's logarithm. `rest`
-/// is 1 if the price moved by the ratio. `limit` bounds the ratio's logarithm.
+/// True if the logarithm of the unexplained factor `rest` is more than `share` percent of the ratio's logarithm.
+///
+/// `rest` is 1 if the price moved exactly by the ratio. `limit` is an upper limit of the ratio's logarithm.
 pub(crate) fn is_denied(rest: Decimal, ratio: Ratio, share: i64, limit: LogarithmLimit) -> bool {
     let Some(size) = quotient(ratio.from.max(ratio.to), ratio.from.min(ratio.to)) else { return false };
     let base = match limit {
@@ -31,23 +33,24 @@ pub(crate) fn is_denied(rest: Decimal, ratio: Ratio, share: i64, limit: Logarith
     let (numerator, denominator) = lowest_share(share);
     match (power(rest, denominator), power(base, numerator)) {
         (Some(rest), Some(base)) => rest > base,
-        // A power beyond 28 digits exceeds one within them. If both exceed 28 digits, the bases are compared instead.
+        // A power of more than 28 digits exceeds a power that fits. If both have more than 28 digits, their bases are
+        // compared.
         (None, Some(_)) => true,
         (Some(_), None) => false,
         (None, None) => rest >= base,
     }
 }
 
-/// Upper limit of the ratio's logarithm.
+/// Upper limit of the logarithm of a split's ratio.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LogarithmLimit {
-    /// No limit: the logarithm of the ratio itself is used.
+    /// No limit.
     None,
-    /// At most 1, the logarithm of 2.718. Larger ratios are treated as 2.718.
+    /// At most 1, the logarithm of 2.718. A larger ratio is treated as 2.718.
     One,
 }
 
-/// Percent as a fraction in lowest terms: 40 is 2/5.
+/// Numerator and denominator of a percentage in lowest terms: 40 is 2/5.
 fn lowest_share(percent: i64) -> (u32, u32) {
     let divisor = [20, 10, 5, 4, 2].into_iter().find(|divisor| percent % divisor == 0 && 100 % divisor == 0);
     let divisor = divisor.unwrap_or(1);

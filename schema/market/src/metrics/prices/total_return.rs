@@ -1,11 +1,11 @@
-//! Total return (R12): dividends reinvested at the close of their ex-date, splits included, as CRSP defines
-//! total return.
+//! Total return (R12): dividends are reinvested at the close of their ex-date, and splits are included, as CRSP defines
+//! it.
 //!
-//! The return is the product over bars of (P_t + D_t) x s_t / P_(t-1), less 1, with s_t = to/from of a split on t.
-//! Closes cancel between ex-dates. Therefore only the first close, the last close and the closes of ex-dates are read.
-//! A distribution without a bar on its ex-date is reinvested at the next bar. The ratio of adjusted closes would give
-//! another number. The result is null if a distribution is in another currency. Source: CRSP's definition of
-//! holding-period returns.
+//! The return is the product over bars of (P_t + D_t) x s_t / P_(t-1), less 1. P_t is the close, D_t the distributions,
+//! and s_t = to/from of a split on day t. Closes cancel between ex-dates. Therefore only the first close, the last
+//! close and the closes of ex-dates are read. A distribution without a bar on its ex-date is reinvested at the next
+//! bar. The ratio of adjusted closes would give another number. The result is null if a distribution is in another
+//! currency than the prices. Source: CRSP's definition of holding-period returns.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
@@ -16,15 +16,15 @@ use crate::day::{date_of, day_number, position_on_or_after};
 use crate::metrics::arithmetic::{HUNDRED, quotient};
 use crate::metrics::calendar::months_before;
 
-/// Maximum distance between the session of the start price and the start of the window, in calendar days.
+/// Maximum age of the start price at the start of the window, calendar days.
 const START_TOLERANCE: i64 = 10;
 
 /// Raw closes of sorted sessions, with the adjustment factors between them.
 #[derive(Clone, Copy)]
 pub struct CloseSeries<'a> {
-    /// Day numbers, ascending.
+    /// Day number of each session, ascending.
     pub days: &'a [i32],
-    /// Raw close of a session by position; positive.
+    /// Function that returns the raw close of the session at an index. Closes are positive.
     pub close: &'a dyn Fn(usize) -> Decimal,
     /// Adjustment factors by ex-date.
     pub factors: &'a [AdjustmentFactor],
@@ -36,7 +36,8 @@ impl std::fmt::Debug for CloseSeries<'_> {
     }
 }
 
-/// Total return in percent between the sessions at two indexes.
+/// Total return between the sessions at two indexes, percent. `None` if a distribution is in another currency or the
+/// result overflows.
 pub fn total_return(closes: &CloseSeries<'_>, from: usize, to: usize) -> Option<Decimal> {
     let (start, end) = (date_of(*closes.days.get(from)?), date_of(*closes.days.get(to)?));
     let first = closes.factors.partition_point(|day| day.ex_date <= start);
@@ -57,14 +58,14 @@ impl CloseSeries<'_> {
     }
 }
 
-/// Product of the splits and price-only actions of some ex-dates. Price-only actions represent reinvested spin-off
-/// values.
+/// Product of the splits and price-only actions of some ex-dates. A price-only action has the effect of a reinvested
+/// spin-off value.
 fn price_ratio_of(days: &[AdjustmentFactor]) -> Ratio {
     days.iter().fold(Ratio::ONE, |ratio, day| ratio.then(day.price_ratio()))
 }
 
-/// (P + D) / P of the session at which the distributions of these ex-dates are reinvested. Amounts are on the share
-/// basis of the session.
+/// Growth by reinvested distributions, (P + D) / P, at the session on which the ex-dates `days` are reinvested. Amounts
+/// are on the share basis of the session.
 fn reinvested(closes: &CloseSeries<'_>, days: &[AdjustmentFactor]) -> Option<Decimal> {
     let close = (closes.close)(closes.session(days.first()?));
     let mut value = Decimal::ZERO;

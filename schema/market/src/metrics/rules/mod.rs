@@ -1,7 +1,8 @@
-//! Rule parameters: the numbers in the rules that this service chose, with name, default, unit, range and meaning.
+//! Rule parameters: the numbers in rules that this service chose, with name, default, unit, range and meaning.
 //!
 //! Rules receive the parameters as plain values. A number that the source of a rule sets, such as a Chowder threshold,
-//! is not a parameter. A number that the caller chooses, such as the minimum of a screen, is not a parameter either.
+//! is not a parameter. A number that the caller chooses, such as the minimum yield of a screen, is not a parameter
+//! either.
 
 mod parameter;
 mod table;
@@ -17,7 +18,7 @@ pub use table::*;
 pub const METHOD_VERSION: &str = "2026.7";
 
 impl Rules {
-    /// Parses parameters of the form `NAME=VALUE`. Parameters that are not given keep their defaults.
+    /// Parses parameters of the form `NAME=VALUE`. All other parameters have their defaults.
     pub fn parse<T: AsRef<str>>(given: &[T]) -> Result<Self, RuleError> {
         let mut chosen = BTreeMap::new();
         for text in given.iter().map(AsRef::as_ref) {
@@ -50,12 +51,13 @@ impl Rules {
             .collect()
     }
 
-    /// Version of the rules with all deviations, for example `2026.4+streak.tolerated_flat_years=1`.
+    /// Version of the rules, followed by the parameters that differ from their defaults, for example
+    /// `2026.4+streak.tolerated_flat_years=1`.
     pub fn method_version(&self) -> String {
         self.with_deviations(METHOD_VERSION)
     }
 
-    /// Appends the deviations to a version.
+    /// Appends the parameters that differ from their defaults to a version.
     pub fn with_deviations(&self, version: &str) -> String {
         let mut version = version.to_owned();
         for (place, ParameterDeviation { name, value, .. }) in self.deviations().iter().enumerate() {

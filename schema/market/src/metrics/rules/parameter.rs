@@ -1,41 +1,41 @@
-//! Definition of a rule parameter: name, unit, default, range; validation of values.
+//! Rule parameter: name, unit, default and range, and validation of a value.
 
 use rust_decimal::Decimal;
 use serde::Serialize;
 
-/// Rule parameter: a number chosen by this service.
+/// Rule parameter: a number in a rule that this service chose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct RuleParameter {
     /// Name, for example `streak.tolerance`.
     pub name: &'static str,
-    /// Rule number, for example R14.
+    /// Number of the rule, for example R14.
     pub rule: &'static str,
     /// Unit of the value.
     pub unit: &'static str,
     /// Default value.
     pub default: Decimal,
-    /// Smallest valid value.
+    /// Smallest valid value, in `unit`.
     pub least: Decimal,
-    /// Largest valid value.
+    /// Largest valid value, in `unit`.
     pub most: Decimal,
-    /// True if only whole numbers are valid.
+    /// True if the value must be a whole number.
     pub whole: bool,
-    /// Effect of the parameter.
+    /// Meaning of the parameter, as a sentence.
     pub meaning: &'static str,
 }
 
-/// Parameter with a value other than its default.
+/// Parameter whose value differs from its default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct ParameterDeviation {
     /// Name of the parameter.
     pub name: &'static str,
-    /// Current value.
+    /// Current value, in `unit`.
     pub value: Decimal,
-    /// Default value.
+    /// Default value, in `unit`.
     pub default: Decimal,
-    /// Unit of both values.
+    /// Unit of `value` and `default`.
     pub unit: &'static str,
-    /// Rule number.
+    /// Number of the rule, for example R14.
     pub rule: &'static str,
 }
 
@@ -56,7 +56,7 @@ pub enum RuleError {
 }
 
 impl RuleParameter {
-    /// Validates a value by range and type.
+    /// Validates a value: it must be in the range, and whole if `whole` is true.
     pub(crate) fn validate(&self, value: Decimal) -> Result<Decimal, RuleError> {
         let Self { name, unit, least, most, .. } = *self;
         if value < least || most < value {

@@ -37,7 +37,7 @@ macro_rules! is_whole {
     };
 }
 
-/// Declares the parameters: one struct per group, and their table.
+/// Declares the rule parameters: one struct per rule, and the table of all parameters.
 macro_rules! rules {
     ($(
         $(#[doc = $about:literal])*
@@ -61,7 +61,7 @@ macro_rules! rules {
         }
 
         impl Rules {
-            /// Default values.
+            /// Default values of all parameters.
             pub const DEFAULT: Self = Self {
                 $($group: $Group { $($field: literal!($type, $default),)* },)*
             };
@@ -78,7 +78,7 @@ macro_rules! rules {
                 meaning: concat!($($meaning),*).trim_ascii(),
             },)*)*];
 
-            /// Values, in the order of [`Rules::PARAMETERS`].
+            /// Values of all parameters, in the order of [`Rules::PARAMETERS`].
             pub(crate) fn values(&self) -> Vec<Decimal> {
                 vec![$($(Decimal::from(self.$group.$field),)*)*]
             }
@@ -95,26 +95,26 @@ macro_rules! rules {
 }
 
 rules! {
-    /// Payment frequency from the gaps between ex-dates.
+    /// Parameters of the payment frequency inferred from gaps between ex-dates.
     frequency: FrequencyRules, "R5" {
         /// Gap between ex-dates above which payments have restarted. Ex-dates before the gap are ignored. Also used by
         /// R8 and R28.
         restart_days: i64 = 550, 366..=3650, "days";
-        /// Number of newest ex-dates in the inference.
+        /// Number of newest ex-dates from which the frequency is inferred.
         newest_ex_dates: i64 = 7, 4..=25, "ex-dates";
-        /// Minimum share of adjacent gap pairs that sum to a year, for the semi-annual frequency.
+        /// Minimum share of adjacent pairs of gaps that sum to a year, for the semi-annual frequency.
         yearly_pairs: i64 = 60, 1..=100, "percent";
-        /// Minimum sum of two gaps that make up a year.
+        /// Minimum sum of two gaps that together are a year.
         year_least_days: i64 = 330, 300..=365, "days";
-        /// Maximum sum of two gaps that make up a year.
+        /// Maximum sum of two gaps that together are a year.
         year_most_days: i64 = 400, 365..=430, "days";
-        /// Minimum share of gaps in the class of the median gap.
+        /// Minimum share of gaps that lie in the class of the median gap.
         class_agreement: i64 = 60, 1..=100, "percent";
         /// Minimum number of gaps at which the inference overrules a vendor's tag.
         overruling_gaps: i64 = 4, 1..=24, "gaps";
-        /// Minimum share of agreeing gaps at which the inference overrules a vendor's tag.
+        /// Minimum share of gaps that agree with the inferred frequency to overrule a vendor's tag.
         overruling_agreement: i64 = 75, 1..=100, "percent";
-        /// Maximum deviation of the median gap from a tagged frequency without a gap class.
+        /// Maximum deviation of the median gap from the period of a tagged frequency that has no gap class.
         tag_tolerance: i64 = 15, 0..=50, "percent";
         /// Shortest weekly gap.
         weekly_least_days: i64 = 5, 1..=7, "days";
@@ -137,164 +137,168 @@ rules! {
         /// Longest annual gap.
         annual_most_days: i64 = 450, 365..=550, "days";
     }
-    /// Dividend status of a payer.
+    /// Parameters of the dividend status of a payer.
     status: StatusRules, "R6" {
-        /// Periods of 365/n days without an ex-date after which a payer has lapsed.
+        /// Number of payment periods without an ex-date after which a payer has lapsed.
         lapse_periods: Decimal = 1.5, 1..=5, "periods";
         /// Minimum number of days without an ex-date before a payer of 12 or 13 payments a year lapses.
         monthly_least_days: i64 = 75, 31..=366, "days";
         /// Minimum number of days without an ex-date before a payer of 24 or more payments a year lapses.
         weekly_least_days: i64 = 21, 7..=366, "days";
-        /// Days without an ex-date after which an irregular payer has lapsed.
+        /// Number of days without an ex-date after which an irregular payer has lapsed.
         irregular_days: i64 = 450, 31..=3650, "days";
     }
-    /// Forward dividend.
+    /// Parameters of the forward dividend.
     forward: ForwardRules, "R8" {
-        /// Minimum ratio of an amount to the median of the four amounts before it, from which the amount needs a
-        /// confirmation.
+        /// Minimum ratio of the latest amount to the median of the four amounts before it, from which it is unusual.
         unusual_factor: Decimal = 3, 1.01..=100, "times";
-        /// Maximum ratio between an unusual amount and the next amount, up to which the next amount confirms it.
+        /// Maximum ratio between an unusual amount and the amount next to it, up to which the amounts confirm each
+        /// other.
         confirming_factor: Decimal = 1.5, 1..=100, "times";
-        /// Difference between half-yearly amounts above which they are an interim and a final dividend.
+        /// Minimum difference between half-yearly amounts that are an interim and a final dividend.
         unequal_halves: Decimal = 10, 0..=100, "percent";
     }
-    /// Readings of payment histories.
+    /// Parameters of the payment schedule.
     schedule: ScheduleRules, "R34" {
-        /// Maximum number of days between two rows of one payment. 0: no rows are merged.
+        /// Maximum number of days between two rows that are one payment. 0: no rows are merged.
         duplicate_days: i64 = 20, 0..=60, "days";
-        /// Maximum difference of the amounts of two rows of one payment.
+        /// Maximum difference between the amounts of two rows that are one payment.
         equal_tolerance: Decimal = 2, 0..=20, "percent";
-        /// Minimum gap between two regular payments, as a share of the period. If two payments are closer, and the
-        /// schedule is regular without one of them, this one is special. 0: no payment is special.
+        /// Minimum gap between two regular payments, as a share of the payment period. Of two closer payments, one may
+        /// be special. 0: no payment is special.
         slot_share: i64 = 60, 0..=90, "percent";
-        /// Minimum ratio of an amount with a special part to both neighbouring amounts.
+        /// Minimum ratio of an amount to both neighbouring amounts, from which a part of it is special.
         combined_factor: Decimal = 1.3, 1.01..=1000, "times";
         /// Minimum ratio of the rate after a row with a special part to the rate before it.
         return_least: Decimal = 0.8, 0..=1, "times";
         /// Maximum ratio of the rate after a row with a special part to the rate before it.
         return_most: Decimal = 1.5, 1..=10, "times";
-        /// Ratio to both neighbouring amounts below which an amount is a dip. 0: no amount is a dip.
+        /// Ratio of an amount to both neighbouring amounts below which it is a dip. 0: no amount is a dip.
         dip_share: Decimal = 0.98, 0..=1, "times";
-        /// Minimum share of changes around a row that are not falls. Below it, the declared amount is regular.
+        /// Minimum share of changes between the rows around a row that are not falls. Below it, the declared amount is
+        /// regular.
         steady_share: Decimal = 80, 0..=100, "percent";
         /// Maximum number of consecutive missing payments for which growth and streak assume an amount.
         assumed_slots: i64 = 1, 0..=2, "slots";
     }
-    /// Increase streaks.
+    /// Parameters of increase streaks.
     streak: StreakRules, "R14" {
-        /// Maximum difference at which totals or rates are equal. Also used for changes of the rate (R13).
+        /// Maximum difference at which two annual totals or rates are equal. Also used for changes of the rate (R13).
         tolerance: Decimal = 0.05, 0..=10, "percent";
         /// Maximum number of consecutive years with an equal total that neither extend nor end a streak.
         tolerated_flat_years: i64 = 0, 0..=10, "years";
     }
-    /// Lists of dividend growers.
+    /// Parameters of the lists of dividend growers.
     lists: ListRules, "R15" {
-        /// Minimum streak of a Dividend Aristocrat.
+        /// Minimum increase streak of a Dividend Aristocrat.
         aristocrat_years: i64 = 25, 1..=100, "years";
         /// Minimum market value of an Aristocrat's freely traded shares.
         aristocrat_float_cap: Decimal = 3_000_000_000, 0..=1_000_000_000_000, "US dollars";
-        /// Minimum daily traded value of an Aristocrat.
+        /// Minimum mean daily traded value of an Aristocrat, over three months.
         aristocrat_daily_value: Decimal = 5_000_000, 0..=1_000_000_000_000, "US dollars";
-        /// Minimum streak of a Dividend King.
+        /// Minimum increase streak of a Dividend King.
         king_years: i64 = 50, 1..=100, "years";
-        /// Minimum streak of a champion.
+        /// Minimum increase streak of a champion.
         champion_years: i64 = 25, 1..=100, "years";
-        /// Minimum streak of a contender.
+        /// Minimum increase streak of a contender.
         contender_years: i64 = 10, 1..=100, "years";
-        /// Minimum streak of a challenger.
+        /// Minimum increase streak of a challenger.
         challenger_years: i64 = 5, 1..=100, "years";
     }
-    /// Suspect yields, yield traps and the safety label.
+    /// Parameters of suspect yields, yield traps and the safety label.
     safety: SafetyRules, "R18" {
         /// Headline yield above which the yield is probably an error or a liquidation.
         suspect_yield: Decimal = 25, 1..=1000, "percent";
-        /// Payout above which a dividend is unsafe and a trap.
+        /// Payout ratio above which a dividend is unsafe and its yield is a trap.
         payout_limit: Decimal = 100, 10..=1000, "percent";
-        /// Payout from which a dividend is borderline.
+        /// Payout ratio from which a dividend is borderline.
         borderline_payout: Decimal = 75, 0..=1000, "percent";
-        /// Payout from which a real-estate dividend is borderline.
+        /// Payout ratio from which a real-estate dividend is borderline.
         borderline_real_estate: Decimal = 90, 0..=1000, "percent";
         /// Fall from the trailing to the forward dividend above which a yield is a trap.
         trap_dividend_fall: Decimal = 10, 0..=100, "percent";
         /// Price fall over 12 months above which a yield is a trap.
         trap_price_fall: Decimal = 40, 0..=100, "percent";
     }
-    /// Risk against the benchmark.
+    /// Parameters of the risk against the benchmark.
     risk: RiskRules, "R23" {
-        /// Minimum number of monthly return pairs of a beta.
+        /// Minimum number of pairs of monthly returns from which a beta is computed.
         beta_least_pairs: i64 = 24, 2..=60, "pairs";
     }
-    /// Spin-offs that a feed publishes as a ratio without a type.
+    /// Parameters of spin-offs that a feed publishes as a split ratio without a type.
     spin_off: SpinOffRules, "R35" {
         /// Largest ratio of a spin-off, in either direction.
         largest_ratio: Decimal = 2.5, 1.01..=10, "times";
-        /// Number that both terms of a spin-off's ratio must exceed, in lowest terms.
+        /// Number that both numbers of a spin-off's ratio in lowest terms must exceed.
         least_term: i64 = 50, 1..=10000, "shares";
-        /// Minimum number of old shares in a spin-off's ratio, in lowest terms.
+        /// Minimum number of old shares in a spin-off's ratio in lowest terms.
         least_old_shares: i64 = 100, 1..=10000, "shares";
-        /// Number that both terms must exceed if another action of the same source is a spin-off, in lowest terms.
+        /// Number that replaces `least_term` if another action of the same source is a spin-off.
         least_term_of_sibling: i64 = 20, 1..=10000, "shares";
-        /// Minimum distance between two splits of equal ratio that are both stock dividends.
+        /// Minimum distance between two splits of equal ratio that shows that they are not spin-offs.
         repeat_days: i64 = 180, 1..=3650, "days";
     }
-    /// Price levels: isolated bars, wrong units, and splits that the price denies.
+    /// Parameters of price levels: isolated bars, wrong units, and splits that the price denies.
     level: LevelRules, "R36" {
-        /// Factor between adjacent closes above which a move needs an explanation.
+        /// Factor between adjacent closes above which the move needs an explanation.
         factor: Decimal = 3, 1.5..=100, "times";
-        /// Maximum distance of adjacent bars.
+        /// Maximum distance between bars that are adjacent.
         adjacent_days: i64 = 7, 1..=31, "days";
-        /// Maximum difference of the closes around a bar at which they agree.
+        /// Maximum difference between the closes before and after a bar at which they agree.
         agreement: Decimal = 50, 0..=200, "percent";
         /// Maximum deviation of a move from the factor 100 or 1,000 at which it is a change of unit.
         unit_tolerance: Decimal = 15, 0..=50, "percent";
         /// Maximum length of a run of newest bars in a wrong unit. A longer run is a lasting move.
         unit_run_sessions: i64 = 60, 1..=1000, "sessions";
-        /// Unexplained price move above which the price denies a split, as a share of the split's logarithm (at most
-        /// 1).
+        /// Unexplained price move above which the price denies a split: its logarithm, as a share of the split's
+        /// logarithm (at most 1).
         denied_share: i64 = 40, 5..=60, "percent";
-        /// Unexplained price move above which a denied split is excluded, as a share of the split's logarithm.
+        /// Unexplained price move above which a denied split is excluded: its logarithm, as a share of the split's
+        /// logarithm.
         excluded_share: i64 = 80, 50..=100, "percent";
         /// Number of sessions after the ex-date in which the price move of an early split is searched.
         early_sessions: i64 = 3, 0..=10, "sessions";
     }
-    /// Share basis of the amounts before a split.
+    /// Parameters of the share basis of amounts before a split.
     share_basis: ShareBasisRules, "R37" {
-        /// Maximum difference of two amounts around a split at which they are equal.
+        /// Maximum deviation of an amount's change at a split from the inverse ratio, at which the basis is suspect.
+        /// Amounts are split-adjusted.
         tolerance: Decimal = 2, 0..=20, "percent";
-        /// Minimum ratio of a split, in either direction, at which equal amounts are suspect.
+        /// Minimum ratio of a split, in either direction, at which the share basis of earlier amounts is checked.
         least_ratio: Decimal = 2, 1.01..=100, "times";
     }
-    /// Isolated outliers among regular amounts.
+    /// Parameters of outliers among regular amounts.
     outlier: OutlierRules, "R28" {
-        /// Number of earlier rates with which a new rate is compared.
+        /// Number of earlier annual rates with which a new rate is compared.
         compared_sums: i64 = 4, 2..=20, "sums";
-        /// Minimum ratio of a new rate to the median of the earlier rates, from which the rate needs a confirmation.
+        /// Minimum ratio of a new annual rate to the median of the earlier rates, from which it needs a confirmation.
         factor: Decimal = 10, 2..=1000, "times";
-        /// Maximum deviation from 10, 100 or 1,000 times the surrounding rate at which a unit is probably wrong.
+        /// Maximum deviation from 10, 100 or 1,000 times the surrounding rate at which the unit is probably wrong.
         unit_tolerance: Decimal = 15, 0..=50, "percent";
-        /// Maximum factor between two rates that confirm each other.
+        /// Maximum factor between two annual rates that confirm each other.
         near_factor: Decimal = 3, 1..=100, "times";
-        /// Minimum number of days between yearly extra payments.
+        /// Minimum number of days between two extra payments of a yearly series.
         yearly_least_days: i64 = 335, 300..=365, "days";
-        /// Maximum number of days between yearly extra payments.
+        /// Maximum number of days between two extra payments of a yearly series.
         yearly_most_days: i64 = 395, 365..=430, "days";
-        /// Minimum amount, as a share of the close before the ex-date, that is visible in the price.
+        /// Minimum amount that is visible in the price, as a share of the close before the ex-date.
         special_share: Decimal = 5, 0.1..=100, "percent";
-        /// Minimum price fall on the ex-date that proves a special.
+        /// Minimum price fall on the ex-date that proves an amount.
         special_least_fall: Decimal = 0.6, 0..=1, "times the amount";
-        /// Maximum price fall on the ex-date that proves a special.
+        /// Maximum price fall on the ex-date that proves an amount.
         special_most_fall: Decimal = 1.4, 1..=10, "times the amount";
     }
-    /// Conditions under which a missing dividend means that none was paid.
+    /// Parameters of completeness: conditions under which a missing dividend means that none was paid.
     absence: AbsenceRules, "R38" {
-        /// Maximum number of calendar years between a source's price and its nearest dividend of any security. Within
-        /// this limit, the source carries dividends.
+        /// Maximum distance between the years of a source's prices and a year with a dividend of any security. Within
+        /// it, the source carries dividends.
         feed_years: i64 = 1, 0..=100, "years";
         /// Smallest step of a feed's adjusted closes that shows a payment. R40 uses the same step.
         least_step: Decimal = 0.05, 0.0001..=10, "percent";
-        /// Maximum difference at which a feed's dividend factor agrees with the computed factor. Also used by R28.
+        /// Maximum difference at which a feed's implied dividend factor agrees with the computed factor. Also used by
+        /// R28.
         agreement: Decimal = 0.05, 0.0001..=10, "percent";
-        /// Maximum number of days between a step and a payment that explains it.
+        /// Maximum number of days between a step of the adjusted closes and a payment that explains it.
         step_days: i64 = 7, 0..=90, "days";
     }
 }
