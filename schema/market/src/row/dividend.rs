@@ -1,4 +1,4 @@
-//! `dividends`: rows of all distributions, as declared and adjusted.
+//! `dividends`: rows of all distributions of a security, with declared and adjusted amounts.
 
 use chrono::{DateTime, NaiveDate, Utc};
 
@@ -12,20 +12,19 @@ text_enum! {
 }
 
 text_enum! {
-    /// Origin of an amount: declared, or estimated from earlier payments.
+    /// Origin of an amount: declared by the company, or estimated from earlier payments.
     pub enum AmountStatus { Declared = "declared", Estimated = "estimated" }
 }
 
 text_enum! {
-    /// Reading of a regular row by the payment schedule (R34). The reading does not change the served amount of the
-    /// row.
+    /// Reading of a regular row by the payment schedule (R34). The served amount of the row does not change.
     pub enum AmountReading {
         /// The whole amount is regular.
         Regular = "regular",
         /// The whole amount is special: another row is the regular payment of the period, or the row is a distribution
         /// of capital.
         Special = "special",
-        /// The amount contains a special part, `special_amount`.
+        /// The amount has a regular part and a special part, `special_amount`.
         Combined = "combined",
         /// The amount is below both neighbouring amounts. Growth and streak use the smaller of the neighbouring
         /// amounts.
@@ -54,18 +53,19 @@ table_row! {
         "amount_status" amount_status: AmountStatus,
         /// Amount per share on today's share basis.
         "adjusted_amount" adjusted_amount: ExactDecimal,
-        /// ISO 4217 currency.
+        /// ISO 4217 currency of the amounts.
         "currency" currency: String,
-        /// Type as declared.
+        /// Type of the distribution, as declared.
         "type" r#type: DividendType,
         /// Reading by the payment schedule; null for dividends that are not regular, and for cancelled and projected
         /// records.
         "reading" reading: Option<AmountReading>,
         /// Special part of `amount`, per share; null without a special part.
         "special_amount" special_amount: Option<ExactDecimal>,
-        /// Payment frequency.
+        /// Payment frequency: the vendor's tag of the row, or else that of the security. Without a tag, a row that is
+        /// not regular is irregular.
         "frequency" frequency: Frequency,
-        /// Payments a year.
+        /// Payments a year by `frequency`; null if irregular, none or unknown.
         "payments_per_year" payments_per_year: Option<i32>,
         /// Status on the market's as-of date.
         "status" status: DividendStatus,

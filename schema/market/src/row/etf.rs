@@ -1,4 +1,4 @@
-//! `etfs` and `holdings`: rows of fund data and holdings.
+//! `etfs` and `holdings`: rows of fund data and of the holdings of funds.
 
 use chrono::NaiveDate;
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ use crate::table_row;
 pub struct SectorWeight {
     /// Sector name.
     pub sector: String,
-    /// Weight, percent.
+    /// Weight in the fund, percent.
     pub weight: ExactDecimal,
 }
 
@@ -22,25 +22,25 @@ pub struct SectorWeight {
 pub struct CountryWeight {
     /// Country name.
     pub country: String,
-    /// Weight, percent.
+    /// Weight in the fund, percent.
     pub weight: ExactDecimal,
 }
 
 table_row! {
-    /// ETF details: the stock row, then fund data. A percentage of 4.5 % is the number 4.5.
+    /// ETF details: the stock row, followed by fund data. Percentages are numbers of percent: 4.5 means 4.5 %.
     pub struct EtfRow {
         ..listed: StockRow,
         /// Issuer of the fund.
         "issuer" issuer: Option<String>,
         /// Asset class.
         "asset_class" asset_class: Option<String>,
-        /// Category.
+        /// Category of the fund in the vendor's words.
         "category" category: Option<String>,
-        /// Strategy.
+        /// Investment strategy.
         "strategy" strategy: Option<String>,
-        /// Tracked index.
+        /// Name of the tracked index.
         "index_name" index_name: Option<String>,
-        /// Domicile.
+        /// Country of the fund's domicile.
         "domicile" domicile: Option<String>,
         /// Inception date.
         "inception_date" inception_date: Option<NaiveDate>,
@@ -62,7 +62,7 @@ table_row! {
         "is_leveraged" is_leveraged: Option<bool>,
         /// True for an inverse fund.
         "is_inverse" is_inverse: Option<bool>,
-        /// Leverage factor.
+        /// Target multiple of the index's daily return.
         "leverage_factor" leverage_factor: Option<ExactDecimal>,
         /// Underlying security of a single-stock fund, or unleveraged fund of the same index.
         "related_symbol" related_symbol: Option<String>,
@@ -74,41 +74,41 @@ table_row! {
         "top_10_weight" top_10_weight: Option<ExactDecimal>,
         /// Turnover, percent a year.
         "turnover" turnover: Option<ExactDecimal>,
-        /// Weights by sector, largest first.
+        /// Weights of the sectors in the fund, largest first.
         #[schema(value_type = Vec<SectorWeight>)]
         "sector_weights" sector_weights: JsonColumn<Vec<SectorWeight>>,
-        /// Weights by country, largest first.
+        /// Weights of the countries in the fund, largest first.
         #[schema(value_type = Vec<CountryWeight>)]
         "country_weights" country_weights: JsonColumn<Vec<CountryWeight>>,
     }
 }
 
 table_row! {
-    /// Table row of `holdings`: one holding of one snapshot.
+    /// Table row of `holdings`: one holding in one snapshot of a fund.
     pub struct HoldingRow {
         /// Canonical ticker of the fund.
         "etf_symbol" etf_symbol: String,
-        /// Rank by weight within the snapshot, from 1.
+        /// Rank of the holding by weight in the snapshot, from 1.
         "rank" rank: i32,
         /// Canonical ticker of the holding; null without a ticker.
         "symbol" symbol: Option<String>,
         /// Name of the holding.
         "name" name: String,
-        /// Asset type.
+        /// Asset type of the holding.
         "asset_type" asset_type: Option<String>,
         /// Weight in the fund, percent.
         "weight" weight: ExactDecimal,
-        /// Number of shares.
+        /// Number of shares in the fund.
         "shares" shares: Option<ExactDecimal>,
         /// Market value of the holding.
         "market_value" market_value: Option<ExactDecimal>,
-        /// ISO 4217 currency.
+        /// ISO 4217 currency of the market value.
         "currency" currency: Option<String>,
-        /// ISIN.
+        /// International Securities Identification Number.
         "isin" isin: Option<String>,
-        /// CUSIP.
+        /// CUSIP number.
         "cusip" cusip: Option<String>,
-        /// FIGI.
+        /// Financial Instrument Global Identifier.
         "figi" figi: Option<String>,
         /// Sector name.
         "sector" sector: Option<String>,

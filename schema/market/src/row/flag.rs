@@ -5,63 +5,63 @@ use std::collections::BTreeSet;
 use crate::text_enum;
 
 text_enum! {
-    /// Flags of a security's metrics. A withdrawn record adds the flag `cancelled:` with its id.
+    /// Flags of a security's metrics. Each withdrawn record adds the flag `cancelled:` with the id of the record.
     pub enum Flag {
         /// The amounts before a split are probably already per new share. Growth and streak across the split are null
         /// (R37).
         AmountBasisSuspect = "amount_basis_suspect",
         /// The newest regular amount is quarantined until the next amount confirms or refutes it (R28).
         AmountHeld = "amount_held",
-        /// The amount of a row is below both neighbouring amounts. Growth and streak use the smaller of them (R34).
+        /// An amount is below both neighbouring amounts. Growth and streak use the smaller neighbouring amount instead
+        /// (R34).
         AmountDip = "amount_dip",
         /// A payment belongs to the year before or after the year of its ex-date (R34).
         BoundaryShift = "boundary_shift",
-        /// Rows of one payment had different amounts; the later row is used (R29).
+        /// Rows of one payment or split had different amounts or ratios; the newer row is used (R29).
         ConflictingDuplicate = "conflicting_duplicate",
         /// Dividends and prices are in different currencies, so that yields are null (R4).
         CurrencyMismatch = "currency_mismatch",
-        /// A dividend has a declaration date after its ex-date. It is used from its ex-date on (R39).
+        /// A dividend was declared after its ex-date. It is used from its ex-date on (R39).
         DeclaredAfterEx = "declared_after_ex",
         /// Adjusted closes of a price file show dividends for which no dividend row exists (R38).
         DividendsMissing = "dividends_missing",
-        /// Rows of one payment or split were merged. Some may have had the same id and revision. `explain` lists the
-        /// dropped rows (R29).
+        /// Rows of one payment or split were merged into one row. `explain` lists the dropped rows (R29).
         DuplicateCollapsed = "duplicate_collapsed",
         /// An ex-date was derived from its record date (R1).
         ExDateDerived = "ex_date_derived",
         /// The vendor's ex-date differs from the ex-date that follows from the record date (R1).
         ExDateUnexpected = "ex_date_unexpected",
-        /// A distribution does not adjust prices: it is at least as large as the close before it, or in another
-        /// currency (R11).
+        /// A distribution does not adjust prices. It is at least as large as the close before its ex-date, or in
+        /// another currency (R11).
         FactorSkipped = "factor_skipped",
-        /// The frequency inferred from ex-dates overruled the vendor's frequency (R5).
+        /// The frequency inferred from ex-dates replaced a different vendor's frequency (R5).
         FrequencyConflict = "frequency_conflict",
-        /// The payment schedule treats a row, or a part of a row, as special (R34).
+        /// The payment schedule reads a row, or a part of its amount, as special (R34).
         InferredSpecial = "inferred_special",
         /// The latest amount is at least 3 times the median of the amounts before it, and not confirmed. The forward
-        /// dividend uses the payment before it (R8).
+        /// dividend uses the previous payment (R8).
         LatestAmountUnusual = "latest_amount_unusual",
         /// Two rows with ex-dates a few days apart are one payment, so one row was dropped (R34).
         NearDuplicate = "near_duplicate",
         /// No source that covers the security carries dividends. Its dividends are therefore unknown (R38).
         NoDividendFeed = "no_dividend_feed",
-        /// A distribution does not adjust prices, because no close before it is known (R11).
+        /// A distribution does not adjust prices, because no close before its ex-date is known (R11).
         NoPrevClose = "no_prev_close",
         /// The expected ex-date passed without a declaration (R19).
         Overdue = "overdue",
         /// A payment is missing in a year of growth or streak (R34).
         PaymentGap = "payment_gap",
-        /// A payment is listed in two currencies; the row in the prices' currency is used (R39).
+        /// A payment has rows in two currencies; the row in the currency of the prices is used (R39).
         PaymentTranslated = "payment_translated",
-        /// A price moved by a known split ratio, but no split is known (R30).
+        /// A price moved by a usual split ratio, but no row of a split explains it (R30).
         PriceJumpWithoutSplit = "price_jump_without_split",
-        /// A price rose or fell by a factor of more than 3 and did not return, without a known event (R36).
+        /// A price rose or fell by a factor of more than 3 and did not return. No known event explains it (R36).
         PriceLevelBreak = "price_level_break",
         /// The security has no reference record. Only rows with its symbol are known.
         Provisional = "provisional",
-        /// A large regular amount contains a special part, as the price fall proves (R28).
+        /// A large regular amount contains a special part; the price or adjusted closes prove the amount (R28).
         SpecialByPrice = "special_by_price",
-        /// The streak spans a spin-off, which neither extends nor ends it (R14, R35).
+        /// The increase streak spans a spin-off, which neither extends nor ends the streak (R14, R35).
         SpinOffReview = "spin_off_review",
         /// The price contradicts a split: the price did not move, or moved on another session or by another factor
         /// (R36).
@@ -71,7 +71,7 @@ text_enum! {
         StreakSeeded = "streak_seeded",
         /// The data cover only a part of the trailing year (R7).
         TtmIncomplete = "ttm_incomplete",
-        /// The number of payments in the trailing year differs from the frequency (R7).
+        /// The number of payments in the trailing year does not fit the payment frequency (R7).
         TtmPaymentCountUnusual = "ttm_payment_count_unusual",
         /// A distribution of unknown type is treated as regular (R3).
         UnknownType = "unknown_type",
@@ -87,19 +87,19 @@ text_enum! {
         AmountExceedsPrice = "amount_exceeds_price",
         /// Regular amount that differs from the surrounding rate by a factor of about 10, 100 or 1,000, up or down.
         AmountOutlier = "amount_outlier",
-        /// Row that a review decision confirmed to be wrong. It stays excluded even if its neighbours change.
+        /// Row that a review decision confirmed as wrong. It stays excluded even if its neighbouring rows change.
         Confirmed = "confirmed",
-        /// Ex-date more than 400 days after the newest session.
+        /// Ex-date more than 400 days after the as-of date.
         FarFutureExDate = "far_future_ex_date",
-        /// High that is below the low.
+        /// High that is below the low of the bar.
         HighBelowLow = "high_below_low",
-        /// Close that differs by a factor of more than 3 from the closes on both sides. Those two closes agree.
+        /// Close that differs by a factor of more than 3 from the closes before and after it. These two closes agree.
         IsolatedPrice = "isolated_price",
         /// Negative open, high, low or average price.
         NegativePrice = "negative_price",
         /// Negative volume.
         NegativeVolume = "negative_volume",
-        /// Missing ex-date and record date.
+        /// Dividend without an ex-date and without a record date.
         NoExDate = "no_ex_date",
         /// Split with equal numbers of old and new shares.
         NoShareChange = "no_share_change",
@@ -109,19 +109,18 @@ text_enum! {
         NonPositiveClose = "non_positive_close",
         /// Split with 0 or fewer old or new shares.
         NonPositiveRatio = "non_positive_ratio",
-        /// Prices that differ from the surrounding prices by a factor of about 100 or 1,000, up or down.
+        /// Close that differs from the surrounding closes by a factor of about 100 or 1,000, up or down.
         PriceUnitError = "price_unit_error",
         /// Split that the price contradicts.
         SplitDenied = "split_denied",
-        /// Newest close that differs by a factor of more than 3 from the close before it. The next session or another
-        /// source may confirm the close.
+        /// Newest close that differs by a factor of more than 3 from the previous close. The next session or another
+        /// source may confirm it.
         UnconfirmedPrice = "unconfirmed_price",
     }
 }
 
 impl QuarantineReason {
-    /// True if a decision can release the row. The values of such a row are possible, but other data contradict the
-    /// row.
+    /// True if a review decision can release the row. The values of such a row are possible, but contradict other data.
     pub fn is_releasable(self) -> bool {
         use QuarantineReason::{
             AmountExceedsPrice, AmountOutlier, Confirmed, FarFutureExDate, IsolatedPrice, PriceUnitError,
@@ -159,7 +158,7 @@ impl Flags {
         self.set.contains(&flag)
     }
 
-    /// Flags a withdrawn record.
+    /// Adds the flag `cancelled:` with the id of a withdrawn record.
     pub fn add_cancelled(&mut self, id: &str) {
         self.cancelled.insert(id.to_owned());
     }
@@ -170,7 +169,7 @@ impl Flags {
         self.cancelled.append(&mut other.cancelled);
     }
 
-    /// Flag codes as served, sorted.
+    /// Codes of all flags in responses, sorted.
     pub fn codes(&self) -> Vec<String> {
         let cancelled = self.cancelled.iter().map(|id| format!("cancelled:{id}"));
         let mut words: Vec<String> = self.set.iter().map(Flag::to_string).chain(cancelled).collect();

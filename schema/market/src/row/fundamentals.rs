@@ -1,4 +1,4 @@
-//! `fundamentals`: rows of company figures, with per-share figures adjusted for splits.
+//! `fundamentals`: rows of company figures. Per-share figures are adjusted for splits.
 
 use chrono::{DateTime, NaiveDate, Utc};
 
@@ -32,23 +32,23 @@ table_row! {
         "shares_outstanding" shares_outstanding: Option<i64>,
         /// Freely traded shares.
         "float_shares" float_shares: Option<i64>,
-        /// Price over EPS (R24).
+        /// Price over earnings per share (EPS) of twelve months (R24).
         "pe_ratio" pe_ratio: Option<ExactDecimal>,
-        /// Price over expected EPS.
+        /// Price over expected earnings per share.
         "forward_pe" forward_pe: Option<ExactDecimal>,
-        /// P/E over earnings growth.
+        /// P/E ratio over the growth of earnings.
         "peg_ratio" peg_ratio: Option<ExactDecimal>,
-        /// Price over book value.
+        /// Price over book value per share.
         "pb_ratio" pb_ratio: Option<ExactDecimal>,
-        /// Price over sales.
+        /// Price over sales per share.
         "ps_ratio" ps_ratio: Option<ExactDecimal>,
-        /// Enterprise value over EBITDA.
+        /// Enterprise value over earnings before interest, taxes, depreciation and amortisation.
         "ev_to_ebitda" ev_to_ebitda: Option<ExactDecimal>,
         /// Earnings per share of twelve months, split-adjusted.
         "eps_ttm" eps_ttm: Option<ExactDecimal>,
         /// Book value per share, split-adjusted.
         "book_value_per_share" book_value_per_share: Option<ExactDecimal>,
-        /// Free cash flow per share.
+        /// Free cash flow per share of twelve months.
         "fcf_per_share" fcf_per_share: Option<ExactDecimal>,
         /// Revenue of twelve months.
         "revenue_ttm" revenue_ttm: Option<ExactDecimal>,
@@ -66,7 +66,7 @@ table_row! {
         "roe" roe: Option<ExactDecimal>,
         /// Return on assets, percent.
         "roa" roa: Option<ExactDecimal>,
-        /// Payout ratio, percent (R17).
+        /// Payout ratio: dividends over earnings, percent (R17).
         "payout_ratio" payout_ratio: Option<ExactDecimal>,
         /// Dividends paid over free cash flow, percent (R17).
         "fcf_payout_ratio" fcf_payout_ratio: Option<ExactDecimal>,
@@ -78,7 +78,7 @@ table_row! {
         "interest_coverage" interest_coverage: Option<ExactDecimal>,
         /// Vendor's beta; if the vendor gives none, the computed five-year beta (R23).
         "beta" beta: Option<ExactDecimal>,
-        /// End of the newest fiscal period.
+        /// Last day of the newest fiscal period.
         "fiscal_period_end" fiscal_period_end: Option<NaiveDate>,
         /// ISO 4217 currency of the money figures.
         "reported_currency" reported_currency: Option<String>,

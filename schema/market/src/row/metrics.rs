@@ -14,12 +14,13 @@ text_enum! {
     /// Dividend status of a payer (R6).
     pub enum DividendState {
         Active = "active", NonPayer = "non_payer", Suspended = "suspended", Lapsed = "lapsed",
-        /// No source that covers the security carries dividends, or its prices prove that dividends are missing (R38).
+        /// No source that covers the security carries dividends, or adjusted closes show that dividend rows are missing
+        /// (R38).
         Unknown = "unknown",
     }
 }
 text_enum! {
-    /// Basis of the headline yield (R9).
+    /// Basis of the headline yield: forward or trailing (TTM) dividends (R9).
     pub enum YieldBasis { Forward = "forward", Ttm = "ttm" }
 }
 text_enum! {
@@ -31,7 +32,7 @@ text_enum! {
     pub enum ListTier { Champion = "champion", Contender = "contender", Challenger = "challenger" }
 }
 text_enum! {
-    /// Safety label. The documentation has its thresholds. The label is not advice (R18).
+    /// Safety label of a dividend; not advice (R18).
     pub enum Safety { Safe = "safe", Borderline = "borderline", Unsafe = "unsafe" }
 }
 text_enum! {
@@ -44,7 +45,7 @@ text_enum! {
 pub struct NextDividend {
     /// First day on which a buyer of the share does not receive the dividend.
     pub ex_date: NaiveDate,
-    /// Payment date, if known; an estimate for a projected ex-date.
+    /// Payment date; an estimate for a projected ex-date. Null if unknown.
     pub payment_date: Option<NaiveDate>,
     /// Amount per share as declared; an estimate for a projected ex-date.
     pub amount: Option<ExactDecimal>,
@@ -57,16 +58,17 @@ pub struct NextDividend {
 pub struct AnnualTotal {
     /// Calendar year.
     pub year: i32,
-    /// Sum of the year per share, on today's share basis, in the row's currency.
+    /// Total per share, on today's share basis, in the row's currency.
     pub amount: ExactDecimal,
-    /// True if the year is over and none of its payments is missing. False for the running year, for a first year that
-    /// begins late (payments before the first row may be missing), and for a year with several missing payments.
+    /// True if the year is over and no amount of the year is unknown. False for the running year and for a year with
+    /// several missing payments. False for a first year that begins late, because payments before the first row may be
+    /// missing.
     pub complete: bool,
 }
 
 impl Metrics {
-    /// Limits the row to days from `first` on. Totals of years that begin before `first`, and quarantined rows before
-    /// it, are removed.
+    /// Limits the row to days from `first` on. Totals of years that begin before `first` are removed, and quarantined
+    /// rows before `first`.
     pub fn limit_to_days_from(mut self, first: NaiveDate) -> Self {
         let begins = |year: i32| NaiveDate::from_yo_opt(year, 1);
         self.annual_totals.0.retain(|total| begins(total.year).is_some_and(|begin| begin >= first));
@@ -76,8 +78,8 @@ impl Metrics {
 }
 
 table_row! {
-    /// Dividend metrics as of a market date. Amounts are per share in `currency`. A percentage of 4.5 % is the number
-    /// 4.5.
+    /// Dividend metrics on a market date. Amounts are per share in `currency`. Percentages are numbers of percent: 4.5
+    /// means 4.5 %.
     pub struct Metrics {
         /// Canonical ticker.
         "symbol" symbol: String,
@@ -88,7 +90,7 @@ table_row! {
         "price_currency" price_currency: String,
         /// Market date of the metrics.
         "as_of" as_of: NaiveDate,
-        /// Latest raw close in `price_currency`, adjusted for the splits since its session.
+        /// Latest raw close in `price_currency`, adjusted for the splits after its session.
         "price" price: Option<ExactDecimal>,
         /// Session of the latest close.
         "price_date" price_date: Option<NaiveDate>,
@@ -96,7 +98,7 @@ table_row! {
         "dividend_status" dividend_status: DividendState,
         /// Regular dividends with an ex-date in the last 12 months (R7).
         "dps_ttm" dps_ttm: Option<ExactDecimal>,
-        /// Regular and special dividends, including capital gains, with an ex-date in the last 12 months.
+        /// Regular and special dividends per share with an ex-date in the last 12 months. Capital gains are included.
         "dps_ttm_total" dps_ttm_total: Option<ExactDecimal>,
         /// Forward (indicated) dividends of the next 12 months (R8); null for funds, irregular payers and
         /// delisted securities.
@@ -105,24 +107,24 @@ table_row! {
         "forward_basis" forward_basis: ForwardBasis,
         /// Headline yield, percent (R9).
         "dividend_yield" dividend_yield: Option<ExactDecimal>,
-        /// Basis of the headline yield.
+        /// Basis of the headline yield: forward or trailing dividends.
         "yield_basis" yield_basis: Option<YieldBasis>,
-        /// dps_ttm / price, percent.
+        /// Trailing yield: dps_ttm / price, percent.
         "yield_ttm" yield_ttm: Option<ExactDecimal>,
-        /// dps_ttm_total / price, percent.
+        /// Trailing yield with specials: dps_ttm_total / price, percent.
         "yield_ttm_total" yield_ttm_total: Option<ExactDecimal>,
-        /// dps_forward / price, percent.
+        /// Forward yield: dps_forward / price, percent.
         "yield_forward" yield_forward: Option<ExactDecimal>,
-        /// Mean of the month-end TTM yields of five years, percent.
+        /// Mean trailing (TTM) yield over the month ends of five years, percent.
         "yield_5y_avg" yield_5y_avg: Option<ExactDecimal>,
-        /// Highest of the month-end TTM yields of five years, percent.
+        /// Highest trailing (TTM) yield at a month end of five years, percent.
         "yield_5y_high" yield_5y_high: Option<ExactDecimal>,
-        /// Lowest of the month-end TTM yields of five years, percent.
+        /// Lowest trailing (TTM) yield at a month end of five years, percent.
         "yield_5y_low" yield_5y_low: Option<ExactDecimal>,
-        /// Number of regular ex-dates in the TTM window.
+        /// Number of regular ex-dates in the last 12 months.
         "ttm_payment_count" ttm_payment_count: i32,
-        /// True if the data cover the whole TTM window. False if the listing or the data began less than 12 months ago.
-        /// Incomplete figures are not annualised.
+        /// True if the data cover the last 12 months. False if the listing or the data began later. Incomplete figures
+        /// are not annualised.
         "ttm_complete" ttm_complete: bool,
         /// Payment frequency (R5).
         "frequency" frequency: Frequency,
@@ -133,9 +135,9 @@ table_row! {
         "payout_ratio" payout_ratio: Option<ExactDecimal>,
         /// Dividends paid over free cash flow, percent (R17).
         "fcf_payout_ratio" fcf_payout_ratio: Option<ExactDecimal>,
-        /// Earnings over dividends, a ratio.
+        /// Dividend cover: earnings over dividends, a ratio.
         "dividend_cover" dividend_cover: Option<ExactDecimal>,
-        /// Growth of the last complete year over the year before, percent (R13).
+        /// Dividend growth of the last complete year over the previous year, percent (R13).
         "growth_1y" growth_1y: Option<ExactDecimal>,
         /// Compound growth over 3 years, percent a year.
         "growth_3y" growth_3y: Option<ExactDecimal>,
@@ -143,16 +145,16 @@ table_row! {
         "growth_5y" growth_5y: Option<ExactDecimal>,
         /// Compound growth over 10 years, percent a year.
         "growth_10y" growth_10y: Option<ExactDecimal>,
-        /// Consecutive years of increases (R14).
+        /// Increase streak: consecutive years of dividend increases (R14).
         "increase_streak_years" increase_streak_years: i32,
         /// True if the streak may be longer than the data show.
         "streak_lower_bound" streak_lower_bound: bool,
         /// True if the forward dividend is below the total of the last complete year.
         "streak_at_risk" streak_at_risk: bool,
-        /// Consecutive years with a regular payment in the data. The number can be less than a seeded increase streak
-        /// (`streak_seeded`).
+        /// Payment streak: consecutive years with a regular payment in the data. It can be shorter than a seeded
+        /// increase streak (`streak_seeded`).
         "payment_streak_years" payment_streak_years: i32,
-        /// First year of the increase streak.
+        /// First year of the increase streak; null without an increase.
         "streak_started" streak_started: Option<i32>,
         /// Ex-date of the newest increase of the regular rate.
         "latest_increase_date" latest_increase_date: Option<NaiveDate>,
@@ -175,9 +177,9 @@ table_row! {
         /// The next ex-dividend date (R19).
         #[schema(value_type = Option<NextDividend>)]
         "next" next: JsonColumn<Option<NextDividend>>,
-        /// Forward yield plus five-year growth (R16).
+        /// Chowder number: forward yield plus five-year growth, percentage points (R16).
         "chowder_number" chowder_number: Option<ExactDecimal>,
-        /// True if the Chowder number reaches its threshold.
+        /// True if the Chowder number reaches the threshold of the yield and sector.
         "chowder_pass" chowder_pass: Option<bool>,
         /// Safety label (R18).
         "safety" safety: Option<Safety>,
@@ -189,7 +191,7 @@ table_row! {
         "total_return_5y" total_return_5y: Option<ExactDecimal>,
         /// Annualised volatility of 252 daily returns, percent (R23).
         "volatility_1y" volatility_1y: Option<ExactDecimal>,
-        /// Beta of 60 monthly returns against the benchmark (R23).
+        /// Beta against the benchmark, from 60 monthly returns (R23).
         "beta_5y" beta_5y: Option<ExactDecimal>,
         /// Split-adjusted regular dividends by calendar year. Years that begin before the history of the caller's tier
         /// are left out.
@@ -203,7 +205,7 @@ table_row! {
         /// are left out.
         #[schema(value_type = Vec<Quarantined>)]
         "quarantined" quarantined: JsonColumn<Vec<Quarantined>>,
-        /// Version of the rules.
+        /// Version of the rules, followed by the parameters that differ from their defaults.
         "method_version" method_version: String,
     }
 }

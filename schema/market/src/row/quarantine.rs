@@ -6,7 +6,8 @@ use super::flag::QuarantineReason;
 use crate::table_row;
 
 table_row! {
-    /// A quarantined row, which no figure uses. It is used again when its neighbouring rows no longer contradict it.
+    /// A quarantined row, which no figure uses. It is used again if a decision releases it or its neighbouring rows no
+    /// longer contradict it.
     #[derive(serde::Deserialize)]
     pub struct Quarantined {
         /// Canonical ticker.
@@ -17,10 +18,10 @@ table_row! {
         "date" date: Option<NaiveDate>,
         /// Vendor's id of the row.
         "id" id: Option<String>,
-        /// Stable reason code.
+        /// Stable code of the reason for the quarantine.
         #[schema(value_type = QuarantineReason)]
         "reason" reason: String,
-        /// Observed fault, as a sentence.
+        /// Fault of the row, as a sentence.
         "message" message: String,
         /// Feed of the row.
         "source" source: String,

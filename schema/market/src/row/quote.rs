@@ -6,7 +6,7 @@ use crate::decimal::ExactDecimal;
 use crate::{table_row, text_enum};
 
 text_enum! {
-    /// Kind of the quote: end-of-day bars.
+    /// Kind of the quote: end of day.
     pub enum QuoteSource { Eod = "eod" }
 }
 
@@ -21,9 +21,9 @@ table_row! {
         "exchange" exchange: Option<String>,
         /// Sector name.
         "sector" sector: Option<String>,
-        /// ISO 4217 currency.
+        /// ISO 4217 currency of the prices.
         "currency" currency: String,
-        /// Latest close, adjusted for the splits since its session; null without a price.
+        /// Latest close, adjusted for the splits after its session; null without a price.
         "price" price: Option<ExactDecimal>,
         /// Open of the latest session.
         "open" open: Option<ExactDecimal>,
@@ -33,9 +33,9 @@ table_row! {
         "day_low" day_low: Option<ExactDecimal>,
         /// Close of the previous session, on the share basis of the latest session.
         "previous_close" previous_close: Option<ExactDecimal>,
-        /// price - previous_close.
+        /// Change of the price since the previous session: price - previous_close.
         "change" change: Option<ExactDecimal>,
-        /// change / previous_close, percent.
+        /// Change of the price since the previous session, percent: change / previous_close.
         "change_percent" change_percent: Option<ExactDecimal>,
         /// Shares traded in the latest session.
         "volume" volume: Option<i64>,
@@ -47,11 +47,11 @@ table_row! {
         "sma_200" sma_200: Option<ExactDecimal>,
         /// Highest split-adjusted intraday price of the last 12 months (R22).
         "year_high" year_high: Option<ExactDecimal>,
-        /// Session of the highest price.
+        /// Session of `year_high`.
         "year_high_date" year_high_date: Option<NaiveDate>,
         /// Lowest split-adjusted intraday price of the last 12 months (R22).
         "year_low" year_low: Option<ExactDecimal>,
-        /// Session of the lowest price.
+        /// Session of `year_low`.
         "year_low_date" year_low_date: Option<NaiveDate>,
         /// Market capitalisation, whole currency units (R24).
         "market_cap" market_cap: Option<i64>,
@@ -69,7 +69,7 @@ table_row! {
         "dividend_currency" dividend_currency: Option<String>,
         /// Session of the latest close.
         "price_date" price_date: Option<NaiveDate>,
-        /// Kind of the quote, always `eod` (end of day). Unlike the `source` of a dividend, it is not the feed.
+        /// Kind of the quote, always `eod` (end of day). It is not a feed, unlike the `source` of a dividend.
         "source" source: QuoteSource,
         /// Observation time of the newest fact from which the row is computed.
         "updated_at" updated_at: DateTime<Utc>,

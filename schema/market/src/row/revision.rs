@@ -1,31 +1,31 @@
-//! Revisions: changes of served dividends, splits and headline figures by later knowledge.
+//! Revisions: changes of served dividends, splits and headline figures after new facts, rules or policies.
 
 use chrono::{DateTime, NaiveDate, Utc};
 
 use crate::{table_row, text_enum};
 
 text_enum! {
-    /// Subject of a revision.
+    /// Kind of the revised value.
     pub enum RevisedKind {
         /// Dividend record.
         Dividend = "dividend",
         /// Split record.
         Split = "split",
-        /// Figure of the dividend metrics.
+        /// Figure among the dividend metrics.
         Figure = "figure",
     }
 }
 
 text_enum! {
-    /// Reason of a revision.
+    /// Reason for a revision.
     pub enum RevisionReason {
         /// The source corrected the record.
         Correction = "correction",
         /// The source withdrew the record.
         Retraction = "retraction",
-        /// Another source is served for the record.
+        /// The record now comes from another source.
         NewSource = "new_source",
-        /// The figure includes a record that was reported later.
+        /// A record that arrived later changed the figure.
         NewRecord = "new_record",
         /// The source policy changed.
         Policy = "policy",
@@ -35,7 +35,7 @@ text_enum! {
 }
 
 table_row! {
-    /// Change of a served value by later knowledge.
+    /// Change of a served value after new facts, a new rule or a new policy.
     pub struct Revision {
         /// Canonical ticker.
         "symbol" symbol: String,
@@ -43,7 +43,7 @@ table_row! {
         "known_at" known_at: DateTime<Utc>,
         /// First data version with the new value.
         "data_version" data_version: String,
-        /// Subject of the revision.
+        /// Kind of the revised value.
         "kind" kind: RevisedKind,
         /// Id of the dividend or split record; null for a figure.
         "id" id: Option<String>,
@@ -51,15 +51,15 @@ table_row! {
         "date" date: NaiveDate,
         /// Name of the revised field.
         "field" field: String,
-        /// Value before, as text; null if there was none.
+        /// Value before the revision, as text; null if it was unknown.
         "before" before: Option<String>,
-        /// Value after, as text; null if there is none.
+        /// Value after the revision, as text; null if it is unknown.
         "after" after: Option<String>,
-        /// Value that was served first.
+        /// First served value of the field, as text.
         "first_reported" first_reported: Option<String>,
-        /// Value after the newest revision.
+        /// Value after the newest revision of the field, as text.
         "latest" latest: Option<String>,
-        /// Reason of the revision.
+        /// Reason for the revision.
         "reason" reason: RevisionReason,
         /// Feed of the record after the revision; null for a figure and for a withdrawn record.
         "source" source: Option<String>,

@@ -13,20 +13,21 @@ use crate::table_row;
 pub struct Industry {
     /// Industry name.
     pub industry: String,
-    /// Number of active listed stocks.
+    /// Number of active stocks of the industry, without stocks of suspect yield.
     pub stock_count: i32,
     /// Median headline yield of the payers of the industry, percent.
     pub median_yield: Option<ExactDecimal>,
 }
 
 table_row! {
-    /// A sector and its statistics. Yields and growth in percent; suspect yields and ETFs are excluded.
+    /// A sector and its statistics. Yields and growth are in percent; ETFs and stocks with a suspect yield are
+    /// excluded.
     pub struct SectorRow {
         /// Name of the sector.
         "sector" sector: String,
         /// Slug for URL paths: lower case, with hyphens.
         "slug" slug: String,
-        /// Number of active listed stocks.
+        /// Number of active stocks, without stocks of suspect yield.
         "stock_count" stock_count: i32,
         /// Number of stocks with a headline yield above zero.
         "payer_count" payer_count: i32,
@@ -34,19 +35,19 @@ table_row! {
         "etf_count" etf_count: i32,
         /// Sum of market capitalisations, whole currency units.
         "market_cap" market_cap: Option<i64>,
-        /// Mean headline yield of the payers.
+        /// Mean headline yield of the dividend payers, percent.
         "avg_yield" avg_yield: Option<ExactDecimal>,
-        /// Median headline yield of the payers.
+        /// Median headline yield of the dividend payers, percent.
         "median_yield" median_yield: Option<ExactDecimal>,
-        /// Yield weighted by market capitalisation over all members. The yield of a non-payer is 0.
+        /// Headline yield of all stocks, weighted by market capitalisation, percent. The yield of a non-payer is 0.
         "weighted_yield" weighted_yield: Option<ExactDecimal>,
-        /// Highest headline yield.
+        /// Highest headline yield, percent.
         "max_yield" max_yield: Option<ExactDecimal>,
-        /// Median payout ratio.
+        /// Median payout ratio, percent.
         "median_payout_ratio" median_payout_ratio: Option<ExactDecimal>,
-        /// Median five-year growth.
+        /// Median five-year dividend growth, percent a year.
         "median_growth_5y" median_growth_5y: Option<ExactDecimal>,
-        /// Median price over earnings.
+        /// Median of price over earnings, a ratio.
         "median_pe" median_pe: Option<ExactDecimal>,
         /// Number of Dividend Aristocrats.
         "aristocrat_count" aristocrat_count: i32,
@@ -56,11 +57,11 @@ table_row! {
         "change_percent_1d" change_percent_1d: Option<ExactDecimal>,
         /// Change since the last session of the previous year, weighted by market capitalisation, percent.
         "change_percent_ytd" change_percent_ytd: Option<ExactDecimal>,
-        /// Number of declared ex-dates from the as-of date to 30 days later.
+        /// Number of stocks with a declared next ex-date from the as-of date to 30 days later.
         "ex_dates_next_30d" ex_dates_next_30d: i32,
         /// Market date of the statistics.
         "as_of" as_of: NaiveDate,
-        /// Industries of the sector.
+        /// Statistics of the industries of the sector.
         #[schema(value_type = Vec<Industry>)]
         "industries" industries: JsonColumn<Vec<Industry>>,
     }

@@ -13,7 +13,7 @@ text_enum! {
     pub enum SecurityEventType {
         /// Change of the ticker.
         Rename = "rename",
-        /// Merger into a successor.
+        /// Merger into another security, the successor.
         Merger = "merger",
         /// End of trading without a known successor.
         Delisting = "delisting",
@@ -21,7 +21,7 @@ text_enum! {
         Split = "split",
         /// Distribution of a subsidiary's shares, as a ratio or as a value per share.
         SpinOff = "spin_off",
-        /// Subscription rights.
+        /// Distribution of subscription rights.
         Rights = "rights",
         /// Distribution of shares of another class.
         ClassDistribution = "class_distribution",
@@ -35,23 +35,23 @@ table_row! {
     pub struct SecurityEvent {
         /// Canonical ticker.
         "symbol" symbol: String,
-        /// First session after the change. For a delisting or merger, the last trading day.
+        /// First session after a change of the ticker, or ex-date. For a delisting or merger, the last trading day.
         "date" date: NaiveDate,
         /// Type of the event.
         "type" r#type: SecurityEventType,
         /// Status on the market's as-of date.
         "status" status: SplitStatus,
-        /// Id of the split or dividend record.
+        /// Id of the split or dividend record; null for other events.
         "id" id: Option<String>,
-        /// Ticker before a rename.
+        /// Ticker before a rename; null for other events.
         "from_symbol" from_symbol: Option<String>,
         /// Ticker after a rename, or ticker of the successor after a merger.
         "to_symbol" to_symbol: Option<String>,
-        /// New shares per old share. For a merger, shares of the successor per share.
+        /// New shares per old share of a split. For a merger, shares of the successor per share.
         "ratio" ratio: Option<ExactDecimal>,
-        /// Multiplier of earlier prices.
+        /// Multiplier of prices before the event; null if the event does not adjust prices.
         "price_factor" price_factor: Option<ExactDecimal>,
-        /// Cash or value per share as declared.
+        /// Cash or spin-off value per share, as declared.
         "amount" amount: Option<ExactDecimal>,
         /// ISO 4217 currency of the amount.
         "currency" currency: Option<String>,

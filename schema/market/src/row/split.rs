@@ -8,23 +8,23 @@ use crate::{table_row, text_enum};
 text_enum! {
     /// Type of a split: a change of the share count, or a price-only action (R35).
     pub enum SplitType {
-        /// More shares.
+        /// Split into more shares.
         Forward = "forward",
-        /// Fewer shares.
+        /// Reverse split into fewer shares.
         Reverse = "reverse",
-        /// Shares paid as a dividend.
+        /// Shares of the company paid as a dividend.
         StockDividend = "stock_dividend",
-        /// Shares of a subsidiary; price-only.
+        /// Shares of a subsidiary are distributed; price-only.
         SpinOff = "spin_off",
-        /// Subscription rights; price-only.
+        /// Subscription rights are distributed; price-only.
         Rights = "rights",
-        /// Shares of another class; price-only.
+        /// Shares of another class are distributed; price-only.
         ClassDistribution = "class_distribution",
     }
 }
 
 impl SplitType {
-    /// True if the action changes prices but not the share count.
+    /// True if a split of this type changes prices, but not the share count.
     pub fn is_price_only(self) -> bool {
         matches!(self, Self::SpinOff | Self::Rights | Self::ClassDistribution)
     }
@@ -38,11 +38,11 @@ text_enum! {
 table_row! {
     /// A split record.
     pub struct SplitRow {
-        /// Id of the record.
+        /// Id of the record, unique in the whole service and stable over rebuilds.
         "id" id: String,
         /// Canonical ticker.
         "symbol" symbol: String,
-        /// First day on the new share basis.
+        /// Ex-date as declared: first day on the new share basis.
         "ex_date" ex_date: NaiveDate,
         /// Declaration date.
         "declaration_date" declaration_date: Option<NaiveDate>,

@@ -1,4 +1,4 @@
-//! `stocks`: list row, screener figures and snapshot parts of one security.
+//! `stocks`: one security with its headline figures, screener figures and parts of the snapshot.
 
 use chrono::{DateTime, NaiveDate, Utc};
 use serde::{Deserialize, Serialize};
@@ -29,21 +29,21 @@ table_row! {
         "country" country: Option<String>,
         /// ISO 4217 currency of prices and of all money figures except `annual_dividend`.
         "currency" currency: String,
-        /// True if the security still trades.
+        /// True if the security still trades on the as-of date.
         "is_active" is_active: bool,
         /// Last trading day of a delisted security.
         "delisted_on" delisted_on: Option<NaiveDate>,
-        /// Latest raw close, adjusted for the splits since its session.
+        /// Latest raw close, adjusted for the splits after its session.
         "price" price: Option<ExactDecimal>,
         /// Session of the latest close.
         "price_date" price_date: Option<NaiveDate>,
         /// Market capitalisation, whole currency units (R24).
         "market_cap" market_cap: Option<i64>,
-        /// True if the security currently pays regular dividends; null if its dividends are unknown (R38).
+        /// True if the security trades and its dividend status is active; null if the dividends are unknown (R38).
         "pays_dividend" pays_dividend: Option<bool>,
         /// Headline dividend yield, percent (R9).
         "dividend_yield" dividend_yield: Option<ExactDecimal>,
-        /// Basis of the headline yield.
+        /// Basis of the headline yield: forward or trailing dividends.
         "yield_basis" yield_basis: Option<YieldBasis>,
         /// Annual dividend per share from which the headline yield is computed, in `dividend_currency`.
         "annual_dividend" annual_dividend: Option<ExactDecimal>,
@@ -55,8 +55,7 @@ table_row! {
         "next_ex_date" next_ex_date: Option<NaiveDate>,
         /// Consecutive years of dividend increases (R14).
         "increase_streak_years" increase_streak_years: Option<i32>,
-        /// Number of rows excluded from the figures because neighbouring rows contradict them. `metrics` lists these
-        /// rows.
+        /// Number of quarantined rows, which no figure uses. `metrics` lists these rows.
         "held_rows" held_rows: i32,
         /// Observation time of the newest fact from which the row is computed.
         "updated_at" updated_at: DateTime<Utc>,
@@ -64,15 +63,15 @@ table_row! {
 }
 
 table_row! {
-    /// Figures of a screener in addition to the stock row.
+    /// Figures of a screener that the stock row does not have.
     pub struct ScreenerFigures {
-        /// Trailing regular yield, percent.
+        /// Trailing yield of regular dividends, percent.
         "yield_ttm" yield_ttm: Option<ExactDecimal>,
         /// Forward yield, percent.
         "yield_forward" yield_forward: Option<ExactDecimal>,
-        /// Payout ratio, percent.
+        /// Payout ratio: dividends over earnings, percent.
         "payout_ratio" payout_ratio: Option<ExactDecimal>,
-        /// Growth of the last complete year, percent.
+        /// Dividend growth of the last complete year over the previous year, percent.
         "growth_1y" growth_1y: Option<ExactDecimal>,
         /// Compound growth over 3 years, percent a year.
         "growth_3y" growth_3y: Option<ExactDecimal>,
@@ -82,9 +81,9 @@ table_row! {
         "growth_10y" growth_10y: Option<ExactDecimal>,
         /// Consecutive years with a regular payment.
         "payment_streak_years" payment_streak_years: Option<i32>,
-        /// Price over earnings, a ratio.
+        /// Price over earnings per share, a ratio.
         "pe_ratio" pe_ratio: Option<ExactDecimal>,
-        /// Beta against the benchmark.
+        /// Beta against the benchmark, a ratio.
         "beta" beta: Option<ExactDecimal>,
         /// Shares traded in the latest session.
         "volume" volume: Option<i64>,
@@ -96,10 +95,10 @@ table_row! {
 }
 
 table_row! {
-    /// Figures by which lists are filtered and sorted: the screener's figures, then figures that no list shows.
+    /// Figures by which lists are filtered and sorted. Those after the screener figures are not shown in any list.
     pub struct StockFigures {
         ..screened: ScreenerFigures,
-        /// Sessions since the latest close (R18, R21).
+        /// Number of sessions after the latest close, up to the as-of date (R18, R21).
         "price_age_sessions" price_age_sessions: Option<i32>,
         /// True if the headline yield is above 25 percent. The high-yield screen excludes such a security (R18).
         "yield_suspect" yield_suspect: bool,
@@ -107,7 +106,7 @@ table_row! {
         "change_percent" change_percent: Option<ExactDecimal>,
         /// Price change since the last close of the previous year, split-adjusted, percent.
         "change_percent_ytd" change_percent_ytd: Option<ExactDecimal>,
-        /// Index memberships.
+        /// Stock indexes that contain the security.
         #[schema(value_type = Vec<String>)]
         "indexes" indexes: JsonColumn<Vec<String>>,
     }
@@ -130,7 +129,7 @@ table_row! {
         /// Dividend figures.
         #[schema(value_type = StockDividends)]
         "dividends" dividends: JsonColumn<StockDividends>,
-        /// First and last days of the data.
+        /// First and last days of the security's prices and dividends.
         #[schema(value_type = Coverage)]
         "coverage" coverage: JsonColumn<Coverage>,
     }
@@ -139,13 +138,13 @@ table_row! {
 /// Identifiers of a security.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, ToSchema)]
 pub struct Identifiers {
-    /// SEC central index key.
+    /// Central Index Key at the SEC.
     pub cik: Option<String>,
-    /// Financial instrument global identifier.
+    /// Financial Instrument Global Identifier.
     pub figi: Option<String>,
-    /// ISIN.
+    /// International Securities Identification Number.
     pub isin: Option<String>,
-    /// CUSIP.
+    /// CUSIP number.
     pub cusip: Option<String>,
     /// Former symbols with the days of their use.
     #[schema(value_type = Vec<Object>)]
@@ -167,10 +166,10 @@ pub struct Company {
     pub ipo_date: Option<NaiveDate>,
 }
 
-/// Price fields of the quote in a snapshot, in the row's currency.
+/// Prices in a snapshot: the price fields of the quote, in the row's currency.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, ToSchema)]
 pub struct Pricing {
-    /// Latest raw close, adjusted for the splits since its session, in the row's currency.
+    /// Latest raw close, adjusted for the splits after its session, in the row's currency.
     pub price: Option<ExactDecimal>,
     /// Open of the latest session.
     pub open: Option<ExactDecimal>,
@@ -180,25 +179,25 @@ pub struct Pricing {
     pub day_low: Option<ExactDecimal>,
     /// Close of the previous session, on the share basis of the latest session.
     pub previous_close: Option<ExactDecimal>,
-    /// price - previous_close.
+    /// Change of the price since the previous session: price - previous_close.
     pub change: Option<ExactDecimal>,
-    /// change / previous_close, percent.
+    /// Change of the price since the previous session, percent: change / previous_close.
     pub change_percent: Option<ExactDecimal>,
     /// Shares traded in the latest session.
     pub volume: Option<i64>,
     /// Mean volume of the newest 30 sessions, shares.
     pub avg_volume_30d: Option<i64>,
-    /// Mean split-adjusted close of the newest 50 sessions.
+    /// Mean split-adjusted close of the newest 50 sessions; null with fewer sessions.
     pub sma_50: Option<ExactDecimal>,
-    /// Mean split-adjusted close of the newest 200 sessions.
+    /// Mean split-adjusted close of the newest 200 sessions; null with fewer sessions.
     pub sma_200: Option<ExactDecimal>,
     /// Highest split-adjusted intraday price of the last 12 months (R22).
     pub year_high: Option<ExactDecimal>,
-    /// Session of the highest price.
+    /// Session of `year_high`.
     pub year_high_date: Option<NaiveDate>,
     /// Lowest split-adjusted intraday price of the last 12 months (R22).
     pub year_low: Option<ExactDecimal>,
-    /// Session of the lowest price.
+    /// Session of `year_low`.
     pub year_low_date: Option<NaiveDate>,
     /// Session of the latest close.
     pub price_date: Option<NaiveDate>,
@@ -209,29 +208,29 @@ pub struct Pricing {
 pub struct LastDividend {
     /// First day on which a buyer of the share did not receive the distribution.
     pub ex_date: NaiveDate,
-    /// Payment date, if known.
+    /// Payment date; null if unknown.
     pub payment_date: Option<NaiveDate>,
     /// Amount per share as declared.
     pub amount: ExactDecimal,
-    /// Type as declared.
+    /// Type of the distribution, as declared.
     #[serde(rename = "type")]
     pub r#type: crate::event::DividendType,
 }
 
-/// Dividend figures inside a snapshot.
+/// Dividend figures in a snapshot.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, ToSchema)]
 pub struct StockDividends {
     /// Trailing yield, percent.
     pub yield_ttm: Option<ExactDecimal>,
     /// Forward yield, percent.
     pub yield_forward: Option<ExactDecimal>,
-    /// Annual amount per share, in `currency`.
+    /// Annual dividend per share from which the headline yield is computed, in `currency`.
     pub annual_amount: Option<ExactDecimal>,
     /// ISO 4217 currency of the amounts; null for non-payers.
     pub currency: Option<String>,
     /// Payment frequency (R5).
     pub frequency: Option<Frequency>,
-    /// Payout ratio, percent.
+    /// Payout ratio: dividends over earnings, percent.
     pub payout_ratio: Option<ExactDecimal>,
     /// Five-year growth, percent a year.
     pub growth_5y: Option<ExactDecimal>,
@@ -241,15 +240,15 @@ pub struct StockDividends {
     pub last: Option<LastDividend>,
 }
 
-/// First and last days of the data.
+/// First and last days of the security's prices and dividends.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, ToSchema)]
 pub struct Coverage {
     /// First session with a price.
     pub prices_from: Option<NaiveDate>,
     /// Last session with a price.
     pub prices_to: Option<NaiveDate>,
-    /// First ex-date.
+    /// First known ex-date.
     pub dividends_from: Option<NaiveDate>,
-    /// Last ex-date, including declared future ex-dates.
+    /// Last known ex-date. Declared future ex-dates are included.
     pub dividends_to: Option<NaiveDate>,
 }

@@ -1,52 +1,54 @@
-//! Traits of rows, and the `table_row!` macro. Columns are in order, read by name and written by position.
+//! Traits of table rows, and the `table_row!` macro. Columns keep their order; they are read by name and written by
+//! position.
 
 use postgres_types::{FromSql, ToSql, Type};
 
-/// Source of column values by name.
+/// Source from which a row reads column values by name.
 pub trait ColumnReader {
-    /// Error of reading a column.
+    /// Error if a column cannot be read.
     type Error;
     /// Value of the column `name`.
     fn column<'a, T: FromSql<'a>>(&'a self, name: &str) -> Result<T, Self::Error>;
 }
 
-/// Struct that is a table row. Its columns are in order, read by name and written by position.
+/// Struct that is a row of a table. Columns keep their order; they are read by name and written by position.
 pub trait TableRow: Sized {
-    /// Column names, in field order.
+    /// Names of the columns, in field order.
     const COLUMNS: &'static [&'static str];
-    /// Column types, in field order.
+    /// Postgres types of the columns, in field order.
     fn types() -> &'static [Type];
-    /// Reads the columns by name.
+    /// Reads the row from its columns by name.
     fn from_columns<C: ColumnReader>(columns: &C) -> Result<Self, C::Error>;
-    /// Values in field order, for binary COPY.
+    /// Values of the columns, in field order, for binary COPY.
     fn values(&self) -> Vec<&(dyn ToSql + Sync)>;
     /// Columns with their descriptions in the OpenAPI document, in field order.
     fn descriptions() -> Vec<(&'static str, String)>;
 }
 
-/// Descriptions of the given properties of a schema.
+/// Descriptions of the properties `names` in the OpenAPI schema of `T`.
 pub fn describe_properties<T: utoipa::PartialSchema>(
     properties: &[&'static str],
 ) -> Vec<(&'static str, String)> {
     let schema = serde_json::to_value(T::schema()).unwrap_or_default();
     let describe = |name: &str| {
-        // In the schema of a row with parts, the row's own properties are in one of several objects.
+        // The schema of a row with parts combines several objects. One of them contains the property.
         let property = alternatives(&schema).find_map(|object| object["properties"].get(name))?;
-        // The non-null alternative of an optional type has the description.
+        // The schema of an optional type combines `null` with another schema, which has the description.
         let text = alternatives(property).find_map(|schema| schema["description"].as_str())?;
         Some(text.replace('\n', " "))
     };
     properties.iter().map(|name| (*name, describe(name).unwrap_or_default())).collect()
 }
 
-/// The schema itself, and the schemas that it combines by `allOf`, `oneOf` or `anyOf`.
+/// A schema, followed by the schemas that it combines by `allOf`, `oneOf` or `anyOf`.
 fn alternatives(schema: &serde_json::Value) -> impl Iterator<Item = &serde_json::Value> {
     let combined = ["allOf", "oneOf", "anyOf"].map(|name| schema[name].as_array());
     std::iter::once(schema).chain(combined.into_iter().flatten().flatten())
 }
 
-/// Declares a row struct. A keyword is written raw (`r#type`), and its column and JSON key have no prefix. If the row
-/// begins with the columns of other rows, these rows come first: `..listed: StockRow`.
+/// Declares a row struct. A field may be a raw identifier (`r#type`); column name and JSON key then have no prefix.
+///
+/// A row that begins with the columns of other rows names these rows first: `..listed: StockRow`.
 #[macro_export]
 macro_rules! table_row {
     ($(#[$meta:meta])* pub struct $name:ident {
