@@ -202,7 +202,7 @@ impl ChangeStream {
         let min_version = MinVersion::of_position(self.place.position.0);
         let generation = self.app.projection.pin_version(&min_version).await?.expensive_generation();
         let selection = ChangeSelection { symbols: self.filter.symbols(), kinds: &self.filter.kinds };
-        let limit = i64::try_from(BATCH).unwrap_or(i64::MAX);
+        let limit = i64::from(BATCH);
         let reading = ChangePage::read(&generation, &self.place, selection, limit);
         let page = generation.run_while_responsive(reading).await?;
         drop(permit);
