@@ -13,7 +13,7 @@ export interface paths {
         };
         /**
          * Bulk dividends (Professional)
-         * @description The newest records of each symbol, in request order. Counts as one call for any number of symbols.
+         * @description Newest records of each symbol, in request order. The request counts as one call for any number of symbols.
          */
         get: operations["bulk_dividends"];
         put?: never;
@@ -33,8 +33,9 @@ export interface paths {
         };
         /**
          * Bulk metrics (Professional)
-         * @description In request order. Counts as one call for any number of symbols. In CSV, `fields` with `annual_totals` gives one row
-         *     per symbol and year, with the columns `year`, `amount` and `complete`.
+         * @description Metrics in request order. The request counts as one call for any number of symbols. If `fields` of a CSV request
+         *     contains `annual_totals`, the CSV has one row per symbol and year. The columns `year`, `amount` and `complete`
+         *     replace `annual_totals`.
          */
         get: operations["bulk_metrics"];
         put?: never;
@@ -75,7 +76,7 @@ export interface paths {
         };
         /**
          * Bulk quotes (Professional)
-         * @description In request order. Counts as one call for any number of symbols.
+         * @description Quotes in request order. The request counts as one call for any number of symbols.
          */
         get: operations["bulk_quotes"];
         put?: never;
@@ -95,17 +96,17 @@ export interface paths {
         };
         /**
          * Change stream
-         * @description Server-sent events, in commit order. The event `upsert` adds or replaces a row, `delete` removes one. Their data is a
-         *     `ChangeEvent`. The id of an event is the synchronization point after it: a client that reconnects with it in
-         *     `Last-Event-ID` gets every later change, and no earlier one. A client that applies all events has the rows of a full
+         * @description Server-sent events in commit order. The event `upsert` adds or replaces a row; the event `delete` removes a row.
+         *     Their data is a `ChangeEvent`. The id of an event is a synchronization point. A client that reconnects with this id
+         *     in `Last-Event-ID` gets exactly the changes after the event. A client that applies all events has the rows of a full
          *     download. Several changes of a row may arrive as one.
          *
          *     The event `end` is the last one. Its data is an error body with a `code`: `STREAM_LAGGED` (the client reads too
          *     slowly), `SERVICE_UNAVAILABLE` (the instance stops), `QUOTA_EXCEEDED`, `INVALID_API_KEY`, `FEATURE_NOT_AVAILABLE`, or
          *     `CAUGHT_UP` (with `follow=false`). Every 15 seconds without an event, a comment and a new id keep the connection open.
          *
-         *     Opening a stream counts as one request, and so does each delivery of up to 100 changes that are there at once. At the
-         *     rate limit, deliveries wait. An account may have 2, 5, 10 or 50 open streams, by tier.
+         *     Opening a stream counts as one request. Each delivered batch of up to 100 changes counts as another request. At the
+         *     rate limit, deliveries wait. An account may have 2, 5, 10 or 50 open streams per instance, by tier.
          */
         get: operations["changes"];
         put?: never;
@@ -247,7 +248,7 @@ export interface paths {
         };
         /**
          * ETF details
-         * @description The stock row, then fund data and totals of the holdings.
+         * @description Fields of the stock list, then fund data and totals of the holdings.
          */
         get: operations["etfs_by_symbol"];
         put?: never;
@@ -307,8 +308,8 @@ export interface paths {
         };
         /**
          * Income of holdings
-         * @description Dividends of the current and the next eleven months: confirmed if they are declared or paid, otherwise estimated
-         *     from earlier payments. CSV has one row for each payment.
+         * @description Dividends of the current month and the next eleven months. The income is confirmed for declared and paid dividends,
+         *     and otherwise estimated from earlier payments. CSV has one row for each payment.
          */
         get: operations["portfolio_income"];
         put?: never;
@@ -328,7 +329,7 @@ export interface paths {
         };
         /**
          * Historical prices
-         * @description Bars on the requested basis, newest first. Each bar also has the raw close, the fully adjusted close, and the
+         * @description Bars with the requested adjustment, newest first. Each bar also has the raw close, the fully adjusted close, and the
          *     factors between them.
          */
         get: operations["prices_by_symbol"];
@@ -389,8 +390,7 @@ export interface paths {
         };
         /**
          * Dividend Aristocrats
-         * @description Members by rule R15. `min_streak` cannot be below the minimum of 25 years, or below another minimum in the served
-         *     rules.
+         * @description Members by rule R15. `min_streak` must be at least 25 years, unless the served rules set another minimum.
          */
         get: operations["screener_dividend_aristocrats"];
         put?: never;
@@ -430,8 +430,7 @@ export interface paths {
         };
         /**
          * Dividend Kings
-         * @description Members by rule R15. `min_streak` cannot be below the minimum of 50 years, or below another minimum in the served
-         *     rules.
+         * @description Members by rule R15. `min_streak` must be at least 50 years, unless the served rules set another minimum.
          */
         get: operations["screener_dividend_kings"];
         put?: never;
@@ -451,8 +450,8 @@ export interface paths {
         };
         /**
          * High yield
-         * @description Stocks, ADRs, REITs and MLPs whose price is at most 5 sessions old and whose yield is not suspect (above 25 %).
-         *     Default: `min_yield` 4.
+         * @description Stocks, ADRs, REITs and MLPs with a price that is at most 5 sessions old. Securities with a suspect yield (above 25
+         *     %) are left out. Default: `min_yield` 4.
          */
         get: operations["screener_high_yield"];
         put?: never;
@@ -472,7 +471,7 @@ export interface paths {
         };
         /**
          * Search by symbol or company
-         * @description Matches in the order symbol, ISIN, former symbol, beginning of a symbol, name, similar name.
+         * @description Best matches first: symbols, ISINs and former symbols, then beginnings of symbols and names, then similar names.
          */
         get: operations["search"];
         put?: never;
@@ -615,7 +614,7 @@ export interface paths {
         /**
          * Security events
          * @description Renames, mergers, delistings, splits, spin-offs and special dividends in one list, newest first. A spin-off has a
-         *     `ratio` if the feed gives it as a split, or an `amount` if the feed gives its value.
+         *     `ratio` if the feed reports a split. It has an `amount` if the feed reports a value.
          */
         get: operations["stocks_by_symbol_events"];
         put?: never;
@@ -656,8 +655,8 @@ export interface paths {
         /**
          * Dividend metrics
          * @description Yields, growth, streaks, payout and safety, by documented rules. `beta_5y` is measured against the projector's
-         *     benchmark. In CSV, `fields` with `annual_totals` gives one row per year, with the columns `year`, `amount` and
-         *     `complete`. The other fields repeat on each row.
+         *     benchmark. If `fields` of a CSV request contains `annual_totals`, the CSV has one row per year. The columns `year`,
+         *     `amount` and `complete` replace `annual_totals`. The other fields are repeated in each row.
          */
         get: operations["stocks_by_symbol_metrics"];
         put?: never;
@@ -697,9 +696,10 @@ export interface paths {
         };
         /**
          * Revisions
-         * @description Values that later knowledge changed, newest first: when, from what to what, and why. Each row also has the value that
-         *     was served first and the latest one. Both sides of a revision are computed for the same market date, so a figure that
-         *     only moved with time is no revision. The tier's history limits the time and the ex-date of a revision.
+         * @description Served values that later facts changed, newest first. Each row has the time of the change, the value before and
+         *     after, the reason, and the first and the latest served value. Both values of a change are computed for the same
+         *     market date. The passage of time alone therefore causes no revision. The tier's history limits the time and the
+         *     ex-date of revisions.
          */
         get: operations["stocks_by_symbol_revisions"];
         put?: never;
@@ -744,7 +744,7 @@ export interface components {
             maximum: number;
             /**
              * Format: int64
-             * @description Minimum; absent for the number of items.
+             * @description Minimum; omitted for a count of items.
              */
             minimum?: number | null;
         } | {
@@ -755,26 +755,27 @@ export interface components {
             minimum: string;
         } | string;
         /**
-         * @description Reading of a regular row by the payment schedule (R34). The reading does not change the served amount of the row.
+         * @description Reading of a regular row by the payment schedule (R34). The served amount of the row does not change.
          *     - `regular`: The whole amount is regular.
-         *     - `special`: The whole amount is special: the row is extra, because another row has its slot of the schedule.
-         *     - `combined`: The amount contains a special part, `special_amount`.
+         *     - `special`: The whole amount is special: another row is the regular payment of the period, or the row is a distribution of capital.
+         *     - `combined`: The amount has a regular part and a special part, `special_amount`.
          *     - `dip`: The amount is below both neighbouring amounts. Growth and streak use the smaller of the neighbouring amounts.
          * @enum {string}
          */
         AmountReading: "regular" | "special" | "combined" | "dip";
         /**
-         * @description Origin of an amount: declared, or estimated from earlier payments.
+         * @description Origin of an amount: declared by the company, or estimated from earlier payments.
          * @enum {string}
          */
         AmountStatus: "declared" | "estimated";
         /** @description Split-adjusted regular dividends of one calendar year, by ex-date. */
         AnnualTotal: {
-            /** @description Sum of the year per share, on today's share basis, in the row's currency. */
+            /** @description Total per share, on today's share basis, in the row's currency. */
             amount: components["schemas"]["Exact"];
             /**
-             * @description True if the year is over and no payment of it is missing. False for the running year, for a first year that
-             *     begins late (payments before the first row may be missing), and for a year with several missing payments.
+             * @description True if the year is over and no amount of the year is unknown. False for the running year and for a year with
+             *     several missing payments. False for a first year that begins late, because payments before the first row may be
+             *     missing.
              */
             complete: boolean;
             /**
@@ -808,7 +809,7 @@ export interface components {
         BulkError: {
             /** @description Always NOT_FOUND. */
             code: string;
-            /** @description Message for people. */
+            /** @description Human-readable message. */
             error: string;
             /** @description Symbol as the client wrote it. */
             symbol: string;
@@ -824,7 +825,10 @@ export interface components {
             count: number;
             /** @description Generation and log sequence of the data. */
             data_version: string;
-            /** @description Start of the range. Omitted if the tier's history does not limit the range. */
+            /**
+             * @description Start of the returned history, set by the tier. Omitted if the request names a start date, and for responses
+             *     without a history.
+             */
             depth?: components["schemas"]["Depth"] | null;
             /** @description Symbols without a row. */
             errors: components["schemas"]["BulkError"][];
@@ -847,40 +851,37 @@ export interface components {
             days_until: number;
             /**
              * Format: date
-             * @description Ex-date or payment date of the row, as `event_type` says.
+             * @description Ex-date or payment date of the row, according to `event_type`.
              */
             event_date: string;
             /** @description Kind of the event on `event_date`. */
             event_type: components["schemas"]["EventType"];
         };
         /**
-         * @description Effect of a change on a client's copy. An upsert adds or replaces the row with the id.
+         * @description Effect of a change on a client's copy. An upsert adds the row, or replaces the row with the same id.
          * @enum {string}
          */
         ChangeAction: "upsert" | "delete";
-        /** @description Row of a change, by its kind. */
+        /** @description Changed row, by kind. */
         ChangedRow: components["schemas"]["DividendRow"] | components["schemas"]["SplitRow"] | components["schemas"]["SecurityEvents"] | components["schemas"]["SecurityFactors"] | components["schemas"]["SecurityStatus"] | components["schemas"]["SecurityLists"];
         /** @description Data of a change event. */
         ChangeEvent: {
             /** @description Effect on the client's copy. */
             change: components["schemas"]["ChangeAction"];
-            /**
-             * @description Id of the row, unique within its kind. Of `events`, `factors`, `statuses` and `lists`, a security has one row,
-             *     whose id is the symbol.
-             */
+            /** @description Id of the row, unique within its kind. For `events`, `factors`, `statuses` and `lists`, the id is the symbol. */
             id: string;
             /** @description Kind of the row. */
             kind: components["schemas"]["ChangeKind"];
             /**
-             * @description New row. A removed dividend or split has its last row, with the status `cancelled`. Null for another removed row,
-             *     and for a row of a security that the requested symbols no longer name.
+             * @description New row. For a removed dividend or split, it is the last row with the status `cancelled`. Null if a row of
+             *     another kind was removed.
              */
             row?: components["schemas"]["ChangedRow"] | null;
             /** @description Canonical ticker. */
             symbol: string;
         };
         /**
-         * @description Kind of a change: dividend records, split records, or a value of a security as a whole. The values are ticker events, adjustment factors, dividend status and dividend lists.
+         * @description Kind of changed data. Dividends and splits change record by record. Ticker events, adjustment factors, dividend status and dividend lists change as one value of a security.
          * @enum {string}
          */
         ChangeKind: "events" | "dividends" | "splits" | "factors" | "statuses" | "lists";
@@ -907,24 +908,24 @@ export interface components {
         CompareAnswer: {
             /** @description One item per known symbol, in request order. */
             data: components["schemas"]["CompareItem"][];
-            /** @description Data version of the comparison, and for each figure the best symbol. */
+            /** @description Data version of the comparison, and the best symbol for each figure. */
             meta: components["schemas"]["CompareMeta"];
         };
         /** @description Security of a comparison. */
         CompareItem: {
             /** @description Fundamentals; null below the Starter tier, with a warning. */
             fundamentals?: components["schemas"]["FundamentalsRow"] | null;
-            /** @description Dividend metrics, as their own endpoint serves them. */
+            /** @description Dividend metrics, as in the metrics endpoint. */
             metrics?: components["schemas"]["Metrics"] | null;
-            /** @description Quote, as its own endpoint serves it. */
+            /** @description Quote, as in the quote endpoint. */
             quote?: components["schemas"]["Quote"] | null;
             /** @description Canonical ticker. */
             symbol: string;
         };
-        /** @description Data version of a comparison, and for each figure the best symbol. */
+        /** @description Data version of a comparison, and the best symbol for each figure. */
         CompareMeta: components["schemas"]["ListMeta"] & {
             /**
-             * @description Symbol with the best value, by name of the figure. Of several equal values, the symbol that comes first in the
+             * @description Symbol with the best value of each figure. If several symbols have this value, it is the first of them in the
              *     request.
              */
             best: {
@@ -935,7 +936,7 @@ export interface components {
         Components: {
             /** @description Log server. It is used only to measure the lag. */
             nats: components["schemas"]["ComponentStatus"];
-            /** @description Databases of the reads, and of the keys and their limits. */
+            /** @description Database of the served data, and database of the keys and limits. */
             postgres: components["schemas"]["ComponentStatus"];
             /** @description Lag of the served data behind the log. */
             projection: components["schemas"]["ProjectionHealth"];
@@ -949,19 +950,19 @@ export interface components {
         CountryWeight: {
             /** @description Country name. */
             country: string;
-            /** @description Weight, percent. */
+            /** @description Weight in the fund, percent. */
             weight: components["schemas"]["Exact"];
         };
-        /** @description First and last days of the data. */
+        /** @description First and last days of the security's prices and dividends. */
         Coverage: {
             /**
              * Format: date
-             * @description First ex-date.
+             * @description First known ex-date.
              */
             dividends_from: string | null;
             /**
              * Format: date
-             * @description Last ex-date, including declared future ex-dates.
+             * @description Last known ex-date. Declared future ex-dates are included.
              */
             dividends_to: string | null;
             /**
@@ -975,20 +976,20 @@ export interface components {
              */
             prices_to: string | null;
         };
-        /** @description Value of a filter, as the service read it. */
+        /** @description Applied value of a filter. */
         Criterion: components["schemas"]["Exact"] | string | string[];
-        /** @description Start of the range, where the tier's history limits it. */
+        /** @description Start of the returned history, set by the tier. */
         Depth: {
             /**
              * Format: date
-             * @description First day of the range.
+             * @description First day of the returned history.
              */
             from: string;
             /** @description Tier that sets the limit. */
             tier: components["schemas"]["Tier"];
         };
         /**
-         * @description Dividend list. Its members are the rows of the screener of the same name without further filters.
+         * @description Dividend list. It contains the rows of the screener with the list's name, without further filters.
          * @enum {string}
          */
         DividendList: "high-yield" | "dividend-growth" | "dividend-aristocrats" | "dividend-kings";
@@ -1005,7 +1006,7 @@ export interface components {
              * @description Change of the regular part against the previous regular payment, split-adjusted, percent.
              */
             change_percent: Decimal | null;
-            /** @description ISO 4217 currency. */
+            /** @description ISO 4217 currency of the amounts. */
             currency: string;
             /**
              * Format: date
@@ -1017,7 +1018,10 @@ export interface components {
              * @description First day on which a buyer of the share does not receive the dividend.
              */
             ex_date: string;
-            /** @description Payment frequency. */
+            /**
+             * @description Payment frequency: the vendor's tag of the row, or else that of the security. Without a tag, a row that is
+             *     not regular is irregular.
+             */
             frequency: components["schemas"]["Frequency"];
             /** @description Id of the record, unique in the whole service and stable over rebuilds; null for projected records. */
             id: string | null;
@@ -1028,7 +1032,7 @@ export interface components {
             payment_date: string | null;
             /**
              * Format: int32
-             * @description Payments a year.
+             * @description Payments a year by `frequency`; null if irregular, none or unknown.
              */
             payments_per_year: number | null;
             /**
@@ -1064,7 +1068,7 @@ export interface components {
             status: components["schemas"]["DividendStatus"];
             /** @description Canonical ticker. */
             symbol: string;
-            /** @description Type as declared. */
+            /** @description Type of the distribution, as declared. */
             type: components["schemas"]["DividendType"];
             /**
              * Format: date-time
@@ -1079,7 +1083,7 @@ export interface components {
         };
         /**
          * @description Dividend status of a payer (R6).
-         *     - `unknown`: No source that covers the security carries dividends, or its prices prove that dividends are missing (R38).
+         *     - `unknown`: No source that covers the security carries dividends, or adjusted closes show that dividend rows are missing (R38).
          * @enum {string}
          */
         DividendState: "active" | "non_payer" | "suspended" | "lapsed" | "unknown";
@@ -1089,7 +1093,7 @@ export interface components {
          */
         DividendStatus: "declared" | "paid" | "cancelled" | "projected";
         /**
-         * @description Type of a distribution as declared. Rule R3 assigns each type to a class.
+         * @description Type of a distribution as declared. Rule R3 derives the class (regular, special, spin-off, stock) from it.
          * @enum {string}
          */
         DividendType: "regular" | "special" | "supplemental" | "irregular" | "return_of_capital" | "capital_gain" | "capital_gain_long" | "capital_gain_short" | "stock" | "spin_off" | "liquidation" | "unknown";
@@ -1133,7 +1137,7 @@ export interface components {
             /** @description Weight in the fund, percent. */
             weight: components["schemas"]["Exact"];
         };
-        /** @description ETF details: the stock row, then fund data. Percents are percent points. */
+        /** @description ETF details: the stock row, followed by fund data. Percentages are numbers of percent: 4.5 means 4.5 %. */
         EtfRow: components["schemas"]["StockRow"] & {
             /** @description Asset class. */
             asset_class: string | null;
@@ -1142,16 +1146,16 @@ export interface components {
              * @description Assets under management, in the row's currency.
              */
             aum: Decimal | null;
-            /** @description Category. */
+            /** @description Category of the fund in the vendor's words. */
             category: string | null;
-            /** @description Weights by country, largest first. */
+            /** @description Weights of the countries in the fund, largest first. */
             country_weights?: components["schemas"]["CountryWeight"][];
             /**
              * Format: decimal
              * @description Regular distributions of 12 months / price, percent.
              */
             distribution_yield_ttm: Decimal | null;
-            /** @description Domicile. */
+            /** @description Country of the fund's domicile. */
             domicile: string | null;
             /**
              * Format: decimal
@@ -1173,7 +1177,7 @@ export interface components {
              * @description Inception date.
              */
             inception_date: string | null;
-            /** @description Tracked index. */
+            /** @description Name of the tracked index. */
             index_name: string | null;
             /** @description True for an inverse fund. */
             is_inverse: boolean | null;
@@ -1183,7 +1187,7 @@ export interface components {
             issuer: string | null;
             /**
              * Format: decimal
-             * @description Leverage factor.
+             * @description Target multiple of the index's daily return.
              */
             leverage_factor: Decimal | null;
             /**
@@ -1201,16 +1205,16 @@ export interface components {
              * @description Close / net asset value of the same day - 1, percent.
              */
             premium_discount: Decimal | null;
-            /** @description Underlying security of a single-stock fund. */
+            /** @description Underlying security of a single-stock fund, or unleveraged fund of the same index. */
             related_symbol: string | null;
             /**
              * Format: decimal
              * @description SEC 30-day yield, percent.
              */
             sec_yield_30d: Decimal | null;
-            /** @description Weights by sector, largest first. */
+            /** @description Weights of the sectors in the fund, largest first. */
             sector_weights?: components["schemas"]["SectorWeight"][];
-            /** @description Strategy. */
+            /** @description Investment strategy. */
             strategy: string | null;
             /**
              * Format: decimal
@@ -1233,7 +1237,7 @@ export interface components {
          * @description Exact decimal: a JSON number, or a string with decimals=string.
          */
         Exact: Decimal;
-        /** @description Decision about one row, with the content of the row at the time of the decision. */
+        /** @description Review decision about one row, with the values that the row had at the time. */
         ExplainedDecision: {
             /**
              * Format: date
@@ -1242,12 +1246,12 @@ export interface components {
             date?: string | null;
             /**
              * Format: date-time
-             * @description Time of the decision or of its revocation.
+             * @description Time of the decision, or of its revocation if `revoked` is true.
              */
             decided_at: string;
             /** @description Vendor's id of the row. */
             id?: string | null;
-            /** @description Kind of the row: price, dividend or split. */
+            /** @description Kind of the row that the decision is about: price, dividend or split. */
             kind: string;
             /** @description Reason that the operator gave for the decision. */
             note: string;
@@ -1257,45 +1261,48 @@ export interface components {
             revoked: boolean;
             /** @description Feed of the row. */
             source: string;
-            /** @description Value of the row at the time of the decision: amount per share, close, or number of new shares of a split. */
+            /**
+             * @description Value of the row when the decision was made: amount per share, closing price, or number of new shares of a
+             *     split.
+             */
             value: components["schemas"]["Exact"];
             /** @description Verdict: release or confirm. */
             verdict: components["schemas"]["Verdict"];
         };
-        /** @description Derivation of one metric. */
+        /** @description Explanation of one metric: its value, its formula and the observations from which it is computed. */
         ExplainedMetric: {
             /** @description Formula with its values and its result. */
             formula: string;
-            /** @description Name of the field in the metrics row. */
+            /** @description Name of the metric, as in the metrics row. */
             metric: string;
-            /** @description Observations that determine the value. */
+            /** @description Observations from which the value is computed. */
             observations: components["schemas"]["ExplainedObservation"][];
-            /** @description Number of older observations that are not listed. */
+            /** @description Number of older observations that the explanation does not list. */
             older_observations: number;
             /** @description Rounding of the value. */
             rounding: string;
-            /** @description Rule number, for example R7. */
+            /** @description Number of the rule that defines the metric, for example R7. */
             rule: string;
-            /** @description Value as served. */
+            /** @description Value of the metric in responses, as text; null if unknown. */
             value?: string | null;
         };
-        /** @description One observation, used or unused. */
+        /** @description One observation in an explanation, used or unused. */
         ExplainedObservation: {
             /**
              * Format: decimal
-             * @description Amount per share as declared, or the close.
+             * @description Amount per share as declared, or closing price.
              */
             amount?: Decimal | null;
             /** @description ISO 4217 currency of the amount. */
             currency?: string | null;
             /**
              * Format: date
-             * @description Ex-date, session or date of the figures.
+             * @description Ex-date of a dividend or split, session of a price, or date of company figures.
              */
             date?: string | null;
             /** @description Name of the feed's file; omitted if unknown. */
             file?: string | null;
-            /** @description Vendor's id of the record. */
+            /** @description Vendor's id of the record; null without an id. */
             id?: string | null;
             /** @description Kind of record: dividend, split, price, fundamentals, security or evidence. */
             kind: string;
@@ -1306,11 +1313,12 @@ export interface components {
             line: number;
             /**
              * @description Status of the observation: used, superseded, cancelled, duplicate, translation, other_source, overridden,
-             *     not_yet_known, moved, missing (a payment that adjusted closes show and no row has), or the reason code of its
-             *     quarantine.
+             *     not_yet_known, moved, missing, or the reason code of its quarantine.
+             *
+             *     missing: adjusted closes imply the payment, but no row contains it.
              */
             outcome: string;
-            /** @description Status as a sentence. */
+            /** @description Reason for the status, as a sentence. */
             reason: string;
             /**
              * Format: int64
@@ -1320,7 +1328,7 @@ export interface components {
             /** @description Feed of the observation. */
             source: string;
         };
-        /** @description Derivation of one security's metrics. */
+        /** @description Explanation of one security's metrics. */
         Explanation: {
             /**
              * Format: date
@@ -1330,38 +1338,38 @@ export interface components {
             /** @description Review decisions about quarantined rows. */
             decisions: components["schemas"]["ExplainedDecision"][];
             /**
-             * @description Flags of a security's metrics. A withdrawn record adds the flag `cancelled:` with its id.
+             * @description Flags of a security's metrics. Each withdrawn record adds the flag `cancelled:` with the id of the record.
              *     - `amount_basis_suspect`: The amounts before a split are probably already per new share. Growth and streak across the split are null (R37).
              *     - `amount_held`: The newest regular amount is quarantined until the next amount confirms or refutes it (R28).
-             *     - `amount_dip`: The amount of a row is below both neighbouring amounts. Growth and streak use the smaller of them (R34).
-             *     - `boundary_shift`: A payment counts in the year before or after the year of its ex-date (R34).
-             *     - `conflicting_duplicate`: Rows of one payment had different amounts; the later one counts (R29).
+             *     - `amount_dip`: An amount is below both neighbouring amounts. Growth and streak use the smaller neighbouring amount instead (R34).
+             *     - `boundary_shift`: A payment belongs to the year before or after the year of its ex-date (R34).
+             *     - `conflicting_duplicate`: Rows of one payment or split had different amounts or ratios; the newer row is used (R29).
              *     - `currency_mismatch`: Dividends and prices are in different currencies, so that yields are null (R4).
-             *     - `declared_after_ex`: A dividend has a declaration date after its ex-date. It counts from its ex-date on (R39).
+             *     - `declared_after_ex`: A dividend was declared after its ex-date. It is used from its ex-date on (R39).
              *     - `dividends_missing`: Adjusted closes of a price file show dividends for which no dividend row exists (R38).
-             *     - `duplicate_collapsed`: Rows of one payment or split were merged; some may have the same id and revision. `explain` lists the dropped rows (R29).
+             *     - `duplicate_collapsed`: Rows of one payment or split were merged into one row. `explain` lists the dropped rows (R29).
              *     - `ex_date_derived`: An ex-date was derived from its record date (R1).
              *     - `ex_date_unexpected`: The vendor's ex-date differs from the ex-date that follows from the record date (R1).
-             *     - `factor_skipped`: A distribution does not adjust prices, because it is at least the close before it or in another currency (R11).
-             *     - `frequency_conflict`: The frequency inferred from ex-dates overruled the vendor's frequency (R5).
-             *     - `inferred_special`: The payment schedule counts a row, or a part of a row, as special (R34).
-             *     - `latest_amount_unusual`: The latest amount is at least 3 times the median of the amounts before it, and not confirmed. The forward dividend uses the payment before it (R8).
-             *     - `near_duplicate`: Two rows with ex-dates a few days apart are one payment, which counts once (R34).
+             *     - `factor_skipped`: A distribution does not adjust prices. It is at least as large as the close before its ex-date, or in another currency (R11).
+             *     - `frequency_conflict`: The frequency inferred from ex-dates replaced a different vendor's frequency (R5).
+             *     - `inferred_special`: The payment schedule reads a row, or a part of its amount, as special (R34).
+             *     - `latest_amount_unusual`: The latest amount is at least 3 times the median of the amounts before it, and not confirmed. The forward dividend uses the previous payment (R8).
+             *     - `near_duplicate`: Two rows with ex-dates a few days apart are one payment, so one row was dropped (R34).
              *     - `no_dividend_feed`: No source that covers the security carries dividends. Its dividends are therefore unknown (R38).
-             *     - `no_prev_close`: A distribution does not adjust prices, because no close before it is known (R11).
+             *     - `no_prev_close`: A distribution does not adjust prices, because no close before its ex-date is known (R11).
              *     - `overdue`: The expected ex-date passed without a declaration (R19).
              *     - `payment_gap`: A payment is missing in a year of growth or streak (R34).
-             *     - `payment_translated`: A payment is listed in two currencies; the row in the prices' currency counts (R39).
-             *     - `price_jump_without_split`: A price moved by a known split ratio, but no split is known (R30).
-             *     - `price_level_break`: A price rose or fell by a factor of more than 3 and did not return, without a known event (R36).
+             *     - `payment_translated`: A payment has rows in two currencies; the row in the currency of the prices is used (R39).
+             *     - `price_jump_without_split`: A price moved by a usual split ratio, but no row of a split explains it (R30).
+             *     - `price_level_break`: A price rose or fell by a factor of more than 3 and did not return. No known event explains it (R36).
              *     - `provisional`: The security has no reference record. Only rows with its symbol are known.
-             *     - `special_by_price`: A large regular amount contains a special part, as the price fall proves (R28).
-             *     - `spin_off_review`: The streak spans a spin-off, which neither counts nor breaks it (R14, R35).
+             *     - `special_by_price`: A large regular amount contains a special part; the price or adjusted closes prove the amount (R28).
+             *     - `spin_off_review`: The increase streak spans a spin-off, which neither extends nor ends the streak (R14, R35).
              *     - `split_not_in_price`: The price contradicts a split: the price did not move, or moved on another session or by another factor (R36).
-             *     - `streak_seeded`: The increase streak contains years of an operator's seed. The payment streak counts only years in the data (R14).
+             *     - `streak_seeded`: The increase streak contains years of an operator's seed. The payment streak contains only years of the data (R14).
              *     - `ttm_incomplete`: The data cover only a part of the trailing year (R7).
-             *     - `ttm_payment_count_unusual`: The number of payments in the trailing year differs from the frequency (R7).
-             *     - `unknown_type`: A distribution of unknown type counts as regular (R3).
+             *     - `ttm_payment_count_unusual`: The number of payments in the trailing year does not fit the payment frequency (R7).
+             *     - `unknown_type`: A distribution of unknown type is treated as regular (R3).
              *     - `yield_suspect`: The headline yield is above 25 % (R18).
              */
             flags: string[];
@@ -1369,9 +1377,12 @@ export interface components {
             frequency_source?: string | null;
             /** @description Version of the rules, followed by the parameters that differ from their defaults. */
             method_version: string;
-            /** @description One entry per metric, in the order of the metrics row. */
+            /** @description Explanation of each metric, in the order of the metrics row. */
             metrics: components["schemas"]["ExplainedMetric"][];
-            /** @description Number of further unused observations that are not listed because they are older or of another kind. */
+            /**
+             * @description Number of unused observations that are not listed, because they are too old or not related to the requested
+             *     metrics.
+             */
             older_unused: number;
             /** @description Denominator of the payout ratio: `eps` or `ffo`; null for funds. */
             payout_basis?: string | null;
@@ -1380,14 +1391,14 @@ export interface components {
              *     `missing`.
              */
             payout_status: string;
-            /** @description Rows excluded from the figures (quarantined), with the reason. */
+            /** @description Quarantined rows, which no figure uses, each with the reason. */
             quarantined: components["schemas"]["Quarantined"][];
-            /** @description Canonical ticker. */
+            /** @description Canonical ticker of the security. */
             symbol: string;
-            /** @description Observations without effect, each with the reason. */
+            /** @description Observations that no metric uses, each with the reason. */
             unused: components["schemas"]["ExplainedObservation"][];
         };
-        /** @description Adjustment factors of one ex-date. Prices before the ex-date are multiplied by them, once the ex-date is reached. */
+        /** @description Adjustment factors of one ex-date. Prices before the ex-date are multiplied by these factors. */
         Factor: {
             /** @description Multiplier for dividends; 1 without them. */
             dividend_factor: components["schemas"]["Exact"];
@@ -1426,7 +1437,7 @@ export interface components {
          */
         ForwardBasis: "declared" | "last_times_frequency" | "none";
         /**
-         * @description Payment frequency. `none` is without payments, `unknown` cannot be determined.
+         * @description Payment frequency. `none`: the security pays nothing. `unknown`: the frequency cannot be determined.
          * @enum {string}
          */
         Frequency: "weekly" | "biweekly" | "semi_monthly" | "four_weekly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown";
@@ -1476,7 +1487,7 @@ export interface components {
             eps_ttm: Decimal | null;
             /**
              * Format: decimal
-             * @description Enterprise value over EBITDA.
+             * @description Enterprise value over earnings before interest, taxes, depreciation and amortisation.
              */
             ev_to_ebitda: Decimal | null;
             /**
@@ -1486,12 +1497,12 @@ export interface components {
             fcf_payout_ratio: Decimal | null;
             /**
              * Format: decimal
-             * @description Free cash flow per share.
+             * @description Free cash flow per share of twelve months.
              */
             fcf_per_share: Decimal | null;
             /**
              * Format: date
-             * @description End of the newest fiscal period.
+             * @description Last day of the newest fiscal period.
              */
             fiscal_period_end: string | null;
             /**
@@ -1501,7 +1512,7 @@ export interface components {
             float_shares: number | null;
             /**
              * Format: decimal
-             * @description Price over expected EPS.
+             * @description Price over expected earnings per share.
              */
             forward_pe: Decimal | null;
             /**
@@ -1550,27 +1561,27 @@ export interface components {
             operating_margin: Decimal | null;
             /**
              * Format: decimal
-             * @description Payout ratio, percent (R17).
+             * @description Payout ratio: dividends over earnings, percent (R17).
              */
             payout_ratio: Decimal | null;
             /**
              * Format: decimal
-             * @description Price over book value.
+             * @description Price over book value per share.
              */
             pb_ratio: Decimal | null;
             /**
              * Format: decimal
-             * @description Price over EPS (R24).
+             * @description Price over earnings per share (EPS) of twelve months (R24).
              */
             pe_ratio: Decimal | null;
             /**
              * Format: decimal
-             * @description P/E over earnings growth.
+             * @description P/E ratio over the growth of earnings.
              */
             peg_ratio: Decimal | null;
             /**
              * Format: decimal
-             * @description Price over sales.
+             * @description Price over sales per share.
              */
             ps_ratio: Decimal | null;
             /** @description ISO 4217 currency of the money figures. */
@@ -1608,9 +1619,9 @@ export interface components {
             website: string | null;
         };
         /**
-         * @description Reason for income or a figure that is missing.
+         * @description Reason for missing income or a missing figure.
          *     - `unknown_symbol`: No security has the symbol.
-         *     - `dividends_unknown`: No source that covers the security carries dividends (R38).
+         *     - `dividends_unknown`: No source of the security provides dividends (R38).
          *     - `not_estimated`: The security pays dividends, but none is declared and no pattern supports an estimate.
          *     - `no_payment_date`: A declared dividend has no payment date.
          *     - `delisted`: The security no longer trades.
@@ -1678,13 +1689,13 @@ export interface components {
              * @description Number of shares.
              */
             shares: Decimal | null;
-            /** @description Canonical ticker of the holding; null without a ticker. */
+            /** @description Canonical ticker of the holding; null for a holding without a ticker. */
             symbol: string | null;
             /** @description Weight in the fund, percent. */
             weight: components["schemas"]["Exact"];
             /**
              * Format: decimal
-             * @description weight x dividend_yield / 100, percent points.
+             * @description weight x dividend_yield / 100, percentage points.
              */
             yield_contribution: Decimal | null;
         };
@@ -1694,7 +1705,7 @@ export interface components {
             confirmed: components["schemas"]["Exact"];
             /**
              * Format: decimal
-             * @description Purchase cost of all shares, as requested.
+             * @description Purchase cost of all shares, as given in the request; null if not given.
              */
             cost?: Decimal | null;
             /** @description ISO 4217 currency of the income. */
@@ -1708,7 +1719,7 @@ export interface components {
             estimated: components["schemas"]["Exact"];
             /**
              * Format: decimal
-             * @description Dividend growth a year over 5 years, percent (R13).
+             * @description Dividend growth per year over 5 years, percent (R13).
              */
             growth_5y?: Decimal | null;
             /** @description Sum of confirmed and estimated income. */
@@ -1759,42 +1770,42 @@ export interface components {
         /**
          * @description Reason for the exclusion (quarantine) of a row from all figures (R28, R30).
          *     - `amount_exceeds_price`: Cash that is at least the close before its ex-date.
-         *     - `amount_outlier`: Regular amount of about 10, 100 or 1,000 times the surrounding rate, or of that fraction of it.
-         *     - `confirmed`: Row that a review decision confirmed to be wrong. It stays excluded even if its neighbours change.
-         *     - `far_future_ex_date`: Ex-date more than 400 days after the newest session.
-         *     - `high_below_low`: High that is below the low.
-         *     - `isolated_price`: Close that differs by a factor of more than 3 from the closes on both sides. Those two closes agree.
+         *     - `amount_outlier`: Regular amount that differs from the surrounding rate by a factor of about 10, 100 or 1,000, up or down.
+         *     - `confirmed`: Row that a review decision confirmed as wrong. It stays excluded even if its neighbouring rows change.
+         *     - `far_future_ex_date`: Ex-date more than 400 days after the as-of date.
+         *     - `high_below_low`: High that is below the low of the bar.
+         *     - `isolated_price`: Close that differs by a factor of more than 3 from the closes before and after it. These two closes agree.
          *     - `negative_price`: Negative open, high, low or average price.
          *     - `negative_volume`: Negative volume.
-         *     - `no_ex_date`: Missing ex-date and record date.
+         *     - `no_ex_date`: Dividend without an ex-date and without a record date.
          *     - `no_share_change`: Split with equal numbers of old and new shares.
          *     - `non_positive_amount`: Amount of 0 or less.
          *     - `non_positive_close`: Close of 0 or less.
          *     - `non_positive_ratio`: Split with 0 or fewer old or new shares.
-         *     - `price_unit_error`: Prices of about 100 or 1,000 times the prices of the surrounding sessions, or of that fraction of them.
+         *     - `price_unit_error`: Close that differs from the surrounding closes by a factor of about 100 or 1,000, up or down.
          *     - `split_denied`: Split that the price contradicts.
-         *     - `unconfirmed_price`: Newest close that differs by a factor of more than 3 from the close before it. The next session or another source may confirm the close.
+         *     - `unconfirmed_price`: Newest close that differs by a factor of more than 3 from the previous close. The next session or another source may confirm it.
          * @enum {string}
          */
         HoldReason: "amount_exceeds_price" | "amount_outlier" | "confirmed" | "far_future_ex_date" | "high_below_low" | "isolated_price" | "negative_price" | "negative_volume" | "no_ex_date" | "no_share_change" | "non_positive_amount" | "non_positive_close" | "non_positive_ratio" | "price_unit_error" | "split_denied" | "unconfirmed_price";
         /** @description Identifiers of a security. */
         Identifiers: {
-            /** @description SEC central index key. */
+            /** @description Central Index Key at the SEC. */
             cik?: string | null;
-            /** @description CUSIP. */
+            /** @description CUSIP number. */
             cusip?: string | null;
-            /** @description Financial instrument global identifier. */
+            /** @description Financial Instrument Global Identifier. */
             figi?: string | null;
             /** @description Former symbols with the days of their use. */
             former_symbols: Record<string, never>[];
-            /** @description ISIN. */
+            /** @description International Securities Identification Number. */
             isin?: string | null;
         };
-        /** @description Missing part of the income, by symbol. */
+        /** @description Gap in the income or the figures of a symbol. */
         IncomeGap: {
-            /** @description Reason. */
+            /** @description Reason for the gap. */
             reason: components["schemas"]["GapReason"];
-            /** @description Symbol as requested if it is unknown, else the canonical ticker. */
+            /** @description Requested symbol if it is unknown, otherwise the canonical ticker. */
             symbol: string;
         };
         /** @description Income of one month in one currency. */
@@ -1825,7 +1836,7 @@ export interface components {
             currency: string;
             /**
              * Format: date
-             * @description First day on which a buyer does not receive it.
+             * @description First day on which a buyer does not receive the dividend.
              */
             ex_date: string;
             /** @description Id of the dividend record; null for an estimate. */
@@ -1850,7 +1861,7 @@ export interface components {
             confirmed: components["schemas"]["Exact"];
             /**
              * Format: decimal
-             * @description Purchase cost of the holdings that have one; null without one.
+             * @description Sum of the given purchase costs; null if none is given.
              */
             cost?: Decimal | null;
             /** @description ISO 4217 currency. */
@@ -1859,7 +1870,8 @@ export interface components {
             estimated: components["schemas"]["Exact"];
             /**
              * Format: decimal
-             * @description Mean of the holdings' five-year dividend growth, weighted by income, percent a year; null without one.
+             * @description Mean five-year dividend growth of the holdings, weighted by income, percent per year; null if no growth is
+             *     known.
              */
             growth_5y?: Decimal | null;
             /** @description Sum of confirmed and estimated income. */
@@ -1870,12 +1882,14 @@ export interface components {
             value: components["schemas"]["Exact"];
             /**
              * Format: decimal
-             * @description Income over value, percent, of the holdings whose price and dividends are in this currency; null without one.
+             * @description Income as percent of value, for holdings whose price and dividends are in this currency. Null without such
+             *     holdings.
              */
             yield?: Decimal | null;
             /**
              * Format: decimal
-             * @description Income over cost, percent, of the holdings with a cost; null without one.
+             * @description Income as percent of cost, for holdings with a cost whose price and dividends are in this currency. Null without
+             *     such holdings.
              */
             yield_on_cost?: Decimal | null;
         };
@@ -1890,12 +1904,12 @@ export interface components {
             median_yield?: Decimal | null;
             /**
              * Format: int32
-             * @description Number of active listed stocks.
+             * @description Number of active stocks of the industry, without stocks of suspect yield.
              */
             stock_count: number;
         };
         /**
-         * @description Length of a price point's period.
+         * @description Length of the period that one price point covers.
          * @enum {string}
          */
         Interval: "daily" | "weekly" | "monthly" | "quarterly" | "yearly";
@@ -1906,7 +1920,7 @@ export interface components {
             /** @description Name of the parameter. */
             param: string;
         };
-        /** @description Error response for invalid parameters. It lists all of them. */
+        /** @description Error response that lists all invalid parameters. */
         InvalidParameterBody: {
             /** @description Accepted values of the first invalid parameter: words or bounds. */
             allowed?: components["schemas"]["Allowed"] | null;
@@ -1922,7 +1936,7 @@ export interface components {
             /** @description Name of the first invalid parameter. */
             param?: string | null;
         };
-        /** @description The newest regular or special distribution with an ex-date that is not in the future. */
+        /** @description The newest regular or special distribution with an ex-date up to the as-of date. */
         LastDividend: {
             /** @description Amount per share as declared. */
             amount: components["schemas"]["Exact"];
@@ -1933,10 +1947,10 @@ export interface components {
             ex_date: string;
             /**
              * Format: date
-             * @description Payment date, if known.
+             * @description Payment date; null if unknown.
              */
             payment_date?: string | null;
-            /** @description Type as declared. */
+            /** @description Type of the distribution, as declared. */
             type: components["schemas"]["DividendType"];
         };
         /** @description The newest bar, on today's share basis. */
@@ -2057,11 +2071,14 @@ export interface components {
             /** @description Number of rows on this page. */
             count: number;
             /**
-             * @description Generation and log sequence of the data, for example g3.184467. The parameter `data_version` accepts it. A third
-             *     number tells versions of one sequence apart.
+             * @description Generation and log sequence of the data, for example g3.184467. A third number distinguishes versions with the
+             *     same sequence. The parameter `data_version` accepts this value.
              */
             data_version: string;
-            /** @description Start of the range. Omitted if the tier's history does not limit the range. */
+            /**
+             * @description Start of the returned history, set by the tier. Omitted if the request names a start date, and for responses
+             *     without a history.
+             */
             depth?: components["schemas"]["Depth"] | null;
             /** @description True if another page follows. */
             has_more: boolean;
@@ -2080,14 +2097,14 @@ export interface components {
             /** @description Cursor of the next page; null on the last page. */
             next_cursor?: string | null;
             /**
-             * @description Value for `updated_since` in a later request, which then returns the changes since this response. All pages of a
-             *     list have the same value. Omitted if the endpoint does not support `updated_since`, and while the served
-             *     generation changes.
+             * @description Value for `updated_since`. A later request with it returns the changes since this response. All pages of a list
+             *     have the same value. Omitted if the endpoint does not support `updated_since`, and while the served generation
+             *     changes.
              */
             sync_from?: string | null;
             /**
              * Format: date
-             * @description Current day of the service. Omitted if the response does not depend on the current day.
+             * @description Current day in New York. Omitted if the response does not depend on the current day.
              */
             today?: string | null;
             /** @description Warnings about the response. */
@@ -2100,14 +2117,14 @@ export interface components {
         ListTier: "champion" | "contender" | "challenger";
         /** @description A page of the market's bars. */
         MarketPrices: {
-            /** @description Bars of the page, by symbol and day. */
+            /** @description Bars of the page, ordered by symbol and day. */
             data: components["schemas"]["PriceRow"][];
             /** @description Data version and warnings of the page. */
             meta: components["schemas"]["MarketPricesMeta"];
         };
         /** @description Data version, range and basis of a page of the market's bars. */
         MarketPricesMeta: components["schemas"]["ListMeta"] & {
-            /** @description Adjustment of the prices: raw, split, spin_off, dividend, a list of the last two, or all. */
+            /** @description Adjustment of the prices: raw, split, spin_off, dividend, all, or the list `spin_off,dividend`. */
             adjustment: string;
             /**
              * Format: date
@@ -2133,8 +2150,8 @@ export interface components {
              */
             as_of?: string | null;
             /**
-             * @description Generation and log sequence of the data, for example g3.184467. The parameter `data_version` accepts it. A third
-             *     number tells versions of one sequence apart.
+             * @description Generation and log sequence of the data, for example g3.184467. A third number distinguishes versions with the
+             *     same sequence. The parameter `data_version` accepts this value.
              */
             data_version: string;
             /**
@@ -2145,7 +2162,10 @@ export interface components {
             /** @description Warnings about the response; omitted if empty. */
             warnings?: components["schemas"]["Warning"][];
         };
-        /** @description Dividend metrics as of a market date. Amounts are per share in `currency`, percents are percent points. */
+        /**
+         * @description Dividend metrics on a market date. Amounts are per share in `currency`. Percentages are numbers of percent: 4.5
+         *     means 4.5 %.
+         */
         Metrics: {
             /**
              * @description Split-adjusted regular dividends by calendar year. Years that begin before the history of the caller's tier
@@ -2159,15 +2179,15 @@ export interface components {
             as_of: string;
             /**
              * Format: decimal
-             * @description Beta of 60 monthly returns against the benchmark (R23).
+             * @description Beta against the benchmark, from 60 monthly returns (R23).
              */
             beta_5y: Decimal | null;
             /**
              * Format: decimal
-             * @description Forward yield plus five-year growth (R16).
+             * @description Chowder number: forward yield plus five-year growth, percentage points (R16).
              */
             chowder_number: Decimal | null;
-            /** @description True if the Chowder number reaches its threshold. */
+            /** @description True if the Chowder number reaches the threshold of the yield and sector. */
             chowder_pass: boolean | null;
             /** @description ISO 4217 currency of the dividends and of all figures computed from them. */
             currency: string;
@@ -2178,7 +2198,7 @@ export interface components {
             cuts_10y: number;
             /**
              * Format: decimal
-             * @description Earnings over dividends, a ratio.
+             * @description Dividend cover: earnings over dividends, a ratio.
              */
             dividend_cover: Decimal | null;
             /** @description Dividend status of the payer (R6). */
@@ -2201,7 +2221,7 @@ export interface components {
             dps_ttm: Decimal | null;
             /**
              * Format: decimal
-             * @description Regular and special dividends, including capital gains, with an ex-date in the last 12 months.
+             * @description Regular and special dividends per share with an ex-date in the last 12 months. Capital gains are included.
              */
             dps_ttm_total: Decimal | null;
             /**
@@ -2215,38 +2235,38 @@ export interface components {
              */
             first_payment_date: string | null;
             /**
-             * @description Flags of a security's metrics. A withdrawn record adds the flag `cancelled:` with its id.
+             * @description Flags of a security's metrics. Each withdrawn record adds the flag `cancelled:` with the id of the record.
              *     - `amount_basis_suspect`: The amounts before a split are probably already per new share. Growth and streak across the split are null (R37).
              *     - `amount_held`: The newest regular amount is quarantined until the next amount confirms or refutes it (R28).
-             *     - `amount_dip`: The amount of a row is below both neighbouring amounts. Growth and streak use the smaller of them (R34).
-             *     - `boundary_shift`: A payment counts in the year before or after the year of its ex-date (R34).
-             *     - `conflicting_duplicate`: Rows of one payment had different amounts; the later one counts (R29).
+             *     - `amount_dip`: An amount is below both neighbouring amounts. Growth and streak use the smaller neighbouring amount instead (R34).
+             *     - `boundary_shift`: A payment belongs to the year before or after the year of its ex-date (R34).
+             *     - `conflicting_duplicate`: Rows of one payment or split had different amounts or ratios; the newer row is used (R29).
              *     - `currency_mismatch`: Dividends and prices are in different currencies, so that yields are null (R4).
-             *     - `declared_after_ex`: A dividend has a declaration date after its ex-date. It counts from its ex-date on (R39).
+             *     - `declared_after_ex`: A dividend was declared after its ex-date. It is used from its ex-date on (R39).
              *     - `dividends_missing`: Adjusted closes of a price file show dividends for which no dividend row exists (R38).
-             *     - `duplicate_collapsed`: Rows of one payment or split were merged; some may have the same id and revision. `explain` lists the dropped rows (R29).
+             *     - `duplicate_collapsed`: Rows of one payment or split were merged into one row. `explain` lists the dropped rows (R29).
              *     - `ex_date_derived`: An ex-date was derived from its record date (R1).
              *     - `ex_date_unexpected`: The vendor's ex-date differs from the ex-date that follows from the record date (R1).
-             *     - `factor_skipped`: A distribution does not adjust prices, because it is at least the close before it or in another currency (R11).
-             *     - `frequency_conflict`: The frequency inferred from ex-dates overruled the vendor's frequency (R5).
-             *     - `inferred_special`: The payment schedule counts a row, or a part of a row, as special (R34).
-             *     - `latest_amount_unusual`: The latest amount is at least 3 times the median of the amounts before it, and not confirmed. The forward dividend uses the payment before it (R8).
-             *     - `near_duplicate`: Two rows with ex-dates a few days apart are one payment, which counts once (R34).
+             *     - `factor_skipped`: A distribution does not adjust prices. It is at least as large as the close before its ex-date, or in another currency (R11).
+             *     - `frequency_conflict`: The frequency inferred from ex-dates replaced a different vendor's frequency (R5).
+             *     - `inferred_special`: The payment schedule reads a row, or a part of its amount, as special (R34).
+             *     - `latest_amount_unusual`: The latest amount is at least 3 times the median of the amounts before it, and not confirmed. The forward dividend uses the previous payment (R8).
+             *     - `near_duplicate`: Two rows with ex-dates a few days apart are one payment, so one row was dropped (R34).
              *     - `no_dividend_feed`: No source that covers the security carries dividends. Its dividends are therefore unknown (R38).
-             *     - `no_prev_close`: A distribution does not adjust prices, because no close before it is known (R11).
+             *     - `no_prev_close`: A distribution does not adjust prices, because no close before its ex-date is known (R11).
              *     - `overdue`: The expected ex-date passed without a declaration (R19).
              *     - `payment_gap`: A payment is missing in a year of growth or streak (R34).
-             *     - `payment_translated`: A payment is listed in two currencies; the row in the prices' currency counts (R39).
-             *     - `price_jump_without_split`: A price moved by a known split ratio, but no split is known (R30).
-             *     - `price_level_break`: A price rose or fell by a factor of more than 3 and did not return, without a known event (R36).
+             *     - `payment_translated`: A payment has rows in two currencies; the row in the currency of the prices is used (R39).
+             *     - `price_jump_without_split`: A price moved by a usual split ratio, but no row of a split explains it (R30).
+             *     - `price_level_break`: A price rose or fell by a factor of more than 3 and did not return. No known event explains it (R36).
              *     - `provisional`: The security has no reference record. Only rows with its symbol are known.
-             *     - `special_by_price`: A large regular amount contains a special part, as the price fall proves (R28).
-             *     - `spin_off_review`: The streak spans a spin-off, which neither counts nor breaks it (R14, R35).
+             *     - `special_by_price`: A large regular amount contains a special part; the price or adjusted closes prove the amount (R28).
+             *     - `spin_off_review`: The increase streak spans a spin-off, which neither extends nor ends the streak (R14, R35).
              *     - `split_not_in_price`: The price contradicts a split: the price did not move, or moved on another session or by another factor (R36).
-             *     - `streak_seeded`: The increase streak contains years of an operator's seed. The payment streak counts only years in the data (R14).
+             *     - `streak_seeded`: The increase streak contains years of an operator's seed. The payment streak contains only years of the data (R14).
              *     - `ttm_incomplete`: The data cover only a part of the trailing year (R7).
-             *     - `ttm_payment_count_unusual`: The number of payments in the trailing year differs from the frequency (R7).
-             *     - `unknown_type`: A distribution of unknown type counts as regular (R3).
+             *     - `ttm_payment_count_unusual`: The number of payments in the trailing year does not fit the payment frequency (R7).
+             *     - `unknown_type`: A distribution of unknown type is treated as regular (R3).
              *     - `yield_suspect`: The headline yield is above 25 % (R18).
              */
             flags?: string[];
@@ -2256,27 +2276,27 @@ export interface components {
             frequency: components["schemas"]["Frequency"];
             /**
              * Format: decimal
-             * @description Growth of the last complete year over the year before, percent (R13).
+             * @description Dividend growth of the last complete year over the previous year, percent (R13).
              */
             growth_1y: Decimal | null;
             /**
              * Format: decimal
-             * @description Compound growth a year over 3 years, percent.
+             * @description Compound growth over 3 years, percent a year.
              */
             growth_3y: Decimal | null;
             /**
              * Format: decimal
-             * @description Compound growth a year over 5 years, percent.
+             * @description Compound growth over 5 years, percent a year.
              */
             growth_5y: Decimal | null;
             /**
              * Format: decimal
-             * @description Compound growth a year over 10 years, percent.
+             * @description Compound growth over 10 years, percent a year.
              */
             growth_10y: Decimal | null;
             /**
              * Format: int32
-             * @description Consecutive years of increases (R14).
+             * @description Increase streak: consecutive years of dividend increases (R14).
              */
             increase_streak_years: number;
             /** @description True if the security meets the rules for an S&P Dividend Aristocrat (R15). */
@@ -2298,7 +2318,7 @@ export interface components {
              * @description Size of the newest increase of the regular rate, percent.
              */
             latest_increase_percent: Decimal | null;
-            /** @description Version of the rules. */
+            /** @description Version of the rules, followed by the parameters that differ from their defaults. */
             method_version: string;
             /** @description The next ex-dividend date (R19). */
             next?: components["schemas"]["NextDividend"] | null;
@@ -2309,13 +2329,13 @@ export interface components {
             payment_count: number;
             /**
              * Format: int32
-             * @description Consecutive years with a regular payment in the data. The number can be less than a seeded increase streak
-             *     (`streak_seeded`).
+             * @description Payment streak: consecutive years with a regular payment in the data. It can be shorter than a seeded
+             *     increase streak (`streak_seeded`).
              */
             payment_streak_years: number;
             /**
              * Format: int32
-             * @description Payments a year; null when irregular, none or unknown.
+             * @description Payments a year; null if irregular, none or unknown.
              */
             payments_per_year: number | null;
             /**
@@ -2326,7 +2346,7 @@ export interface components {
             payout_ratio: Decimal | null;
             /**
              * Format: decimal
-             * @description Latest raw close in `price_currency`, adjusted for the splits since its session.
+             * @description Latest raw close in `price_currency`, adjusted for the splits after its session.
              */
             price: Decimal | null;
             /**
@@ -2352,7 +2372,7 @@ export interface components {
             streak_lower_bound: boolean;
             /**
              * Format: int32
-             * @description First year of the increase streak.
+             * @description First year of the increase streak; null without an increase.
              */
             streak_started: number | null;
             /** @description Canonical ticker. */
@@ -2370,13 +2390,13 @@ export interface components {
              */
             total_return_5y: Decimal | null;
             /**
-             * @description True if the data cover the whole TTM window. False if the listing or the data began less than 12 months ago.
-             *     Incomplete figures are not annualised.
+             * @description True if the data cover the last 12 months. False if the listing or the data began later. Incomplete figures
+             *     are not annualised.
              */
             ttm_complete: boolean;
             /**
              * Format: int32
-             * @description Number of regular ex-dates in the TTM window.
+             * @description Number of regular ex-dates in the last 12 months.
              */
             ttm_payment_count: number;
             /**
@@ -2386,42 +2406,42 @@ export interface components {
             volatility_1y: Decimal | null;
             /**
              * Format: decimal
-             * @description Mean of the month-end TTM yields of five years, percent.
+             * @description Mean trailing (TTM) yield over the month ends of five years, percent.
              */
             yield_5y_avg: Decimal | null;
             /**
              * Format: decimal
-             * @description Highest of the month-end TTM yields of five years, percent.
+             * @description Highest trailing (TTM) yield at a month end of five years, percent.
              */
             yield_5y_high: Decimal | null;
             /**
              * Format: decimal
-             * @description Lowest of the month-end TTM yields of five years, percent.
+             * @description Lowest trailing (TTM) yield at a month end of five years, percent.
              */
             yield_5y_low: Decimal | null;
-            /** @description Basis of the headline yield. */
+            /** @description Basis of the headline yield: forward or trailing dividends. */
             yield_basis: components["schemas"]["YieldBasis"] | null;
             /**
              * Format: decimal
-             * @description dps_forward / price, percent.
+             * @description Forward yield: dps_forward / price, percent.
              */
             yield_forward: Decimal | null;
             /** @description True if the yield is probably a trap (R18). */
             yield_trap_risk: boolean | null;
             /**
              * Format: decimal
-             * @description dps_ttm / price, percent.
+             * @description Trailing yield: dps_ttm / price, percent.
              */
             yield_ttm: Decimal | null;
             /**
              * Format: decimal
-             * @description dps_ttm_total / price, percent.
+             * @description Trailing yield with specials: dps_ttm_total / price, percent.
              */
             yield_ttm_total: Decimal | null;
         };
-        /** @description Metrics. With `explain=true`, also their derivation. */
+        /** @description Metrics; with `explain=true`, also their explanation. */
         MetricsAnswer: components["schemas"]["Metrics"] & {
-            /** @description With `explain=true`: the observations, choices and formulas from which the figures follow. */
+            /** @description Observations, choices and formulas behind the figures. Omitted without `explain=true`. */
             explanation?: components["schemas"]["Explanation"] | null;
         };
         /** @description The next ex-dividend date. */
@@ -2438,7 +2458,7 @@ export interface components {
             ex_date: string;
             /**
              * Format: date
-             * @description Payment date, if known; an estimate for a projected ex-date.
+             * @description Payment date; an estimate for a projected ex-date. Null if unknown.
              */
             payment_date?: string | null;
             /** @description Status of the ex-date. For `declared`, amount and payment date are declared too; otherwise they are estimates. */
@@ -2475,30 +2495,36 @@ export interface components {
             /** @description Sector name. */
             sector: string | null;
         };
-        /** @description Income of holdings over twelve calendar months, the current one included. All shares count as owned throughout. */
+        /**
+         * @description Income of holdings over twelve calendar months, beginning with the current month. All shares are assumed to be owned
+         *     for the whole time.
+         */
         PortfolioIncome: {
             /**
              * Format: date
              * @description First day of the current month.
              */
             from: string;
-            /** @description Missing income and figures. */
+            /** @description Reasons for missing income and figures. */
             gaps?: components["schemas"]["IncomeGap"][];
-            /** @description Holdings in request order. Symbols of one security are one holding. */
+            /** @description Holdings in request order. Several symbols of one security are merged into one holding. */
             holdings?: components["schemas"]["HoldingIncome"][];
             /** @description Sums by currency and month, twelve months for each currency. */
             months?: components["schemas"]["IncomeMonth"][];
-            /** @description Payments behind the sums, by payment date. */
+            /** @description Payments included in the sums, ordered by payment date. */
             payments?: components["schemas"]["IncomePayment"][];
-            /** @description Sums by currency. Currencies are never added (R4). */
+            /** @description Sums by currency. Amounts in different currencies are never added (R4). */
             totals?: components["schemas"]["IncomeTotal"][];
             /**
              * Format: date
-             * @description Last day of the eleventh month after it.
+             * @description Last day of the eleventh month after the current month.
              */
             until: string;
         };
-        /** @description A price bar. Open, high, low, close, volume, vwap and change are on the requested basis. */
+        /**
+         * @description A price bar of one session or period. Open, high, low, close, volume, vwap and change are on the requested
+         *     basis.
+         */
         PricePoint: {
             /** @description Last price of the period, adjusted for splits and dividends (R11). */
             adj_close: components["schemas"]["Exact"];
@@ -2526,12 +2552,12 @@ export interface components {
             dividend: Decimal | null;
             /**
              * Format: decimal
-             * @description Highest price.
+             * @description Highest price of the period.
              */
             high: Decimal | null;
             /**
              * Format: decimal
-             * @description Lowest price.
+             * @description Lowest price of the period.
              */
             low: Decimal | null;
             /**
@@ -2541,7 +2567,7 @@ export interface components {
             open: Decimal | null;
             /** @description Last price of the period as traded. */
             raw_close: components["schemas"]["Exact"];
-            /** @description Multiplier of a raw price for the splits and spin-offs up to today. */
+            /** @description Multiplier of the raw price for later splits and spin-offs. */
             split_factor: components["schemas"]["Exact"];
             /**
              * Format: decimal
@@ -2552,17 +2578,17 @@ export interface components {
             total_factor: components["schemas"]["Exact"];
             /**
              * Format: int64
-             * @description Number of trades.
+             * @description Number of trades in the period.
              */
             trade_count: number | null;
             /**
              * Format: int64
-             * @description Shares traded.
+             * @description Shares traded in the period.
              */
             volume: number | null;
             /**
              * Format: decimal
-             * @description Volume-weighted average price.
+             * @description Volume-weighted average price of the period.
              */
             vwap: Decimal | null;
         };
@@ -2582,7 +2608,7 @@ export interface components {
         };
         /** @description Data version, basis and total return of a page of price points. */
         PricesMeta: components["schemas"]["ListMeta"] & {
-            /** @description Adjustment of the prices: raw, split, spin_off, dividend, a list of the last two, or all. */
+            /** @description Adjustment of the prices: raw, split, spin_off, dividend, all, or the list `spin_off,dividend`. */
             adjustment: string;
             /** @description ISO 4217 currency of every price. */
             currency?: string | null;
@@ -2592,18 +2618,18 @@ export interface components {
              *     before this time are outdated. Null if the change is more than 400 days old.
              */
             factors_changed_at?: string | null;
-            /** @description Length of the period of a price point. */
+            /** @description Period that a price point covers. */
             interval: components["schemas"]["Interval"];
             /** @description Canonical ticker. */
             symbol: string;
             /**
              * Format: decimal
              * @description Total return from the first to the last bar of the whole range, percent. Dividends are reinvested at the close
-             *     of their ex-date. Null without a bar, and if a distribution was paid in another currency.
+             *     of their ex-date. Null if there is no bar, or if a distribution was paid in another currency.
              */
             total_return?: Decimal | null;
         };
-        /** @description Price fields of the quote in a snapshot, in the row's currency. */
+        /** @description Prices in a snapshot: the price fields of the quote, in the row's currency. */
         Pricing: {
             /**
              * Format: int64
@@ -2612,12 +2638,12 @@ export interface components {
             avg_volume_30d: number | null;
             /**
              * Format: decimal
-             * @description price - previous_close.
+             * @description Change of the price since the previous session: price - previous_close.
              */
             change: Decimal | null;
             /**
              * Format: decimal
-             * @description change / previous_close, percent.
+             * @description Change of the price since the previous session, percent: change / previous_close.
              */
             change_percent: Decimal | null;
             /**
@@ -2642,7 +2668,7 @@ export interface components {
             previous_close: Decimal | null;
             /**
              * Format: decimal
-             * @description Latest raw close, adjusted for the splits since its session, in the row's currency.
+             * @description Latest raw close, adjusted for the splits after its session, in the row's currency.
              */
             price: Decimal | null;
             /**
@@ -2652,12 +2678,12 @@ export interface components {
             price_date: string | null;
             /**
              * Format: decimal
-             * @description Mean split-adjusted close of the newest 50 sessions.
+             * @description Mean split-adjusted close of the newest 50 sessions; null with fewer sessions.
              */
             sma_50: Decimal | null;
             /**
              * Format: decimal
-             * @description Mean split-adjusted close of the newest 200 sessions.
+             * @description Mean split-adjusted close of the newest 200 sessions; null with fewer sessions.
              */
             sma_200: Decimal | null;
             /**
@@ -2672,7 +2698,7 @@ export interface components {
             year_high: Decimal | null;
             /**
              * Format: date
-             * @description Session of the highest price.
+             * @description Session of `year_high`.
              */
             year_high_date: string | null;
             /**
@@ -2682,7 +2708,7 @@ export interface components {
             year_low: Decimal | null;
             /**
              * Format: date
-             * @description Session of the lowest price.
+             * @description Session of `year_low`.
              */
             year_low_date: string | null;
         };
@@ -2706,7 +2732,10 @@ export interface components {
              */
             lag_seconds: number | null;
         };
-        /** @description A quarantined row, which no figure uses. It is used again when its neighbouring rows no longer contradict it. */
+        /**
+         * @description A quarantined row, which no figure uses. It is used again if a decision releases it or its neighbouring rows no
+         *     longer contradict it.
+         */
         Quarantined: {
             /**
              * Format: date
@@ -2722,9 +2751,9 @@ export interface components {
              * @description Line in the feed's file; 0 if unknown.
              */
             line: number;
-            /** @description Observed fault, as a sentence. */
+            /** @description Fault of the row, as a sentence. */
             message: string;
-            /** @description Stable reason code. */
+            /** @description Stable code of the reason for the quarantine. */
             reason: components["schemas"]["HoldReason"];
             /** @description Feed of the row. */
             source: string;
@@ -2760,15 +2789,15 @@ export interface components {
             avg_volume_30d: number | null;
             /**
              * Format: decimal
-             * @description price - previous_close.
+             * @description Change of the price since the previous session: price - previous_close.
              */
             change: Decimal | null;
             /**
              * Format: decimal
-             * @description change / previous_close, percent.
+             * @description Change of the price since the previous session, percent: change / previous_close.
              */
             change_percent: Decimal | null;
-            /** @description ISO 4217 currency. */
+            /** @description ISO 4217 currency of the prices. */
             currency: string;
             /**
              * Format: decimal
@@ -2818,7 +2847,7 @@ export interface components {
             previous_close: Decimal | null;
             /**
              * Format: decimal
-             * @description Latest close, adjusted for the splits since its session; null without a price.
+             * @description Latest close, adjusted for the splits after its session; null without a price.
              */
             price: Decimal | null;
             /**
@@ -2843,7 +2872,7 @@ export interface components {
              * @description Mean split-adjusted close of the newest 200 sessions; null with fewer sessions.
              */
             sma_200: Decimal | null;
-            /** @description Kind of the quote, always `eod` (end of day). It is not the feed, which `source` of a dividend is. */
+            /** @description Kind of the quote, always `eod` (end of day). It is not a feed, unlike the `source` of a dividend. */
             source: components["schemas"]["QuoteSource"];
             /** @description Canonical ticker. */
             symbol: string;
@@ -2864,7 +2893,7 @@ export interface components {
             year_high: Decimal | null;
             /**
              * Format: date
-             * @description Session of the highest price.
+             * @description Session of `year_high`.
              */
             year_high_date: string | null;
             /**
@@ -2874,52 +2903,52 @@ export interface components {
             year_low: Decimal | null;
             /**
              * Format: date
-             * @description Session of the lowest price.
+             * @description Session of `year_low`.
              */
             year_low_date: string | null;
         };
         /**
-         * @description Kind of the quote: end-of-day bars.
+         * @description Kind of the quote: end of day.
          * @enum {string}
          */
         QuoteSource: "eod";
         /**
-         * @description Subject of a revision.
+         * @description Kind of the revised value.
          *     - `dividend`: Dividend record.
          *     - `split`: Split record.
-         *     - `figure`: Figure of the dividend metrics.
+         *     - `figure`: Figure among the dividend metrics.
          * @enum {string}
          */
         RevisedKind: "dividend" | "split" | "figure";
-        /** @description Change of a served value by later knowledge. */
+        /** @description Change of a served value after new facts, a new rule or a new policy. */
         Revision: {
-            /** @description Value after, as text; null if there is none. */
+            /** @description Value after the revision, as text; null if it is unknown. */
             after: string | null;
-            /** @description Value before, as text; null if there was none. */
+            /** @description Value before the revision, as text; null if it was unknown. */
             before: string | null;
             /** @description First data version with the new value. */
             data_version: string;
             /**
              * Format: date
-             * @description Ex-date of the record; for a figure, the market date for which both values are computed.
+             * @description Ex-date of the record; for a figure, the market date of `before` and `after`.
              */
             date: string;
             /** @description Name of the revised field. */
             field: string;
-            /** @description Value that was served first. */
+            /** @description First served value of the field, as text. */
             first_reported: string | null;
             /** @description Id of the dividend or split record; null for a figure. */
             id: string | null;
-            /** @description Subject of the revision. */
+            /** @description Kind of the revised value. */
             kind: components["schemas"]["RevisedKind"];
             /**
              * Format: date-time
              * @description Time since which the new value is served.
              */
             known_at: string;
-            /** @description Value after the newest revision. */
+            /** @description Value after the newest revision of the field, as text. */
             latest: string | null;
-            /** @description Reason of the revision. */
+            /** @description Reason for the revision. */
             reason: components["schemas"]["RevisionReason"];
             /** @description Feed of the record after the revision; null for a figure and for a withdrawn record. */
             source: string | null;
@@ -2927,18 +2956,18 @@ export interface components {
             symbol: string;
         };
         /**
-         * @description Reason of a revision.
+         * @description Reason for a revision.
          *     - `correction`: The source corrected the record.
          *     - `retraction`: The source withdrew the record.
-         *     - `new_source`: Another source is served for the record.
-         *     - `new_record`: A record was reported that the figure did not know.
+         *     - `new_source`: The record now comes from another source.
+         *     - `new_record`: A record that arrived later changed the figure.
          *     - `policy`: The source policy changed.
          *     - `rule`: A rule parameter changed.
          * @enum {string}
          */
         RevisionReason: "correction" | "retraction" | "new_source" | "new_record" | "policy" | "rule";
         /**
-         * @description Safety label. The documentation has its thresholds. The label is not advice (R18).
+         * @description Safety label of a dividend; not advice (R18).
          * @enum {string}
          */
         Safety: "safe" | "borderline" | "unsafe";
@@ -2949,31 +2978,31 @@ export interface components {
             /** @description Data version and warnings of the page. */
             meta: components["schemas"]["ScreenerMeta"];
         };
-        /** @description Figures of a screener in addition to the stock row. */
+        /** @description Figures of a screener that the stock row does not have. */
         ScreenerFigures: {
             /**
              * Format: decimal
-             * @description Beta against the benchmark.
+             * @description Beta against the benchmark, a ratio.
              */
             beta: Decimal | null;
             /**
              * Format: decimal
-             * @description Growth of the last complete year, percent.
+             * @description Dividend growth of the last complete year over the previous year, percent.
              */
             growth_1y: Decimal | null;
             /**
              * Format: decimal
-             * @description Compound growth a year over 3 years, percent.
+             * @description Compound growth over 3 years, percent a year.
              */
             growth_3y: Decimal | null;
             /**
              * Format: decimal
-             * @description Compound growth a year over 5 years, percent.
+             * @description Compound growth over 5 years, percent a year.
              */
             growth_5y: Decimal | null;
             /**
              * Format: decimal
-             * @description Compound growth a year over 10 years, percent.
+             * @description Compound growth over 10 years, percent a year.
              */
             growth_10y: Decimal | null;
             /** @description True for a Dividend Aristocrat (R15). */
@@ -2987,12 +3016,12 @@ export interface components {
             payment_streak_years: number | null;
             /**
              * Format: decimal
-             * @description Payout ratio, percent.
+             * @description Payout ratio: dividends over earnings, percent.
              */
             payout_ratio: Decimal | null;
             /**
              * Format: decimal
-             * @description Price over earnings, a ratio.
+             * @description Price over earnings per share, a ratio.
              */
             pe_ratio: Decimal | null;
             /**
@@ -3007,7 +3036,7 @@ export interface components {
             yield_forward: Decimal | null;
             /**
              * Format: decimal
-             * @description Trailing regular yield, percent.
+             * @description Trailing yield of regular dividends, percent.
              */
             yield_ttm: Decimal | null;
         };
@@ -3052,10 +3081,16 @@ export interface components {
         };
         /** @description A sector with its industries and top payers. */
         SectorDetail: components["schemas"]["SectorRow"] & {
-            /** @description Active stocks ordered by yield, market capitalisation and symbol. Stocks with a suspect yield are left out. */
+            /**
+             * @description Active dividend payers, ordered by yield, market capitalisation and symbol. Stocks with a suspect yield are left
+             *     out.
+             */
             top_payers?: components["schemas"]["ScreenerRow"][];
         };
-        /** @description A sector and its statistics. Yields and growth in percent; suspect yields and ETFs are excluded. */
+        /**
+         * @description A sector and its statistics. Yields and growth are in percent; ETFs and stocks with a suspect yield are
+         *     excluded.
+         */
         SectorRow: {
             /**
              * Format: int32
@@ -3069,7 +3104,7 @@ export interface components {
             as_of: string;
             /**
              * Format: decimal
-             * @description Mean headline yield of the payers.
+             * @description Mean headline yield of the dividend payers, percent.
              */
             avg_yield: Decimal | null;
             /**
@@ -3089,10 +3124,10 @@ export interface components {
             etf_count: number;
             /**
              * Format: int32
-             * @description Number of declared ex-dates from the as-of date to 30 days later.
+             * @description Number of stocks with a declared next ex-date from the as-of date to 30 days later.
              */
             ex_dates_next_30d: number;
-            /** @description Industries of the sector. */
+            /** @description Statistics of the industries of the sector. */
             industries?: components["schemas"]["Industry"][];
             /**
              * Format: int32
@@ -3106,27 +3141,27 @@ export interface components {
             market_cap: number | null;
             /**
              * Format: decimal
-             * @description Highest headline yield.
+             * @description Highest headline yield, percent.
              */
             max_yield: Decimal | null;
             /**
              * Format: decimal
-             * @description Median five-year growth.
+             * @description Median five-year dividend growth, percent a year.
              */
             median_growth_5y: Decimal | null;
             /**
              * Format: decimal
-             * @description Median payout ratio.
+             * @description Median payout ratio, percent.
              */
             median_payout_ratio: Decimal | null;
             /**
              * Format: decimal
-             * @description Median price over earnings.
+             * @description Median of price over earnings, a ratio.
              */
             median_pe: Decimal | null;
             /**
              * Format: decimal
-             * @description Median headline yield of the payers.
+             * @description Median headline yield of the dividend payers, percent.
              */
             median_yield: Decimal | null;
             /**
@@ -3140,12 +3175,12 @@ export interface components {
             slug: string;
             /**
              * Format: int32
-             * @description Number of active listed stocks.
+             * @description Number of active stocks, without stocks of suspect yield.
              */
             stock_count: number;
             /**
              * Format: decimal
-             * @description Yield weighted by market capitalisation over all members. Non-payers count with a yield of 0.
+             * @description Headline yield of all stocks, weighted by market capitalisation, percent. The yield of a non-payer is 0.
              */
             weighted_yield: Decimal | null;
         };
@@ -3153,35 +3188,35 @@ export interface components {
         SectorWeight: {
             /** @description Sector name. */
             sector: string;
-            /** @description Weight, percent. */
+            /** @description Weight in the fund, percent. */
             weight: components["schemas"]["Exact"];
         };
-        /** @description An event of a security. */
+        /** @description Dated event of a security: ticker change, corporate action or special dividend. */
         SecurityEvent: {
             /**
              * Format: decimal
-             * @description Cash or value per share as declared.
+             * @description Cash or spin-off value per share, as declared.
              */
             amount: Decimal | null;
             /** @description ISO 4217 currency of the amount. */
             currency: string | null;
             /**
              * Format: date
-             * @description First session after the change. For a delisting or merger, the last trading day.
+             * @description First session after a change of the ticker, or ex-date. For a delisting or merger, the last trading day.
              */
             date: string;
-            /** @description Ticker before a rename. */
+            /** @description Ticker before a rename; null for other events. */
             from_symbol: string | null;
-            /** @description Id of the split or dividend record. */
+            /** @description Id of the split or dividend record; null for other events. */
             id: string | null;
             /**
              * Format: decimal
-             * @description Multiplier of earlier prices.
+             * @description Multiplier of prices before the event; null if the event does not adjust prices.
              */
             price_factor: Decimal | null;
             /**
              * Format: decimal
-             * @description New shares per old share. For a merger, shares of the successor per share.
+             * @description New shares per old share of a split. For a merger, shares of the successor per share.
              */
             ratio: Decimal | null;
             /** @description Status on the market's as-of date. */
@@ -3195,7 +3230,7 @@ export interface components {
         };
         /** @description Ticker events of a security. */
         SecurityEvents: {
-            /** @description Renames, merger and delisting within the tier's history, by date. */
+            /** @description Renames, merger and delisting within the tier's history, in date order. */
             events: components["schemas"]["SecurityEvent"][];
             /** @description Canonical ticker. */
             symbol: string;
@@ -3203,11 +3238,11 @@ export interface components {
         /**
          * @description Type of a security event.
          *     - `rename`: Change of the ticker.
-         *     - `merger`: Merger into a successor.
+         *     - `merger`: Merger into another security, the successor.
          *     - `delisting`: End of trading without a known successor.
          *     - `split`: Change of the share count: split, reverse split or stock dividend.
          *     - `spin_off`: Distribution of a subsidiary's shares, as a ratio or as a value per share.
-         *     - `rights`: Subscription rights.
+         *     - `rights`: Distribution of subscription rights.
          *     - `class_distribution`: Distribution of shares of another class.
          *     - `special_dividend`: Special, supplemental or liquidating dividend.
          * @enum {string}
@@ -3215,14 +3250,14 @@ export interface components {
         SecurityEventType: "rename" | "merger" | "delisting" | "split" | "spin_off" | "rights" | "class_distribution" | "special_dividend";
         /** @description Adjustment factors of a security. */
         SecurityFactors: {
-            /** @description Factors within the tier's history, by ex-date. */
+            /** @description Factors within the tier's history, in ex-date order. */
             factors: components["schemas"]["Factor"][];
             /** @description Canonical ticker. */
             symbol: string;
         };
         /** @description Dividend lists that contain a security. */
         SecurityLists: {
-            /** @description Names of the lists. A list has the members of the screener of the same name, without further filters. */
+            /** @description Names of the lists. A list contains the stocks that the screener of the same name returns without filters. */
             lists: components["schemas"]["DividendList"][];
             /** @description Canonical ticker. */
             symbol: string;
@@ -3241,7 +3276,7 @@ export interface components {
         SecurityType: "stock" | "etf" | "adr" | "reit" | "mlp" | "preferred" | "closed_end_fund" | "trust";
         /** @description Response with one resource. */
         Single_EtfRow: {
-            /** @description ETF details: the stock row, then fund data. Percents are percent points. */
+            /** @description ETF details: the stock row, followed by fund data. Percentages are numbers of percent: 4.5 means 4.5 %. */
             data: components["schemas"]["EtfRow"];
             /** @description Data version and warnings of the response. */
             meta: components["schemas"]["Meta"];
@@ -3262,14 +3297,17 @@ export interface components {
         };
         /** @description Response with one resource. */
         Single_MetricsAnswer: {
-            /** @description Metrics. With `explain=true`, also their derivation. */
+            /** @description Metrics; with `explain=true`, also their explanation. */
             data: components["schemas"]["MetricsAnswer"];
             /** @description Data version and warnings of the response. */
             meta: components["schemas"]["Meta"];
         };
         /** @description Response with one resource. */
         Single_PortfolioIncome: {
-            /** @description Income of holdings over twelve calendar months, the current one included. All shares count as owned throughout. */
+            /**
+             * @description Income of holdings over twelve calendar months, beginning with the current month. All shares are assumed to be owned
+             *     for the whole time.
+             */
             data: components["schemas"]["PortfolioIncome"];
             /** @description Data version and warnings of the response. */
             meta: components["schemas"]["Meta"];
@@ -3319,12 +3357,12 @@ export interface components {
             declaration_date: string | null;
             /**
              * Format: date
-             * @description First day on the new share basis.
+             * @description Ex-date as declared: first day on the new share basis.
              */
             ex_date: string;
             /** @description Number of old shares. For a price-only action, the denominator of its ratio. */
             from_shares: components["schemas"]["Exact"];
-            /** @description Id of the record. */
+            /** @description Id of the record, unique in the whole service and stable over rebuilds. */
             id: string;
             /**
              * Format: date
@@ -3363,25 +3401,25 @@ export interface components {
         SplitStatus: "announced" | "effective" | "cancelled";
         /**
          * @description Type of a split: a change of the share count, or a price-only action (R35).
-         *     - `forward`: More shares.
-         *     - `reverse`: Fewer shares.
-         *     - `stock_dividend`: Shares paid as a dividend.
-         *     - `spin_off`: Shares of a subsidiary; price-only.
-         *     - `rights`: Subscription rights; price-only.
-         *     - `class_distribution`: Shares of another class; price-only.
+         *     - `forward`: Split into more shares.
+         *     - `reverse`: Reverse split into fewer shares.
+         *     - `stock_dividend`: Shares of the company paid as a dividend.
+         *     - `spin_off`: Shares of a subsidiary are distributed; price-only.
+         *     - `rights`: Subscription rights are distributed; price-only.
+         *     - `class_distribution`: Shares of another class are distributed; price-only.
          * @enum {string}
          */
         SplitType: "forward" | "reverse" | "stock_dividend" | "spin_off" | "rights" | "class_distribution";
         /**
-         * @description ok: all components work; degraded: reads are served, but a component is down, or the served data lags behind the log without progress; down: reads are not served.
+         * @description ok: all components work. degraded: reads are served, but a component is down or the served data lags behind the log without progress. down: reads are not served.
          * @enum {string}
          */
         Status: "ok" | "degraded" | "down";
-        /** @description Dividend figures inside a snapshot. */
+        /** @description Dividend figures in a snapshot. */
         StockDividends: {
             /**
              * Format: decimal
-             * @description Annual amount per share, in `currency`.
+             * @description Annual dividend per share from which the headline yield is computed, in `currency`.
              */
             annual_amount: Decimal | null;
             /** @description ISO 4217 currency of the amounts; null for non-payers. */
@@ -3393,13 +3431,13 @@ export interface components {
              * @description Five-year growth, percent a year.
              */
             growth_5y: Decimal | null;
-            /** @description The newest distribution with an ex-date that is not in the future. */
+            /** @description The newest distribution with an ex-date up to the as-of date. */
             last?: components["schemas"]["LastDividend"] | null;
             /** @description The next ex-dividend date (R19). */
             next?: components["schemas"]["NextDividend"] | null;
             /**
              * Format: decimal
-             * @description Payout ratio, percent.
+             * @description Payout ratio: dividends over earnings, percent.
              */
             payout_ratio: Decimal | null;
             /**
@@ -3442,8 +3480,7 @@ export interface components {
             frequency: components["schemas"]["Frequency"] | null;
             /**
              * Format: int32
-             * @description Number of rows excluded from the figures because neighbouring rows contradict them. `metrics` lists these
-             *     rows.
+             * @description Number of quarantined rows, which no figure uses. `metrics` lists these rows.
              */
             held_rows: number;
             /**
@@ -3453,7 +3490,7 @@ export interface components {
             increase_streak_years: number | null;
             /** @description Industry name. */
             industry: string | null;
-            /** @description True if the security still trades. */
+            /** @description True if the security still trades on the as-of date. */
             is_active: boolean;
             /**
              * Format: int64
@@ -3467,11 +3504,11 @@ export interface components {
              * @description Next ex-dividend date, declared or projected (R19).
              */
             next_ex_date: string | null;
-            /** @description True if the security currently pays regular dividends; null if its dividends are unknown (R38). */
+            /** @description True if the security trades and its dividend status is active; null if the dividends are unknown (R38). */
             pays_dividend: boolean | null;
             /**
              * Format: decimal
-             * @description Latest raw close, adjusted for the splits since its session.
+             * @description Latest raw close, adjusted for the splits after its session.
              */
             price: Decimal | null;
             /**
@@ -3490,7 +3527,7 @@ export interface components {
              * @description Observation time of the newest fact from which the row is computed.
              */
             updated_at: string;
-            /** @description Basis of the headline yield. */
+            /** @description Basis of the headline yield: forward or trailing dividends. */
             yield_basis: components["schemas"]["YieldBasis"] | null;
         };
         /** @description Counts of symbols. */
@@ -3529,7 +3566,7 @@ export interface components {
         /**
          * @description Decision about a quarantined row.
          *     - `release`: The row is correct and is used in the figures.
-         *     - `confirm`: The row is wrong. It stays quarantined, even if its neighbours change.
+         *     - `confirm`: The row is wrong. It stays quarantined, even if its neighbouring rows change.
          * @enum {string}
          */
         Verdict: "release" | "confirm";
@@ -3539,11 +3576,11 @@ export interface components {
             code: string;
             /** @description Message for people. */
             message: string;
-            /** @description Parameter that caused the warning; null without such a parameter. */
+            /** @description Parameter that caused the warning; null if no parameter caused it. */
             param?: string | null;
         };
         /**
-         * @description Basis of the headline yield (R9).
+         * @description Basis of the headline yield: forward or trailing (TTM) dividends (R9).
          * @enum {string}
          */
         YieldBasis: "forward" | "ttm";
@@ -3774,7 +3811,7 @@ export interface operations {
                  */
                 min_version?: string;
                 /**
-                 * @description Maximum number of records per symbol. The newest records are returned. The oldest day is always complete.
+                 * @description Maximum number of records per symbol, newest first. All records of the oldest returned day are included.
                  *     `has_more` is true if there are more records.
                  * @example 20
                  */
@@ -4136,7 +4173,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description False: the stream ends after all present changes.
+                 * @description If false, the stream ends after the changes that already exist. Default: true.
                  * @example false
                  */
                 follow?: boolean;
@@ -4148,14 +4185,14 @@ export interface operations {
                  */
                 kinds?: ("events" | "dividends" | "splits" | "factors" | "statuses" | "lists")[];
                 /**
-                 * @description `meta.sync_from` of a response, the id of an event, or an instant. The stream begins with the first change since
-                 *     then. Default: the next change. The header `Last-Event-ID` has precedence.
+                 * @description `meta.sync_from` of a response, the id of an event, or an instant. The stream begins with the first change
+                 *     after this point. Default: the next change. The header `Last-Event-ID` has precedence.
                  * @example 7f3a9c1d.812
                  */
                 since?: string;
                 /**
-                 * @description Comma-separated symbols (at most 50). After a rename, all rows of the new symbol arrive, and those of the former one
-                 *     are deleted. Only Professional may omit the list. The stream then has the changes of the whole market.
+                 * @description Comma-separated symbols (at most 50). Only Professional may omit the list. The stream then has the changes of the
+                 *     whole market.
                  * @example [
                  *       "SPY"
                  *     ]
@@ -6937,7 +6974,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Securities by fit */
+            /** @description Securities, best match first */
             200: {
                 headers: {
                     "Cache-Control": components["headers"]["Cache-Control"];
@@ -7813,7 +7850,8 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description As-of date. Only facts that were known on this day are used. Default: the as-of date of the market.
+                 * @description As-of date. Only prices up to this day, and records declared or effective by this day, are used. Default:
+                 *     the as-of date of the market.
                  * @example 2019-12-02
                  */
                 as_of?: string;

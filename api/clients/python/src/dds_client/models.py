@@ -16,11 +16,11 @@ class AnnualTotal(Struct, frozen=True, kw_only=True):
     """Split-adjusted regular dividends of one calendar year, by ex-date."""
 
     amount: Decimal
-    """Sum of the year per share, on today's share basis, in the row's currency."""
+    """Total per share, on today's share basis, in the row's currency."""
     complete: bool
-    """True if the year is over and no payment of it is missing. False for the running year, for a
-    first year that begins late (payments before the first row may be missing), and for a year with
-    several missing payments."""
+    """True if the year is over and no amount of the year is unknown. False for the running year and
+    for a year with several missing payments. False for a first year that begins late, because
+    payments before the first row may be missing."""
     year: int
     """Calendar year."""
 
@@ -31,7 +31,7 @@ class BulkError(Struct, frozen=True, kw_only=True):
     code: str
     """Always NOT_FOUND."""
     error: str
-    """Message for people."""
+    """Human-readable message."""
     symbol: str
     """Symbol as the client wrote it."""
 
@@ -46,7 +46,8 @@ class BulkMeta(Struct, frozen=True, kw_only=True):
     data_version: str
     """Generation and log sequence of the data."""
     depth: Depth | None = None
-    """Start of the range. Omitted if the tier's history does not limit the range."""
+    """Start of the returned history, set by the tier. Omitted if the request names a start date, and
+    for responses without a history."""
     errors: list[BulkError]
     """Symbols without a row."""
     known_at: dt.datetime | None = None
@@ -110,9 +111,9 @@ class CalendarRow(Struct, frozen=True, kw_only=True):
     adjusted_amount: Decimal
     """Amount per share on today's share basis."""
     currency: str
-    """ISO 4217 currency."""
+    """ISO 4217 currency of the amounts."""
     type: str
-    """Type as declared.
+    """Type of the distribution, as declared.
 
     One of: regular, special, supplemental, irregular, return_of_capital, capital_gain,
     capital_gain_long, capital_gain_short, stock, spin_off, liquidation, unknown.
@@ -126,13 +127,14 @@ class CalendarRow(Struct, frozen=True, kw_only=True):
     special_amount: Decimal | None = None
     """Special part of `amount`, per share; null without a special part."""
     frequency: str
-    """Payment frequency.
+    """Payment frequency: the vendor's tag of the row, or else that of the security. Without a tag, a
+    row that is not regular is irregular.
 
     One of: weekly, biweekly, semi_monthly, four_weekly, monthly, bimonthly, quarterly, triannual,
     semi_annual, annual, irregular, none, unknown.
     """
     payments_per_year: int | None = None
-    """Payments a year."""
+    """Payments a year by `frequency`; null if irregular, none or unknown."""
     status: str
     """Status on the market's as-of date.
 
@@ -165,7 +167,7 @@ class CalendarRow(Struct, frozen=True, kw_only=True):
     dividend_yield: Decimal | None = None
     """Headline dividend yield, percent."""
     event_date: dt.date
-    """Ex-date or payment date of the row, as `event_type` says."""
+    """Ex-date or payment date of the row, according to `event_type`."""
     event_type: str
     """Kind of the event on `event_date`.
 
@@ -184,16 +186,16 @@ class ChangeEvent(Struct, frozen=True, kw_only=True):
     One of: upsert, delete.
     """
     id: str
-    """Id of the row, unique within its kind. Of `events`, `factors`, `statuses` and `lists`, a
-    security has one row, whose id is the symbol."""
+    """Id of the row, unique within its kind. For `events`, `factors`, `statuses` and `lists`, the id
+    is the symbol."""
     kind: str
     """Kind of the row.
 
     One of: events, dividends, splits, factors, statuses, lists.
     """
     row: Any | None = None
-    """New row. A removed dividend or split has its last row, with the status `cancelled`. Null for
-    another removed row, and for a row of a security that the requested symbols no longer name."""
+    """New row. For a removed dividend or split, it is the last row with the status `cancelled`. Null
+    if a row of another kind was removed."""
     symbol: str
     """Canonical ticker."""
 
@@ -219,7 +221,7 @@ class CompareAnswer(Struct, frozen=True, kw_only=True):
     data: list[CompareItem]
     """One item per known symbol, in request order."""
     meta: CompareMeta
-    """Data version of the comparison, and for each figure the best symbol."""
+    """Data version of the comparison, and the best symbol for each figure."""
 
 
 class CompareItem(Struct, frozen=True, kw_only=True):
@@ -228,25 +230,26 @@ class CompareItem(Struct, frozen=True, kw_only=True):
     symbol: str
     """Canonical ticker."""
     quote: Quote | None = None
-    """Quote, as its own endpoint serves it."""
+    """Quote, as in the quote endpoint."""
     fundamentals: FundamentalsRow | None = None
     """Fundamentals; null below the Starter tier, with a warning."""
     metrics: Metrics | None = None
-    """Dividend metrics, as their own endpoint serves them."""
+    """Dividend metrics, as in the metrics endpoint."""
 
 
 class CompareMeta(Struct, frozen=True, kw_only=True):
-    """Data version of a comparison, and for each figure the best symbol."""
+    """Data version of a comparison, and the best symbol for each figure."""
 
     as_of: dt.date | None = None
     """As-of date of the market: the newest session in the data."""
     count: int
     """Number of rows on this page."""
     data_version: str
-    """Generation and log sequence of the data, for example g3.184467. The parameter `data_version`
-    accepts it. A third number tells versions of one sequence apart."""
+    """Generation and log sequence of the data, for example g3.184467. A third number distinguishes
+    versions with the same sequence. The parameter `data_version` accepts this value."""
     depth: Depth | None = None
-    """Start of the range. Omitted if the tier's history does not limit the range."""
+    """Start of the returned history, set by the tier. Omitted if the request names a start date, and
+    for responses without a history."""
     has_more: bool
     """True if another page follows."""
     known_at: dt.datetime | None = None
@@ -258,16 +261,16 @@ class CompareMeta(Struct, frozen=True, kw_only=True):
     next_cursor: str | None = None
     """Cursor of the next page; null on the last page."""
     sync_from: str | None = None
-    """Value for `updated_since` in a later request, which then returns the changes since this
-    response. All pages of a list have the same value. Omitted if the endpoint does not support
-    `updated_since`, and while the served generation changes."""
+    """Value for `updated_since`. A later request with it returns the changes since this response. All
+    pages of a list have the same value. Omitted if the endpoint does not support `updated_since`,
+    and while the served generation changes."""
     today: dt.date | None = None
-    """Current day of the service. Omitted if the response does not depend on the current day."""
+    """Current day in New York. Omitted if the response does not depend on the current day."""
     warnings: list[Warning]
     """Warnings about the response."""
     best: dict[str, str]
-    """Symbol with the best value, by name of the figure. Of several equal values, the symbol that
-    comes first in the request."""
+    """Symbol with the best value of each figure. If several symbols have this value, it is the first
+    of them in the request."""
 
 
 class Components(Struct, frozen=True, kw_only=True):
@@ -279,7 +282,7 @@ class Components(Struct, frozen=True, kw_only=True):
     One of: ok, down, not_configured.
     """
     postgres: str
-    """Databases of the reads, and of the keys and their limits.
+    """Database of the served data, and database of the keys and limits.
 
     One of: ok, down, not_configured.
     """
@@ -293,16 +296,16 @@ class CountryWeight(Struct, frozen=True, kw_only=True):
     country: str
     """Country name."""
     weight: Decimal
-    """Weight, percent."""
+    """Weight in the fund, percent."""
 
 
 class Coverage(Struct, frozen=True, kw_only=True):
-    """First and last days of the data."""
+    """First and last days of the security's prices and dividends."""
 
     dividends_from: dt.date | None = None
-    """First ex-date."""
+    """First known ex-date."""
     dividends_to: dt.date | None = None
-    """Last ex-date, including declared future ex-dates."""
+    """Last known ex-date. Declared future ex-dates are included."""
     prices_from: dt.date | None = None
     """First session with a price."""
     prices_to: dt.date | None = None
@@ -310,10 +313,10 @@ class Coverage(Struct, frozen=True, kw_only=True):
 
 
 class Depth(Struct, frozen=True, kw_only=True):
-    """Start of the range, where the tier's history limits it."""
+    """Start of the returned history, set by the tier."""
 
     from_: dt.date = field(name="from")
-    """First day of the range."""
+    """First day of the returned history."""
     tier: str
     """Tier that sets the limit.
 
@@ -347,9 +350,9 @@ class DividendRow(Struct, frozen=True, kw_only=True):
     adjusted_amount: Decimal
     """Amount per share on today's share basis."""
     currency: str
-    """ISO 4217 currency."""
+    """ISO 4217 currency of the amounts."""
     type: str
-    """Type as declared.
+    """Type of the distribution, as declared.
 
     One of: regular, special, supplemental, irregular, return_of_capital, capital_gain,
     capital_gain_long, capital_gain_short, stock, spin_off, liquidation, unknown.
@@ -363,13 +366,14 @@ class DividendRow(Struct, frozen=True, kw_only=True):
     special_amount: Decimal | None = None
     """Special part of `amount`, per share; null without a special part."""
     frequency: str
-    """Payment frequency.
+    """Payment frequency: the vendor's tag of the row, or else that of the security. Without a tag, a
+    row that is not regular is irregular.
 
     One of: weekly, biweekly, semi_monthly, four_weekly, monthly, bimonthly, quarterly, triannual,
     semi_annual, annual, irregular, none, unknown.
     """
     payments_per_year: int | None = None
-    """Payments a year."""
+    """Payments a year by `frequency`; null if irregular, none or unknown."""
     status: str
     """Status on the market's as-of date.
 
@@ -424,7 +428,8 @@ class EtfHolder(Struct, frozen=True, kw_only=True):
 
 
 class EtfRow(Struct, frozen=True, kw_only=True):
-    """ETF details: the stock row, then fund data. Percents are percent points."""
+    """ETF details: the stock row, followed by fund data. Percentages are numbers of percent: 4.5 means
+    4.5 %."""
 
     symbol: str
     """Canonical ticker, for example BRK.B."""
@@ -446,21 +451,22 @@ class EtfRow(Struct, frozen=True, kw_only=True):
     currency: str
     """ISO 4217 currency of prices and of all money figures except `annual_dividend`."""
     is_active: bool
-    """True if the security still trades."""
+    """True if the security still trades on the as-of date."""
     delisted_on: dt.date | None = None
     """Last trading day of a delisted security."""
     price: Decimal | None = None
-    """Latest raw close, adjusted for the splits since its session."""
+    """Latest raw close, adjusted for the splits after its session."""
     price_date: dt.date | None = None
     """Session of the latest close."""
     market_cap: int | None = None
     """Market capitalisation, whole currency units (R24)."""
     pays_dividend: bool | None = None
-    """True if the security currently pays regular dividends; null if its dividends are unknown (R38)."""
+    """True if the security trades and its dividend status is active; null if the dividends are unknown
+    (R38)."""
     dividend_yield: Decimal | None = None
     """Headline dividend yield, percent (R9)."""
     yield_basis: str | None = None
-    """Basis of the headline yield.
+    """Basis of the headline yield: forward or trailing dividends.
 
     One of: forward, ttm.
     """
@@ -481,8 +487,7 @@ class EtfRow(Struct, frozen=True, kw_only=True):
     increase_streak_years: int | None = None
     """Consecutive years of dividend increases (R14)."""
     held_rows: int
-    """Number of rows excluded from the figures because neighbouring rows contradict them. `metrics`
-    lists these rows."""
+    """Number of quarantined rows, which no figure uses. `metrics` lists these rows."""
     updated_at: dt.datetime
     """Observation time of the newest fact from which the row is computed."""
     issuer: str | None = None
@@ -490,13 +495,13 @@ class EtfRow(Struct, frozen=True, kw_only=True):
     asset_class: str | None = None
     """Asset class."""
     category: str | None = None
-    """Category."""
+    """Category of the fund in the vendor's words."""
     strategy: str | None = None
-    """Strategy."""
+    """Investment strategy."""
     index_name: str | None = None
-    """Tracked index."""
+    """Name of the tracked index."""
     domicile: str | None = None
-    """Domicile."""
+    """Country of the fund's domicile."""
     inception_date: dt.date | None = None
     """Inception date."""
     expense_ratio: Decimal | None = None
@@ -518,9 +523,9 @@ class EtfRow(Struct, frozen=True, kw_only=True):
     is_inverse: bool | None = None
     """True for an inverse fund."""
     leverage_factor: Decimal | None = None
-    """Leverage factor."""
+    """Target multiple of the index's daily return."""
     related_symbol: str | None = None
-    """Underlying security of a single-stock fund."""
+    """Underlying security of a single-stock fund, or unleveraged fund of the same index."""
     holdings_count: int | None = None
     """Number of holdings in the newest snapshot."""
     holdings_as_of: dt.date | None = None
@@ -530,22 +535,22 @@ class EtfRow(Struct, frozen=True, kw_only=True):
     turnover: Decimal | None = None
     """Turnover, percent a year."""
     sector_weights: list[SectorWeight] = field(default_factory=list)
-    """Weights by sector, largest first."""
+    """Weights of the sectors in the fund, largest first."""
     country_weights: list[CountryWeight] = field(default_factory=list)
-    """Weights by country, largest first."""
+    """Weights of the countries in the fund, largest first."""
 
 
 class ExplainedDecision(Struct, frozen=True, kw_only=True):
-    """Decision about one row, with the content of the row at the time of the decision."""
+    """Review decision about one row, with the values that the row had at the time."""
 
     date: dt.date | None = None
     """Ex-date or session of the row."""
     decided_at: dt.datetime
-    """Time of the decision or of its revocation."""
+    """Time of the decision, or of its revocation if `revoked` is true."""
     id: str | None = None
     """Vendor's id of the row."""
     kind: str
-    """Kind of the row: price, dividend or split."""
+    """Kind of the row that the decision is about: price, dividend or split."""
     note: str
     """Reason that the operator gave for the decision."""
     reason: str
@@ -555,8 +560,8 @@ class ExplainedDecision(Struct, frozen=True, kw_only=True):
     source: str
     """Feed of the row."""
     value: Decimal
-    """Value of the row at the time of the decision: amount per share, close, or number of new shares
-    of a split."""
+    """Value of the row when the decision was made: amount per share, closing price, or number of new
+    shares of a split."""
     verdict: str
     """Verdict: release or confirm.
 
@@ -565,47 +570,50 @@ class ExplainedDecision(Struct, frozen=True, kw_only=True):
 
 
 class ExplainedMetric(Struct, frozen=True, kw_only=True):
-    """Derivation of one metric."""
+    """Explanation of one metric: its value, its formula and the observations from which it is
+    computed."""
 
     formula: str
     """Formula with its values and its result."""
     metric: str
-    """Name of the field in the metrics row."""
+    """Name of the metric, as in the metrics row."""
     observations: list[ExplainedObservation]
-    """Observations that determine the value."""
+    """Observations from which the value is computed."""
     older_observations: int
-    """Number of older observations that are not listed."""
+    """Number of older observations that the explanation does not list."""
     rounding: str
     """Rounding of the value."""
     rule: str
-    """Rule number, for example R7."""
+    """Number of the rule that defines the metric, for example R7."""
     value: str | None = None
-    """Value as served."""
+    """Value of the metric in responses, as text; null if unknown."""
 
 
 class ExplainedObservation(Struct, frozen=True, kw_only=True):
-    """One observation, used or unused."""
+    """One observation in an explanation, used or unused."""
 
     amount: Decimal | None = None
-    """Amount per share as declared, or the close."""
+    """Amount per share as declared, or closing price."""
     currency: str | None = None
     """ISO 4217 currency of the amount."""
     date: dt.date | None = None
-    """Ex-date, session or date of the figures."""
+    """Ex-date of a dividend or split, session of a price, or date of company figures."""
     file: str | None = None
     """Name of the feed's file; omitted if unknown."""
     id: str | None = None
-    """Vendor's id of the record."""
+    """Vendor's id of the record; null without an id."""
     kind: str
     """Kind of record: dividend, split, price, fundamentals, security or evidence."""
     line: int
     """Line in the feed's file; for a price, the first line of its batch. 0 if unknown."""
     outcome: str
     """Status of the observation: used, superseded, cancelled, duplicate, translation, other_source,
-    overridden, not_yet_known, moved, missing (a payment that adjusted closes show and no row has),
-    or the reason code of its quarantine."""
+    overridden, not_yet_known, moved, missing, or the reason code of its quarantine.
+
+    missing: adjusted closes imply the payment, but no row contains it.
+    """
     reason: str
-    """Status as a sentence."""
+    """Reason for the status, as a sentence."""
     revision: int
     """Vendor's revision of the record."""
     source: str
@@ -613,76 +621,76 @@ class ExplainedObservation(Struct, frozen=True, kw_only=True):
 
 
 class Explanation(Struct, frozen=True, kw_only=True):
-    """Derivation of one security's metrics."""
+    """Explanation of one security's metrics."""
 
     as_of: dt.date
     """Market date of the metrics."""
     decisions: list[ExplainedDecision]
     """Review decisions about quarantined rows."""
     flags: list[str]
-    """Flags of a security's metrics. A withdrawn record adds the flag `cancelled:` with its id. -
-    `amount_basis_suspect`: The amounts before a split are probably already per new share. Growth
-    and streak across the split are null (R37). - `amount_held`: The newest regular amount is
-    quarantined until the next amount confirms or refutes it (R28). - `amount_dip`: The amount of a
-    row is below both neighbouring amounts. Growth and streak use the smaller of them (R34). -
-    `boundary_shift`: A payment counts in the year before or after the year of its ex-date (R34). -
-    `conflicting_duplicate`: Rows of one payment had different amounts; the later one counts (R29).
-    - `currency_mismatch`: Dividends and prices are in different currencies, so that yields are null
-    (R4). - `declared_after_ex`: A dividend has a declaration date after its ex-date. It counts from
-    its ex-date on (R39). - `dividends_missing`: Adjusted closes of a price file show dividends for
-    which no dividend row exists (R38). - `duplicate_collapsed`: Rows of one payment or split were
-    merged; some may have the same id and revision. `explain` lists the dropped rows (R29). -
-    `ex_date_derived`: An ex-date was derived from its record date (R1). - `ex_date_unexpected`: The
-    vendor's ex-date differs from the ex-date that follows from the record date (R1). -
-    `factor_skipped`: A distribution does not adjust prices, because it is at least the close before
-    it or in another currency (R11). - `frequency_conflict`: The frequency inferred from ex-dates
-    overruled the vendor's frequency (R5). - `inferred_special`: The payment schedule counts a row,
-    or a part of a row, as special (R34). - `latest_amount_unusual`: The latest amount is at least 3
-    times the median of the amounts before it, and not confirmed. The forward dividend uses the
-    payment before it (R8). - `near_duplicate`: Two rows with ex-dates a few days apart are one
-    payment, which counts once (R34). - `no_dividend_feed`: No source that covers the security
-    carries dividends. Its dividends are therefore unknown (R38). - `no_prev_close`: A distribution
-    does not adjust prices, because no close before it is known (R11). - `overdue`: The expected ex-
-    date passed without a declaration (R19). - `payment_gap`: A payment is missing in a year of
-    growth or streak (R34). - `payment_translated`: A payment is listed in two currencies; the row
-    in the prices' currency counts (R39). - `price_jump_without_split`: A price moved by a known
-    split ratio, but no split is known (R30). - `price_level_break`: A price rose or fell by a
-    factor of more than 3 and did not return, without a known event (R36). - `provisional`: The
+    """Flags of a security's metrics. Each withdrawn record adds the flag `cancelled:` with the id of
+    the record. - `amount_basis_suspect`: The amounts before a split are probably already per new
+    share. Growth and streak across the split are null (R37). - `amount_held`: The newest regular
+    amount is quarantined until the next amount confirms or refutes it (R28). - `amount_dip`: An
+    amount is below both neighbouring amounts. Growth and streak use the smaller neighbouring amount
+    instead (R34). - `boundary_shift`: A payment belongs to the year before or after the year of its
+    ex-date (R34). - `conflicting_duplicate`: Rows of one payment or split had different amounts or
+    ratios; the newer row is used (R29). - `currency_mismatch`: Dividends and prices are in
+    different currencies, so that yields are null (R4). - `declared_after_ex`: A dividend was
+    declared after its ex-date. It is used from its ex-date on (R39). - `dividends_missing`:
+    Adjusted closes of a price file show dividends for which no dividend row exists (R38). -
+    `duplicate_collapsed`: Rows of one payment or split were merged into one row. `explain` lists
+    the dropped rows (R29). - `ex_date_derived`: An ex-date was derived from its record date (R1). -
+    `ex_date_unexpected`: The vendor's ex-date differs from the ex-date that follows from the record
+    date (R1). - `factor_skipped`: A distribution does not adjust prices. It is at least as large as
+    the close before its ex-date, or in another currency (R11). - `frequency_conflict`: The
+    frequency inferred from ex-dates replaced a different vendor's frequency (R5). -
+    `inferred_special`: The payment schedule reads a row, or a part of its amount, as special (R34).
+    - `latest_amount_unusual`: The latest amount is at least 3 times the median of the amounts
+    before it, and not confirmed. The forward dividend uses the previous payment (R8). -
+    `near_duplicate`: Two rows with ex-dates a few days apart are one payment, so one row was
+    dropped (R34). - `no_dividend_feed`: No source that covers the security carries dividends. Its
+    dividends are therefore unknown (R38). - `no_prev_close`: A distribution does not adjust prices,
+    because no close before its ex-date is known (R11). - `overdue`: The expected ex-date passed
+    without a declaration (R19). - `payment_gap`: A payment is missing in a year of growth or streak
+    (R34). - `payment_translated`: A payment has rows in two currencies; the row in the currency of
+    the prices is used (R39). - `price_jump_without_split`: A price moved by a usual split ratio,
+    but no row of a split explains it (R30). - `price_level_break`: A price rose or fell by a factor
+    of more than 3 and did not return. No known event explains it (R36). - `provisional`: The
     security has no reference record. Only rows with its symbol are known. - `special_by_price`: A
-    large regular amount contains a special part, as the price fall proves (R28). -
-    `spin_off_review`: The streak spans a spin-off, which neither counts nor breaks it (R14, R35). -
-    `split_not_in_price`: The price contradicts a split: the price did not move, or moved on another
-    session or by another factor (R36). - `streak_seeded`: The increase streak contains years of an
-    operator's seed. The payment streak counts only years in the data (R14). - `ttm_incomplete`: The
-    data cover only a part of the trailing year (R7). - `ttm_payment_count_unusual`: The number of
-    payments in the trailing year differs from the frequency (R7). - `unknown_type`: A distribution
-    of unknown type counts as regular (R3). - `yield_suspect`: The headline yield is above 25 %
-    (R18)."""
+    large regular amount contains a special part; the price or adjusted closes prove the amount
+    (R28). - `spin_off_review`: The increase streak spans a spin-off, which neither extends nor ends
+    the streak (R14, R35). - `split_not_in_price`: The price contradicts a split: the price did not
+    move, or moved on another session or by another factor (R36). - `streak_seeded`: The increase
+    streak contains years of an operator's seed. The payment streak contains only years of the data
+    (R14). - `ttm_incomplete`: The data cover only a part of the trailing year (R7). -
+    `ttm_payment_count_unusual`: The number of payments in the trailing year does not fit the
+    payment frequency (R7). - `unknown_type`: A distribution of unknown type is treated as regular
+    (R3). - `yield_suspect`: The headline yield is above 25 % (R18)."""
     frequency_source: str | None = None
     """Origin of the frequency: `inferred` or `vendor`; null without regular dividends."""
     method_version: str
     """Version of the rules, followed by the parameters that differ from their defaults."""
     metrics: list[ExplainedMetric]
-    """One entry per metric, in the order of the metrics row."""
+    """Explanation of each metric, in the order of the metrics row."""
     older_unused: int
-    """Number of further unused observations that are not listed because they are older or of another
-    kind."""
+    """Number of unused observations that are not listed, because they are too old or not related to
+    the requested metrics."""
     payout_basis: str | None = None
     """Denominator of the payout ratio: `eps` or `ffo`; null for funds."""
     payout_status: str
     """Status of the payout ratio: `ok`, `not_applicable`, `negative_earnings`, `currency_mismatch`,
     `missing`."""
     quarantined: list[Quarantined]
-    """Rows excluded from the figures (quarantined), with the reason."""
+    """Quarantined rows, which no figure uses, each with the reason."""
     symbol: str
-    """Canonical ticker."""
+    """Canonical ticker of the security."""
     unused: list[ExplainedObservation]
-    """Observations without effect, each with the reason."""
+    """Observations that no metric uses, each with the reason."""
 
 
 class Factor(Struct, frozen=True, kw_only=True):
-    """Adjustment factors of one ex-date. Prices before the ex-date are multiplied by them, once the
-    ex-date is reached."""
+    """Adjustment factors of one ex-date. Prices before the ex-date are multiplied by these factors."""
 
     dividend_factor: Decimal
     """Multiplier for dividends; 1 without them."""
@@ -741,23 +749,23 @@ class FundamentalsRow(Struct, frozen=True, kw_only=True):
     float_shares: int | None = None
     """Freely traded shares."""
     pe_ratio: Decimal | None = None
-    """Price over EPS (R24)."""
+    """Price over earnings per share (EPS) of twelve months (R24)."""
     forward_pe: Decimal | None = None
-    """Price over expected EPS."""
+    """Price over expected earnings per share."""
     peg_ratio: Decimal | None = None
-    """P/E over earnings growth."""
+    """P/E ratio over the growth of earnings."""
     pb_ratio: Decimal | None = None
-    """Price over book value."""
+    """Price over book value per share."""
     ps_ratio: Decimal | None = None
-    """Price over sales."""
+    """Price over sales per share."""
     ev_to_ebitda: Decimal | None = None
-    """Enterprise value over EBITDA."""
+    """Enterprise value over earnings before interest, taxes, depreciation and amortisation."""
     eps_ttm: Decimal | None = None
     """Earnings per share of twelve months, split-adjusted."""
     book_value_per_share: Decimal | None = None
     """Book value per share, split-adjusted."""
     fcf_per_share: Decimal | None = None
-    """Free cash flow per share."""
+    """Free cash flow per share of twelve months."""
     revenue_ttm: Decimal | None = None
     """Revenue of twelve months."""
     net_income_ttm: Decimal | None = None
@@ -775,7 +783,7 @@ class FundamentalsRow(Struct, frozen=True, kw_only=True):
     roa: Decimal | None = None
     """Return on assets, percent."""
     payout_ratio: Decimal | None = None
-    """Payout ratio, percent (R17)."""
+    """Payout ratio: dividends over earnings, percent (R17)."""
     fcf_payout_ratio: Decimal | None = None
     """Dividends paid over free cash flow, percent (R17)."""
     debt_to_equity: Decimal | None = None
@@ -787,7 +795,7 @@ class FundamentalsRow(Struct, frozen=True, kw_only=True):
     beta: Decimal | None = None
     """Vendor's beta; if the vendor gives none, the computed five-year beta (R23)."""
     fiscal_period_end: dt.date | None = None
-    """End of the newest fiscal period."""
+    """Last day of the newest fiscal period."""
     reported_currency: str | None = None
     """ISO 4217 currency of the money figures."""
     as_of: dt.date | None = None
@@ -825,7 +833,7 @@ class Holding(Struct, frozen=True, kw_only=True):
     rank: int
     """Rank by weight, from 1."""
     symbol: str | None = None
-    """Canonical ticker of the holding; null without a ticker."""
+    """Canonical ticker of the holding; null for a holding without a ticker."""
     name: str
     """Name of the holding."""
     asset_type: str | None = None
@@ -851,7 +859,7 @@ class Holding(Struct, frozen=True, kw_only=True):
     dividend_yield: Decimal | None = None
     """Headline dividend yield of the holding, percent."""
     yield_contribution: Decimal | None = None
-    """weight x dividend_yield / 100, percent points."""
+    """weight x dividend_yield / 100, percentage points."""
     as_of: dt.date
     """Day of the snapshot."""
 
@@ -862,7 +870,7 @@ class HoldingIncome(Struct, frozen=True, kw_only=True):
     confirmed: Decimal
     """Income from declared and paid dividends."""
     cost: Decimal | None = None
-    """Purchase cost of all shares, as requested."""
+    """Purchase cost of all shares, as given in the request; null if not given."""
     currency: str
     """ISO 4217 currency of the income."""
     dividend_yield: Decimal | None = None
@@ -870,7 +878,7 @@ class HoldingIncome(Struct, frozen=True, kw_only=True):
     estimated: Decimal
     """Income estimated from earlier payments."""
     growth_5y: Decimal | None = None
-    """Dividend growth a year over 5 years, percent (R13)."""
+    """Dividend growth per year over 5 years, percent (R13)."""
     income: Decimal
     """Sum of confirmed and estimated income."""
     name: str
@@ -909,10 +917,11 @@ class HoldingsMeta(Struct, frozen=True, kw_only=True):
     count: int
     """Number of rows on this page."""
     data_version: str
-    """Generation and log sequence of the data, for example g3.184467. The parameter `data_version`
-    accepts it. A third number tells versions of one sequence apart."""
+    """Generation and log sequence of the data, for example g3.184467. A third number distinguishes
+    versions with the same sequence. The parameter `data_version` accepts this value."""
     depth: Depth | None = None
-    """Start of the range. Omitted if the tier's history does not limit the range."""
+    """Start of the returned history, set by the tier. Omitted if the request names a start date, and
+    for responses without a history."""
     has_more: bool
     """True if another page follows."""
     known_at: dt.datetime | None = None
@@ -924,11 +933,11 @@ class HoldingsMeta(Struct, frozen=True, kw_only=True):
     next_cursor: str | None = None
     """Cursor of the next page; null on the last page."""
     sync_from: str | None = None
-    """Value for `updated_since` in a later request, which then returns the changes since this
-    response. All pages of a list have the same value. Omitted if the endpoint does not support
-    `updated_since`, and while the served generation changes."""
+    """Value for `updated_since`. A later request with it returns the changes since this response. All
+    pages of a list have the same value. Omitted if the endpoint does not support `updated_since`,
+    and while the served generation changes."""
     today: dt.date | None = None
-    """Current day of the service. Omitted if the response does not depend on the current day."""
+    """Current day in New York. Omitted if the response does not depend on the current day."""
     warnings: list[Warning]
     """Warnings about the response."""
     stale: bool
@@ -941,28 +950,28 @@ class Identifiers(Struct, frozen=True, kw_only=True):
     """Identifiers of a security."""
 
     cik: str | None = None
-    """SEC central index key."""
+    """Central Index Key at the SEC."""
     cusip: str | None = None
-    """CUSIP."""
+    """CUSIP number."""
     figi: str | None = None
-    """Financial instrument global identifier."""
+    """Financial Instrument Global Identifier."""
     former_symbols: list[dict[str, Any]]
     """Former symbols with the days of their use."""
     isin: str | None = None
-    """ISIN."""
+    """International Securities Identification Number."""
 
 
 class IncomeGap(Struct, frozen=True, kw_only=True):
-    """Missing part of the income, by symbol."""
+    """Gap in the income or the figures of a symbol."""
 
     reason: str
-    """Reason.
+    """Reason for the gap.
 
     One of: unknown_symbol, dividends_unknown, not_estimated, no_payment_date, delisted, no_price,
     currency_mismatch.
     """
     symbol: str
-    """Symbol as requested if it is unknown, else the canonical ticker."""
+    """Requested symbol if it is unknown, otherwise the canonical ticker."""
 
 
 class IncomeMonth(Struct, frozen=True, kw_only=True):
@@ -995,7 +1004,7 @@ class IncomePayment(Struct, frozen=True, kw_only=True):
     currency: str
     """ISO 4217 currency of amount and income."""
     ex_date: dt.date
-    """First day on which a buyer does not receive it."""
+    """First day on which a buyer does not receive the dividend."""
     id: str | None = None
     """Id of the dividend record; null for an estimate."""
     income: Decimal
@@ -1020,14 +1029,14 @@ class IncomeTotal(Struct, frozen=True, kw_only=True):
     confirmed: Decimal
     """Income from declared and paid dividends."""
     cost: Decimal | None = None
-    """Purchase cost of the holdings that have one; null without one."""
+    """Sum of the given purchase costs; null if none is given."""
     currency: str
     """ISO 4217 currency."""
     estimated: Decimal
     """Income estimated from earlier payments."""
     growth_5y: Decimal | None = None
-    """Mean of the holdings' five-year dividend growth, weighted by income, percent a year; null
-    without one."""
+    """Mean five-year dividend growth of the holdings, weighted by income, percent per year; null if no
+    growth is known."""
     income: Decimal
     """Sum of confirmed and estimated income."""
     payments: int
@@ -1035,10 +1044,11 @@ class IncomeTotal(Struct, frozen=True, kw_only=True):
     value: Decimal
     """Market value of the holdings with a price in this currency."""
     yield_: Decimal | None = field(name="yield", default=None)
-    """Income over value, percent, of the holdings whose price and dividends are in this currency; null
-    without one."""
+    """Income as percent of value, for holdings whose price and dividends are in this currency. Null
+    without such holdings."""
     yield_on_cost: Decimal | None = None
-    """Income over cost, percent, of the holdings with a cost; null without one."""
+    """Income as percent of cost, for holdings with a cost whose price and dividends are in this
+    currency. Null without such holdings."""
 
 
 class Industry(Struct, frozen=True, kw_only=True):
@@ -1049,7 +1059,7 @@ class Industry(Struct, frozen=True, kw_only=True):
     median_yield: Decimal | None = None
     """Median headline yield of the payers of the industry, percent."""
     stock_count: int
-    """Number of active listed stocks."""
+    """Number of active stocks of the industry, without stocks of suspect yield."""
 
 
 class InvalidParameter(Struct, frozen=True, kw_only=True):
@@ -1062,7 +1072,7 @@ class InvalidParameter(Struct, frozen=True, kw_only=True):
 
 
 class InvalidParameterBody(Struct, frozen=True, kw_only=True):
-    """Error response for invalid parameters. It lists all of them."""
+    """Error response that lists all invalid parameters."""
 
     allowed: Any | None = None
     """Accepted values of the first invalid parameter: words or bounds."""
@@ -1077,16 +1087,16 @@ class InvalidParameterBody(Struct, frozen=True, kw_only=True):
 
 
 class LastDividend(Struct, frozen=True, kw_only=True):
-    """The newest regular or special distribution with an ex-date that is not in the future."""
+    """The newest regular or special distribution with an ex-date up to the as-of date."""
 
     amount: Decimal
     """Amount per share as declared."""
     ex_date: dt.date
     """First day on which a buyer of the share did not receive the distribution."""
     payment_date: dt.date | None = None
-    """Payment date, if known."""
+    """Payment date; null if unknown."""
     type: str
-    """Type as declared.
+    """Type of the distribution, as declared.
 
     One of: regular, special, supplemental, irregular, return_of_capital, capital_gain,
     capital_gain_long, capital_gain_short, stock, spin_off, liquidation, unknown.
@@ -1111,23 +1121,23 @@ class LatestPrice(Struct, frozen=True, kw_only=True):
     open: Decimal | None = None
     """First price of the period."""
     high: Decimal | None = None
-    """Highest price."""
+    """Highest price of the period."""
     low: Decimal | None = None
-    """Lowest price."""
+    """Lowest price of the period."""
     close: Decimal
     """Last price of the period."""
     volume: int | None = None
-    """Shares traded."""
+    """Shares traded in the period."""
     vwap: Decimal | None = None
-    """Volume-weighted average price."""
+    """Volume-weighted average price of the period."""
     trade_count: int | None = None
-    """Number of trades."""
+    """Number of trades in the period."""
     raw_close: Decimal
     """Last price of the period as traded."""
     adj_close: Decimal
     """Last price of the period, adjusted for splits and dividends (R11)."""
     split_factor: Decimal
-    """Multiplier of a raw price for the splits and spin-offs up to today."""
+    """Multiplier of the raw price for later splits and spin-offs."""
     total_factor: Decimal
     """Multiplier that converts raw_close to adj_close."""
     dividend: Decimal | None = None
@@ -1164,10 +1174,11 @@ class ListMeta(Struct, frozen=True, kw_only=True):
     count: int
     """Number of rows on this page."""
     data_version: str
-    """Generation and log sequence of the data, for example g3.184467. The parameter `data_version`
-    accepts it. A third number tells versions of one sequence apart."""
+    """Generation and log sequence of the data, for example g3.184467. A third number distinguishes
+    versions with the same sequence. The parameter `data_version` accepts this value."""
     depth: Depth | None = None
-    """Start of the range. Omitted if the tier's history does not limit the range."""
+    """Start of the returned history, set by the tier. Omitted if the request names a start date, and
+    for responses without a history."""
     has_more: bool
     """True if another page follows."""
     known_at: dt.datetime | None = None
@@ -1179,11 +1190,11 @@ class ListMeta(Struct, frozen=True, kw_only=True):
     next_cursor: str | None = None
     """Cursor of the next page; null on the last page."""
     sync_from: str | None = None
-    """Value for `updated_since` in a later request, which then returns the changes since this
-    response. All pages of a list have the same value. Omitted if the endpoint does not support
-    `updated_since`, and while the served generation changes."""
+    """Value for `updated_since`. A later request with it returns the changes since this response. All
+    pages of a list have the same value. Omitted if the endpoint does not support `updated_since`,
+    and while the served generation changes."""
     today: dt.date | None = None
-    """Current day of the service. Omitted if the response does not depend on the current day."""
+    """Current day in New York. Omitted if the response does not depend on the current day."""
     warnings: list[Warning]
     """Warnings about the response."""
 
@@ -1282,7 +1293,7 @@ class MarketPrices(Struct, frozen=True, kw_only=True):
     """A page of the market's bars."""
 
     data: list[PriceRow]
-    """Bars of the page, by symbol and day."""
+    """Bars of the page, ordered by symbol and day."""
     meta: MarketPricesMeta
     """Data version and warnings of the page."""
 
@@ -1295,10 +1306,11 @@ class MarketPricesMeta(Struct, frozen=True, kw_only=True):
     count: int
     """Number of rows on this page."""
     data_version: str
-    """Generation and log sequence of the data, for example g3.184467. The parameter `data_version`
-    accepts it. A third number tells versions of one sequence apart."""
+    """Generation and log sequence of the data, for example g3.184467. A third number distinguishes
+    versions with the same sequence. The parameter `data_version` accepts this value."""
     depth: Depth | None = None
-    """Start of the range. Omitted if the tier's history does not limit the range."""
+    """Start of the returned history, set by the tier. Omitted if the request names a start date, and
+    for responses without a history."""
     has_more: bool
     """True if another page follows."""
     known_at: dt.datetime | None = None
@@ -1310,15 +1322,15 @@ class MarketPricesMeta(Struct, frozen=True, kw_only=True):
     next_cursor: str | None = None
     """Cursor of the next page; null on the last page."""
     sync_from: str | None = None
-    """Value for `updated_since` in a later request, which then returns the changes since this
-    response. All pages of a list have the same value. Omitted if the endpoint does not support
-    `updated_since`, and while the served generation changes."""
+    """Value for `updated_since`. A later request with it returns the changes since this response. All
+    pages of a list have the same value. Omitted if the endpoint does not support `updated_since`,
+    and while the served generation changes."""
     today: dt.date | None = None
-    """Current day of the service. Omitted if the response does not depend on the current day."""
+    """Current day in New York. Omitted if the response does not depend on the current day."""
     warnings: list[Warning]
     """Warnings about the response."""
     adjustment: str
-    """Adjustment of the prices: raw, split, spin_off, dividend, a list of the last two, or all."""
+    """Adjustment of the prices: raw, split, spin_off, dividend, all, or the list `spin_off,dividend`."""
     end_date: dt.date | None = None
     """Last day; null without data."""
     start_date: dt.date | None = None
@@ -1331,8 +1343,8 @@ class Meta(Struct, frozen=True, kw_only=True):
     as_of: dt.date | None = None
     """As-of date of the market: the newest session in the data."""
     data_version: str
-    """Generation and log sequence of the data, for example g3.184467. The parameter `data_version`
-    accepts it. A third number tells versions of one sequence apart."""
+    """Generation and log sequence of the data, for example g3.184467. A third number distinguishes
+    versions with the same sequence. The parameter `data_version` accepts this value."""
     known_at: dt.datetime | None = None
     """Instant of the parameter `known_at`. Omitted without the parameter."""
     warnings: list[Warning] = field(default_factory=list)
@@ -1340,8 +1352,8 @@ class Meta(Struct, frozen=True, kw_only=True):
 
 
 class Metrics(Struct, frozen=True, kw_only=True):
-    """Dividend metrics as of a market date. Amounts are per share in `currency`, percents are percent
-    points."""
+    """Dividend metrics on a market date. Amounts are per share in `currency`. Percentages are numbers
+    of percent: 4.5 means 4.5 %."""
 
     symbol: str
     """Canonical ticker."""
@@ -1353,7 +1365,7 @@ class Metrics(Struct, frozen=True, kw_only=True):
     as_of: dt.date
     """Market date of the metrics."""
     price: Decimal | None = None
-    """Latest raw close in `price_currency`, adjusted for the splits since its session."""
+    """Latest raw close in `price_currency`, adjusted for the splits after its session."""
     price_date: dt.date | None = None
     """Session of the latest close."""
     dividend_status: str
@@ -1364,7 +1376,8 @@ class Metrics(Struct, frozen=True, kw_only=True):
     dps_ttm: Decimal | None = None
     """Regular dividends with an ex-date in the last 12 months (R7)."""
     dps_ttm_total: Decimal | None = None
-    """Regular and special dividends, including capital gains, with an ex-date in the last 12 months."""
+    """Regular and special dividends per share with an ex-date in the last 12 months. Capital gains are
+    included."""
     dps_forward: Decimal | None = None
     """Forward (indicated) dividends of the next 12 months (R8); null for funds, irregular payers and
     delisted securities."""
@@ -1376,27 +1389,27 @@ class Metrics(Struct, frozen=True, kw_only=True):
     dividend_yield: Decimal | None = None
     """Headline yield, percent (R9)."""
     yield_basis: str | None = None
-    """Basis of the headline yield.
+    """Basis of the headline yield: forward or trailing dividends.
 
     One of: forward, ttm.
     """
     yield_ttm: Decimal | None = None
-    """dps_ttm / price, percent."""
+    """Trailing yield: dps_ttm / price, percent."""
     yield_ttm_total: Decimal | None = None
-    """dps_ttm_total / price, percent."""
+    """Trailing yield with specials: dps_ttm_total / price, percent."""
     yield_forward: Decimal | None = None
-    """dps_forward / price, percent."""
+    """Forward yield: dps_forward / price, percent."""
     yield_5y_avg: Decimal | None = None
-    """Mean of the month-end TTM yields of five years, percent."""
+    """Mean trailing (TTM) yield over the month ends of five years, percent."""
     yield_5y_high: Decimal | None = None
-    """Highest of the month-end TTM yields of five years, percent."""
+    """Highest trailing (TTM) yield at a month end of five years, percent."""
     yield_5y_low: Decimal | None = None
-    """Lowest of the month-end TTM yields of five years, percent."""
+    """Lowest trailing (TTM) yield at a month end of five years, percent."""
     ttm_payment_count: int
-    """Number of regular ex-dates in the TTM window."""
+    """Number of regular ex-dates in the last 12 months."""
     ttm_complete: bool
-    """True if the data cover the whole TTM window. False if the listing or the data began less than 12
-    months ago. Incomplete figures are not annualised."""
+    """True if the data cover the last 12 months. False if the listing or the data began later.
+    Incomplete figures are not annualised."""
     frequency: str
     """Payment frequency (R5).
 
@@ -1404,33 +1417,33 @@ class Metrics(Struct, frozen=True, kw_only=True):
     semi_annual, annual, irregular, none, unknown.
     """
     payments_per_year: int | None = None
-    """Payments a year; null when irregular, none or unknown."""
+    """Payments a year; null if irregular, none or unknown."""
     payout_ratio: Decimal | None = None
     """Regular dividends over diluted earnings per share, both TTM, percent (R17). For real estate,
     funds from operations replace earnings."""
     fcf_payout_ratio: Decimal | None = None
     """Dividends paid over free cash flow, percent (R17)."""
     dividend_cover: Decimal | None = None
-    """Earnings over dividends, a ratio."""
+    """Dividend cover: earnings over dividends, a ratio."""
     growth_1y: Decimal | None = None
-    """Growth of the last complete year over the year before, percent (R13)."""
+    """Dividend growth of the last complete year over the previous year, percent (R13)."""
     growth_3y: Decimal | None = None
-    """Compound growth a year over 3 years, percent."""
+    """Compound growth over 3 years, percent a year."""
     growth_5y: Decimal | None = None
-    """Compound growth a year over 5 years, percent."""
+    """Compound growth over 5 years, percent a year."""
     growth_10y: Decimal | None = None
-    """Compound growth a year over 10 years, percent."""
+    """Compound growth over 10 years, percent a year."""
     increase_streak_years: int
-    """Consecutive years of increases (R14)."""
+    """Increase streak: consecutive years of dividend increases (R14)."""
     streak_lower_bound: bool
     """True if the streak may be longer than the data show."""
     streak_at_risk: bool
     """True if the forward dividend is below the total of the last complete year."""
     payment_streak_years: int
-    """Consecutive years with a regular payment in the data. The number can be less than a seeded
-    increase streak (`streak_seeded`)."""
+    """Payment streak: consecutive years with a regular payment in the data. It can be shorter than a
+    seeded increase streak (`streak_seeded`)."""
     streak_started: int | None = None
-    """First year of the increase streak."""
+    """First year of the increase streak; null without an increase."""
     latest_increase_date: dt.date | None = None
     """Ex-date of the newest increase of the regular rate."""
     latest_increase_percent: Decimal | None = None
@@ -1455,9 +1468,9 @@ class Metrics(Struct, frozen=True, kw_only=True):
     next: NextDividend | None = None
     """The next ex-dividend date (R19)."""
     chowder_number: Decimal | None = None
-    """Forward yield plus five-year growth (R16)."""
+    """Chowder number: forward yield plus five-year growth, percentage points (R16)."""
     chowder_pass: bool | None = None
-    """True if the Chowder number reaches its threshold."""
+    """True if the Chowder number reaches the threshold of the yield and sector."""
     safety: str | None = None
     """Safety label (R18).
 
@@ -1472,58 +1485,59 @@ class Metrics(Struct, frozen=True, kw_only=True):
     volatility_1y: Decimal | None = None
     """Annualised volatility of 252 daily returns, percent (R23)."""
     beta_5y: Decimal | None = None
-    """Beta of 60 monthly returns against the benchmark (R23)."""
+    """Beta against the benchmark, from 60 monthly returns (R23)."""
     annual_totals: list[AnnualTotal] = field(default_factory=list)
     """Split-adjusted regular dividends by calendar year. Years that begin before the history of the
     caller's tier are left out."""
     flags: list[str] = field(default_factory=list)
-    """Flags of a security's metrics. A withdrawn record adds the flag `cancelled:` with its id. -
-    `amount_basis_suspect`: The amounts before a split are probably already per new share. Growth
-    and streak across the split are null (R37). - `amount_held`: The newest regular amount is
-    quarantined until the next amount confirms or refutes it (R28). - `amount_dip`: The amount of a
-    row is below both neighbouring amounts. Growth and streak use the smaller of them (R34). -
-    `boundary_shift`: A payment counts in the year before or after the year of its ex-date (R34). -
-    `conflicting_duplicate`: Rows of one payment had different amounts; the later one counts (R29).
-    - `currency_mismatch`: Dividends and prices are in different currencies, so that yields are null
-    (R4). - `declared_after_ex`: A dividend has a declaration date after its ex-date. It counts from
-    its ex-date on (R39). - `dividends_missing`: Adjusted closes of a price file show dividends for
-    which no dividend row exists (R38). - `duplicate_collapsed`: Rows of one payment or split were
-    merged; some may have the same id and revision. `explain` lists the dropped rows (R29). -
-    `ex_date_derived`: An ex-date was derived from its record date (R1). - `ex_date_unexpected`: The
-    vendor's ex-date differs from the ex-date that follows from the record date (R1). -
-    `factor_skipped`: A distribution does not adjust prices, because it is at least the close before
-    it or in another currency (R11). - `frequency_conflict`: The frequency inferred from ex-dates
-    overruled the vendor's frequency (R5). - `inferred_special`: The payment schedule counts a row,
-    or a part of a row, as special (R34). - `latest_amount_unusual`: The latest amount is at least 3
-    times the median of the amounts before it, and not confirmed. The forward dividend uses the
-    payment before it (R8). - `near_duplicate`: Two rows with ex-dates a few days apart are one
-    payment, which counts once (R34). - `no_dividend_feed`: No source that covers the security
-    carries dividends. Its dividends are therefore unknown (R38). - `no_prev_close`: A distribution
-    does not adjust prices, because no close before it is known (R11). - `overdue`: The expected ex-
-    date passed without a declaration (R19). - `payment_gap`: A payment is missing in a year of
-    growth or streak (R34). - `payment_translated`: A payment is listed in two currencies; the row
-    in the prices' currency counts (R39). - `price_jump_without_split`: A price moved by a known
-    split ratio, but no split is known (R30). - `price_level_break`: A price rose or fell by a
-    factor of more than 3 and did not return, without a known event (R36). - `provisional`: The
+    """Flags of a security's metrics. Each withdrawn record adds the flag `cancelled:` with the id of
+    the record. - `amount_basis_suspect`: The amounts before a split are probably already per new
+    share. Growth and streak across the split are null (R37). - `amount_held`: The newest regular
+    amount is quarantined until the next amount confirms or refutes it (R28). - `amount_dip`: An
+    amount is below both neighbouring amounts. Growth and streak use the smaller neighbouring amount
+    instead (R34). - `boundary_shift`: A payment belongs to the year before or after the year of its
+    ex-date (R34). - `conflicting_duplicate`: Rows of one payment or split had different amounts or
+    ratios; the newer row is used (R29). - `currency_mismatch`: Dividends and prices are in
+    different currencies, so that yields are null (R4). - `declared_after_ex`: A dividend was
+    declared after its ex-date. It is used from its ex-date on (R39). - `dividends_missing`:
+    Adjusted closes of a price file show dividends for which no dividend row exists (R38). -
+    `duplicate_collapsed`: Rows of one payment or split were merged into one row. `explain` lists
+    the dropped rows (R29). - `ex_date_derived`: An ex-date was derived from its record date (R1). -
+    `ex_date_unexpected`: The vendor's ex-date differs from the ex-date that follows from the record
+    date (R1). - `factor_skipped`: A distribution does not adjust prices. It is at least as large as
+    the close before its ex-date, or in another currency (R11). - `frequency_conflict`: The
+    frequency inferred from ex-dates replaced a different vendor's frequency (R5). -
+    `inferred_special`: The payment schedule reads a row, or a part of its amount, as special (R34).
+    - `latest_amount_unusual`: The latest amount is at least 3 times the median of the amounts
+    before it, and not confirmed. The forward dividend uses the previous payment (R8). -
+    `near_duplicate`: Two rows with ex-dates a few days apart are one payment, so one row was
+    dropped (R34). - `no_dividend_feed`: No source that covers the security carries dividends. Its
+    dividends are therefore unknown (R38). - `no_prev_close`: A distribution does not adjust prices,
+    because no close before its ex-date is known (R11). - `overdue`: The expected ex-date passed
+    without a declaration (R19). - `payment_gap`: A payment is missing in a year of growth or streak
+    (R34). - `payment_translated`: A payment has rows in two currencies; the row in the currency of
+    the prices is used (R39). - `price_jump_without_split`: A price moved by a usual split ratio,
+    but no row of a split explains it (R30). - `price_level_break`: A price rose or fell by a factor
+    of more than 3 and did not return. No known event explains it (R36). - `provisional`: The
     security has no reference record. Only rows with its symbol are known. - `special_by_price`: A
-    large regular amount contains a special part, as the price fall proves (R28). -
-    `spin_off_review`: The streak spans a spin-off, which neither counts nor breaks it (R14, R35). -
-    `split_not_in_price`: The price contradicts a split: the price did not move, or moved on another
-    session or by another factor (R36). - `streak_seeded`: The increase streak contains years of an
-    operator's seed. The payment streak counts only years in the data (R14). - `ttm_incomplete`: The
-    data cover only a part of the trailing year (R7). - `ttm_payment_count_unusual`: The number of
-    payments in the trailing year differs from the frequency (R7). - `unknown_type`: A distribution
-    of unknown type counts as regular (R3). - `yield_suspect`: The headline yield is above 25 %
-    (R18)."""
+    large regular amount contains a special part; the price or adjusted closes prove the amount
+    (R28). - `spin_off_review`: The increase streak spans a spin-off, which neither extends nor ends
+    the streak (R14, R35). - `split_not_in_price`: The price contradicts a split: the price did not
+    move, or moved on another session or by another factor (R36). - `streak_seeded`: The increase
+    streak contains years of an operator's seed. The payment streak contains only years of the data
+    (R14). - `ttm_incomplete`: The data cover only a part of the trailing year (R7). -
+    `ttm_payment_count_unusual`: The number of payments in the trailing year does not fit the
+    payment frequency (R7). - `unknown_type`: A distribution of unknown type is treated as regular
+    (R3). - `yield_suspect`: The headline yield is above 25 % (R18)."""
     quarantined: list[Quarantined] = field(default_factory=list)
     """Rows excluded from the figures (quarantined), with the reason. Rows before the history of the
     caller's tier are left out."""
     method_version: str
-    """Version of the rules."""
+    """Version of the rules, followed by the parameters that differ from their defaults."""
 
 
 class MetricsAnswer(Struct, frozen=True, kw_only=True):
-    """Metrics. With `explain=true`, also their derivation."""
+    """Metrics; with `explain=true`, also their explanation."""
 
     symbol: str
     """Canonical ticker."""
@@ -1535,7 +1549,7 @@ class MetricsAnswer(Struct, frozen=True, kw_only=True):
     as_of: dt.date
     """Market date of the metrics."""
     price: Decimal | None = None
-    """Latest raw close in `price_currency`, adjusted for the splits since its session."""
+    """Latest raw close in `price_currency`, adjusted for the splits after its session."""
     price_date: dt.date | None = None
     """Session of the latest close."""
     dividend_status: str
@@ -1546,7 +1560,8 @@ class MetricsAnswer(Struct, frozen=True, kw_only=True):
     dps_ttm: Decimal | None = None
     """Regular dividends with an ex-date in the last 12 months (R7)."""
     dps_ttm_total: Decimal | None = None
-    """Regular and special dividends, including capital gains, with an ex-date in the last 12 months."""
+    """Regular and special dividends per share with an ex-date in the last 12 months. Capital gains are
+    included."""
     dps_forward: Decimal | None = None
     """Forward (indicated) dividends of the next 12 months (R8); null for funds, irregular payers and
     delisted securities."""
@@ -1558,27 +1573,27 @@ class MetricsAnswer(Struct, frozen=True, kw_only=True):
     dividend_yield: Decimal | None = None
     """Headline yield, percent (R9)."""
     yield_basis: str | None = None
-    """Basis of the headline yield.
+    """Basis of the headline yield: forward or trailing dividends.
 
     One of: forward, ttm.
     """
     yield_ttm: Decimal | None = None
-    """dps_ttm / price, percent."""
+    """Trailing yield: dps_ttm / price, percent."""
     yield_ttm_total: Decimal | None = None
-    """dps_ttm_total / price, percent."""
+    """Trailing yield with specials: dps_ttm_total / price, percent."""
     yield_forward: Decimal | None = None
-    """dps_forward / price, percent."""
+    """Forward yield: dps_forward / price, percent."""
     yield_5y_avg: Decimal | None = None
-    """Mean of the month-end TTM yields of five years, percent."""
+    """Mean trailing (TTM) yield over the month ends of five years, percent."""
     yield_5y_high: Decimal | None = None
-    """Highest of the month-end TTM yields of five years, percent."""
+    """Highest trailing (TTM) yield at a month end of five years, percent."""
     yield_5y_low: Decimal | None = None
-    """Lowest of the month-end TTM yields of five years, percent."""
+    """Lowest trailing (TTM) yield at a month end of five years, percent."""
     ttm_payment_count: int
-    """Number of regular ex-dates in the TTM window."""
+    """Number of regular ex-dates in the last 12 months."""
     ttm_complete: bool
-    """True if the data cover the whole TTM window. False if the listing or the data began less than 12
-    months ago. Incomplete figures are not annualised."""
+    """True if the data cover the last 12 months. False if the listing or the data began later.
+    Incomplete figures are not annualised."""
     frequency: str
     """Payment frequency (R5).
 
@@ -1586,33 +1601,33 @@ class MetricsAnswer(Struct, frozen=True, kw_only=True):
     semi_annual, annual, irregular, none, unknown.
     """
     payments_per_year: int | None = None
-    """Payments a year; null when irregular, none or unknown."""
+    """Payments a year; null if irregular, none or unknown."""
     payout_ratio: Decimal | None = None
     """Regular dividends over diluted earnings per share, both TTM, percent (R17). For real estate,
     funds from operations replace earnings."""
     fcf_payout_ratio: Decimal | None = None
     """Dividends paid over free cash flow, percent (R17)."""
     dividend_cover: Decimal | None = None
-    """Earnings over dividends, a ratio."""
+    """Dividend cover: earnings over dividends, a ratio."""
     growth_1y: Decimal | None = None
-    """Growth of the last complete year over the year before, percent (R13)."""
+    """Dividend growth of the last complete year over the previous year, percent (R13)."""
     growth_3y: Decimal | None = None
-    """Compound growth a year over 3 years, percent."""
+    """Compound growth over 3 years, percent a year."""
     growth_5y: Decimal | None = None
-    """Compound growth a year over 5 years, percent."""
+    """Compound growth over 5 years, percent a year."""
     growth_10y: Decimal | None = None
-    """Compound growth a year over 10 years, percent."""
+    """Compound growth over 10 years, percent a year."""
     increase_streak_years: int
-    """Consecutive years of increases (R14)."""
+    """Increase streak: consecutive years of dividend increases (R14)."""
     streak_lower_bound: bool
     """True if the streak may be longer than the data show."""
     streak_at_risk: bool
     """True if the forward dividend is below the total of the last complete year."""
     payment_streak_years: int
-    """Consecutive years with a regular payment in the data. The number can be less than a seeded
-    increase streak (`streak_seeded`)."""
+    """Payment streak: consecutive years with a regular payment in the data. It can be shorter than a
+    seeded increase streak (`streak_seeded`)."""
     streak_started: int | None = None
-    """First year of the increase streak."""
+    """First year of the increase streak; null without an increase."""
     latest_increase_date: dt.date | None = None
     """Ex-date of the newest increase of the regular rate."""
     latest_increase_percent: Decimal | None = None
@@ -1637,9 +1652,9 @@ class MetricsAnswer(Struct, frozen=True, kw_only=True):
     next: NextDividend | None = None
     """The next ex-dividend date (R19)."""
     chowder_number: Decimal | None = None
-    """Forward yield plus five-year growth (R16)."""
+    """Chowder number: forward yield plus five-year growth, percentage points (R16)."""
     chowder_pass: bool | None = None
-    """True if the Chowder number reaches its threshold."""
+    """True if the Chowder number reaches the threshold of the yield and sector."""
     safety: str | None = None
     """Safety label (R18).
 
@@ -1654,56 +1669,57 @@ class MetricsAnswer(Struct, frozen=True, kw_only=True):
     volatility_1y: Decimal | None = None
     """Annualised volatility of 252 daily returns, percent (R23)."""
     beta_5y: Decimal | None = None
-    """Beta of 60 monthly returns against the benchmark (R23)."""
+    """Beta against the benchmark, from 60 monthly returns (R23)."""
     annual_totals: list[AnnualTotal] = field(default_factory=list)
     """Split-adjusted regular dividends by calendar year. Years that begin before the history of the
     caller's tier are left out."""
     flags: list[str] = field(default_factory=list)
-    """Flags of a security's metrics. A withdrawn record adds the flag `cancelled:` with its id. -
-    `amount_basis_suspect`: The amounts before a split are probably already per new share. Growth
-    and streak across the split are null (R37). - `amount_held`: The newest regular amount is
-    quarantined until the next amount confirms or refutes it (R28). - `amount_dip`: The amount of a
-    row is below both neighbouring amounts. Growth and streak use the smaller of them (R34). -
-    `boundary_shift`: A payment counts in the year before or after the year of its ex-date (R34). -
-    `conflicting_duplicate`: Rows of one payment had different amounts; the later one counts (R29).
-    - `currency_mismatch`: Dividends and prices are in different currencies, so that yields are null
-    (R4). - `declared_after_ex`: A dividend has a declaration date after its ex-date. It counts from
-    its ex-date on (R39). - `dividends_missing`: Adjusted closes of a price file show dividends for
-    which no dividend row exists (R38). - `duplicate_collapsed`: Rows of one payment or split were
-    merged; some may have the same id and revision. `explain` lists the dropped rows (R29). -
-    `ex_date_derived`: An ex-date was derived from its record date (R1). - `ex_date_unexpected`: The
-    vendor's ex-date differs from the ex-date that follows from the record date (R1). -
-    `factor_skipped`: A distribution does not adjust prices, because it is at least the close before
-    it or in another currency (R11). - `frequency_conflict`: The frequency inferred from ex-dates
-    overruled the vendor's frequency (R5). - `inferred_special`: The payment schedule counts a row,
-    or a part of a row, as special (R34). - `latest_amount_unusual`: The latest amount is at least 3
-    times the median of the amounts before it, and not confirmed. The forward dividend uses the
-    payment before it (R8). - `near_duplicate`: Two rows with ex-dates a few days apart are one
-    payment, which counts once (R34). - `no_dividend_feed`: No source that covers the security
-    carries dividends. Its dividends are therefore unknown (R38). - `no_prev_close`: A distribution
-    does not adjust prices, because no close before it is known (R11). - `overdue`: The expected ex-
-    date passed without a declaration (R19). - `payment_gap`: A payment is missing in a year of
-    growth or streak (R34). - `payment_translated`: A payment is listed in two currencies; the row
-    in the prices' currency counts (R39). - `price_jump_without_split`: A price moved by a known
-    split ratio, but no split is known (R30). - `price_level_break`: A price rose or fell by a
-    factor of more than 3 and did not return, without a known event (R36). - `provisional`: The
+    """Flags of a security's metrics. Each withdrawn record adds the flag `cancelled:` with the id of
+    the record. - `amount_basis_suspect`: The amounts before a split are probably already per new
+    share. Growth and streak across the split are null (R37). - `amount_held`: The newest regular
+    amount is quarantined until the next amount confirms or refutes it (R28). - `amount_dip`: An
+    amount is below both neighbouring amounts. Growth and streak use the smaller neighbouring amount
+    instead (R34). - `boundary_shift`: A payment belongs to the year before or after the year of its
+    ex-date (R34). - `conflicting_duplicate`: Rows of one payment or split had different amounts or
+    ratios; the newer row is used (R29). - `currency_mismatch`: Dividends and prices are in
+    different currencies, so that yields are null (R4). - `declared_after_ex`: A dividend was
+    declared after its ex-date. It is used from its ex-date on (R39). - `dividends_missing`:
+    Adjusted closes of a price file show dividends for which no dividend row exists (R38). -
+    `duplicate_collapsed`: Rows of one payment or split were merged into one row. `explain` lists
+    the dropped rows (R29). - `ex_date_derived`: An ex-date was derived from its record date (R1). -
+    `ex_date_unexpected`: The vendor's ex-date differs from the ex-date that follows from the record
+    date (R1). - `factor_skipped`: A distribution does not adjust prices. It is at least as large as
+    the close before its ex-date, or in another currency (R11). - `frequency_conflict`: The
+    frequency inferred from ex-dates replaced a different vendor's frequency (R5). -
+    `inferred_special`: The payment schedule reads a row, or a part of its amount, as special (R34).
+    - `latest_amount_unusual`: The latest amount is at least 3 times the median of the amounts
+    before it, and not confirmed. The forward dividend uses the previous payment (R8). -
+    `near_duplicate`: Two rows with ex-dates a few days apart are one payment, so one row was
+    dropped (R34). - `no_dividend_feed`: No source that covers the security carries dividends. Its
+    dividends are therefore unknown (R38). - `no_prev_close`: A distribution does not adjust prices,
+    because no close before its ex-date is known (R11). - `overdue`: The expected ex-date passed
+    without a declaration (R19). - `payment_gap`: A payment is missing in a year of growth or streak
+    (R34). - `payment_translated`: A payment has rows in two currencies; the row in the currency of
+    the prices is used (R39). - `price_jump_without_split`: A price moved by a usual split ratio,
+    but no row of a split explains it (R30). - `price_level_break`: A price rose or fell by a factor
+    of more than 3 and did not return. No known event explains it (R36). - `provisional`: The
     security has no reference record. Only rows with its symbol are known. - `special_by_price`: A
-    large regular amount contains a special part, as the price fall proves (R28). -
-    `spin_off_review`: The streak spans a spin-off, which neither counts nor breaks it (R14, R35). -
-    `split_not_in_price`: The price contradicts a split: the price did not move, or moved on another
-    session or by another factor (R36). - `streak_seeded`: The increase streak contains years of an
-    operator's seed. The payment streak counts only years in the data (R14). - `ttm_incomplete`: The
-    data cover only a part of the trailing year (R7). - `ttm_payment_count_unusual`: The number of
-    payments in the trailing year differs from the frequency (R7). - `unknown_type`: A distribution
-    of unknown type counts as regular (R3). - `yield_suspect`: The headline yield is above 25 %
-    (R18)."""
+    large regular amount contains a special part; the price or adjusted closes prove the amount
+    (R28). - `spin_off_review`: The increase streak spans a spin-off, which neither extends nor ends
+    the streak (R14, R35). - `split_not_in_price`: The price contradicts a split: the price did not
+    move, or moved on another session or by another factor (R36). - `streak_seeded`: The increase
+    streak contains years of an operator's seed. The payment streak contains only years of the data
+    (R14). - `ttm_incomplete`: The data cover only a part of the trailing year (R7). -
+    `ttm_payment_count_unusual`: The number of payments in the trailing year does not fit the
+    payment frequency (R7). - `unknown_type`: A distribution of unknown type is treated as regular
+    (R3). - `yield_suspect`: The headline yield is above 25 % (R18)."""
     quarantined: list[Quarantined] = field(default_factory=list)
     """Rows excluded from the figures (quarantined), with the reason. Rows before the history of the
     caller's tier are left out."""
     method_version: str
-    """Version of the rules."""
+    """Version of the rules, followed by the parameters that differ from their defaults."""
     explanation: Explanation | None = None
-    """With `explain=true`: the observations, choices and formulas from which the figures follow."""
+    """Observations, choices and formulas behind the figures. Omitted without `explain=true`."""
 
 
 class NextDividend(Struct, frozen=True, kw_only=True):
@@ -1714,7 +1730,7 @@ class NextDividend(Struct, frozen=True, kw_only=True):
     ex_date: dt.date
     """First day on which a buyer of the share does not receive the dividend."""
     payment_date: dt.date | None = None
-    """Payment date, if known; an estimate for a projected ex-date."""
+    """Payment date; an estimate for a projected ex-date. Null if unknown."""
     status: str
     """Status of the ex-date. For `declared`, amount and payment date are declared too; otherwise they
     are estimates.
@@ -1748,27 +1764,28 @@ class Payer(Struct, frozen=True, kw_only=True):
 
 
 class PortfolioIncome(Struct, frozen=True, kw_only=True):
-    """Income of holdings over twelve calendar months, the current one included. All shares count as
-    owned throughout."""
+    """Income of holdings over twelve calendar months, beginning with the current month. All shares are
+    assumed to be owned for the whole time."""
 
     from_: dt.date = field(name="from")
     """First day of the current month."""
     until: dt.date
-    """Last day of the eleventh month after it."""
+    """Last day of the eleventh month after the current month."""
     totals: list[IncomeTotal] = field(default_factory=list)
-    """Sums by currency. Currencies are never added (R4)."""
+    """Sums by currency. Amounts in different currencies are never added (R4)."""
     months: list[IncomeMonth] = field(default_factory=list)
     """Sums by currency and month, twelve months for each currency."""
     holdings: list[HoldingIncome] = field(default_factory=list)
-    """Holdings in request order. Symbols of one security are one holding."""
+    """Holdings in request order. Several symbols of one security are merged into one holding."""
     gaps: list[IncomeGap] = field(default_factory=list)
-    """Missing income and figures."""
+    """Reasons for missing income and figures."""
     payments: list[IncomePayment] = field(default_factory=list)
-    """Payments behind the sums, by payment date."""
+    """Payments included in the sums, ordered by payment date."""
 
 
 class PricePoint(Struct, frozen=True, kw_only=True):
-    """A price bar. Open, high, low, close, volume, vwap and change are on the requested basis."""
+    """A price bar of one session or period. Open, high, low, close, volume, vwap and change are on the
+    requested basis."""
 
     adj_close: Decimal
     """Last price of the period, adjusted for splits and dividends (R11)."""
@@ -1783,25 +1800,25 @@ class PricePoint(Struct, frozen=True, kw_only=True):
     dividend: Decimal | None = None
     """Cash per share with an ex-date in the period, as declared."""
     high: Decimal | None = None
-    """Highest price."""
+    """Highest price of the period."""
     low: Decimal | None = None
-    """Lowest price."""
+    """Lowest price of the period."""
     open: Decimal | None = None
     """First price of the period."""
     raw_close: Decimal
     """Last price of the period as traded."""
     split_factor: Decimal
-    """Multiplier of a raw price for the splits and spin-offs up to today."""
+    """Multiplier of the raw price for later splits and spin-offs."""
     split_ratio: Decimal | None = None
     """New shares per old share for the splits of the period."""
     total_factor: Decimal
     """Multiplier that converts raw_close to adj_close."""
     trade_count: int | None = None
-    """Number of trades."""
+    """Number of trades in the period."""
     volume: int | None = None
-    """Shares traded."""
+    """Shares traded in the period."""
     vwap: Decimal | None = None
-    """Volume-weighted average price."""
+    """Volume-weighted average price of the period."""
 
 
 class PriceRow(Struct, frozen=True, kw_only=True):
@@ -1816,23 +1833,23 @@ class PriceRow(Struct, frozen=True, kw_only=True):
     open: Decimal | None = None
     """First price of the period."""
     high: Decimal | None = None
-    """Highest price."""
+    """Highest price of the period."""
     low: Decimal | None = None
-    """Lowest price."""
+    """Lowest price of the period."""
     close: Decimal
     """Last price of the period."""
     volume: int | None = None
-    """Shares traded."""
+    """Shares traded in the period."""
     vwap: Decimal | None = None
-    """Volume-weighted average price."""
+    """Volume-weighted average price of the period."""
     trade_count: int | None = None
-    """Number of trades."""
+    """Number of trades in the period."""
     raw_close: Decimal
     """Last price of the period as traded."""
     adj_close: Decimal
     """Last price of the period, adjusted for splits and dividends (R11)."""
     split_factor: Decimal
-    """Multiplier of a raw price for the splits and spin-offs up to today."""
+    """Multiplier of the raw price for later splits and spin-offs."""
     total_factor: Decimal
     """Multiplier that converts raw_close to adj_close."""
     dividend: Decimal | None = None
@@ -1862,10 +1879,11 @@ class PricesMeta(Struct, frozen=True, kw_only=True):
     count: int
     """Number of rows on this page."""
     data_version: str
-    """Generation and log sequence of the data, for example g3.184467. The parameter `data_version`
-    accepts it. A third number tells versions of one sequence apart."""
+    """Generation and log sequence of the data, for example g3.184467. A third number distinguishes
+    versions with the same sequence. The parameter `data_version` accepts this value."""
     depth: Depth | None = None
-    """Start of the range. Omitted if the tier's history does not limit the range."""
+    """Start of the returned history, set by the tier. Omitted if the request names a start date, and
+    for responses without a history."""
     has_more: bool
     """True if another page follows."""
     known_at: dt.datetime | None = None
@@ -1877,22 +1895,22 @@ class PricesMeta(Struct, frozen=True, kw_only=True):
     next_cursor: str | None = None
     """Cursor of the next page; null on the last page."""
     sync_from: str | None = None
-    """Value for `updated_since` in a later request, which then returns the changes since this
-    response. All pages of a list have the same value. Omitted if the endpoint does not support
-    `updated_since`, and while the served generation changes."""
+    """Value for `updated_since`. A later request with it returns the changes since this response. All
+    pages of a list have the same value. Omitted if the endpoint does not support `updated_since`,
+    and while the served generation changes."""
     today: dt.date | None = None
-    """Current day of the service. Omitted if the response does not depend on the current day."""
+    """Current day in New York. Omitted if the response does not depend on the current day."""
     warnings: list[Warning]
     """Warnings about the response."""
     adjustment: str
-    """Adjustment of the prices: raw, split, spin_off, dividend, a list of the last two, or all."""
+    """Adjustment of the prices: raw, split, spin_off, dividend, all, or the list `spin_off,dividend`."""
     currency: str | None = None
     """ISO 4217 currency of every price."""
     factors_changed_at: dt.datetime | None = None
     """Time of the last change to the splits and dividends that adjust the prices. Adjusted prices that
     were read before this time are outdated. Null if the change is more than 400 days old."""
     interval: str
-    """Length of the period of a price point.
+    """Period that a price point covers.
 
     One of: daily, weekly, monthly, quarterly, yearly.
     """
@@ -1900,19 +1918,19 @@ class PricesMeta(Struct, frozen=True, kw_only=True):
     """Canonical ticker."""
     total_return: Decimal | None = None
     """Total return from the first to the last bar of the whole range, percent. Dividends are
-    reinvested at the close of their ex-date. Null without a bar, and if a distribution was paid in
-    another currency."""
+    reinvested at the close of their ex-date. Null if there is no bar, or if a distribution was paid
+    in another currency."""
 
 
 class Pricing(Struct, frozen=True, kw_only=True):
-    """Price fields of the quote in a snapshot, in the row's currency."""
+    """Prices in a snapshot: the price fields of the quote, in the row's currency."""
 
     avg_volume_30d: int | None = None
     """Mean volume of the newest 30 sessions, shares."""
     change: Decimal | None = None
-    """price - previous_close."""
+    """Change of the price since the previous session: price - previous_close."""
     change_percent: Decimal | None = None
-    """change / previous_close, percent."""
+    """Change of the price since the previous session, percent: change / previous_close."""
     day_high: Decimal | None = None
     """High of the latest session."""
     day_low: Decimal | None = None
@@ -1922,23 +1940,23 @@ class Pricing(Struct, frozen=True, kw_only=True):
     previous_close: Decimal | None = None
     """Close of the previous session, on the share basis of the latest session."""
     price: Decimal | None = None
-    """Latest raw close, adjusted for the splits since its session, in the row's currency."""
+    """Latest raw close, adjusted for the splits after its session, in the row's currency."""
     price_date: dt.date | None = None
     """Session of the latest close."""
     sma_200: Decimal | None = None
-    """Mean split-adjusted close of the newest 200 sessions."""
+    """Mean split-adjusted close of the newest 200 sessions; null with fewer sessions."""
     sma_50: Decimal | None = None
-    """Mean split-adjusted close of the newest 50 sessions."""
+    """Mean split-adjusted close of the newest 50 sessions; null with fewer sessions."""
     volume: int | None = None
     """Shares traded in the latest session."""
     year_high: Decimal | None = None
     """Highest split-adjusted intraday price of the last 12 months (R22)."""
     year_high_date: dt.date | None = None
-    """Session of the highest price."""
+    """Session of `year_high`."""
     year_low: Decimal | None = None
     """Lowest split-adjusted intraday price of the last 12 months (R22)."""
     year_low_date: dt.date | None = None
-    """Session of the lowest price."""
+    """Session of `year_low`."""
 
 
 class ProjectionHealth(Struct, frozen=True, kw_only=True):
@@ -1956,8 +1974,8 @@ class ProjectionHealth(Struct, frozen=True, kw_only=True):
 
 
 class Quarantined(Struct, frozen=True, kw_only=True):
-    """A quarantined row, which no figure uses. It is used again when its neighbouring rows no longer
-    contradict it."""
+    """A quarantined row, which no figure uses. It is used again if a decision releases it or its
+    neighbouring rows no longer contradict it."""
 
     date: dt.date | None = None
     """Ex-date or session of the row."""
@@ -1968,9 +1986,9 @@ class Quarantined(Struct, frozen=True, kw_only=True):
     line: int
     """Line in the feed's file; 0 if unknown."""
     message: str
-    """Observed fault, as a sentence."""
+    """Fault of the row, as a sentence."""
     reason: str
-    """Stable reason code.
+    """Stable code of the reason for the quarantine.
 
     One of: amount_exceeds_price, amount_outlier, confirmed, far_future_ex_date, high_below_low,
     isolated_price, negative_price, negative_volume, no_ex_date, no_share_change,
@@ -2006,9 +2024,9 @@ class Quote(Struct, frozen=True, kw_only=True):
     sector: str | None = None
     """Sector name."""
     currency: str
-    """ISO 4217 currency."""
+    """ISO 4217 currency of the prices."""
     price: Decimal | None = None
-    """Latest close, adjusted for the splits since its session; null without a price."""
+    """Latest close, adjusted for the splits after its session; null without a price."""
     open: Decimal | None = None
     """Open of the latest session."""
     day_high: Decimal | None = None
@@ -2018,9 +2036,9 @@ class Quote(Struct, frozen=True, kw_only=True):
     previous_close: Decimal | None = None
     """Close of the previous session, on the share basis of the latest session."""
     change: Decimal | None = None
-    """price - previous_close."""
+    """Change of the price since the previous session: price - previous_close."""
     change_percent: Decimal | None = None
-    """change / previous_close, percent."""
+    """Change of the price since the previous session, percent: change / previous_close."""
     volume: int | None = None
     """Shares traded in the latest session."""
     avg_volume_30d: int | None = None
@@ -2032,11 +2050,11 @@ class Quote(Struct, frozen=True, kw_only=True):
     year_high: Decimal | None = None
     """Highest split-adjusted intraday price of the last 12 months (R22)."""
     year_high_date: dt.date | None = None
-    """Session of the highest price."""
+    """Session of `year_high`."""
     year_low: Decimal | None = None
     """Lowest split-adjusted intraday price of the last 12 months (R22)."""
     year_low_date: dt.date | None = None
-    """Session of the lowest price."""
+    """Session of `year_low`."""
     market_cap: int | None = None
     """Market capitalisation, whole currency units (R24)."""
     shares_outstanding: int | None = None
@@ -2054,8 +2072,8 @@ class Quote(Struct, frozen=True, kw_only=True):
     price_date: dt.date | None = None
     """Session of the latest close."""
     source: str
-    """Kind of the quote, always `eod` (end of day). It is not the feed, which `source` of a dividend
-    is.
+    """Kind of the quote, always `eod` (end of day). It is not a feed, unlike the `source` of a
+    dividend.
 
     One of: eod.
     """
@@ -2064,7 +2082,7 @@ class Quote(Struct, frozen=True, kw_only=True):
 
 
 class Revision(Struct, frozen=True, kw_only=True):
-    """Change of a served value by later knowledge."""
+    """Change of a served value after new facts, a new rule or a new policy."""
 
     symbol: str
     """Canonical ticker."""
@@ -2073,26 +2091,26 @@ class Revision(Struct, frozen=True, kw_only=True):
     data_version: str
     """First data version with the new value."""
     kind: str
-    """Subject of the revision.
+    """Kind of the revised value.
 
     One of: dividend, split, figure.
     """
     id: str | None = None
     """Id of the dividend or split record; null for a figure."""
     date: dt.date
-    """Ex-date of the record; for a figure, the market date for which both values are computed."""
+    """Ex-date of the record; for a figure, the market date of `before` and `after`."""
     field: str
     """Name of the revised field."""
     before: str | None = None
-    """Value before, as text; null if there was none."""
+    """Value before the revision, as text; null if it was unknown."""
     after: str | None = None
-    """Value after, as text; null if there is none."""
+    """Value after the revision, as text; null if it is unknown."""
     first_reported: str | None = None
-    """Value that was served first."""
+    """First served value of the field, as text."""
     latest: str | None = None
-    """Value after the newest revision."""
+    """Value after the newest revision of the field, as text."""
     reason: str
-    """Reason of the revision.
+    """Reason for the revision.
 
     One of: correction, retraction, new_source, new_record, policy, rule.
     """
@@ -2110,18 +2128,18 @@ class ScreenerAnswer(Struct, frozen=True, kw_only=True):
 
 
 class ScreenerFigures(Struct, frozen=True, kw_only=True):
-    """Figures of a screener in addition to the stock row."""
+    """Figures of a screener that the stock row does not have."""
 
     beta: Decimal | None = None
-    """Beta against the benchmark."""
+    """Beta against the benchmark, a ratio."""
     growth_10y: Decimal | None = None
-    """Compound growth a year over 10 years, percent."""
+    """Compound growth over 10 years, percent a year."""
     growth_1y: Decimal | None = None
-    """Growth of the last complete year, percent."""
+    """Dividend growth of the last complete year over the previous year, percent."""
     growth_3y: Decimal | None = None
-    """Compound growth a year over 3 years, percent."""
+    """Compound growth over 3 years, percent a year."""
     growth_5y: Decimal | None = None
-    """Compound growth a year over 5 years, percent."""
+    """Compound growth over 5 years, percent a year."""
     is_dividend_aristocrat: bool
     """True for a Dividend Aristocrat (R15)."""
     is_dividend_king: bool
@@ -2129,15 +2147,15 @@ class ScreenerFigures(Struct, frozen=True, kw_only=True):
     payment_streak_years: int | None = None
     """Consecutive years with a regular payment."""
     payout_ratio: Decimal | None = None
-    """Payout ratio, percent."""
+    """Payout ratio: dividends over earnings, percent."""
     pe_ratio: Decimal | None = None
-    """Price over earnings, a ratio."""
+    """Price over earnings per share, a ratio."""
     volume: int | None = None
     """Shares traded in the latest session."""
     yield_forward: Decimal | None = None
     """Forward yield, percent."""
     yield_ttm: Decimal | None = None
-    """Trailing regular yield, percent."""
+    """Trailing yield of regular dividends, percent."""
 
 
 class ScreenerMeta(Struct, frozen=True, kw_only=True):
@@ -2148,10 +2166,11 @@ class ScreenerMeta(Struct, frozen=True, kw_only=True):
     count: int
     """Number of rows on this page."""
     data_version: str
-    """Generation and log sequence of the data, for example g3.184467. The parameter `data_version`
-    accepts it. A third number tells versions of one sequence apart."""
+    """Generation and log sequence of the data, for example g3.184467. A third number distinguishes
+    versions with the same sequence. The parameter `data_version` accepts this value."""
     depth: Depth | None = None
-    """Start of the range. Omitted if the tier's history does not limit the range."""
+    """Start of the returned history, set by the tier. Omitted if the request names a start date, and
+    for responses without a history."""
     has_more: bool
     """True if another page follows."""
     known_at: dt.datetime | None = None
@@ -2163,11 +2182,11 @@ class ScreenerMeta(Struct, frozen=True, kw_only=True):
     next_cursor: str | None = None
     """Cursor of the next page; null on the last page."""
     sync_from: str | None = None
-    """Value for `updated_since` in a later request, which then returns the changes since this
-    response. All pages of a list have the same value. Omitted if the endpoint does not support
-    `updated_since`, and while the served generation changes."""
+    """Value for `updated_since`. A later request with it returns the changes since this response. All
+    pages of a list have the same value. Omitted if the endpoint does not support `updated_since`,
+    and while the served generation changes."""
     today: dt.date | None = None
-    """Current day of the service. Omitted if the response does not depend on the current day."""
+    """Current day in New York. Omitted if the response does not depend on the current day."""
     warnings: list[Warning]
     """Warnings about the response."""
     criteria: dict[str, Any]
@@ -2199,21 +2218,22 @@ class ScreenerRow(Struct, frozen=True, kw_only=True):
     currency: str
     """ISO 4217 currency of prices and of all money figures except `annual_dividend`."""
     is_active: bool
-    """True if the security still trades."""
+    """True if the security still trades on the as-of date."""
     delisted_on: dt.date | None = None
     """Last trading day of a delisted security."""
     price: Decimal | None = None
-    """Latest raw close, adjusted for the splits since its session."""
+    """Latest raw close, adjusted for the splits after its session."""
     price_date: dt.date | None = None
     """Session of the latest close."""
     market_cap: int | None = None
     """Market capitalisation, whole currency units (R24)."""
     pays_dividend: bool | None = None
-    """True if the security currently pays regular dividends; null if its dividends are unknown (R38)."""
+    """True if the security trades and its dividend status is active; null if the dividends are unknown
+    (R38)."""
     dividend_yield: Decimal | None = None
     """Headline dividend yield, percent (R9)."""
     yield_basis: str | None = None
-    """Basis of the headline yield.
+    """Basis of the headline yield: forward or trailing dividends.
 
     One of: forward, ttm.
     """
@@ -2234,30 +2254,29 @@ class ScreenerRow(Struct, frozen=True, kw_only=True):
     increase_streak_years: int | None = None
     """Consecutive years of dividend increases (R14)."""
     held_rows: int
-    """Number of rows excluded from the figures because neighbouring rows contradict them. `metrics`
-    lists these rows."""
+    """Number of quarantined rows, which no figure uses. `metrics` lists these rows."""
     updated_at: dt.datetime
     """Observation time of the newest fact from which the row is computed."""
     yield_ttm: Decimal | None = None
-    """Trailing regular yield, percent."""
+    """Trailing yield of regular dividends, percent."""
     yield_forward: Decimal | None = None
     """Forward yield, percent."""
     payout_ratio: Decimal | None = None
-    """Payout ratio, percent."""
+    """Payout ratio: dividends over earnings, percent."""
     growth_1y: Decimal | None = None
-    """Growth of the last complete year, percent."""
+    """Dividend growth of the last complete year over the previous year, percent."""
     growth_3y: Decimal | None = None
-    """Compound growth a year over 3 years, percent."""
+    """Compound growth over 3 years, percent a year."""
     growth_5y: Decimal | None = None
-    """Compound growth a year over 5 years, percent."""
+    """Compound growth over 5 years, percent a year."""
     growth_10y: Decimal | None = None
-    """Compound growth a year over 10 years, percent."""
+    """Compound growth over 10 years, percent a year."""
     payment_streak_years: int | None = None
     """Consecutive years with a regular payment."""
     pe_ratio: Decimal | None = None
-    """Price over earnings, a ratio."""
+    """Price over earnings per share, a ratio."""
     beta: Decimal | None = None
-    """Beta against the benchmark."""
+    """Beta against the benchmark, a ratio."""
     volume: int | None = None
     """Shares traded in the latest session."""
     is_dividend_aristocrat: bool
@@ -2307,7 +2326,7 @@ class SectorDetail(Struct, frozen=True, kw_only=True):
     slug: str
     """Slug for URL paths: lower case, with hyphens."""
     stock_count: int
-    """Number of active listed stocks."""
+    """Number of active stocks, without stocks of suspect yield."""
     payer_count: int
     """Number of stocks with a headline yield above zero."""
     etf_count: int
@@ -2315,19 +2334,20 @@ class SectorDetail(Struct, frozen=True, kw_only=True):
     market_cap: int | None = None
     """Sum of market capitalisations, whole currency units."""
     avg_yield: Decimal | None = None
-    """Mean headline yield of the payers."""
+    """Mean headline yield of the dividend payers, percent."""
     median_yield: Decimal | None = None
-    """Median headline yield of the payers."""
+    """Median headline yield of the dividend payers, percent."""
     weighted_yield: Decimal | None = None
-    """Yield weighted by market capitalisation over all members. Non-payers count with a yield of 0."""
+    """Headline yield of all stocks, weighted by market capitalisation, percent. The yield of a non-
+    payer is 0."""
     max_yield: Decimal | None = None
-    """Highest headline yield."""
+    """Highest headline yield, percent."""
     median_payout_ratio: Decimal | None = None
-    """Median payout ratio."""
+    """Median payout ratio, percent."""
     median_growth_5y: Decimal | None = None
-    """Median five-year growth."""
+    """Median five-year dividend growth, percent a year."""
     median_pe: Decimal | None = None
-    """Median price over earnings."""
+    """Median of price over earnings, a ratio."""
     aristocrat_count: int
     """Number of Dividend Aristocrats."""
     king_count: int
@@ -2337,25 +2357,26 @@ class SectorDetail(Struct, frozen=True, kw_only=True):
     change_percent_ytd: Decimal | None = None
     """Change since the last session of the previous year, weighted by market capitalisation, percent."""
     ex_dates_next_30d: int
-    """Number of declared ex-dates from the as-of date to 30 days later."""
+    """Number of stocks with a declared next ex-date from the as-of date to 30 days later."""
     as_of: dt.date
     """Market date of the statistics."""
     industries: list[Industry] = field(default_factory=list)
-    """Industries of the sector."""
+    """Statistics of the industries of the sector."""
     top_payers: list[ScreenerRow] = field(default_factory=list)
-    """Active stocks ordered by yield, market capitalisation and symbol. Stocks with a suspect yield
-    are left out."""
+    """Active dividend payers, ordered by yield, market capitalisation and symbol. Stocks with a
+    suspect yield are left out."""
 
 
 class SectorRow(Struct, frozen=True, kw_only=True):
-    """A sector and its statistics. Yields and growth in percent; suspect yields and ETFs are excluded."""
+    """A sector and its statistics. Yields and growth are in percent; ETFs and stocks with a suspect
+    yield are excluded."""
 
     sector: str
     """Name of the sector."""
     slug: str
     """Slug for URL paths: lower case, with hyphens."""
     stock_count: int
-    """Number of active listed stocks."""
+    """Number of active stocks, without stocks of suspect yield."""
     payer_count: int
     """Number of stocks with a headline yield above zero."""
     etf_count: int
@@ -2363,19 +2384,20 @@ class SectorRow(Struct, frozen=True, kw_only=True):
     market_cap: int | None = None
     """Sum of market capitalisations, whole currency units."""
     avg_yield: Decimal | None = None
-    """Mean headline yield of the payers."""
+    """Mean headline yield of the dividend payers, percent."""
     median_yield: Decimal | None = None
-    """Median headline yield of the payers."""
+    """Median headline yield of the dividend payers, percent."""
     weighted_yield: Decimal | None = None
-    """Yield weighted by market capitalisation over all members. Non-payers count with a yield of 0."""
+    """Headline yield of all stocks, weighted by market capitalisation, percent. The yield of a non-
+    payer is 0."""
     max_yield: Decimal | None = None
-    """Highest headline yield."""
+    """Highest headline yield, percent."""
     median_payout_ratio: Decimal | None = None
-    """Median payout ratio."""
+    """Median payout ratio, percent."""
     median_growth_5y: Decimal | None = None
-    """Median five-year growth."""
+    """Median five-year dividend growth, percent a year."""
     median_pe: Decimal | None = None
-    """Median price over earnings."""
+    """Median of price over earnings, a ratio."""
     aristocrat_count: int
     """Number of Dividend Aristocrats."""
     king_count: int
@@ -2385,11 +2407,11 @@ class SectorRow(Struct, frozen=True, kw_only=True):
     change_percent_ytd: Decimal | None = None
     """Change since the last session of the previous year, weighted by market capitalisation, percent."""
     ex_dates_next_30d: int
-    """Number of declared ex-dates from the as-of date to 30 days later."""
+    """Number of stocks with a declared next ex-date from the as-of date to 30 days later."""
     as_of: dt.date
     """Market date of the statistics."""
     industries: list[Industry] = field(default_factory=list)
-    """Industries of the sector."""
+    """Statistics of the industries of the sector."""
 
 
 class SectorWeight(Struct, frozen=True, kw_only=True):
@@ -2398,16 +2420,17 @@ class SectorWeight(Struct, frozen=True, kw_only=True):
     sector: str
     """Sector name."""
     weight: Decimal
-    """Weight, percent."""
+    """Weight in the fund, percent."""
 
 
 class SecurityEvent(Struct, frozen=True, kw_only=True):
-    """An event of a security."""
+    """Dated event of a security: ticker change, corporate action or special dividend."""
 
     symbol: str
     """Canonical ticker."""
     date: dt.date
-    """First session after the change. For a delisting or merger, the last trading day."""
+    """First session after a change of the ticker, or ex-date. For a delisting or merger, the last
+    trading day."""
     type: str
     """Type of the event.
 
@@ -2420,17 +2443,17 @@ class SecurityEvent(Struct, frozen=True, kw_only=True):
     One of: announced, effective, cancelled.
     """
     id: str | None = None
-    """Id of the split or dividend record."""
+    """Id of the split or dividend record; null for other events."""
     from_symbol: str | None = None
-    """Ticker before a rename."""
+    """Ticker before a rename; null for other events."""
     to_symbol: str | None = None
     """Ticker after a rename, or ticker of the successor after a merger."""
     ratio: Decimal | None = None
-    """New shares per old share. For a merger, shares of the successor per share."""
+    """New shares per old share of a split. For a merger, shares of the successor per share."""
     price_factor: Decimal | None = None
-    """Multiplier of earlier prices."""
+    """Multiplier of prices before the event; null if the event does not adjust prices."""
     amount: Decimal | None = None
-    """Cash or value per share as declared."""
+    """Cash or spin-off value per share, as declared."""
     currency: str | None = None
     """ISO 4217 currency of the amount."""
 
@@ -2439,7 +2462,7 @@ class SecurityEvents(Struct, frozen=True, kw_only=True):
     """Ticker events of a security."""
 
     events: list[SecurityEvent]
-    """Renames, merger and delisting within the tier's history, by date."""
+    """Renames, merger and delisting within the tier's history, in date order."""
     symbol: str
     """Canonical ticker."""
 
@@ -2448,7 +2471,7 @@ class SecurityFactors(Struct, frozen=True, kw_only=True):
     """Adjustment factors of a security."""
 
     factors: list[Factor]
-    """Factors within the tier's history, by ex-date."""
+    """Factors within the tier's history, in ex-date order."""
     symbol: str
     """Canonical ticker."""
 
@@ -2457,8 +2480,8 @@ class SecurityLists(Struct, frozen=True, kw_only=True):
     """Dividend lists that contain a security."""
 
     lists: list[str]
-    """Names of the lists. A list has the members of the screener of the same name, without further
-    filters."""
+    """Names of the lists. A list contains the stocks that the screener of the same name returns
+    without filters."""
     symbol: str
     """Canonical ticker."""
 
@@ -2479,7 +2502,8 @@ class SingleEtfRow(Struct, frozen=True, kw_only=True):
     """Response with one resource."""
 
     data: EtfRow
-    """ETF details: the stock row, then fund data. Percents are percent points."""
+    """ETF details: the stock row, followed by fund data. Percentages are numbers of percent: 4.5 means
+    4.5 %."""
     meta: Meta
     """Data version and warnings of the response."""
 
@@ -2507,7 +2531,7 @@ class SingleMetricsAnswer(Struct, frozen=True, kw_only=True):
     """Response with one resource."""
 
     data: MetricsAnswer
-    """Metrics. With `explain=true`, also their derivation."""
+    """Metrics; with `explain=true`, also their explanation."""
     meta: Meta
     """Data version and warnings of the response."""
 
@@ -2516,8 +2540,8 @@ class SinglePortfolioIncome(Struct, frozen=True, kw_only=True):
     """Response with one resource."""
 
     data: PortfolioIncome
-    """Income of holdings over twelve calendar months, the current one included. All shares count as
-    owned throughout."""
+    """Income of holdings over twelve calendar months, beginning with the current month. All shares are
+    assumed to be owned for the whole time."""
     meta: Meta
     """Data version and warnings of the response."""
 
@@ -2572,21 +2596,22 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     currency: str
     """ISO 4217 currency of prices and of all money figures except `annual_dividend`."""
     is_active: bool
-    """True if the security still trades."""
+    """True if the security still trades on the as-of date."""
     delisted_on: dt.date | None = None
     """Last trading day of a delisted security."""
     price: Decimal | None = None
-    """Latest raw close, adjusted for the splits since its session."""
+    """Latest raw close, adjusted for the splits after its session."""
     price_date: dt.date | None = None
     """Session of the latest close."""
     market_cap: int | None = None
     """Market capitalisation, whole currency units (R24)."""
     pays_dividend: bool | None = None
-    """True if the security currently pays regular dividends; null if its dividends are unknown (R38)."""
+    """True if the security trades and its dividend status is active; null if the dividends are unknown
+    (R38)."""
     dividend_yield: Decimal | None = None
     """Headline dividend yield, percent (R9)."""
     yield_basis: str | None = None
-    """Basis of the headline yield.
+    """Basis of the headline yield: forward or trailing dividends.
 
     One of: forward, ttm.
     """
@@ -2607,8 +2632,7 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     increase_streak_years: int | None = None
     """Consecutive years of dividend increases (R14)."""
     held_rows: int
-    """Number of rows excluded from the figures because neighbouring rows contradict them. `metrics`
-    lists these rows."""
+    """Number of quarantined rows, which no figure uses. `metrics` lists these rows."""
     updated_at: dt.datetime
     """Observation time of the newest fact from which the row is computed."""
     identifiers: Identifiers | None = None
@@ -2627,11 +2651,11 @@ class SplitRow(Struct, frozen=True, kw_only=True):
     """A split record."""
 
     id: str
-    """Id of the record."""
+    """Id of the record, unique in the whole service and stable over rebuilds."""
     symbol: str
     """Canonical ticker."""
     ex_date: dt.date
-    """First day on the new share basis."""
+    """Ex-date as declared: first day on the new share basis."""
     declaration_date: dt.date | None = None
     """Declaration date."""
     payable_date: dt.date | None = None
@@ -2666,10 +2690,10 @@ class SplitRow(Struct, frozen=True, kw_only=True):
 
 
 class StockDividends(Struct, frozen=True, kw_only=True):
-    """Dividend figures inside a snapshot."""
+    """Dividend figures in a snapshot."""
 
     annual_amount: Decimal | None = None
-    """Annual amount per share, in `currency`."""
+    """Annual dividend per share from which the headline yield is computed, in `currency`."""
     currency: str | None = None
     """ISO 4217 currency of the amounts; null for non-payers."""
     frequency: str | None = None
@@ -2681,11 +2705,11 @@ class StockDividends(Struct, frozen=True, kw_only=True):
     growth_5y: Decimal | None = None
     """Five-year growth, percent a year."""
     last: LastDividend | None = None
-    """The newest distribution with an ex-date that is not in the future."""
+    """The newest distribution with an ex-date up to the as-of date."""
     next: NextDividend | None = None
     """The next ex-dividend date (R19)."""
     payout_ratio: Decimal | None = None
-    """Payout ratio, percent."""
+    """Payout ratio: dividends over earnings, percent."""
     yield_forward: Decimal | None = None
     """Forward yield, percent."""
     yield_ttm: Decimal | None = None
@@ -2715,21 +2739,22 @@ class StockRow(Struct, frozen=True, kw_only=True):
     currency: str
     """ISO 4217 currency of prices and of all money figures except `annual_dividend`."""
     is_active: bool
-    """True if the security still trades."""
+    """True if the security still trades on the as-of date."""
     delisted_on: dt.date | None = None
     """Last trading day of a delisted security."""
     price: Decimal | None = None
-    """Latest raw close, adjusted for the splits since its session."""
+    """Latest raw close, adjusted for the splits after its session."""
     price_date: dt.date | None = None
     """Session of the latest close."""
     market_cap: int | None = None
     """Market capitalisation, whole currency units (R24)."""
     pays_dividend: bool | None = None
-    """True if the security currently pays regular dividends; null if its dividends are unknown (R38)."""
+    """True if the security trades and its dividend status is active; null if the dividends are unknown
+    (R38)."""
     dividend_yield: Decimal | None = None
     """Headline dividend yield, percent (R9)."""
     yield_basis: str | None = None
-    """Basis of the headline yield.
+    """Basis of the headline yield: forward or trailing dividends.
 
     One of: forward, ttm.
     """
@@ -2750,8 +2775,7 @@ class StockRow(Struct, frozen=True, kw_only=True):
     increase_streak_years: int | None = None
     """Consecutive years of dividend increases (R14)."""
     held_rows: int
-    """Number of rows excluded from the figures because neighbouring rows contradict them. `metrics`
-    lists these rows."""
+    """Number of quarantined rows, which no figure uses. `metrics` lists these rows."""
     updated_at: dt.datetime
     """Observation time of the newest fact from which the row is computed."""
 
@@ -2791,4 +2815,4 @@ class Warning(Struct, frozen=True, kw_only=True):
     message: str
     """Message for people."""
     param: str | None = None
-    """Parameter that caused the warning; null without such a parameter."""
+    """Parameter that caused the warning; null if no parameter caused it."""

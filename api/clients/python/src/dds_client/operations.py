@@ -33,8 +33,8 @@ class BulkDividendsQuery(TypedDict, total=False):
     Version` has the same effect. Cursors, `updated_since` and `If-None-Match` contain their
     version. Status 412 if no such data exists."""
     per_symbol: int
-    """Maximum number of records per symbol. The newest records are returned. The oldest day is always
-    complete. `has_more` is true if there are more records."""
+    """Maximum number of records per symbol, newest first. All records of the oldest returned day are
+    included. `has_more` is true if there are more records."""
     start_date: date | str
     """First ex-date. Default: start of the tier's history. For an earlier day the response is a 403."""
     symbols: Required[str | Sequence[str]]
@@ -602,8 +602,8 @@ class StocksBySymbolEventsQuery(TypedDict, total=False):
 
 class StocksBySymbolMetricsQuery(TypedDict, total=False):
     as_of: date | str
-    """As-of date. Only facts that were known on this day are used. Default: the as-of date of the
-    market."""
+    """As-of date. Only prices up to this day, and records declared or effective by this day, are used.
+    Default: the as-of date of the market."""
     data_version: str
     """`meta.data_version` of an earlier response. The body is what was served then: the same request,
     tier and current day give the same bytes. Status 412 if no such version was served, 410 if this
