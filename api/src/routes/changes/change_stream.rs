@@ -152,7 +152,8 @@ impl ChangeStream {
             } else if self.is_batch_charged {
                 self.deliver()?
             } else {
-                self.charge().await?
+                // Boxed, because a stream seldom pays, and a future reserves space for everything it awaits.
+                Box::pin(self.charge()).await?
             };
             if event.is_some() {
                 return Ok(event);
