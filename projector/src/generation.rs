@@ -102,8 +102,8 @@ impl Generation {
         format!("{}, {}, control", generation_schema(self.id), self.fact_set)
     }
 
-    /// Loads the source policy of the derivation. It is the policy of this generation, else the live policy before a
-    /// pending change, else the live policy.
+    /// Loads the source policy by which this generation is derived: its own policy if it has one. A generation without
+    /// its own policy uses the live policy, as it was before any pending change.
     pub async fn load_source_policy(
         &self,
         transaction: &Transaction<'_>,

@@ -1,4 +1,5 @@
-//! Names of API keys and portfolios: 1 to 64 characters in Unicode normalization form C. At least one character is visible.
+//! Names of API keys and portfolios: 1 to 64 characters in Unicode normalization form C. At least one character is
+//! visible.
 
 use unicode_normalization::UnicodeNormalization;
 

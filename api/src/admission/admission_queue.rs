@@ -20,7 +20,7 @@ use tracing::Instrument;
 
 use crate::admission::account_cache::AccountCache;
 use crate::admission::decision::{
-    AdmissionDecision, AdmissionError, AdmissionOutcome, AdmissionRequest, AdmissionVerdict,
+    AdmissionDecision, AdmissionError, AdmissionRequest, AdmissionVerdict, BatchOutcome,
 };
 use crate::admission::request_context::{AccountCharge, RequestContext};
 use crate::admission::store_connection::{Reachability, StoreConnection};
@@ -327,7 +327,7 @@ async fn decide_reconnecting(
     connection: &mut StoreConnection,
     cache: &mut AccountCache,
     calls: &[AdmissionRequest],
-) -> Result<Vec<AdmissionOutcome>, AdmissionError> {
+) -> Result<Vec<BatchOutcome>, AdmissionError> {
     let was_open = connection.is_open();
     match connection.open_store().await?.decide(cache, calls).await {
         Err(AdmissionError::ConnectionLost(_)) if was_open => {
@@ -341,11 +341,11 @@ async fn decide_reconnecting(
 impl WaitingCall {
     /// Sends the decision to the caller. A call without a decision is returned for the next batch. If it has waited
     /// longer than `response_timeout`, an error is sent instead.
-    fn send_decision(self, outcome: AdmissionOutcome, response_timeout: Duration) -> Option<Self> {
+    fn send_decision(self, outcome: BatchOutcome, response_timeout: Duration) -> Option<Self> {
         let decision = match outcome {
-            AdmissionOutcome::Undecided if self.since.elapsed() < response_timeout => return Some(self),
-            AdmissionOutcome::Undecided => Err(AdmissionError::Contended),
-            AdmissionOutcome::Decided(decision) => Ok(decision),
+            BatchOutcome::Undecided if self.since.elapsed() < response_timeout => return Some(self),
+            BatchOutcome::Undecided => Err(AdmissionError::Contended),
+            BatchOutcome::Decided(decision) => Ok(decision),
         };
         let _ = self.decision.send(decision);
         None

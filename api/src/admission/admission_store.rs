@@ -17,7 +17,7 @@ use tokio_postgres::{Client, Config, Error, Row, Statement};
 
 use crate::admission::account_cache::AccountCache;
 use crate::admission::admission_batch::{AdmissionBatch, CachedAccount, CachedKey, KeyBucket, WriteMode};
-use crate::admission::decision::{AdmissionDecision, AdmissionError, AdmissionOutcome, AdmissionRequest};
+use crate::admission::decision::{AdmissionDecision, AdmissionError, AdmissionRequest, BatchOutcome};
 use crate::admission::stream_slot::{self, InstanceId, StreamSlot};
 use crate::admission::usage_totals::{UsageIncrement, UsageKey};
 use crate::auth::credential::PresentedKey;
@@ -84,7 +84,7 @@ impl AdmissionStore {
         &self,
         cache: &mut AccountCache,
         calls: &[AdmissionRequest],
-    ) -> Result<Vec<AdmissionOutcome>, AdmissionError> {
+    ) -> Result<Vec<BatchOutcome>, AdmissionError> {
         let (keys, key_indexes) = distinct_keys(calls);
         let mut accounts = cache.checkout(&keys);
         let placed = || calls.iter().zip(key_indexes.iter().copied());
@@ -126,11 +126,11 @@ impl AdmissionStore {
         let outcome =
             |((call, key_index), decided): ((&AdmissionRequest, usize), Option<AdmissionDecision>)| {
                 match accounts.is_written(key_index) {
-                    Some(true) => AdmissionOutcome::Decided(
+                    Some(true) => BatchOutcome::Decided(
                         decided.or_else(|| accounts.decide_in_mode(call, key_index, WriteMode::Decrement)),
                     ),
-                    None if found[key_index].is_none() => AdmissionOutcome::Decided(None),
-                    Some(false) | None => AdmissionOutcome::Undecided,
+                    None if found[key_index].is_none() => BatchOutcome::Decided(None),
+                    Some(false) | None => BatchOutcome::Undecided,
                 }
             };
         let outcomes = placed().zip(decided.into_iter().chain(repeat_with(|| None))).map(outcome).collect();

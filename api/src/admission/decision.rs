@@ -60,7 +60,7 @@ impl AdmissionDecision {
 
 /// Outcome of one call in one batch.
 #[derive(Debug)]
-pub(crate) enum AdmissionOutcome {
+pub(crate) enum BatchOutcome {
     /// Decision; `None` for an invalid key.
     Decided(Option<AdmissionDecision>),
     /// No decision yet: the account was only read, or another instance changed its row.

@@ -1,7 +1,7 @@
 //! Open streams of an instance: their slots, and the end of streams whose slot is lost or whose key is no longer valid.
 //!
-//! Invariant: an instance that cannot renew its leases ends its streams before the leases end. The limit of an account is
-//! therefore kept when another instance takes the slots.
+//! Invariant: an instance that cannot renew its leases ends its streams before the leases end. The limit of an account
+//! is therefore kept when another instance takes the slots.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,7 +1,7 @@
 //! Slots of open streams in Postgres, which all instances share.
 //!
-//! Invariants: a stream has a slot of its account from its start to its end, so the limit is exact over all instances. A
-//! slot has a lease. The instance renews it; without renewal another stream may take the slot after [`LEASE`].
+//! Invariants: a stream has a slot of its account from its start to its end, so the limit is exact over all instances.
+//! A slot has a lease. The instance renews it; without renewal another stream may take the slot after [`LEASE`].
 
 use std::time::Duration;
 

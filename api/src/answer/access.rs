@@ -45,7 +45,8 @@ pub(crate) struct Access<G, P> {
     pub(crate) today: NaiveDate,
     pub(crate) parameters: P,
     pub(crate) format: ResponseFormat,
-    /// True if the response is expensive. Expensive responses of several accounts are rendered round-robin.
+    /// Guard of an ordinary request, which takes precedence over expensive work; `None` if the response is expensive.
+    /// Expensive responses of several accounts are rendered round-robin.
     pub(crate) ordinary: Option<OrdinaryRequest<AccountId>>,
     /// Instant of the parameter `known_at`.
     pub(crate) known_at: Option<DateTime<Utc>>,

@@ -2,8 +2,8 @@
 //! Urgent keys are served before all other keys.
 //!
 //! Invariants: never more than `max_permits` permits are in use. While an ordinary request is in progress, no permit is
-//! granted above `max_permits_beside_others`. A permit whose waiter no longer exists returns to the queue. The stack depth
-//! does not depend on the number of waiters.
+//! granted above `max_permits_beside_others`. A permit whose waiter no longer exists returns to the queue. The stack
+//! depth does not depend on the number of waiters.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt::Debug;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::connection::request_id::RequestId;
 
-/// Context of one HTTP request, shared with the tasks of the protocol library.
+/// Context of one HTTP request, shared with the tasks of the MCP library.
 #[derive(Debug, Clone)]
 pub(super) struct CallContext {
     /// Request id of the HTTP request.

@@ -137,7 +137,7 @@ fn refused(status: StatusCode, message: &str) -> ApiError {
     ApiError::Refused { status, message: message.to_owned() }
 }
 
-/// Converts an error response of the protocol library to the service's JSON.
+/// Converts an error response of the MCP library (`rmcp`) to the service's JSON. Returns other responses unchanged.
 async fn to_service_error(answer: Response) -> Result<Response, ApiError> {
     let status = answer.status();
     let is_json = answer

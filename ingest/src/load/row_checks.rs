@@ -1,5 +1,5 @@
-//! Checks of the accepted rows of a load, for its summary: retractions that match no row, assumed currencies, and a review by
-//! the domain rules.
+//! Checks of the accepted rows of a load, for its summary: retractions that match no row, assumed currencies, and a
+//! review by the domain rules.
 
 use chrono::NaiveDate;
 

@@ -15,16 +15,17 @@ use crate::source::regular_file::{Links, read_small_text};
 ///
 /// MANIFEST is the name of a shipped manifest (alphavantage, eodhd, massive, massive-flatfiles, tiingo, url) or a TOML
 /// file of the same form. `--show` prints a shipped manifest as a template. A manifest contains the requests, their
-/// schedule and the call budget of the vendor. It also names the
-/// environment variables with the credentials.
+/// schedule and the call budget of the vendor. It also
+/// names the environment variables with the credentials.
 ///
 /// The bookmark of each request is stored in the log. It advances only after the rows of the request are in the log.
 /// Each call is recorded in the log before it is made. A budget therefore counts across restarts and machines.
 ///
 /// Example: TIINGO_TOKEN=… ingest pull tiingo --symbols KO,PEP --since 2020-01-01 --once
 ///
-/// Exit codes: 0 all fetched and loaded; 1 some requests failed, were refused or must wait for the budget; 2 nothing
-/// was loaded, or a manifest is invalid; 3 NATS unreachable; 130 interrupted.
+/// Exit codes: 0 all fetched and loaded; 1 some requests failed or wait for the budget, or some files or rows were
+/// rejected; 2 nothing was fetched, or a manifest, an option or the folder cannot be used; 3 NATS unreachable; 130
+/// interrupted.
 #[derive(Debug, Clone, Args)]
 pub struct PullArgs {
     /// Names of shipped manifests, or TOML files
@@ -39,7 +40,7 @@ pub struct PullArgs {
     /// Print shipped manifests; validate other files
     #[arg(long, conflicts_with_all = ["once", "dry_run"])]
     pub show: bool,
-    /// First day to fetch; default: the bookmark of the last pull
+    /// First day to fetch; default: the bookmark of each request, else the manifest's `since`, else 30 days ago
     #[arg(long, value_name = "DATE")]
     pub since: Option<NaiveDate>,
     /// Symbols to fetch instead of the symbols in the manifest: KO,PEP or @FILE with one symbol per line
@@ -66,7 +67,7 @@ pub struct PullArgs {
     /// Print each pull report as one line of JSON
     #[arg(long)]
     pub json: bool,
-    /// Current date (YYYY-MM-DD), for historical data; default: today in New York, or yesterday before 17:00
+    /// Current date (YYYY-MM-DD), for historical data; default: the date in New York, until 17:00 the day before
     #[arg(long, env = "SERVICE_DATE", value_name = "DATE")]
     pub today: Option<NaiveDate>,
 }

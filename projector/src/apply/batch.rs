@@ -54,7 +54,7 @@ pub async fn apply_messages(
     Ok(())
 }
 
-/// Applies a message that has dead letters again, and returns its remaining dead letters. Facts that are already stored
+/// Retries a message that has dead letters, and returns the dead letters that remain. Facts that are already stored
 /// stay unchanged.
 pub async fn reapply_message(
     transaction: &mut Transaction<'_>,

@@ -63,9 +63,9 @@ pub(crate) enum Command {
     Health(HealthArgs),
     /// Back up all data that cannot be derived again, at one position of the log (needs DATABASE_URL)
     ///
-    /// The backup contains the log, accounts with key hashes, plans and audit, the source policy, and decisions on dead
-    /// letters. It contains checksums of the read tables. The service keeps running. Protect the folder, because it
-    /// contains customers' addresses.
+    /// The backup contains the log, the accounts (with key hashes, plans and audit log), the source policy, and the
+    /// decisions on dead letters. It contains checksums of the read tables. The service keeps running. Protect the
+    /// folder, because it contains customers' addresses.
     ///
     /// Exit codes: 0 the backup has all messages that were in the log at its start, 4 the last messages are missing,
     /// because the projector has not applied them.
@@ -78,9 +78,9 @@ pub(crate) enum Command {
     /// Restore a backup to empty servers, derive the read tables and compare their checksums (needs DATABASE_URL)
     ///
     /// Ends all dashboard sessions and one-time links of the backup. Keys and passwords of the backup are valid again.
+    /// Set the passwords of the Postgres roles again, because a backup does not contain them.
     ///
-    /// Exit codes: 0 every table is identical, 4 some tables differ; their names are printed. Set the passwords of the
-    /// Postgres roles again, because a backup does not contain them.
+    /// Exit codes: 0 every table is identical, 4 some tables differ; their names are printed.
     Restore {
         #[command(flatten)]
         args: RestoreArgs,
@@ -89,7 +89,7 @@ pub(crate) enum Command {
     },
     /// Print the state of the projector and of the log
     ///
-    /// Exit codes: 0 both servers answered, 3 one server did not answer; the state from the other server is printed.
+    /// Exit codes: 0 both servers answered, 3 at least one server did not answer; available state is printed.
     Status {
         #[command(flatten)]
         stream: StreamSettings,
@@ -132,7 +132,7 @@ pub(crate) enum Command {
         /// used
         #[arg(long, value_name = "INSTANT|VERSION", conflicts_with = "generation")]
         known_at: Option<KnownAt>,
-        /// Session to explain, with the metric price: its close, and the prices of all sources
+        /// Session whose price is explained, with the prices of all sources; only for the metric `price`
         #[arg(long, requires = "metric")]
         date: Option<NaiveDate>,
         #[command(flatten)]
@@ -163,7 +163,7 @@ pub(crate) enum Command {
     Drop { generation: GenerationId },
     /// Stop applying the log until `resume`
     Pause,
-    /// Apply the log again after `pause`
+    /// Continue to apply the log after `pause`
     Resume,
     /// List and change the source policy, which ranks sources
     #[command(subcommand)]
@@ -213,7 +213,7 @@ pub(crate) enum PolicyCommand {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum DeadLetterCommand {
-    /// List the dead letters with status held
+    /// List the dead letters that are not retried successfully or discarded (status `held`)
     List(ListArgs),
     /// Print the dead letters of one message with their payloads
     Show {

@@ -154,7 +154,7 @@ impl<'a> BatchWriter<'a> {
         // After an error these derivers are dropped, because their caches may contain uncommitted state.
         let mut derivers = std::mem::take(&mut self.derivers);
         self.underived += batch.messages.len() as u64;
-        if batch.is_last() || self.is_far_behind(batch.pending) {
+        if batch.is_last() || self.is_derivation_overdue(batch.pending) {
             let deriving = Instant::now();
             let mut plans = self.plan_derivations(&transaction, &mut derivers).await?;
             let facts_first = plans.iter().any(|plan| plan.touched.len() > CHUNK_SECURITIES);
@@ -200,7 +200,7 @@ impl<'a> BatchWriter<'a> {
     }
 
     /// `true` if the last derivation is too long ago and the backlog of `pending` messages will not end soon.
-    fn is_far_behind(&self, pending: u64) -> bool {
+    fn is_derivation_overdue(&self, pending: u64) -> bool {
         let waited = self.derived.elapsed();
         let ahead = waited.as_secs_f64() * pending as f64 / self.underived.max(1) as f64;
         waited > MAX_DERIVE_DELAY.max(self.deriving * DERIVE_COST_FACTOR)

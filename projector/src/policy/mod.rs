@@ -36,7 +36,7 @@ const SOURCES: &str = include_str!("../../queries/sources_of_kind.sql");
 /// Arguments that decide when a policy change takes effect.
 #[derive(Debug, Clone, Args)]
 pub struct ApplyMode {
-    /// Apply this change and all pending changes to the served tables, in one transaction
+    /// Apply this change and all pending changes to the live policy. The running projector then derives the rows
     #[arg(long, conflicts_with = "dry_run")]
     pub now: bool,
     /// Print the securities that would change; change nothing
@@ -52,8 +52,8 @@ pub struct ApplyMode {
 pub struct PolicyChange {
     /// Securities whose published rows change, or would change in a dry run.
     pub securities: Vec<Symbol>,
-    /// `true` if the change is already applied to the served tables; `false` if it takes effect with the next
-    /// generation.
+    /// `true` if the change is in the live policy, and the running projector derives the affected rows again; `false`
+    /// if it takes effect with the next generation.
     pub applied: bool,
     /// `true` for a dry run, which changes nothing.
     pub dry_run: bool,

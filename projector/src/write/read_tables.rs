@@ -233,7 +233,8 @@ pub async fn load_identities(
 
 /// Replaces the rows of table `symbols` (spelling, canonical symbol) for the securities in `touched`.
 ///
-/// Unlisted securities have no spellings. Returns the securities whose spellings changed, and journals the renamed ones.
+/// Unlisted securities have no spellings. Returns the securities whose spellings changed, and journals the renamed
+/// ones.
 pub(crate) async fn replace_symbols(
     statements: &PreparedStatements<'_>,
     journal: &Journal,

@@ -1,7 +1,7 @@
 //! Symbols that name another security than before: renames, and their corrections.
 //!
-//! A client that follows the changes of a symbol has no row of the symbol's new security, and must lose those of the former
-//! one. So all rows of both securities are journaled as changed.
+//! A client that follows the changes of a symbol lacks the rows of the symbol's new security, and must delete the rows
+//! of the former security. All rows of both securities are therefore journaled as changed.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ const DIFFERING: &str = include_str!("../../queries/symbols_differing.sql");
 pub(crate) struct RenamedSymbols {
     /// Symbols, each with a security that it no longer names.
     former: BTreeSet<(String, String)>,
-    /// Securities that gained or lost a symbol besides their own.
+    /// Securities that gained or lost a symbol other than their own canonical symbol.
     securities: BTreeSet<String>,
 }
 
@@ -53,7 +53,7 @@ impl RenamedSymbols {
         self.former.iter().map(|(symbol, security)| (symbol.as_str(), security.as_str())).unzip()
     }
 
-    /// Securities that gained or lost a symbol besides their own.
+    /// Securities that gained or lost a symbol other than their own canonical symbol.
     pub(crate) fn securities(&self) -> Vec<&str> {
         self.securities.iter().map(String::as_str).collect()
     }

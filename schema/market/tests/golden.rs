@@ -1,7 +1,7 @@
 //! The worked cases of the domain rules, run through the measures and compared exactly as their conventions say.
 //!
-//! Those of the fixtures explore each rule's bounds. The published ones lie next to the workspace; without them their test
-//! is recorded as skipped. The integration tests run the same cases from a feed to the API's answer.
+//! Those of the fixtures explore each rule's bounds. The published ones lie next to the workspace; without them their
+//! test is recorded as skipped. The integration tests run the same cases from a feed to the API's answer.
 
 mod golden_cases;
 

@@ -1,5 +1,5 @@
-//! The measures against a slow reference in exact rationals written apart from them, on random histories; and what holds
-//! for any facts: the order of observations never matters, and nothing makes deriving fail.
+//! The measures against a slow reference in exact rationals written apart from them, on random histories; and what
+//! holds for any facts: the order of observations never matters, and nothing makes deriving fail.
 
 mod reference_model;
 

@@ -26,8 +26,8 @@ const BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 parameters! {
     /// Parameters of the change stream.
     pub(crate) struct ChangesParameters {
-        /// Comma-separated symbols (at most 50). Only Professional may omit the list. The stream then has the changes of the
-        /// whole market.
+        /// Comma-separated symbols (at most 50). Only Professional may omit the list. The stream then has the changes
+        /// of the whole market.
         symbols: Option<SymbolList>,
         /// Kinds of changes, comma-separated. Default: all.
         kinds: Option<Vec<ChangeKind>>,
@@ -65,11 +65,13 @@ impl Parameters for ChangesParameters {
 /// download. Several changes of a row may arrive as one.
 ///
 /// The event `end` is the last one. Its data is an error body with a `code`: `STREAM_LAGGED` (the client reads too
-/// slowly), `SERVICE_UNAVAILABLE` (the instance stops), `QUOTA_EXCEEDED`, `INVALID_API_KEY`, `FEATURE_NOT_AVAILABLE`, or
-/// `CAUGHT_UP` (with `follow=false`). Every 15 seconds without an event, a comment and a new id keep the connection open.
+/// slowly), `SERVICE_UNAVAILABLE` (the instance stops), `QUOTA_EXCEEDED`, `INVALID_API_KEY`, `FEATURE_NOT_AVAILABLE`,
+/// or
+/// `CAUGHT_UP` (with `follow=false`). Every 15 seconds without an event, a comment and a new id keep the connection
+/// open.
 ///
 /// Opening a stream counts as one request. Each delivered batch of up to 100 changes counts as another request. At the
-/// rate limit, deliveries wait. An account may have 2, 5, 10 or 50 open streams per instance, by tier.
+/// rate limit, deliveries wait. An account may have 2, 5, 10 or 50 open streams on all instances, by tier.
 #[utoipa::path(
     get, path = "/v1/changes", tag = "Changes", security(("bearer" = []), ("api_key" = [])),
     params(DocumentedParameters<ChangesParameters>),

@@ -37,8 +37,8 @@ const PAGING: PageOptions = PageOptions {
 parameters! {
     /// Parameters of the dividend history.
     pub(crate) struct HistoryParameters {
-        /// Comma-separated symbols (at most 50). Unknown symbols are listed in `meta.missing`. Only Professional may omit
-        /// the list, together with `updated_since`. The response then has the changes of the whole market.
+        /// Comma-separated symbols (at most 50). Unknown symbols are listed in `meta.missing`. Only Professional may
+        /// omit the list, together with `updated_since`. The response then has the changes of the whole market.
         symbols: Option<SymbolList>,
         /// First ex-date. Default: start of the tier's history. For an earlier day the response is a 403.
         start_date: Option<NaiveDate>,

@@ -58,8 +58,8 @@ pub(crate) struct PortfolioIncome {
 parameters! {
     /// Parameters of the income.
     pub(crate) struct IncomeParameters {
-        /// Holdings, comma-separated, at most 100: `SYMBOL:SHARES`, or `SYMBOL:SHARES:COST` with the purchase cost of all
-        /// shares. Several lots of a symbol are added.
+        /// Holdings, comma-separated, at most 100: `SYMBOL:SHARES`, or `SYMBOL:SHARES:COST` with the purchase cost of
+        /// all shares. Several lots of a symbol are added.
         holdings: HoldingList,
         output: Output,
     }

@@ -132,8 +132,8 @@ parameters! {
         range: Option<Span>,
         /// Length of the period of a price point. Default: daily.
         interval: Interval,
-        /// Adjustments of the prices, comma-separated. `split` includes spin-offs, and `all` includes everything. Default:
-        /// split.
+        /// Adjustments of the prices, comma-separated. `split` includes spin-offs, and `all` includes everything.
+        /// Default: split.
         adjustment: PriceBasis,
         knowledge: Option<Knowledge>,
         page: Page,

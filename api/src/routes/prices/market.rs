@@ -57,11 +57,12 @@ parameters! {
         start_date: Option<NaiveDate>,
         /// Last day of a range of at most 31 days, instead of `date`. Default: 30 days after `start_date`.
         end_date: Option<NaiveDate>,
-        /// Comma-separated symbols (at most 1000). Unknown symbols are listed in `meta.missing`. Default: the whole market. With
+        /// Comma-separated symbols (at most 1000). Unknown symbols are listed in `meta.missing`. Default: the whole
+        /// market. With
         /// `data_version` or `known_at`, the list is required and has at most 100 symbols.
         symbols: Option<SymbolList>,
-        /// Adjustments of the prices, comma-separated. `split` includes spin-offs, and `all` includes everything. Default:
-        /// split.
+        /// Adjustments of the prices, comma-separated. `split` includes spin-offs, and `all` includes everything.
+        /// Default: split.
         adjustment: PriceBasis,
         knowledge: Option<Knowledge>,
         page: Page,

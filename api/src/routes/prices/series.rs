@@ -29,8 +29,8 @@ impl SecurityPrices {
         RowLabels { symbol: &self.symbol, currency: self.currency.as_deref() }
     }
 
-    /// Prices of a security at an earlier version, up to the calendar year `last`, and from the newest year before `first`
-    /// on. As in the tables, each calendar year has its own scale.
+    /// Prices of a security at an earlier version, up to the calendar year `last`, and from the newest year before
+    /// `first` on. As in the tables, each calendar year has its own scale.
     pub(super) fn of_past(
         version: DataVersion,
         security: &PastSecurity,

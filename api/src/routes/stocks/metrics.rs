@@ -58,8 +58,9 @@ parameters! {
         /// As-of date. Only prices up to this day, and records declared or effective by this day, are used. Default:
         /// the as-of date of the market.
         as_of: Option<NaiveDate>,
-        /// Adds the observations, choices and formulas from which the figures follow (Starter and higher). With `fields`,
-        /// only the selected figures are explained. Observations before the tier's history are counted, but not listed.
+        /// Adds the observations, choices and formulas from which the figures follow (Starter and higher). With
+        /// `fields`, only the selected figures are explained. Observations before the tier's history are counted, but
+        /// not listed.
         explain: bool,
         /// Figures to explain; `None` for all figures. Ignored without `explain`.
         explained: Option<Vec<&'static str>>,

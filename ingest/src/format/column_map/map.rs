@@ -1,4 +1,4 @@
-//! Validated column map: positions of one kind's values in a file, and their conversion to canonical form.
+//! Validated column map: location of each canonical column in a file, and conversion of its cells to canonical form.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -63,7 +63,8 @@ pub struct ColumnMap {
 #[derive(Debug)]
 pub(super) struct WideNames {
     pub(super) pattern: ColumnNamePattern,
-    /// Canonical column of all cells; `None` if the column names contain the field, such as `Close`.
+    /// Canonical column of all cells in the wide columns; `None` if each column name states its own field, as
+    /// `AAPL.Close` does.
     pub(super) value: Option<&'static str>,
     pub(super) skip: Vec<String>,
 }

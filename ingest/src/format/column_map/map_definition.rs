@@ -105,7 +105,7 @@ pub(super) struct RowsSection {
 pub(super) struct WideSection {
     /// Pattern of the column names, such as `{symbol}.{field}`.
     pub(super) name: Spanned<String>,
-    /// Canonical column of all cells, if the column names contain no field such as `Close`.
+    /// Canonical column of all cells, if the column names state no field; `AAPL.Close` states the field `Close`.
     pub(super) value: Option<Spanned<String>>,
     /// Columns that do not follow the pattern.
     #[serde(default)]

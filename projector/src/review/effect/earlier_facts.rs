@@ -35,7 +35,7 @@ type EarlierMessage = (i64, Option<NaiveDate>);
 
 /// Bars of one symbol and source that the later batches may have changed.
 #[derive(Debug, Default)]
-pub(super) struct TouchedBars {
+pub(super) struct EarlierBars {
     pub(super) days: HashSet<i32>,
     /// Calendar years of `days`.
     years: BTreeSet<i32>,
@@ -50,7 +50,7 @@ pub(super) struct EarlierFacts {
     pub(super) new_feeds: BTreeSet<Feed>,
     pub(super) records: EarlierRecords,
     /// Bars that the later batches may have changed, by symbol and source.
-    pub(super) bars: BTreeMap<(String, String), TouchedBars>,
+    pub(super) bars: BTreeMap<(String, String), EarlierBars>,
     /// Symbols that have rows of the feeds in `new_feeds`.
     added_symbols: BTreeSet<String>,
 }

@@ -1,5 +1,5 @@
-//! Readings of real histories (R34, R8, R28): growth, streak, forward and yield of rows with untyped specials, repeated,
-//! missing and shifted payments.
+//! Readings of real histories (R34, R8, R28): growth, streak, forward and yield of rows with untyped specials,
+//! repeated, missing and shifted payments.
 
 use market::history::SourcePolicy;
 use market::metrics::{DerivationContext, DerivedRows, Rules, derive};

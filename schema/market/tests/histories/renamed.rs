@@ -1,5 +1,5 @@
-//! A ticker that two companies bore (R27): the first took another one, and years later the second came to the market under
-//! it. Both are asked at every month end: each is paid its own dividends only, under ids that stay.
+//! A ticker that two companies bore (R27): the first took another one, and years later the second came to the market
+//! under it. Both are asked at every month end: each is paid its own dividends only, under ids that stay.
 
 use std::collections::BTreeSet;
 

@@ -1,7 +1,7 @@
 //! Histories in the shapes of real companies', each asked at every month end over its life.
 //!
-//! What holds for all: who pays without a pause is never `lapsed`, no status changes with the new year, and held rows stay
-//! below one in a hundred.
+//! What holds for all: who pays without a pause is never `lapsed`, no status changes with the new year, and held rows
+//! stay below one in a hundred.
 
 use crate::figures::held_dividends;
 use crate::lives::{Life, date};

@@ -1,4 +1,5 @@
-//! Facts as bad as they come: several sources, colliding keys, revisions, retractions, extreme numbers, other currencies.
+//! Facts as bad as they come: several sources, colliding keys, revisions, retractions, extreme numbers, other
+//! currencies.
 
 use chrono::{DateTime, Days, NaiveDate};
 use market::bars::{Bar, BarVersion, Bars, MISSING, VersionDictionary};

@@ -86,7 +86,8 @@ fn write_first(out: &mut Vec<u8>, text: u128, count: u32) {
 /// Digits of a value below [`EIGHT_DIGITS`], one per byte. The first digit is the lowest byte.
 fn eight_digits(value: u64) -> u64 {
     debug_assert!(value < EIGHT_DIGITS, "{value} has more than eight digits");
-    // Two numbers of four digits, then four of two, then eight of one. A quotient by 100 or 10 is a product and a shift.
+    // Two numbers of four digits, then four of two, then eight of one. A quotient by 100 or 10 is a product and a
+    // shift.
     let fours = (value / 10_000) | ((value % 10_000) << 32);
     let hundreds = ((fours * 10_486) >> 20) & 0x0000_007f_0000_007f;
     let twos = hundreds | ((fours - hundreds * 100) << 16);

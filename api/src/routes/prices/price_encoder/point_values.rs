@@ -1,5 +1,5 @@
-//! Values of price points, computed with scaled integers. Decimal arithmetic is used only where the factors or the scale
-//! change between two sessions.
+//! Values of price points, computed with scaled integers. Decimal arithmetic is used only where the factors or the
+//! scale change between two sessions.
 
 use std::ops::Range;
 

@@ -152,8 +152,8 @@ rules! {
     forward: ForwardRules, "R8" {
         /// Minimum ratio of the latest amount to the median of the four amounts before it, from which it is unusual.
         unusual_factor: Decimal = 3, 1.01..=100, "times";
-        /// Maximum ratio between an unusual amount and the amount next to it, up to which the amounts confirm each
-        /// other.
+        /// Maximum ratio between the latest amount and the amount before it. Up to this ratio, the latest amount is
+        /// not unusual.
         confirming_factor: Decimal = 1.5, 1..=100, "times";
         /// Minimum difference between half-yearly amounts that are an interim and a final dividend.
         unequal_halves: Decimal = 10, 0..=100, "percent";

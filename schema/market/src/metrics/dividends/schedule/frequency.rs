@@ -44,13 +44,13 @@ const CHANGE: u32 = 10;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     PerYear(i32),
-    /// Weekly, biweekly and four-weekly payers.
+    /// Payers with 13 and more payments a year, such as weekly, biweekly and four-weekly payers.
     Frequent,
     Irregular,
 }
 
 impl State {
-    /// Number of payments a year; `None` for weekly, biweekly, four-weekly and irregular payers.
+    /// Number of payments a year; `None` for irregular payers and for 13 and more payments a year.
     fn per_year(self) -> Option<i32> {
         match self {
             Self::PerYear(per_year) => Some(per_year),
@@ -75,7 +75,7 @@ impl PeriodThousandths {
     }
 }
 
-/// Number of payments a year around each row; `None` for irregular, weekly, biweekly and four-weekly payers.
+/// Number of payments a year around each row; `None` for irregular payers and for 13 and more payments a year.
 pub(crate) fn local_frequencies(rows: &[ScheduleRow], rules: &Rules) -> Vec<Option<i32>> {
     let mut frequencies = Vec::with_capacity(rows.len());
     let mut start = 0;

@@ -2,8 +2,7 @@
 //! payment.
 //!
 //! Rows of a real feed contain untyped specials, repeated payments, missing payments and single wrong amounts. A row is
-//! never changed. Its [`Reading`] has the regular part, the special part, the amount for growth and streak, and the
-//! dividend year.
+//! never changed. Its [`Reading`] has the regular part, the amount for growth and streak, and the dividend year.
 //!
 //! Each row has a local frequency of n payments a year, and a period of 365.25/n days (`frequency`). Amounts are
 //! compared as annual rates, so that a change of n is not a jump. For irregular payers and for 13 and more payments a
@@ -38,7 +37,7 @@ pub(crate) use repeats::{RepeatedPayment, find_repeats};
 /// Payment schedule of a payer in one currency.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Schedule {
-    /// Reading of each row, by ex-date.
+    /// One [`Reading`] (regular part, amount for growth and streak, dividend year) per row, in order of ex-date.
     pub readings: Vec<Reading>,
     /// Missing slots, by date.
     pub missing: Vec<MissingSlot>,

@@ -20,7 +20,7 @@ pub struct ScheduleRow {
     pub doubt: Option<AmountDoubt>,
 }
 
-/// Reason to doubt an amount far above the amounts of the rows before it, which no later row confirms (R28).
+/// Reason to doubt an amount (R28): it is far above the amounts of the rows before it, and no later row confirms it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AmountDoubt {
     /// Only a part of the amount is regular.
