@@ -24,10 +24,10 @@ pub(crate) use open::{OpenRejects, RejectIdSearch};
 ///   (edit mend.ndjson; keep reject_id, and delete rows that need no correction)
 ///   ingest load mend.ndjson --source eod
 ///
-/// To close a reject, load a row with its reject_id, in a file of any format. The
-/// reject is open again if that load is undone. The rejects of an undone run are closed.
-/// An export contains all selected rejects; --limit does not apply to it. With
-/// --json, each line is one reject.
+/// To close a reject, load a row with its reject_id, in a file of any format.
+/// The reject is open again if that load is undone. The rejects of an undone
+/// run are closed. An export contains all selected rejects; --limit does not
+/// apply to it. With --json, each line is one reject.
 #[derive(Debug, Clone, Args)]
 #[command(verbatim_doc_comment)]
 pub struct RejectsArgs {

@@ -102,11 +102,13 @@ export interface paths {
          *     download. Several changes of a row may arrive as one.
          *
          *     The event `end` is the last one. Its data is an error body with a `code`: `STREAM_LAGGED` (the client reads too
-         *     slowly), `SERVICE_UNAVAILABLE` (the instance stops), `QUOTA_EXCEEDED`, `INVALID_API_KEY`, `FEATURE_NOT_AVAILABLE`, or
-         *     `CAUGHT_UP` (with `follow=false`). Every 15 seconds without an event, a comment and a new id keep the connection open.
+         *     slowly), `SERVICE_UNAVAILABLE` (the instance stops), `QUOTA_EXCEEDED`, `INVALID_API_KEY`, `FEATURE_NOT_AVAILABLE`,
+         *     or
+         *     `CAUGHT_UP` (with `follow=false`). Every 15 seconds without an event, a comment and a new id keep the connection
+         *     open.
          *
          *     Opening a stream counts as one request. Each delivered batch of up to 100 changes counts as another request. At the
-         *     rate limit, deliveries wait. An account may have 2, 5, 10 or 50 open streams per instance, by tier.
+         *     rate limit, deliveries wait. An account may have 2, 5, 10 or 50 open streams on all instances, by tier.
          */
         get: operations["changes"];
         put?: never;
@@ -3971,8 +3973,8 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Adjustments of the prices, comma-separated. `split` includes spin-offs, and `all` includes everything. Default:
-                 *     split.
+                 * @description Adjustments of the prices, comma-separated. `split` includes spin-offs, and `all` includes everything.
+                 *     Default: split.
                  * @example [
                  *       "raw"
                  *     ]
@@ -4023,7 +4025,8 @@ export interface operations {
                  */
                 start_date?: string;
                 /**
-                 * @description Comma-separated symbols (at most 1000). Unknown symbols are listed in `meta.missing`. Default: the whole market. With
+                 * @description Comma-separated symbols (at most 1000). Unknown symbols are listed in `meta.missing`. Default: the whole
+                 *     market. With
                  *     `data_version` or `known_at`, the list is required and has at most 100 symbols.
                  * @example [
                  *       "SPY"
@@ -4191,8 +4194,8 @@ export interface operations {
                  */
                 since?: string;
                 /**
-                 * @description Comma-separated symbols (at most 50). Only Professional may omit the list. The stream then has the changes of the
-                 *     whole market.
+                 * @description Comma-separated symbols (at most 50). Only Professional may omit the list. The stream then has the changes
+                 *     of the whole market.
                  * @example [
                  *       "SPY"
                  *     ]
@@ -4712,8 +4715,8 @@ export interface operations {
                  */
                 status?: ("declared" | "paid" | "cancelled")[];
                 /**
-                 * @description Comma-separated symbols (at most 50). Unknown symbols are listed in `meta.missing`. Only Professional may omit
-                 *     the list, together with `updated_since`. The response then has the changes of the whole market.
+                 * @description Comma-separated symbols (at most 50). Unknown symbols are listed in `meta.missing`. Only Professional may
+                 *     omit the list, together with `updated_since`. The response then has the changes of the whole market.
                  * @example [
                  *       "SPY"
                  *     ]
@@ -5304,8 +5307,8 @@ export interface operations {
         parameters: {
             query: {
                 /**
-                 * @description Holdings, comma-separated, at most 100: `SYMBOL:SHARES`, or `SYMBOL:SHARES:COST` with the purchase cost of all
-                 *     shares. Several lots of a symbol are added.
+                 * @description Holdings, comma-separated, at most 100: `SYMBOL:SHARES`, or `SYMBOL:SHARES:COST` with the purchase cost of
+                 *     all shares. Several lots of a symbol are added.
                  * @example [
                  *       "SPY:10"
                  *     ]
@@ -5375,8 +5378,8 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Adjustments of the prices, comma-separated. `split` includes spin-offs, and `all` includes everything. Default:
-                 *     split.
+                 * @description Adjustments of the prices, comma-separated. `split` includes spin-offs, and `all` includes everything.
+                 *     Default: split.
                  * @example [
                  *       "raw"
                  *     ]
@@ -7862,8 +7865,9 @@ export interface operations {
                  */
                 data_version?: string;
                 /**
-                 * @description Adds the observations, choices and formulas from which the figures follow (Starter and higher). With `fields`,
-                 *     only the selected figures are explained. Observations before the tier's history are counted, but not listed.
+                 * @description Adds the observations, choices and formulas from which the figures follow (Starter and higher). With
+                 *     `fields`, only the selected figures are explained. Observations before the tier's history are counted, but
+                 *     not listed.
                  * @example false
                  */
                 explain?: boolean;
