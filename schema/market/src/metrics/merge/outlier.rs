@@ -43,8 +43,14 @@ pub(crate) struct Outlier {
 
 /// Finds the outliers among rates that are sorted by ex-date.
 pub(crate) fn find_outliers(rates: &[ExDateRate], rules: &Rules) -> Vec<Outlier> {
-    let levels: Vec<Option<Decimal>> =
-        (0..rates.len()).map(|position| level_before(rates, position, rules)).collect();
+    let mut is_usual = false;
+    let mut level = |position: usize| {
+        // A rate equal to a usual rate before it is usual too.
+        let is_repeated = is_usual && rates[position].rate == rates[position - 1].rate;
+        is_usual = is_repeated || is_clearly_usual(rates, position, rules);
+        if is_usual { None } else { level_before(rates, position, rules) }
+    };
+    let levels: Vec<Option<Decimal>> = (0..rates.len()).map(&mut level).collect();
     let is_large = |position: usize| {
         levels[position].is_some_and(|level| {
             remove_division_error(rates[position].rate)
@@ -79,23 +85,33 @@ pub(crate) fn find_outliers(rates: &[ExDateRate], rules: &Rules) -> Vec<Outlier>
     outliers
 }
 
-/// Median of the rates before an index. `None` if there are too few rates, a pause separates them, or the rate at the
-/// index is clearly usual.
-fn level_before(rates: &[ExDateRate], position: usize, rules: &Rules) -> Option<Decimal> {
+/// The rate at an index, last, and the compared rates before it; `None` if there are too few.
+fn compared<'r>(rates: &'r [ExDateRate], position: usize, rules: &Rules) -> Option<&'r [ExDateRate]> {
     let before = usize::try_from(rules.outlier.compared_sums).ok()?;
-    let compared = rates.get(position.checked_sub(before)?..=position)?;
-    let (rate, before) = compared.split_last()?;
-    // The median lies between the smallest and the largest rate. For most rates, these bounds show that the rate is
-    // usual.
-    let smallest = before.iter().map(|rate| rate.rate).min()?;
-    let largest = before.iter().map(|rate| rate.rate).max()?;
+    rates.get(position.checked_sub(before)?..=position)
+}
+
+/// True if a rate is less than five times each compared rate, and more than a fifth of each. Their median needs no
+/// computation then.
+fn is_clearly_usual(rates: &[ExDateRate], position: usize, rules: &Rules) -> bool {
     let five = Decimal::from(5);
-    let is_usual = rate.rate < smallest.saturating_mul(five) && rate.rate.saturating_mul(five) > largest;
-    if is_usual && rules.outlier.factor >= five
-        || compared.windows(2).any(|pair| is_restart(pair[0].ex_date, pair[1].ex_date, rules))
-    {
+    let Some((rate, before)) = compared(rates, position, rules).and_then(<[_]>::split_last) else {
+        return false;
+    };
+    let rates = || before.iter().map(|rate| rate.rate);
+    let (Some(smallest), Some(largest)) = (rates().min(), rates().max()) else { return false };
+    rules.outlier.factor >= five
+        && rate.rate < smallest.saturating_mul(five)
+        && rate.rate.saturating_mul(five) > largest
+}
+
+/// Median of the compared rates before an index. `None` if there are too few rates, or if a pause separates them.
+fn level_before(rates: &[ExDateRate], position: usize, rules: &Rules) -> Option<Decimal> {
+    let compared = compared(rates, position, rules)?;
+    if compared.windows(2).any(|pair| is_restart(pair[0].ex_date, pair[1].ex_date, rules)) {
         return None;
     }
+    let (_, before) = compared.split_last()?;
     median(before.iter().map(|rate| rate.rate).collect())
 }
 

@@ -67,6 +67,12 @@ impl AnnualRates<'_, '_> {
         Some(reading.amount.saturating_mul(Decimal::from(reading.per_year?)))
     }
 
+    /// True if the row has the annual rate of the row before it.
+    fn has_previous_rate(&self, index: usize) -> bool {
+        let (own, previous) = (&self.readings[index], &self.readings[index - 1]);
+        own.amount == previous.sustained && own.per_year == previous.per_year
+    }
+
     /// Annual rate of a row's amount for growth and streak. For earlier rows, this amount is already computed.
     fn sustained_rate(&self, index: usize) -> Option<Decimal> {
         let reading = self.readings.get(index)?;
@@ -76,6 +82,10 @@ impl AnnualRates<'_, '_> {
     /// Reading of a row, with the regular amount (combined) or the amount for growth and streak (dip). `None` if the
     /// declared amount is regular.
     fn read(&self, index: usize, combined: &[NaiveDate], rules: &Rules) -> Option<(AmountReading, Decimal)> {
+        // Most rows have the rate before them: neither far above it nor below it.
+        if self.has_previous_rate(index) {
+            return None;
+        }
         let ScheduleRules { combined_factor, return_least, return_most, dip_share, .. } = rules.schedule;
         let (rate, previous) = (self.declared_rate(index)?, self.sustained_rate(index - 1)?);
         let times = |rate: Decimal, factor: Decimal| rate.saturating_mul(factor);
