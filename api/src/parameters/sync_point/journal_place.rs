@@ -60,6 +60,14 @@ impl JournalPlace {
         }
     }
 
+    /// True if a change of the commit at a position may follow this place.
+    pub(crate) fn may_precede(&self, position: JournalPosition) -> bool {
+        match self.row {
+            Some(_) => self.position <= position,
+            None => self.position < position,
+        }
+    }
+
     /// Text of the place, in the notation of [`JournalPlace::parse`].
     pub(crate) fn to_text(&self) -> Result<String, serde_json::Error> {
         match &self.row {
@@ -110,6 +118,15 @@ mod tests {
         for text in ["", ".", "-1", "+1", "1.", "1.x", "99999999999999999999", "1.W10"] {
             assert_eq!(JournalPlace::parse(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn a_change_follows_a_place_once() {
+        let at = |position: i64| JournalPosition(position);
+        let after = JournalPlace::after_commit(at(812));
+        assert_eq!([811, 812, 813].map(|position| after.may_precede(at(position))), [false, false, true]);
+        let within = JournalPlace { position: at(812), row: Some(key()) };
+        assert_eq!([811, 812, 813].map(|position| within.may_precede(at(position))), [false, true, true]);
     }
 
     #[test]

@@ -248,7 +248,10 @@ impl ChangeStream {
         let end = read.complete.map(JournalPlace::after_commit);
         if !read.changes.is_empty() {
             let first_day = self.first_day();
-            let visible = read.changes.into_iter().filter(|change| change.is_visible_since(first_day));
+            // The ring may lag behind the pages that the stream read itself, and then repeats their changes.
+            let place = self.place.clone();
+            let new = read.changes.into_iter().filter(|change| place.may_precede(change.position));
+            let visible = new.filter(|change| change.is_visible_since(first_day));
             let batch = visible.filter_map(|change| self.filter.admit(change)).collect();
             self.set_batch(batch, end);
             return Ok(None);
