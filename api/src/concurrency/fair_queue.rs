@@ -56,7 +56,7 @@ pub(crate) struct QueueLimits {
 
 impl QueueLimits {
     /// Limits for expensive responses. At most `renderers` responses are rendered at the same time. While ordinary
-    /// requests are in progress, no response is started beside half as many.
+    /// requests are in progress, no response starts if half as many permits are in use.
     pub(crate) fn of_responses(renderers: usize, timeout: Duration) -> Self {
         Self {
             max_permits: renderers.max(1),
