@@ -89,7 +89,7 @@ impl ReferenceProjection {
         Ok(())
     }
 
-    /// Folds a batch that stands behind some items of its message.
+    /// Folds a batch that follows other items of its message.
     fn batch(&mut self, sequence: i64, before: i32, batch: &RecordBatch) -> Result<()> {
         if self.batches.contains_key(&batch.id.to_string()) {
             return Ok(());

@@ -43,6 +43,7 @@ pub(super) async fn take(
     account: AccountId,
     limit: usize,
 ) -> Result<Option<StreamSlot>, AdmissionError> {
+    // No instance has 2^31 streams, so a larger limit limits nothing.
     let limit = i32::try_from(limit).unwrap_or(i32::MAX);
     for _ in 0..ATTEMPTS {
         let row = client.query_one(OPEN, &[&account, &instance.0, &limit, &LEASE.as_secs_f64()]).await?;
