@@ -143,6 +143,11 @@ impl<K: QueueKey> FairQueue<K> {
         OrdinaryRequest(Arc::clone(self))
     }
 
+    /// True if an ordinary request is in progress.
+    pub(crate) fn has_ordinary_requests(&self) -> bool {
+        self.ordinary_requests.load(Ordering::Relaxed) > 0
+    }
+
     /// Waits for a permit for this key.
     pub(crate) async fn acquire(self: &Arc<Self>, key: K) -> Result<Permit<K>, QueueError> {
         let (sender, reservation) = oneshot::channel();
@@ -158,9 +163,9 @@ impl<K: QueueKey> FairQueue<K> {
 
     /// Number of permits in use up to which further permits are granted.
     fn capacity(&self) -> usize {
-        match self.ordinary_requests.load(Ordering::Relaxed) {
-            0 => self.limits.max_permits,
-            _ => self.limits.max_permits_beside_others,
+        match self.has_ordinary_requests() {
+            false => self.limits.max_permits,
+            true => self.limits.max_permits_beside_others,
         }
     }
 

@@ -2,7 +2,8 @@
 //!
 //! Invariants: a page shows values of API responses without changing a digit, and computes no figure. Every block names
 //! its API call. Page views are not charged to any account. They are limited per client address, and the number of
-//! pages rendered at once is limited. Pages for readers who are not signed in are cached by data version.
+//! pages rendered at once is limited. Responses take turns, so that a flood of pages leaves cores to the API. Pages for
+//! readers who are not signed in are cached by data version.
 
 mod api_calls;
 mod block;
@@ -12,6 +13,7 @@ pub(crate) mod feed;
 mod flag_words;
 mod icalendar;
 mod income;
+mod pacing;
 mod page;
 mod quality;
 mod reader;
@@ -28,12 +30,14 @@ pub(crate) use income::read_holdings;
 use std::sync::Arc;
 
 use axum::extract::DefaultBodyLimit;
+use axum::middleware::from_fn_with_state;
 use axum::routing::get;
 use axum::{Extension, Router};
 use tokio::sync::Semaphore;
 
 use crate::app::dashboard_settings::MarketPages;
 use crate::app::state::App;
+use pacing::{PageTurns, await_turn};
 use reader::PageRenderer;
 
 /// Maximum size of an uploaded portfolio, in bytes.
@@ -65,4 +69,5 @@ pub(crate) fn market_routes(app: &App, data: Router) -> Router<App> {
         .route("/sitemap.xml", get(sitemap::show_sitemap))
         .layer(Extension(PageRenderer { data, renders }))
         .layer(DefaultBodyLimit::max(UPLOAD))
+        .layer(from_fn_with_state(PageTurns::new(Arc::clone(&app.fair_queue)), await_turn))
 }

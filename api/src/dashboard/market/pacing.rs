@@ -1,0 +1,130 @@
+//! Pacing of page responses, so that a flood of page views leaves most of the cores to API requests.
+//!
+//! Invariants: one page response at a time is handed to its connection, and after a pause if an API request is in
+//! progress. A slow client does not delay the next page, because the turn ends when the connection has taken the bytes,
+//! not when the client has received them.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::extract::{Request, State};
+use axum::middleware::Next;
+use axum::response::Response;
+use hyper::body::{Body as HttpBody, Frame, SizeHint};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::auth::ids::AccountId;
+use crate::concurrency::fair_queue::FairQueue;
+
+/// Pause before a page response while an API request is in progress. Timers have no finer resolution.
+const PAUSE: Duration = Duration::from_millis(1);
+
+/// Turns of page responses.
+#[derive(Debug, Clone)]
+pub(super) struct PageTurns {
+    /// Queue that knows the API requests in progress.
+    fair_queue: Arc<FairQueue<AccountId>>,
+    turns: Arc<Semaphore>,
+}
+
+/// Response body of a page, with its turn until the connection has taken the first bytes.
+#[derive(Debug)]
+struct PacedBody {
+    body: Body,
+    turn: Option<OwnedSemaphorePermit>,
+}
+
+impl PageTurns {
+    pub(super) fn new(fair_queue: Arc<FairQueue<AccountId>>) -> Self {
+        Self { fair_queue, turns: Arc::new(Semaphore::new(1)) }
+    }
+}
+
+/// Middleware: holds a page response back until its turn.
+pub(super) async fn await_turn(State(pages): State<PageTurns>, request: Request, next: Next) -> Response {
+    let response = next.run(request).await;
+    // The semaphore is never closed.
+    let turn = pages.turns.acquire_owned().await.ok();
+    if pages.fair_queue.has_ordinary_requests() {
+        tokio::time::sleep(PAUSE).await;
+    }
+    response.map(|body| Body::new(PacedBody { body, turn }))
+}
+
+impl HttpBody for PacedBody {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let polled = Pin::new(&mut self.body).poll_frame(cx);
+        if polled.is_ready() {
+            self.turn = None;
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::Router;
+    use axum::middleware::from_fn_with_state;
+    use axum::routing::get;
+    use futures::FutureExt;
+    use tokio::time::Instant;
+    use tower::ServiceExt;
+
+    use super::*;
+    use crate::concurrency::fair_queue::QueueLimits;
+
+    fn pages() -> (Arc<FairQueue<AccountId>>, Router) {
+        let fair_queue = FairQueue::new(QueueLimits::of_responses(1, Duration::from_secs(1)));
+        let turns = PageTurns::new(Arc::clone(&fair_queue));
+        let pages =
+            Router::new().route("/", get(async || "page")).layer(from_fn_with_state(turns, await_turn));
+        (fair_queue, pages)
+    }
+
+    async fn open(pages: &Router) -> Response {
+        pages.clone().oneshot(Request::<Body>::default()).await.expect("a router cannot fail")
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_page_pauses_only_while_an_api_request_is_in_progress() {
+        let (fair_queue, pages) = pages();
+        let started = Instant::now();
+        drop(open(&pages).await);
+        assert_eq!(started.elapsed(), Duration::ZERO);
+        let api_request = fair_queue.begin_ordinary_request();
+        drop(open(&pages).await);
+        let paused = started.elapsed();
+        assert!(paused >= PAUSE, "{paused:?}");
+        drop(api_request);
+        drop(open(&pages).await);
+        assert_eq!(started.elapsed(), paused);
+    }
+
+    #[tokio::test]
+    async fn a_page_waits_until_the_connection_has_taken_the_page_before() {
+        let (_, pages) = pages();
+        let mut first = open(&pages).await.into_body();
+        let mut second = Box::pin(open(&pages));
+        assert!((&mut second).now_or_never().is_none());
+        let taken = std::future::poll_fn(|cx| Pin::new(&mut first).poll_frame(cx)).await;
+        assert!(taken.is_some_and(|frame| frame.is_ok_and(|frame| frame.is_data())));
+        assert!((&mut second).now_or_never().is_some(), "the first body still exists");
+    }
+}
