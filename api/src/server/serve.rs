@@ -308,7 +308,10 @@ impl Clients {
             let info = ConnectionInfo { peer, is_proxied: is_trusted, connection: Arc::clone(&connection) };
             let answered =
                 middleware::handle_request(app.clone(), router.clone(), info, request.map(Body::new));
-            async { Ok::<_, Infallible>(answered.await.map(|body| TrackedBody::new(body, working))) }
+            // hyper keeps the memory of the future while the connection is open. A box frees it after each request.
+            Box::pin(async {
+                Ok::<_, Infallible>(answered.await.map(|body| TrackedBody::new(body, working)))
+            })
         });
         let serving = hyper::server::conn::http1::Builder::new()
             .max_buf_size(HEAD_BYTES)
