@@ -49,6 +49,7 @@ pub(crate) async fn live(
     let split = market.last.keys().next().context("a symbol")?.clone();
     live.day("day with a split", "bench", &split).await?;
     live.corrections(arguments.corrections, &key).await?;
+    live.repeated_sessions(arguments.days).await?;
     for name in ["second source for every symbol", "second source again"] {
         live.day(name, "second", "").await?;
     }
@@ -131,6 +132,49 @@ impl Live<'_> {
         Ok(seconds)
     }
 
+    /// Days whose file repeats the last five sessions of every symbol, one close in 200 corrected. Then the share of the
+    /// facts that only earlier answers need.
+    async fn repeated_sessions(&mut self, count: u32) -> Result<()> {
+        let mut recent: Vec<NaiveDate> = Vec::new();
+        for number in 0..count as usize {
+            let next = self.day.iter_days().skip(1).find(|day| is_session(*day));
+            self.day = next.context("a next session")?;
+            recent.push(self.day);
+            let (repeated, newest, last) =
+                (&recent[recent.len().saturating_sub(5)..], self.day, &self.market.last);
+            let lines = repeated.iter().flat_map(|day| {
+                last.values().enumerate().map(move |(index, line)| {
+                    let is_corrected = *day != newest && (index + number) % 200 == 0;
+                    let line = on_day(line, &day.to_string());
+                    if is_corrected { with_other_volume(&line, number) } else { line }
+                })
+            });
+            let prices = format!(
+                "symbol,date,open,high,low,close,volume\n{}\n",
+                lines.collect::<Vec<String>>().join("\n")
+            );
+            let folder = self.app.folder().join(format!("repeated-{}", self.day));
+            fs::create_dir_all(&folder)?;
+            fs::write(folder.join("prices.csv"), prices)?;
+            self.load(&folder.display().to_string(), "bench").await?;
+            self.served(&self.day.to_string()).await?;
+        }
+        let bytes: &str = "select (sum(pg_total_relation_size(relid)) filter (where relname like 'superseded\\_%'))::bigint, \
+             sum(pg_total_relation_size(relid))::bigint from pg_stat_user_tables \
+             where schemaname in (select name from control.fact_sets)";
+        let row = self.app.sql(bytes, &[]).await?;
+        let row = row.first().context("the facts")?;
+        let (superseded, facts): (i64, i64) = (row.try_get(0)?, row.try_get(1)?);
+        println!(
+            "{:32} {:>8.2} MB of {:.1} MB of facts are superseded: {:.2} %",
+            format!("  after {count} repeated days"),
+            superseded as f64 / 1e6,
+            facts as f64 / 1e6,
+            superseded as f64 / facts as f64 * 100.0
+        );
+        Ok(())
+    }
+
     async fn served(&self, day: &str) -> Result<()> {
         eventually_every(PAUSE, PATIENCE, async || {
             let answer = self.api.get("/v1/health", None).await?.json()?;
@@ -184,6 +228,12 @@ fn on_day(line: &str, day: &str) -> String {
     let mut fields: Vec<&str> = line.split(',').collect();
     fields[1] = day;
     fields.join(",")
+}
+
+/// A price line with another volume.
+fn with_other_volume(line: &str, number: usize) -> String {
+    let (rest, _) = line.rsplit_once(',').unwrap_or((line, ""));
+    format!("{rest},{}", 1_000 + number)
 }
 
 /// The value below which this share of the values lies; 0 of none.
