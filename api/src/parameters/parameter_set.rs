@@ -1,7 +1,5 @@
 //! Parameter set of an endpoint: the trait that the parameters of every endpoint implement.
 
-use chrono::NaiveDate;
-
 use super::ParameterReader;
 use crate::auth::tier::Tier;
 
@@ -25,11 +23,6 @@ pub(crate) trait Parameters: Sized + Send + Sync + 'static {
     fn needs(&self) -> Option<(Tier, &'static str)> {
         None
     }
-
-    /// Oldest day in the request, which must be within the tier's history. `None` if no day is given.
-    fn oldest(&self) -> Option<NaiveDate> {
-        None
-    }
 }
 
 /// Parameters with descriptions in the OpenAPI document.
@@ -40,7 +33,30 @@ pub(crate) trait DescribedParameters {
 }
 
 /// Declares the parameter struct of an endpoint. The documentation of a field is the description of the parameter.
+///
+/// `struct Name by reader` also implements [`Parameters`]. Each field then has the expression that reads it. The
+/// expressions run in the order of the fields, and may use earlier fields. Other items of the implementation follow the
+/// struct.
 macro_rules! parameters {
+    ($(#[doc = $about:literal])+ pub(crate) struct $name:ident $(<const $constant:ident: $of:ty>)? by $reader:ident {
+        $($(#[doc = $description:literal])* $field:ident: $type:ty = $value:expr,)+
+    } $($item:tt)*) => {
+        $crate::parameters::parameters! {
+            $(#[doc = $about])+
+            pub(crate) struct $name $(<const $constant: $of>)? {
+                $($(#[doc = $description])* $field: $type,)+
+            }
+        }
+
+        impl $(<const $constant: $of>)? $crate::parameters::Parameters for $name $(<$constant>)? {
+            $($item)*
+
+            fn read($reader: &mut $crate::parameters::ParameterReader<'_>) -> Self {
+                $(let $field = $value;)+
+                Self { $($field),+ }
+            }
+        }
+    };
     ($(#[doc = $about:literal])+ pub(crate) struct $name:ident $(<const $constant:ident: $of:ty>)? {
         $($(#[doc = $description:literal])* $field:ident: $type:ty,)+
     }) => {

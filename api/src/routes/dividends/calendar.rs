@@ -1,6 +1,5 @@
 //! `GET /v1/dividends/calendar`, `/ex-dates` and `/payment-dates`: dividends by payment date or ex-date (R20).
 
-use axum::response::Response;
 use chrono::{Days, NaiveDate};
 use market::decimal::ExactDecimal;
 use market::event::{DividendType, Frequency};
@@ -14,18 +13,18 @@ use utoipa::ToSchema;
 
 use std::sync::LazyLock;
 
-use crate::answer::{Access, Free, HandlerContext, RenderedBody};
+use crate::answer::{Free, HandlerContext, RenderedBody};
 use crate::error::ApiError;
 use crate::parameters::facets::FilterField;
 use crate::parameters::{
-    Bounds, DateRange, Direction, DocumentedParameters, OtherDateRanges, Output, Page, PageOptions,
-    ParameterReader, Parameters, SymbolList, parameters,
+    Bounds, Direction, OtherDateRanges, Output, Page, PageOptions, ParameterReader, Parameters, SymbolList,
+    parameters,
 };
 use crate::read::DataVersion;
 use crate::read::lookup::{self, ResolvedSymbols};
 use crate::render::envelope::{List, ListMeta};
 use crate::render::rows;
-use crate::routes::ErrorResponses;
+use crate::routes::endpoint;
 
 const EX_DATES: &str = include_str!("../../../queries/dividends/ex_dates.sql");
 const EX_DATES_DESCENDING: &str = include_str!("../../../queries/dividends/ex_dates_descending.sql");
@@ -115,8 +114,10 @@ parameters! {
 
 impl<const DAYS: u64> Parameters for CalendarParameters<DAYS> {
     fn read(reader: &mut ParameterReader<'_>) -> Self {
-        let DateRange { start, end } = reader.read_date_range();
-        let start_date = start.unwrap_or(reader.today());
+        let start = reader.read_date("start_date");
+        let start_date = start.unwrap_or(reader.today);
+        reader.properties.oldest_day = Some(start_date);
+        let end = reader.read_end_date(start);
         let end_date = end.or(start_date.checked_add_days(Days::new(DAYS))).unwrap_or(start_date);
         let ordered = start.is_some() || start_date <= end_date;
         reader.require(ordered, "end_date", "is before start_date, which is today when it is not given");
@@ -136,10 +137,6 @@ impl<const DAYS: u64> Parameters for CalendarParameters<DAYS> {
             page: reader.read_page(&PAGING),
             output: reader.read_output(&COLUMNS),
         }
-    }
-
-    fn oldest(&self) -> Option<NaiveDate> {
-        Some(self.start_date)
     }
 }
 
@@ -203,22 +200,10 @@ async fn page<const DAYS: u64>(
     ];
     let statement = if asked.page.direction() == Direction::Ascending { ascending } else { descending };
     let rows = lookup::run_query(&context.generation, statement, &parameters).await?;
-    let version = DataVersion::from_row(
-        rows.first().ok_or_else(|| lookup::missing_version_error(&context.generation))?,
-    )?;
-    let present = rows.iter().filter(|row| matches!(row.try_get::<_, Option<&str>>("symbol"), Ok(Some(_))));
-    let rows =
+    let version = DataVersion::from_row(lookup::first_row(&context.generation, &rows)?)?;
+    let present = lookup::rows_with(&rows, "symbol");
+    let mut rows =
         present.map(|row| CalendarRow::of(row, event_type, context.today)).collect::<Result<Vec<_>, _>>()?;
-    finish(&context, version, rows, missing)
-}
-
-fn finish<const DAYS: u64>(
-    context: &HandlerContext<CalendarParameters<DAYS>>,
-    version: DataVersion,
-    mut rows: Vec<CalendarRow>,
-    missing: Vec<String>,
-) -> Result<RenderedBody, ApiError> {
-    let asked = &context.parameters;
     let signer = context.app.signer.of_response(version.to_exact_text());
     let next_cursor = asked.page.split_off_next_cursor(&mut rows, &signer, CalendarRow::key);
     let mut meta = ListMeta::new(&version, rows.len(), asked.page.limit, next_cursor.clone());
@@ -229,38 +214,26 @@ fn finish<const DAYS: u64>(
     Ok(RenderedBody { body: rows::render_list(&asked.output, &rows, &meta)?, version, next_cursor })
 }
 
-/// Dividend calendar
-///
-/// Dividend payments in a range of days, by payment date. For ex-dates see `/v1/dividends/ex-dates`.
-#[utoipa::path(
-    get, path = "/v1/dividends/calendar", tag = "Dividends", security(("bearer" = []), ("api_key" = [])),
-    params(DocumentedParameters<CalendarParameters<30>>),
-    responses((status = 200, description = "A page of payments", body = List<CalendarRow>), ErrorResponses)
-)]
-pub(crate) async fn calendar(access: Access<Free, CalendarParameters<30>>) -> Response {
-    access.respond(|context| page(context, EventType::Payment, PAYMENT_DATES, PAYMENT_DATES_DESCENDING)).await
+endpoint! {
+    /// Dividend calendar
+    ///
+    /// Dividend payments in a range of days, by payment date. For ex-dates see `/v1/dividends/ex-dates`.
+    get "/v1/dividends/calendar", tag "Dividends", returns "A page of payments",
+    calendar(Access<Free, CalendarParameters<30>>) -> List<CalendarRow> { respond(|context| page(context, EventType::Payment, PAYMENT_DATES, PAYMENT_DATES_DESCENDING)) }
 }
 
-/// Ex-dividend dates
-///
-/// Securities with an ex-dividend date in a range of days.
-#[utoipa::path(
-    get, path = "/v1/dividends/ex-dates", tag = "Dividends", security(("bearer" = []), ("api_key" = [])),
-    params(DocumentedParameters<CalendarParameters<7>>),
-    responses((status = 200, description = "A page of ex-dates", body = List<CalendarRow>), ErrorResponses)
-)]
-pub(crate) async fn ex_dates(access: Access<Free, CalendarParameters<7>>) -> Response {
-    access.respond(|context| page(context, EventType::ExDividend, EX_DATES, EX_DATES_DESCENDING)).await
+endpoint! {
+    /// Ex-dividend dates
+    ///
+    /// Securities with an ex-dividend date in a range of days.
+    get "/v1/dividends/ex-dates", tag "Dividends", returns "A page of ex-dates",
+    ex_dates(Access<Free, CalendarParameters<7>>) -> List<CalendarRow> { respond(|context| page(context, EventType::ExDividend, EX_DATES, EX_DATES_DESCENDING)) }
 }
 
-/// Payment dates
-///
-/// Securities that pay dividends in a range of days.
-#[utoipa::path(
-    get, path = "/v1/dividends/payment-dates", tag = "Dividends", security(("bearer" = []), ("api_key" = [])),
-    params(DocumentedParameters<CalendarParameters<30>>),
-    responses((status = 200, description = "A page of payments", body = List<CalendarRow>), ErrorResponses)
-)]
-pub(crate) async fn payment_dates(access: Access<Free, CalendarParameters<30>>) -> Response {
-    access.respond(|context| page(context, EventType::Payment, PAYMENT_DATES, PAYMENT_DATES_DESCENDING)).await
+endpoint! {
+    /// Payment dates
+    ///
+    /// Securities that pay dividends in a range of days.
+    get "/v1/dividends/payment-dates", tag "Dividends", returns "A page of payments",
+    payment_dates(Access<Free, CalendarParameters<30>>) -> List<CalendarRow> { respond(|context| page(context, EventType::Payment, PAYMENT_DATES, PAYMENT_DATES_DESCENDING)) }
 }

@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use axum::response::Response;
 use chrono::{Datelike, Days, NaiveDate};
 use deadpool_postgres::Transaction;
 use market::day::{date_of, day_number};
@@ -18,11 +17,11 @@ use utoipa::ToSchema;
 use super::history::{COLUMNS, PriceRow, adjustment_text, read_adjustment};
 use super::price_encoder::PriceEncoder;
 use super::series::SecurityPrices;
-use crate::answer::{Access, BodyWriter, FinishedBody, HandlerContext, Professional, ResponseWriter};
+use crate::answer::{BodyWriter, FinishedBody, HandlerContext, Professional, ResponseWriter};
 use crate::error::ApiError;
 use crate::parameters::{
-    DateRange, Direction, DocumentedParameters, Knowledge, Output, Page, PageOptions, ParameterReader,
-    Parameters, ResponseFormat, SymbolList, parameters,
+    Direction, Knowledge, Output, Page, PageOptions, ParameterReader, Parameters, ResponseFormat, SymbolList,
+    parameters,
 };
 use crate::read::DataVersion;
 use crate::read::lookup::{self, ResolvedSymbols};
@@ -31,7 +30,7 @@ use crate::read::past_version::PastVersion;
 use crate::render::body_channel::Disconnected;
 use crate::render::envelope::ListMeta;
 use crate::render::rows;
-use crate::routes::ErrorResponses;
+use crate::routes::endpoint;
 use crate::routes::past::security::derive_past_securities;
 
 const MARKET: &str = include_str!("../../../queries/prices/market.sql");
@@ -77,39 +76,22 @@ impl Parameters for MarketPricesParameters {
 
     fn read(reader: &mut ParameterReader<'_>) -> Self {
         let date = reader.read_date("date");
-        let DateRange { start, end } = reader.read_date_range();
-        reader.require(
-            date.is_none() || (start.or(end)).is_none(),
-            "date",
-            "conflicts with start_date and end_date",
-        );
-        let last = start.and_then(|start| start.checked_add_days(REACH));
-        reader.require(
-            end.is_none() || start.is_none() || end <= last,
-            "end_date",
-            "is more than 30 days after start_date",
-        );
+        let start_date = reader.read_date("start_date");
+        let end_date = reader.read_end_date(start_date);
+        let is_single = date.is_none() || start_date.or(end_date).is_none();
+        reader.require(is_single, "date", "conflicts with start_date and end_date");
+        let last = start_date.and_then(|start| start.checked_add_days(REACH));
+        let is_short = end_date.is_none() || start_date.is_none() || end_date <= last;
+        reader.require(is_short, "end_date", "is more than 30 days after start_date");
         let (symbols, knowledge) = (reader.read_symbols(MOST), reader.read_knowledge());
         let is_listed = symbols.as_ref().is_some_and(|list| list.0.len() <= MOST_OF_PAST);
-        reader.require(
-            knowledge.is_none() || is_listed,
-            "symbols",
-            "must have 1 to 100 symbols with data_version and known_at",
-        );
-        Self {
-            date,
-            start_date: start,
-            end_date: end,
-            symbols,
-            adjustment: read_adjustment(reader),
-            knowledge,
-            page: reader.read_page(&PAGING),
-            output: reader.read_output(&COLUMNS),
-        }
-    }
-
-    fn oldest(&self) -> Option<NaiveDate> {
-        self.first()
+        let is_allowed = knowledge.is_none() || is_listed;
+        reader.require(is_allowed, "symbols", "must have 1 to 100 symbols with data_version and known_at");
+        let adjustment = read_adjustment(reader);
+        let (page, output) = (reader.read_page(&PAGING), reader.read_output(&COLUMNS));
+        let asked = Self { date, start_date, end_date, symbols, adjustment, knowledge, page, output };
+        reader.properties.oldest_day = asked.first();
+        asked
     }
 }
 
@@ -147,17 +129,13 @@ pub(crate) struct MarketPricesMeta {
     adjustment: &'static str,
 }
 
-/// The market's prices of a day (Professional)
-///
-/// Bars of all securities on one day, or in a range of at most 31 days, ordered by symbol and day. Each page counts as
-/// one call.
-#[utoipa::path(
-    get, path = "/v1/bulk/prices", tag = "Bulk", security(("bearer" = []), ("api_key" = [])),
-    params(DocumentedParameters<MarketPricesParameters>),
-    responses((status = 200, description = "A page of the market's bars", body = MarketPrices), ErrorResponses)
-)]
-pub(crate) async fn market(access: Access<Professional, MarketPricesParameters>) -> Response {
-    access.respond_streaming(page).await
+endpoint! {
+    /// The market's prices of a day (Professional)
+    ///
+    /// Bars of all securities on one day, or in a range of at most 31 days, ordered by symbol and day. Each page counts as
+    /// one call.
+    get "/v1/bulk/prices", tag "Bulk", returns "A page of the market's bars",
+    market(Access<Professional, MarketPricesParameters>) -> MarketPrices { respond_streaming(page) }
 }
 
 async fn page(
@@ -266,7 +244,7 @@ async fn next(
     let rows = transaction
         .query(&statement, &[&year(asked.first()), &year(asked.last()), &named, &from, &i64::from(BATCH)])
         .await?;
-    let first = rows.first().ok_or_else(|| lookup::missing_version_error(&context.generation))?;
+    let first = lookup::first_row(&context.generation, &rows)?;
     let series =
         rows.iter().map(SecurityPrices::from_row).filter_map(Result::transpose).collect::<Result<_, _>>()?;
     Ok((DataVersion::from_row(first)?, series))
