@@ -32,7 +32,7 @@ pub(crate) use number::Bounds;
 pub(crate) use openapi_parameters::DocumentedParameters;
 pub(crate) use output::{ExpandedColumn, Output, ResponseFormat};
 pub(crate) use page::{Direction, Page, PageOptions};
-pub(crate) use parameter_set::{DescribedParameters, Parameters, UnroutedParameters, parameters};
+pub(crate) use parameter_set::{Parameters, UnroutedParameters, parameters};
 pub(crate) use reader::{ParameterReader, RequestProperties};
 pub(crate) use symbols::{PathSymbol, SymbolList};
 pub(crate) use sync_point::{ChangeKind, JournalPlace, Knowledge, RowKey, SyncPoint};

@@ -13,14 +13,14 @@ use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn, ParameterS
 use utoipa::openapi::{RefOr, Required, Schema};
 
 use super::spec::ParameterSpec;
-use super::{DescribedParameters, ParameterReader, Parameters};
+use super::{ParameterReader, Parameters};
 use crate::parameters::cursor::CursorSigner;
 
 /// OpenAPI documentation of the parameter set `P`.
 #[derive(Debug)]
 pub(crate) struct DocumentedParameters<P>(PhantomData<P>);
 
-impl<P: Parameters + DescribedParameters> IntoParams for DocumentedParameters<P> {
+impl<P: Parameters> IntoParams for DocumentedParameters<P> {
     fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
         recorded_specs::<P>().into_iter().map(|spec| spec.documented_by(P::DESCRIPTIONS)).collect()
     }

@@ -88,15 +88,6 @@ pub(crate) async fn find_rows<T: FromRow>(
     })
 }
 
-/// Fails with [`unknown_symbol_error`] if the symbol is unknown.
-pub(crate) async fn require_known_symbol(
-    generation: &ServedGeneration,
-    symbol: &PathSymbol,
-) -> Result<(), QueryError> {
-    let found = resolve_symbols(generation, &symbol.to_list()).await?;
-    if found.iter().any(Option::is_some) { Ok(()) } else { Err(unknown_symbol_error(symbol)) }
-}
-
 /// Error for an unknown symbol.
 pub(crate) fn unknown_symbol_error(symbol: &PathSymbol) -> QueryError {
     QueryError::UnknownSymbol(symbol.text.clone())

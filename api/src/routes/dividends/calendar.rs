@@ -1,5 +1,8 @@
 //! `GET /v1/dividends/calendar`, `/ex-dates` and `/payment-dates`: dividends by payment date or ex-date (R20).
 
+use std::ops::RangeInclusive;
+use std::sync::LazyLock;
+
 use chrono::{Days, NaiveDate};
 use market::decimal::ExactDecimal;
 use market::event::{DividendType, Frequency};
@@ -11,14 +14,11 @@ use store::FromRow;
 use tokio_postgres::types::ToSql;
 use utoipa::ToSchema;
 
-use std::sync::LazyLock;
-
 use crate::answer::{Free, HandlerContext, RenderedBody};
 use crate::error::ApiError;
 use crate::parameters::facets::FilterField;
 use crate::parameters::{
-    Bounds, Direction, OtherDateRanges, Output, Page, PageOptions, ParameterReader, Parameters, SymbolList,
-    parameters,
+    Bounds, Direction, OtherDateRanges, Output, Page, PageOptions, ParameterReader, SymbolList, parameters,
 };
 use crate::read::DataVersion;
 use crate::read::lookup::{self, ResolvedSymbols};
@@ -85,59 +85,50 @@ static COLUMNS: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
 
 parameters! {
     /// Parameters of a calendar.
-    pub(crate) struct CalendarParameters<const DAYS: u64> {
-        /// First day. Default: today. For a day before the tier's history the response is a 403.
-        start_date: NaiveDate,
-        /// Last day, at most 366 days after start_date. Default: 7 days after start_date for ex-dates, 30 days for
-        /// payments.
-        end_date: NaiveDate,
+    pub(crate) struct CalendarParameters<const DAYS: u64> by reader {
+        days: RangeInclusive<NaiveDate> = read_days(reader, Days::new(DAYS)),
         /// Comma-separated symbols (at most 50).
-        symbols: Option<SymbolList>,
+        symbols: Option<SymbolList> = reader.read_symbols(50),
         /// Sectors by name or slug, comma-separated.
-        sector: Option<Vec<String>>,
+        sector: Option<Vec<String>> = reader.read_names(FilterField::Sector),
         /// Minimum headline dividend yield, percent.
-        min_yield: Option<Decimal>,
+        min_yield: Option<Decimal> = reader.read_decimal("min_yield", Bounds::Percent),
         /// Minimum cash amount per share, as declared.
-        min_amount: Option<Decimal>,
+        min_amount: Option<Decimal> = reader.read_decimal("min_amount", Bounds::Amount),
         /// Types as declared, comma-separated.
-        r#type: Option<Vec<DividendType>>,
+        r#type: Option<Vec<DividendType>> = reader.read_words("type", DividendType::ALL),
         /// Payment frequencies, comma-separated.
-        frequency: Option<Vec<Frequency>>,
+        frequency: Option<Vec<Frequency>> = reader.read_words("frequency", Frequency::ALL),
         /// Includes dividends that are expected because of earlier payments but not declared. Their amounts and payment
         /// dates are estimates.
-        include_projected: bool,
-        other_days: OtherDateRanges,
-        page: Page,
-        output: Output,
+        include_projected: bool = reader.read_bool_or("include_projected", false),
+        other_days: OtherDateRanges = reader.read_other_date_ranges(),
+        page: Page = reader.read_page(&PAGING),
+        output: Output = reader.read_output(&COLUMNS),
     }
 }
 
-impl<const DAYS: u64> Parameters for CalendarParameters<DAYS> {
-    fn read(reader: &mut ParameterReader<'_>) -> Self {
-        let start = reader.read_date("start_date");
-        let start_date = start.unwrap_or(reader.today);
-        reader.properties.oldest_day = Some(start_date);
-        let end = reader.read_end_date(start);
-        let end_date = end.or(start_date.checked_add_days(Days::new(DAYS))).unwrap_or(start_date);
-        let ordered = start.is_some() || start_date <= end_date;
-        reader.require(ordered, "end_date", "is before start_date, which is today when it is not given");
-        let days = end_date.signed_duration_since(start_date).num_days();
-        reader.require(days <= LONGEST, "end_date", "is more than 366 days after start_date");
-        Self {
-            start_date,
-            end_date,
-            symbols: reader.read_symbols(50),
-            sector: reader.read_names(FilterField::Sector),
-            min_yield: reader.read_decimal("min_yield", Bounds::Percent),
-            min_amount: reader.read_decimal("min_amount", Bounds::Amount),
-            r#type: reader.read_words("type", DividendType::ALL),
-            frequency: reader.read_words("frequency", Frequency::ALL),
-            include_projected: reader.read_bool_or("include_projected", false),
-            other_days: reader.read_other_date_ranges(),
-            page: reader.read_page(&PAGING),
-            output: reader.read_output(&COLUMNS),
-        }
-    }
+/// Reads `start_date` and `end_date`. By default, the range begins today, and its last day is `length` after its first.
+fn read_days(reader: &mut ParameterReader<'_>, length: Days) -> RangeInclusive<NaiveDate> {
+    let start = reader.read_date("start_date");
+    reader.describe(
+        "start_date",
+        "First day. Default: today. For a day before the tier's history the response is a 403.",
+    );
+    let first = start.unwrap_or(reader.today);
+    reader.properties.oldest_day = Some(first);
+    let end = reader.read_end_date(start);
+    reader.describe(
+        "end_date",
+        "Last day, at most 366 days after start_date. Default: 7 days after start_date for ex-dates, 30 days for\n\
+         payments.",
+    );
+    let last = end.or(first.checked_add_days(length)).unwrap_or(first);
+    let ordered = start.is_some() || first <= last;
+    reader.require(ordered, "end_date", "is before start_date, which is today when it is not given");
+    let days = last.signed_duration_since(first).num_days();
+    reader.require(days <= LONGEST, "end_date", "is more than 366 days after start_date");
+    first..=last
 }
 
 impl CalendarRow {
@@ -179,8 +170,8 @@ async fn page<const DAYS: u64>(
     let probe = asked.page.limit + 1;
     let OtherDateRanges { declared, record } = asked.other_days;
     let parameters: [&(dyn ToSql + Sync); 18] = [
-        &asked.start_date,
-        &asked.end_date,
+        asked.days.start(),
+        asked.days.end(),
         &known,
         &asked.sector,
         &least_yield,

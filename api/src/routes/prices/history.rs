@@ -19,7 +19,7 @@ use super::series::SecurityPrices;
 use crate::answer::{Free, HandlerContext, RenderedBody};
 use crate::error::ApiError;
 use crate::parameters::{
-    Direction, Knowledge, Output, Page, PageOptions, ParameterReader, Parameters, PathSymbol, parameters,
+    Direction, Knowledge, Output, Page, PageOptions, ParameterReader, PathSymbol, parameters,
 };
 use crate::read::past_securities::PriceColumns;
 use crate::read::past_version::PastVersion;
@@ -119,50 +119,41 @@ impl Span {
 
 parameters! {
     /// Parameters of the price history.
-    pub(crate) struct PricesParameters {
-        symbol: PathSymbol,
+    pub(crate) struct PricesParameters by reader {
+        symbol: PathSymbol = reader.read_symbol(),
         /// First session. Default: start of the tier's history. For an earlier day the response is a 403.
-        start_date: Option<NaiveDate>,
+        start_date: Option<NaiveDate> = reader.read_date("start_date"),
         /// Last session.
-        end_date: Option<NaiveDate>,
+        end_date: Option<NaiveDate> = reader.read_end_date(start_date),
         /// Range up to today, instead of dates. A range beyond the tier's history is a 403; max starts with the tier's
         /// history.
-        range: Option<Span>,
+        range: Option<NaiveDate> = read_range(reader, start_date, end_date),
         /// Length of the period of a price point. Default: daily.
-        interval: Interval,
+        interval: Interval = reader.read_word("interval", Interval::ALL).unwrap_or(Interval::Daily),
         /// Adjustments of the prices, comma-separated. `split` includes spin-offs, and `all` includes everything.
         /// Default: split.
-        adjustment: PriceBasis,
-        knowledge: Option<Knowledge>,
-        page: Page,
-        output: Output,
+        adjustment: PriceBasis = read_adjustment(reader),
+        knowledge: Option<Knowledge> = reader.read_knowledge(),
+        page: Page = reader.read_page(&PAGING),
+        output: Output = reader.read_output(&COLUMNS),
     }
+
+    const TIER_MATTERS: bool = true;
 }
 
-impl Parameters for PricesParameters {
-    const TIER_MATTERS: bool = true;
-
-    fn read(reader: &mut ParameterReader<'_>) -> Self {
-        let symbol = reader.read_symbol();
-        let start = reader.read_date("start_date");
-        let end_date = reader.read_end_date(start);
-        let range = reader.read_word("range", Span::ALL);
-        let dated = start.is_some() || end_date.is_some();
-        reader.require(range.is_none() || !dated, "range", "conflicts with start_date and end_date");
-        let start_date = start.or(range.and_then(|range| range.start(reader.today)));
-        reader.properties.oldest_day = start_date;
-        Self {
-            symbol,
-            start_date,
-            end_date,
-            range,
-            interval: reader.read_word("interval", Interval::ALL).unwrap_or(Interval::Daily),
-            adjustment: read_adjustment(reader),
-            knowledge: reader.read_knowledge(),
-            page: reader.read_page(&PAGING),
-            output: reader.read_output(&COLUMNS),
-        }
-    }
+/// Reads `range`, which conflicts with dates. Returns the first day of the range; `None` for the start of the tier's
+/// history.
+fn read_range(
+    reader: &mut ParameterReader<'_>,
+    start_date: Option<NaiveDate>,
+    end_date: Option<NaiveDate>,
+) -> Option<NaiveDate> {
+    let range = reader.read_word("range", Span::ALL);
+    let dated = start_date.is_some() || end_date.is_some();
+    reader.require(range.is_none() || !dated, "range", "conflicts with start_date and end_date");
+    let first = range.and_then(|range| range.start(reader.today));
+    reader.properties.oldest_day = start_date.or(first);
+    first
 }
 
 /// Price point with its symbol and currency.
@@ -216,7 +207,8 @@ endpoint! {
 }
 
 async fn render(context: HandlerContext<PricesParameters>) -> Result<RenderedBody, ApiError> {
-    let start = context.parameters.start_date.unwrap_or_else(|| context.first_day_of_tier_history());
+    let asked = &context.parameters;
+    let start = asked.start_date.or(asked.range).unwrap_or_else(|| context.first_day_of_tier_history());
     let past = async |past: Arc<PastVersion>| {
         let security =
             context.past_security_on(&past, &context.parameters.symbol, None, PriceColumns::All).await?;
@@ -284,8 +276,9 @@ fn page(
     let total_return = total_return(series, first..end.max(first));
     let mut list = ListMeta::new(&series.version, periods.len(), asked.page.limit, next_cursor.clone());
     list.known_at = context.known_at;
-    list.depth = asked.start_date.is_none().then_some(Depth { from: start, tier: context.tier });
-    list.today = (asked.start_date.is_none() || asked.range.is_some()).then_some(context.today);
+    let is_limited_by_tier = asked.start_date.or(asked.range).is_none();
+    list.depth = is_limited_by_tier.then_some(Depth { from: start, tier: context.tier });
+    list.today = asked.start_date.is_none().then_some(context.today);
     let meta = PricesMeta {
         list,
         symbol: series.symbol.clone(),

@@ -20,8 +20,7 @@ use super::series::SecurityPrices;
 use crate::answer::{BodyWriter, FinishedBody, HandlerContext, Professional, ResponseWriter};
 use crate::error::ApiError;
 use crate::parameters::{
-    Direction, Knowledge, Output, Page, PageOptions, ParameterReader, Parameters, ResponseFormat, SymbolList,
-    parameters,
+    Direction, Knowledge, Output, Page, PageOptions, ParameterReader, ResponseFormat, SymbolList, parameters,
 };
 use crate::read::DataVersion;
 use crate::read::lookup::{self, ResolvedSymbols};
@@ -49,56 +48,64 @@ const PAGING: PageOptions =
 
 parameters! {
     /// Parameters of the market's prices.
-    pub(crate) struct MarketPricesParameters {
+    pub(crate) struct MarketPricesParameters by reader {
         /// Day of the prices. Default: the newest session of the market.
-        date: Option<NaiveDate>,
+        date: Option<NaiveDate> = reader.read_date("date"),
         /// First day of a range of at most 31 days, instead of `date`. Default: 30 days before `end_date`.
-        start_date: Option<NaiveDate>,
+        start_date: Option<NaiveDate> = reader.read_date("start_date"),
         /// Last day of a range of at most 31 days, instead of `date`. Default: 30 days after `start_date`.
-        end_date: Option<NaiveDate>,
+        end_date: Option<NaiveDate> = read_end_date(reader, date, start_date),
         /// Comma-separated symbols (at most 1000). Unknown symbols are listed in `meta.missing`. Default: the whole
         /// market. With
         /// `data_version` or `known_at`, the list is required and has at most 100 symbols.
-        symbols: Option<SymbolList>,
+        symbols: Option<SymbolList> = reader.read_symbols(MOST),
+        knowledge: Option<Knowledge> = {
+            let knowledge = reader.read_knowledge();
+            let is_listed = symbols.as_ref().is_some_and(|list| list.0.len() <= MOST_OF_PAST);
+            let is_allowed = knowledge.is_none() || is_listed;
+            reader.require(is_allowed, "symbols", "must have 1 to 100 symbols with data_version and known_at");
+            knowledge
+        },
         /// Adjustments of the prices, comma-separated. `split` includes spin-offs, and `all` includes everything.
         /// Default: split.
-        adjustment: PriceBasis,
-        knowledge: Option<Knowledge>,
-        page: Page,
-        output: Output,
+        adjustment: PriceBasis = read_adjustment(reader),
+        page: Page = reader.read_page(&PAGING),
+        output: Output = reader.read_output(&COLUMNS),
     }
-}
 
-impl Parameters for MarketPricesParameters {
     const FEATURE: &'static str = "bulk_operations";
     const TIER_MATTERS: bool = true;
     const IS_COSTLY: bool = true;
+}
 
-    fn read(reader: &mut ParameterReader<'_>) -> Self {
-        let date = reader.read_date("date");
-        let start_date = reader.read_date("start_date");
-        let end_date = reader.read_end_date(start_date);
-        let is_single = date.is_none() || start_date.or(end_date).is_none();
-        reader.require(is_single, "date", "conflicts with start_date and end_date");
-        let last = start_date.and_then(|start| start.checked_add_days(REACH));
-        let is_short = end_date.is_none() || start_date.is_none() || end_date <= last;
-        reader.require(is_short, "end_date", "is more than 30 days after start_date");
-        let (symbols, knowledge) = (reader.read_symbols(MOST), reader.read_knowledge());
-        let is_listed = symbols.as_ref().is_some_and(|list| list.0.len() <= MOST_OF_PAST);
-        let is_allowed = knowledge.is_none() || is_listed;
-        reader.require(is_allowed, "symbols", "must have 1 to 100 symbols with data_version and known_at");
-        let adjustment = read_adjustment(reader);
-        let (page, output) = (reader.read_page(&PAGING), reader.read_output(&COLUMNS));
-        let asked = Self { date, start_date, end_date, symbols, adjustment, knowledge, page, output };
-        reader.properties.oldest_day = asked.first();
-        asked
-    }
+/// Reads `end_date`, after `date` and `start_date`.
+fn read_end_date(
+    reader: &mut ParameterReader<'_>,
+    date: Option<NaiveDate>,
+    start_date: Option<NaiveDate>,
+) -> Option<NaiveDate> {
+    let end_date = reader.read_end_date(start_date);
+    let is_single = date.is_none() || start_date.or(end_date).is_none();
+    reader.require(is_single, "date", "conflicts with start_date and end_date");
+    let last = start_date.and_then(|start| start.checked_add_days(REACH));
+    let is_short = end_date.is_none() || start_date.is_none() || end_date <= last;
+    reader.require(is_short, "end_date", "is more than 30 days after start_date");
+    reader.properties.oldest_day = first_day(date, start_date, end_date);
+    end_date
+}
+
+fn first_day(
+    date: Option<NaiveDate>,
+    start_date: Option<NaiveDate>,
+    end_date: Option<NaiveDate>,
+) -> Option<NaiveDate> {
+    date.or(start_date).or(end_date.and_then(|end| end.checked_sub_days(REACH)))
 }
 
 impl MarketPricesParameters {
     /// First day; `None` for the newest session of the market.
     fn first(&self) -> Option<NaiveDate> {
-        self.date.or(self.start_date).or(self.end_date.and_then(|end| end.checked_sub_days(REACH)))
+        first_day(self.date, self.start_date, self.end_date)
     }
 
     /// Last day; `None` for the newest session of the market.

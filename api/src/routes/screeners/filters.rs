@@ -14,8 +14,7 @@ use super::figures::{FIGURES, SORT_KEYS, ScreenerFigure};
 use super::row::COLUMNS;
 use crate::parameters::facets::FilterField;
 use crate::parameters::{
-    Bounds, DescribedParameters, Direction, Output, Page, PageOptions, ParameterReader, Parameters, is_among,
-    parameters,
+    Bounds, Direction, Output, Page, PageOptions, ParameterReader, Parameters, is_among, parameters,
 };
 use crate::read::memory_tables::SecurityRow;
 use crate::routes::stocks::list::is_within_bounds;
@@ -76,11 +75,9 @@ pub(crate) struct ScreenFilters<P> {
     preset: std::marker::PhantomData<P>,
 }
 
-impl<P> DescribedParameters for ScreenFilters<P> {
-    const DESCRIPTIONS: &'static [(&'static str, &'static str)] = WordFilters::DESCRIPTIONS;
-}
-
 impl<P: Preset> Parameters for ScreenFilters<P> {
+    const DESCRIPTIONS: &'static [(&'static str, &'static str)] = WordFilters::DESCRIPTIONS;
+
     fn read(reader: &mut ParameterReader<'_>) -> Self {
         let floor = P::FLOOR.map(|rule| reader.served_rules.integer_rule(rule));
         let ranges = FIGURES.iter().map(|figure| read_bounds(reader, figure, floor)).collect();
