@@ -10,7 +10,6 @@ use axum::http::uri::PathAndQuery;
 use axum::http::{HeaderValue, Version, header};
 use chrono::{DateTime, NaiveDate, Utc};
 use chrono_tz::America::New_York;
-use store::ids::GenerationId;
 
 use crate::admission::decision::{AdmissionDecision, AdmissionRequest, AdmissionVerdict};
 use crate::admission::request_context::RequestContext;
@@ -24,7 +23,7 @@ use crate::concurrency::fair_queue::OrdinaryRequest;
 use crate::error::ApiError;
 use crate::parameters::facets::FacetIndex;
 use crate::parameters::served_rules::ServedRules;
-use crate::parameters::{MinVersion, ParameterErrors, ParameterReader, Parameters, ResponseFormat};
+use crate::parameters::{ParameterErrors, ParameterReader, Parameters, RequestProperties, ResponseFormat};
 use crate::read::{QueryError, ServedGeneration};
 
 /// Request extension that marks an internal call, which renders a page of the dashboard for a reader of this tier.
@@ -87,16 +86,17 @@ impl<G: RequiredTier, P: Parameters> FromRequestParts<App> for Access<G, P> {
         };
         let served_rules = app.projection.served_rules();
         let mut read = parse_parameters::<P>(&path, parts, app, today, &served_rules, None);
-        if read.needs_facet_index {
+        if read.properties.needs_facet_index {
             // Boxed, because few requests need it, and a future reserves space for everything it awaits.
             let facet_index = Box::pin(app.facet_index()).await;
             read = parse_parameters::<P>(&path, parts, app, today, &served_rules, Some(&facet_index));
         }
-        let ordinary = (!read.is_costly).then(|| app.fair_queue.begin_ordinary_request());
+        let is_costly = P::IS_COSTLY || read.properties.is_costly();
+        let ordinary = (!is_costly).then(|| app.fair_queue.begin_ordinary_request());
         let admitted = admit(parts, app, &read.requirements::<G>(today)).await?;
         std::mem::replace(&mut read.errors, Ok(()))?;
-        let mut generation = app.projection.pin_version(&read.min_version).await;
-        if let (Ok(served), Some(named)) = (&generation, read.named_generation)
+        let mut generation = app.projection.pin_version(&read.properties.min_version).await;
+        if let (Ok(served), Some(named)) = (&generation, read.properties.named_generation)
             && served.id != named
             && let Some(kept) = app.projection.pin_kept(served, named).await
         {
@@ -119,9 +119,9 @@ impl<G: RequiredTier, P: Parameters> FromRequestParts<App> for Access<G, P> {
             tier: admitted.tier,
             today,
             parameters: read.parameters,
-            format: read.format,
+            format: read.properties.format,
             ordinary,
-            known_at: read.known_at,
+            known_at: read.properties.known_at,
             detects_truncation: parts.version >= Version::HTTP_11,
             target: parts.uri.path_and_query().map_or("", PathAndQuery::as_str).to_owned(),
             if_none_match: parts.headers.get(header::IF_NONE_MATCH).cloned(),
@@ -139,15 +139,7 @@ fn decode_lossily(path: &str) -> Vec<String> {
 /// Parameters of a request, with their errors.
 struct ParsedParameters<P> {
     parameters: P,
-    format: ResponseFormat,
-    is_costly: bool,
-    /// True if filter values were not checked, because no facet index (names that filters accept) was given.
-    needs_facet_index: bool,
-    min_version: MinVersion,
-    /// Instant in the parameter `known_at`; `None` if absent.
-    known_at: Option<DateTime<Utc>>,
-    /// Generation in the parameter `data_version`; `None` if absent.
-    named_generation: Option<GenerationId>,
+    properties: RequestProperties,
     errors: Result<(), ParameterErrors>,
 }
 
@@ -168,11 +160,12 @@ struct AccessRequirements {
 impl<P: Parameters> ParsedParameters<P> {
     fn requirements<G: RequiredTier>(&self, today: NaiveDate) -> AccessRequirements {
         let valid = self.errors.is_ok();
-        let known_on = self.known_at.map(|instant| instant.with_timezone(&New_York).date_naive());
+        let known_at = self.properties.known_at;
+        let known_on = known_at.map(|instant| instant.with_timezone(&New_York).date_naive());
         AccessRequirements {
             endpoint: (G::TIER, P::FEATURE),
             parameter_tier: self.parameters.needs().filter(|_| valid),
-            oldest_day: self.parameters.oldest().into_iter().chain(known_on).min().filter(|_| valid),
+            oldest_day: self.properties.oldest_day.into_iter().chain(known_on).min().filter(|_| valid),
             counts_as_call: valid && P::ROUTED,
             today,
         }
@@ -189,27 +182,13 @@ fn parse_parameters<P: Parameters>(
     facet_index: Option<&FacetIndex>,
 ) -> ParsedParameters<P> {
     let (route, query) = (parts.uri.path(), parts.uri.query().unwrap_or_default());
-    let mut reader = ParameterReader::new(
-        path,
-        query,
-        &parts.headers,
-        &app.signer,
-        route,
-        today,
-        Arc::clone(served_rules),
-    )
-    .with_facet_index(facet_index);
+    let rules = Arc::clone(served_rules);
+    let mut reader = ParameterReader::new(path, query, &parts.headers, &app.signer, route, today, rules);
+    reader.facet_index = facet_index;
     let parameters = P::read(&mut reader);
-    ParsedParameters {
-        parameters,
-        format: reader.format(),
-        is_costly: P::IS_COSTLY || reader.is_costly(),
-        known_at: reader.known_at(),
-        named_generation: reader.named_generation(),
-        needs_facet_index: reader.needs_facet_index(),
-        min_version: reader.min_version(),
-        errors: if P::ROUTED { reader.finish() } else { Ok(()) },
-    }
+    let properties = reader.properties;
+    let errors = if P::ROUTED { reader.finish() } else { Ok(()) };
+    ParsedParameters { parameters, properties, errors }
 }
 
 /// Decides the admission of a request: credential, tier, history depth, rate and quota. Only batches of change streams

@@ -11,7 +11,7 @@ use crate::auth::tier::{Tier, years_before};
 use crate::error::ApiError;
 use crate::parameters::{Output, Page, Sortable};
 use crate::read::{DataVersion, ServedGeneration};
-use crate::render::envelope::{ListMeta, Meta, Warning};
+use crate::render::envelope::{ListMeta, Meta};
 use crate::render::rows::{self, ToJsonObject};
 
 /// Inputs of a handler that renders a response.
@@ -48,18 +48,7 @@ impl<P> HandlerContext<P> {
         version: DataVersion,
         row: &impl ToJsonObject,
     ) -> Result<RenderedBody, ApiError> {
-        self.render_single_with_warnings(output, version, row, vec![])
-    }
-
-    /// Renders one resource with warnings.
-    pub(crate) fn render_single_with_warnings(
-        &self,
-        output: &Output,
-        version: DataVersion,
-        row: &impl ToJsonObject,
-        warnings: Vec<Warning>,
-    ) -> Result<RenderedBody, ApiError> {
-        let meta = Meta { warnings, known_at: self.known_at, ..Meta::new(&version) };
+        let meta = Meta { known_at: self.known_at, ..Meta::new(&version) };
         let body = rows::render_single(output, row, &meta)?;
         Ok(RenderedBody { body, version, next_cursor: None })
     }

@@ -15,17 +15,11 @@ use subtle::ConstantTimeEq;
 const SIGNATURE: usize = 16;
 
 /// Signer and verifier of cursors. All instances share the secret.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub(crate) struct CursorSigner {
     mac: Hmac<Sha256>,
     /// Previous secret during a rotation. It verifies cursors, but does not sign them.
     previous: Option<Hmac<Sha256>>,
-}
-
-impl std::fmt::Debug for CursorSigner {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Signer")
-    }
 }
 
 impl CursorSigner {

@@ -23,9 +23,16 @@ pub(crate) const OTHER_DATE_PARAMETERS: [&str; 4] =
     ["declared_from", "declared_to", "record_from", "record_to"];
 
 impl ParameterReader<'_> {
-    /// Reads `start_date` and `end_date`.
-    pub(crate) fn read_date_range(&mut self) -> DateRange {
-        self.read_days("start_date", "end_date")
+    /// Reads a day that must be within the tier's history.
+    pub(crate) fn read_day_of_history(&mut self, name: &'static str) -> Option<NaiveDate> {
+        let day = self.read_date(name);
+        self.properties.oldest_day = day;
+        day
+    }
+
+    /// Reads `end_date`. Records an error if it is before `start_date`, which was read before.
+    pub(crate) fn read_end_date(&mut self, start_date: Option<NaiveDate>) -> Option<NaiveDate> {
+        self.read_last_day("end_date", "start_date", start_date)
     }
 
     /// Reads the ranges of the declaration date and the record date.
@@ -40,11 +47,22 @@ impl ParameterReader<'_> {
         OtherDateRanges { declared, record }
     }
 
-    /// Reads a range from the parameters `first` and `last`. Records an error if `first` is after `last`.
+    /// Reads a range from the parameters `first` and `last`.
     fn read_days(&mut self, first: &'static str, last: &'static str) -> DateRange {
-        let (start, end) = (self.read_date(first), self.read_date(last));
+        let start = self.read_date(first);
+        DateRange { start, end: self.read_last_day(last, first, start) }
+    }
+
+    /// Reads the last day of a range. Records an error if it is before the day `start` of the parameter `first`.
+    pub(crate) fn read_last_day(
+        &mut self,
+        last: &'static str,
+        first: &str,
+        start: Option<NaiveDate>,
+    ) -> Option<NaiveDate> {
+        let end = self.read_date(last);
         let ordered = start.zip(end).is_none_or(|(start, end)| start <= end);
         self.require(ordered, last, &format!("is before {first}"));
-        DateRange { start, end }
+        end
     }
 }

@@ -16,7 +16,7 @@ impl ParameterReader<'_> {
         let text = self.read_text(field.as_str(), MAX_LENGTH)?;
         let as_written = || text.split(',').map(|name| name.trim().to_owned()).collect();
         let Some(facet_index) = self.facet_index else {
-            self.needs_facet_index = true;
+            self.properties.needs_facet_index = true;
             return Some(as_written());
         };
         match facet_index.resolve(field, &text) {

@@ -57,7 +57,7 @@ impl FacetIndex {
     /// Finds the served names for a comma-separated list.
     pub(crate) fn resolve(&self, field: FilterField, text: &str) -> Result<Vec<String>, UnknownFacet> {
         static NONE: FacetNames = FacetNames(BTreeMap::new());
-        self.0.get(&field).unwrap_or(&NONE).resolve(standard(field), text)
+        self.0.get(&field).unwrap_or(&NONE).resolve(Some(field), text)
     }
 }
 
@@ -85,8 +85,12 @@ impl FacetNames {
         }
     }
 
-    /// Finds the served names for a comma-separated list. Names in `standard` are accepted too.
-    pub(crate) fn resolve(&self, standard: StandardNames, text: &str) -> Result<Vec<String>, UnknownFacet> {
+    /// Finds the served names for a comma-separated list. Standard names of `field` are accepted too.
+    pub(crate) fn resolve(
+        &self,
+        field: Option<FilterField>,
+        text: &str,
+    ) -> Result<Vec<String>, UnknownFacet> {
         let parts: Vec<&str> = text.split(',').collect();
         let (mut meant, mut rest) = (Vec::new(), parts.as_slice());
         while let Some(first) = rest.first() {
@@ -95,12 +99,12 @@ impl FacetNames {
             let named = |count: usize| {
                 // A trailing comma is not part of a name.
                 let text = Some(rest[..count].join(",")).filter(|text| !text.trim_end().ends_with(','))?;
-                Some((self.resolve_one(standard, &text)?, count))
+                Some((self.resolve_one(field, &text)?, count))
             };
             let Some((names, count)) = (1..=longest).rev().find_map(named) else {
                 return Err(UnknownFacet {
                     word: first.trim().to_owned(),
-                    nearest: self.suggest(standard, first),
+                    nearest: self.suggest(field, first),
                 });
             };
             meant.extend(names);
@@ -109,15 +113,15 @@ impl FacetNames {
         Ok(meant)
     }
 
-    fn resolve_one(&self, standard: StandardNames, text: &str) -> Option<Vec<String>> {
-        let code = (standard.find)(text).map(|code| vec![code.to_owned()]);
+    fn resolve_one(&self, field: Option<FilterField>, text: &str) -> Option<Vec<String>> {
+        let code = standard_code(field, text).map(|code| vec![code.to_owned()]);
         code.or_else(|| self.0.get(&plain(text)).cloned())
     }
 
-    fn suggest(&self, standard: StandardNames, text: &str) -> Vec<String> {
+    fn suggest(&self, field: Option<FilterField>, text: &str) -> Vec<String> {
         let wanted = trigrams(&text.to_lowercase());
         let served = self.names().map(|name| (name.as_str(), name.as_str()));
-        let spelled = served.chain((standard.spellings)());
+        let spelled = served.chain(standard_spellings(field));
         let mut near: Vec<_> =
             spelled.map(|(name, spelling)| (similarity_key(&wanted, spelling), name)).collect();
         near.sort_unstable();
@@ -131,41 +135,27 @@ impl FacetNames {
     }
 }
 
-/// Standard codes and names of exchanges or countries. Filters accept them even if no data is loaded.
-#[derive(Clone, Copy)]
-pub(crate) struct StandardNames {
-    /// Finds the standard code for a code or name of an exchange or country; `None` if unknown.
-    find: fn(&str) -> Option<&'static str>,
-    /// Pairs of a standard code and one of its spellings.
-    spellings: fn() -> Vec<(&'static str, &'static str)>,
-}
-
-impl StandardNames {
-    pub(crate) const NONE: Self = Self { find: |_| None, spellings: Vec::new };
-    const EXCHANGES: Self = Self {
-        find: |text| Exchange::find(text).map(|exchange| exchange.mic),
-        spellings: || {
-            let of = |exchange: &'static Exchange| {
-                exchange.codes_and_names().map(move |name| (exchange.mic, name))
-            };
-            Exchange::all().iter().flat_map(of).collect()
-        },
-    };
-    const COUNTRIES: Self = Self {
-        find: |text| Country::find(text).map(|country| country.code),
-        spellings: || {
-            let of =
-                |country: &'static Country| country.codes_and_names().map(move |name| (country.code, name));
-            Country::all().iter().flat_map(of).collect()
-        },
-    };
-}
-
-fn standard(field: FilterField) -> StandardNames {
+/// Finds the standard code for a code or name of an exchange or country. Filters accept them even if no data is loaded.
+fn standard_code(field: Option<FilterField>, text: &str) -> Option<&'static str> {
     match field {
-        FilterField::Exchange => StandardNames::EXCHANGES,
-        FilterField::Country => StandardNames::COUNTRIES,
-        _ => StandardNames::NONE,
+        Some(FilterField::Exchange) => Exchange::find(text).map(|exchange| exchange.mic),
+        Some(FilterField::Country) => Country::find(text).map(|country| country.code),
+        _ => None,
+    }
+}
+
+/// Pairs of a standard code of an exchange or country, and one of its spellings.
+fn standard_spellings(field: Option<FilterField>) -> Vec<(&'static str, &'static str)> {
+    match field {
+        Some(FilterField::Exchange) => {
+            let of = |one: &'static Exchange| one.codes_and_names().map(|name| (one.mic, name));
+            Exchange::all().iter().flat_map(of).collect()
+        }
+        Some(FilterField::Country) => {
+            let of = |one: &'static Country| one.codes_and_names().map(|name| (one.code, name));
+            Country::all().iter().flat_map(of).collect()
+        }
+        _ => vec![],
     }
 }
 

@@ -70,17 +70,18 @@ impl ParameterReader<'_> {
         number
     }
 
-    /// Reads the lower and the upper bound of one figure.
-    pub(crate) fn read_bounds(
+    /// Reads the upper bound of a figure. Records an error if it is below `least`, the value of the parameter `low`.
+    pub(crate) fn read_maximum(
         &mut self,
-        low: &'static str,
         high: &'static str,
         bounds: Bounds,
-    ) -> (Option<Decimal>, Option<Decimal>) {
-        let (least, most) = (self.read_decimal(low, bounds), self.read_decimal(high, bounds));
+        low: &str,
+        least: Option<Decimal>,
+    ) -> Option<Decimal> {
+        let most = self.read_decimal(high, bounds);
         let ordered = least.zip(most).is_none_or(|(least, most)| least <= most);
         self.require(ordered, low, &format!("is greater than {high}"));
-        (least, most)
+        most
     }
 
     fn refuse_number(&mut self, name: &str, what: &str, low: i64, high: i64) {

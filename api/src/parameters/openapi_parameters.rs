@@ -12,15 +12,15 @@ use utoipa::IntoParams;
 use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn, ParameterStyle};
 use utoipa::openapi::{RefOr, Required, Schema};
 
-use super::spec::{ParameterLocation, ParameterSpec};
-use super::{DescribedParameters, ParameterReader, Parameters};
+use super::spec::ParameterSpec;
+use super::{ParameterReader, Parameters};
 use crate::parameters::cursor::CursorSigner;
 
 /// OpenAPI documentation of the parameter set `P`.
 #[derive(Debug)]
 pub(crate) struct DocumentedParameters<P>(PhantomData<P>);
 
-impl<P: Parameters + DescribedParameters> IntoParams for DocumentedParameters<P> {
+impl<P: Parameters> IntoParams for DocumentedParameters<P> {
     fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
         recorded_specs::<P>().into_iter().map(|spec| spec.documented_by(P::DESCRIPTIONS)).collect()
     }
@@ -43,8 +43,7 @@ impl ParameterSpec {
         let of_endpoint = descriptions.iter().find(|(field, _)| field.trim_start_matches("r#") == self.name);
         let description = of_endpoint.map(|(_, lines)| unindented(lines)).filter(|text| !text.is_empty());
         let description = description.unwrap_or(self.description);
-        let location =
-            if self.location == ParameterLocation::Path { ParameterIn::Path } else { ParameterIn::Query };
+        let location = if self.is_in_path { ParameterIn::Path } else { ParameterIn::Query };
         let is_list = self.schema["type"] == "array";
         ParameterBuilder::new()
             .name(self.name)

@@ -4,12 +4,20 @@ use axum::http::header;
 use rust_decimal::Decimal;
 use serde_json::json;
 
-use super::{MIN_VERSION_HEADER, MinVersion, ParameterReader, ResponseFormat};
+use super::{MIN_VERSION_HEADER, MinVersion, ParameterReader};
 
 /// Maximum number of names in `fields`.
 const MAX_FIELDS: usize = 50;
 /// Pattern of a data version, with or without a journal position.
 pub(super) const VERSION_PATTERN: &str = "^g[0-9]{1,9}\\.[0-9]{1,18}(\\.[0-9]{1,18})?$";
+
+/// Format of a response: JSON or CSV.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub(crate) enum ResponseFormat {
+    #[default]
+    Json,
+    Csv,
+}
 
 /// Column whose value is a list. If `fields` of a CSV request names the column, the CSV has one row per list element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,7 +77,7 @@ impl ParameterReader<'_> {
             Some(_) => ResponseFormat::Json,
             None => self.accepted_format(),
         };
-        self.format = format;
+        self.properties.format = format;
         let columns = if format == ResponseFormat::Csv { of_csv } else { of_json };
         let fields = self.read_fields(columns, of_csv);
         self.read_min_version();
@@ -121,7 +129,7 @@ impl ParameterReader<'_> {
         let text = |name: &str| headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()));
         let (named, tags) = (text(MIN_VERSION_HEADER), text(header::IF_NONE_MATCH.as_str()));
         if let Some(tags) = tags {
-            self.min_version.raise(MinVersion::of_entity_tags(&tags));
+            self.properties.min_version.raise(MinVersion::of_entity_tags(&tags));
         }
         if let Some(named) = named {
             self.require_version("If-Min-Version", named.trim());
@@ -130,7 +138,7 @@ impl ParameterReader<'_> {
 
     fn require_version(&mut self, name: &str, text: &str) {
         match MinVersion::parse(text) {
-            Some(version) => self.min_version.raise(MinVersion { is_explicit: true, ..version }),
+            Some(version) => self.properties.min_version.raise(MinVersion { is_explicit: true, ..version }),
             None => self.add_error(name, "is not the data_version of a response", None),
         }
     }

@@ -1,5 +1,6 @@
 //! `limit`, `cursor` and `sort`: pagination and order of a list.
 
+use market::text_enum;
 use serde_json::json;
 
 use super::{MinVersion, ParameterReader};
@@ -13,16 +14,9 @@ const CURSOR_FORMAT: &str = "2 ";
 /// Maximum length of a cursor, in characters.
 const MAX_CURSOR_LENGTH: usize = 512;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Direction {
-    Ascending,
-    Descending,
-}
-
-impl std::fmt::Display for Direction {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(if *self == Self::Ascending { "asc" } else { "desc" })
-    }
+text_enum! {
+    /// Sort direction.
+    pub(crate) enum Direction { Ascending = "asc", Descending = "desc" }
 }
 
 /// Pagination options of a list endpoint.
@@ -57,7 +51,7 @@ impl ParameterReader<'_> {
     pub(crate) fn read_page(&mut self, paging: &PageOptions) -> Page {
         let limit = self.read_integer("limit", 1..=paging.most, paging.default_limit);
         self.describe("limit", "Maximum number of rows on a page.");
-        self.rows = limit;
+        self.properties.rows = limit;
         let order = self.read_sort(paging).unwrap_or_else(|| paging.order.to_vec());
         let filters = self.filters();
         let signed_filters = format!("{CURSOR_FORMAT}{filters}");
@@ -72,7 +66,7 @@ impl ParameterReader<'_> {
         };
         let mut after = open(&signed_filters);
         if let Some(version) = after.as_mut().and_then(Vec::pop).flatten() {
-            self.min_version.raise(MinVersion::parse(&version).unwrap_or_default());
+            self.properties.min_version.raise(MinVersion::parse(&version).unwrap_or_default());
         }
         // Cursors of release 0.1.0 have no data version, and their filters have no prefix.
         after = after.or_else(|| open(&filters));
@@ -102,22 +96,14 @@ impl ParameterReader<'_> {
         for item in text.split(',') {
             let (name, direction) = item.trim().rsplit_once('.').unwrap_or((item.trim(), "asc"));
             let key = paging.keys.iter().copied().find(|key| *key == name);
-            let direction = match direction {
-                "asc" => Some(Direction::Ascending),
-                "desc" => Some(Direction::Descending),
-                _ => None,
-            };
-            match key.zip(direction) {
+            match key.zip(direction.parse().ok()) {
                 Some((key, _)) if order.iter().any(|(known, _)| *known == key) => {
                     self.add_error("sort", format!("names {key} twice"), None);
                 }
                 Some(pair) => order.push(pair),
                 None => {
-                    self.add_error(
-                        "sort",
-                        format!("must be made of: {}", allowed.join(", ")),
-                        Some(json!(allowed)),
-                    );
+                    let error = format!("must be made of: {}", allowed.join(", "));
+                    self.add_error("sort", error, Some(json!(allowed)));
                 }
             }
         }

@@ -1,7 +1,5 @@
 //! Parameter set of an endpoint: the trait that the parameters of every endpoint implement.
 
-use chrono::NaiveDate;
-
 use super::ParameterReader;
 use crate::auth::tier::Tier;
 
@@ -16,6 +14,9 @@ pub(crate) trait Parameters: Sized + Send + Sync + 'static {
     /// False for requests that match no endpoint. Such a request does not count against the quota, and its parameters
     /// are not checked.
     const ROUTED: bool = true;
+    /// Descriptions in the OpenAPI document by parameter name, which is the field name. An undocumented field, such as
+    /// `page`, is described by the reader.
+    const DESCRIPTIONS: &'static [(&'static str, &'static str)] = &[];
 
     /// Reads all accepted parameters. The reader collects the errors.
     fn read(reader: &mut ParameterReader<'_>) -> Self;
@@ -25,34 +26,30 @@ pub(crate) trait Parameters: Sized + Send + Sync + 'static {
     fn needs(&self) -> Option<(Tier, &'static str)> {
         None
     }
-
-    /// Oldest day in the request, which must be within the tier's history. `None` if no day is given.
-    fn oldest(&self) -> Option<NaiveDate> {
-        None
-    }
 }
 
-/// Parameters with descriptions in the OpenAPI document.
-pub(crate) trait DescribedParameters {
-    /// Descriptions by parameter name, which is the field name. An undocumented field, such as `page`, is described by
-    /// the reader.
-    const DESCRIPTIONS: &'static [(&'static str, &'static str)] = &[];
-}
-
-/// Declares the parameter struct of an endpoint. The documentation of a field is the description of the parameter.
+/// Declares the parameter struct of an endpoint, and implements [`Parameters`]. The documentation of a field is the
+/// description of the parameter. Each field has the expression that reads it. The expressions run in the order of the
+/// fields, and may use earlier fields. Other items of the implementation follow the struct.
 macro_rules! parameters {
-    ($(#[doc = $about:literal])+ pub(crate) struct $name:ident $(<const $constant:ident: $of:ty>)? {
-        $($(#[doc = $description:literal])* $field:ident: $type:ty,)+
-    }) => {
+    ($(#[doc = $about:literal])+ pub(crate) struct $name:ident $(<const $constant:ident: $of:ty>)? by $reader:ident {
+        $($(#[doc = $description:literal])* $field:ident: $type:ty = $value:expr,)+
+    } $($item:tt)*) => {
         $(#[doc = $about])+
         #[derive(Debug)]
         pub(crate) struct $name $(<const $constant: $of>)? {
             $($(#[doc = $description])* $field: $type,)+
         }
 
-        impl $(<const $constant: $of>)? $crate::parameters::DescribedParameters for $name $(<$constant>)? {
+        impl $(<const $constant: $of>)? $crate::parameters::Parameters for $name $(<$constant>)? {
             const DESCRIPTIONS: &'static [(&'static str, &'static str)] =
                 &[$((stringify!($field), concat!($($description, "\n"),*))),+];
+            $($item)*
+
+            fn read($reader: &mut $crate::parameters::ParameterReader<'_>) -> Self {
+                $(let $field = $value;)+
+                Self { $($field),+ }
+            }
         }
     };
 }

@@ -9,7 +9,7 @@ use market::reference::plain;
 use serde_json::{Value, json};
 use store::ids::GenerationId;
 
-use super::spec::{ParameterLocation, ParameterSpec, TEXT};
+use super::spec::{ParameterSpec, TEXT};
 use super::validation_error::truncate_for_message;
 use super::{MinVersion, ParameterError, ParameterErrors, ResponseFormat};
 use crate::parameters::cursor::CursorSigner;
@@ -31,29 +31,48 @@ pub(crate) struct ParameterReader<'a> {
     known_names: Vec<&'static str>,
     pub(super) errors: Vec<ParameterError>,
     pub(super) bad_cursor: bool,
-    pub(super) format: ResponseFormat,
-    /// Requested row limit; 0 until the page options are read.
-    pub(super) rows: i64,
-    /// Oldest accepted data version.
-    pub(super) min_version: MinVersion,
+    /// Properties of the request, complete after all parameters are read.
+    pub(crate) properties: RequestProperties,
     pub(super) headers: &'a HeaderMap,
     pub(super) signer: &'a CursorSigner,
     pub(super) route: &'a str,
-    today: NaiveDate,
-    /// Rules of the served figures.
-    served_rules: Arc<ServedRules>,
+    /// Current day in New York, unless the settings name another day.
+    pub(crate) today: NaiveDate,
+    /// Rules of the served figures. For the OpenAPI document, these are the default rules.
+    pub(crate) served_rules: Arc<ServedRules>,
     /// Names that filters accept; `None` if names are not checked.
-    pub(super) facet_index: Option<&'a FacetIndex>,
-    /// True if a name was accepted without a check.
-    pub(super) needs_facet_index: bool,
-    /// Instant in the parameter `known_at`; `None` if absent.
-    pub(super) known_at: Option<DateTime<Utc>>,
-    /// True if the request names `data_version` or `known_at`.
-    pub(super) asks_for_past: bool,
-    /// Generation in the parameter `data_version`; `None` if absent.
-    pub(super) named_generation: Option<GenerationId>,
+    pub(crate) facet_index: Option<&'a FacetIndex>,
     /// Specifications of the parameters read so far, for the OpenAPI document; `None` while serving requests.
     pub(super) recorded_specs: Option<Vec<ParameterSpec>>,
+}
+
+/// Properties of a request that its parameters determine.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct RequestProperties {
+    pub(crate) format: ResponseFormat,
+    /// Requested row limit; 0 without page options.
+    pub(super) rows: i64,
+    /// Oldest accepted data version, from `min_version`, `updated_since`, the cursor and headers.
+    pub(crate) min_version: MinVersion,
+    /// Oldest day that the request names. It must be within the tier's history.
+    pub(crate) oldest_day: Option<NaiveDate>,
+    /// True if a filter value was not checked, because no facet index (names that filters accept) was given.
+    pub(crate) needs_facet_index: bool,
+    /// Instant in the parameter `known_at`; `None` if absent. Its day must be within the tier's history.
+    pub(crate) known_at: Option<DateTime<Utc>>,
+    /// True if the request names `data_version` or `known_at`.
+    pub(super) asks_for_past: bool,
+    /// Generation in the parameter `data_version`; `None` if absent. The response may come from the tables of this
+    /// generation.
+    pub(crate) named_generation: Option<GenerationId>,
+}
+
+impl RequestProperties {
+    /// True if the response is expensive: it has many rows, or is derived again from earlier facts.
+    pub(crate) fn is_costly(&self) -> bool {
+        self.asks_for_past
+            || self.rows > if self.format == ResponseFormat::Csv { MANY_ROWS_OF_CSV } else { MANY_ROWS }
+    }
 }
 
 impl<'a> ParameterReader<'a> {
@@ -73,100 +92,38 @@ impl<'a> ParameterReader<'a> {
             known_names: Vec::with_capacity(PARAMETERS),
             errors: vec![],
             bad_cursor: false,
-            format: ResponseFormat::Json,
-            rows: 0,
-            min_version: MinVersion::default(),
+            properties: RequestProperties::default(),
             headers,
             signer,
             route,
             today,
             served_rules,
             facet_index: None,
-            needs_facet_index: false,
-            known_at: None,
-            asks_for_past: false,
-            named_generation: None,
             recorded_specs: None,
         }
-    }
-
-    /// Copy of the reader with the index of filter names.
-    pub(crate) fn with_facet_index(self, facet_index: Option<&'a FacetIndex>) -> Self {
-        Self { facet_index, ..self }
-    }
-
-    /// Rules of the served figures. For the OpenAPI document, these are the default rules.
-    pub(crate) fn served_rules(&self) -> &ServedRules {
-        &self.served_rules
-    }
-
-    /// True if a filter value was not checked, because no facet index (names that filters accept) was given.
-    pub(crate) fn needs_facet_index(&self) -> bool {
-        self.needs_facet_index
     }
 
     pub(super) fn is_given(&self, name: &str) -> bool {
         self.query.iter().any(|(known, _)| known == name)
     }
 
-    /// Current day in New York, unless the settings name another day.
-    pub(crate) fn today(&self) -> NaiveDate {
-        self.today
-    }
-
-    /// Format of the response. Call this after the output options are read.
-    pub(crate) fn format(&self) -> ResponseFormat {
-        self.format
-    }
-
-    /// Oldest accepted data version. Call this after all parameters are read: `min_version`, `updated_since` and the
-    /// cursor raise it.
-    pub(crate) fn min_version(&self) -> MinVersion {
-        self.min_version
-    }
-
-    /// Instant in the parameter `known_at`; `None` if absent. Its day must be within the tier's history.
-    pub(crate) fn known_at(&self) -> Option<DateTime<Utc>> {
-        self.known_at
-    }
-
-    /// Generation in the parameter `data_version`; `None` if absent. The response may come from the tables of this
-    /// generation.
-    pub(crate) fn named_generation(&self) -> Option<GenerationId> {
-        self.named_generation
-    }
-
-    /// True if the response is expensive: it has many rows, or is derived again from earlier facts.
-    pub(crate) fn is_costly(&self) -> bool {
-        self.asks_for_past
-            || self.rows > if self.format == ResponseFormat::Csv { MANY_ROWS_OF_CSV } else { MANY_ROWS }
-    }
-
     /// Checks for unknown and repeated parameters, and returns all errors.
     pub(crate) fn finish(mut self) -> Result<(), ParameterErrors> {
-        let mut names: Vec<&str> = Vec::new();
-        let mut found = Vec::new();
-        for (name, _) in &self.query {
-            if names.contains(&name.as_str()) {
+        for (place, (name, _)) in self.query.iter().enumerate() {
+            let is_same = |(other, _): &(String, String)| other == name;
+            if self.query[..place].iter().any(is_same) {
                 continue;
             }
-            names.push(name);
-            if !self.known_names.contains(&name.as_str()) {
-                let allowed = Some(json!(self.known_names));
-                found.push(ParameterError {
-                    param: truncate_for_message(name),
-                    error: "is not a parameter of this endpoint".to_owned(),
-                    allowed,
-                });
-            } else if self.query.iter().filter(|(other, _)| other == name).count() > 1 {
-                found.push(ParameterError {
-                    param: name.clone(),
-                    error: "is given more than once".to_owned(),
-                    allowed: None,
-                });
-            }
+            let (error, allowed) = if !self.known_names.contains(&name.as_str()) {
+                ("is not a parameter of this endpoint", Some(json!(self.known_names)))
+            } else if self.query[place + 1..].iter().any(is_same) {
+                ("is given more than once", None)
+            } else {
+                continue;
+            };
+            let param = truncate_for_message(name);
+            self.errors.push(ParameterError { param, error: error.to_owned(), allowed });
         }
-        self.errors.append(&mut found);
         match (self.errors.is_empty(), self.bad_cursor) {
             (false, _) => Err(ParameterErrors::Parameters(self.errors)),
             (true, true) => Err(ParameterErrors::Cursor),
@@ -187,20 +144,10 @@ impl<'a> ParameterReader<'a> {
     }
 
     /// Records the accepted values of a parameter for the OpenAPI document.
-    fn record_spec(
-        &mut self,
-        location: ParameterLocation,
-        name: &'static str,
-        schema: impl FnOnce() -> Value,
-    ) {
+    fn record_spec(&mut self, is_in_path: bool, name: &'static str, schema: impl FnOnce() -> Value) {
         if let Some(specs) = &mut self.recorded_specs {
-            specs.push(ParameterSpec {
-                location,
-                name,
-                required: location == ParameterLocation::Path,
-                schema: schema(),
-                description: String::new(),
-            });
+            let (required, description) = (is_in_path, String::new());
+            specs.push(ParameterSpec { is_in_path, name, required, schema: schema(), description });
         }
     }
 
@@ -218,12 +165,8 @@ impl<'a> ParameterReader<'a> {
 
     /// Reads a segment of the path, decoded.
     pub(crate) fn read_path(&mut self, name: &'static str) -> String {
-        self.record_spec(ParameterLocation::Path, name, || json!({ "type": "string", "minLength": 1 }));
-        self.path
-            .iter()
-            .find(|(known, _)| *known == name)
-            .map(|(_, value)| (*value).to_owned())
-            .unwrap_or_default()
+        self.record_spec(true, name, || json!({ "type": "string", "minLength": 1 }));
+        self.path.iter().find(|(known, _)| *known == name).map_or("", |(_, value)| *value).to_owned()
     }
 
     /// Records an error if a parameter is absent. Call this after reading the parameter.
@@ -247,7 +190,7 @@ impl<'a> ParameterReader<'a> {
         schema: impl FnOnce() -> Value,
     ) -> Option<String> {
         self.known_names.push(name);
-        self.record_spec(ParameterLocation::Query, name, schema);
+        self.record_spec(false, name, schema);
         let value = self.query.iter().find(|(known, _)| known == name)?.1.clone();
         if value.trim().is_empty() {
             self.add_error(name, "is empty", None);
@@ -275,11 +218,11 @@ impl<'a> ParameterReader<'a> {
     /// Reads a boolean, `true` or `false`.
     pub(crate) fn read_bool(&mut self, name: &'static str) -> Option<bool> {
         let value = self.read_value(name, || json!({ "type": "boolean" }))?;
-        let found = ["true", "false"].into_iter().find(|word| *word == value);
+        let found = value.parse().ok();
         if found.is_none() {
             self.refuse_word(name, &value, &["true", "false"]);
         }
-        found.map(|word| word == "true")
+        found
     }
 
     /// Reads a boolean; returns `default` if absent.
@@ -330,13 +273,11 @@ impl<'a> ParameterReader<'a> {
         let value = self.read_value(name, || json!({ "type": "array", "minItems": 1, "items": items() }))?;
         let mut found = Vec::new();
         for text in value.split(',') {
-            match words.iter().find(|word| plain(&word.to_string()) == plain(text)) {
-                Some(word) => found.push(*word),
-                None => {
-                    self.refuse_word(name, text, words);
-                    return None;
-                }
-            }
+            let Some(word) = words.iter().find(|word| plain(&word.to_string()) == plain(text)) else {
+                self.refuse_word(name, text, words);
+                return None;
+            };
+            found.push(*word);
         }
         Some(found)
     }
@@ -365,12 +306,9 @@ fn strings<T: Display>(words: &[T]) -> Vec<String> {
 
 /// Parses a day in the form `YYYY-MM-DD` only.
 fn parse_date(text: &str) -> Option<NaiveDate> {
-    let shaped = text.len() == 10
-        && text
-            .bytes()
-            .enumerate()
-            .all(|(i, b)| if matches!(i, 4 | 7) { b == b'-' } else { b.is_ascii_digit() });
-    let date: Option<NaiveDate> = if shaped { text.parse().ok() } else { None };
+    let is_shaped = |(i, b): (usize, u8)| if matches!(i, 4 | 7) { b == b'-' } else { b.is_ascii_digit() };
+    let shaped = text.len() == 10 && text.bytes().enumerate().all(is_shaped);
+    let date: Option<NaiveDate> = text.parse().ok().filter(|_| shaped);
     // Year 0 is refused. All other years of four digits are far from the limits of date arithmetic.
     date.filter(|date| chrono::Datelike::year(date) >= 1)
 }

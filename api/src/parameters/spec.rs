@@ -8,17 +8,11 @@ pub(super) const TEXT: &str =
 /// Regular expression for a symbol in a comma-separated list: printable ASCII characters, not all blank.
 pub(super) const ITEM: &str = r"^[ -+\x2D-~]*[!-+\x2D-~][ -+\x2D-~]*$";
 
-/// Location of a parameter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ParameterLocation {
-    Path,
-    Query,
-}
-
 /// Name, location and accepted values of a parameter, as recorded while it is read.
 #[derive(Debug)]
 pub(super) struct ParameterSpec {
-    pub(super) location: ParameterLocation,
+    /// True for a segment of the path, false for a parameter of the query.
+    pub(super) is_in_path: bool,
     pub(super) name: &'static str,
     pub(super) required: bool,
     pub(super) schema: Value,

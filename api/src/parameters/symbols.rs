@@ -64,12 +64,10 @@ pub(crate) struct SymbolList(pub(crate) Vec<ListedSymbol>);
 impl SymbolList {
     /// Parallel arrays of list indexes and spellings, the input of the statement that looks up all symbols.
     pub(crate) fn to_columns(&self) -> (Vec<i32>, Vec<String>) {
-        let listed = self.0.iter().zip(0i32..);
-        listed
-            .flat_map(|(symbol, place)| {
-                symbol.candidates.iter().map(move |candidate| (place, candidate.clone()))
-            })
-            .unzip()
+        let spelled = self.0.iter().zip(0i32..).flat_map(|(symbol, place)| {
+            symbol.candidates.iter().map(move |candidate| (place, candidate.clone()))
+        });
+        spelled.unzip()
     }
 }
 
@@ -93,11 +91,8 @@ impl ParameterReader<'_> {
         let mut list: Vec<ListedSymbol> = Vec::new();
         for item in text.split(',').map(str::trim) {
             let Some(symbol) = ListedSymbol::parse(item) else {
-                self.add_error(
-                    "symbols",
-                    format!("has an item that is not 1 to {MAX_LENGTH} ASCII characters"),
-                    None,
-                );
+                let error = format!("has an item that is not 1 to {MAX_LENGTH} ASCII characters");
+                self.add_error("symbols", error, None);
                 return None;
             };
             if !list.iter().any(|known| known.is_same(&symbol)) {
@@ -105,11 +100,8 @@ impl ParameterReader<'_> {
             }
         }
         if list.len() > most {
-            self.add_error(
-                "symbols",
-                format!("has more than {most} symbols"),
-                Some(json!({ "maximum": most })),
-            );
+            let error = format!("has more than {most} symbols");
+            self.add_error("symbols", error, Some(json!({ "maximum": most })));
             return None;
         }
         Some(SymbolList(list))

@@ -1,7 +1,6 @@
 //! Points in the history of the data. `updated_since`, `since` and `Last-Event-ID` start a synchronization.
 //! `data_version` and `known_at` select an earlier state of the data.
 
-mod change_kind;
 mod journal_place;
 
 use chrono::{DateTime, Days, NaiveDate, NaiveTime, TimeDelta, Utc};
@@ -12,8 +11,7 @@ use store::versions::VersionName;
 use super::output::VERSION_PATTERN;
 use super::{MinVersion, ParameterReader};
 
-pub(crate) use change_kind::ChangeKind;
-pub(crate) use journal_place::{JournalPlace, RowKey};
+pub(crate) use journal_place::{ChangeKind, JournalPlace, RowKey};
 
 /// Header with the id of the last event that a client received.
 const LAST_EVENT_ID: &str = "last-event-id";
@@ -78,7 +76,7 @@ impl ParameterReader<'_> {
         let since = SyncPoint::read(text);
         self.require(since.is_some(), name, "is neither the sync_from of a response nor an RFC 3339 instant");
         if let Some(SyncPoint::Place { place, .. }) = &since {
-            self.min_version.raise(MinVersion::of_position(place.position.0));
+            self.properties.min_version.raise(MinVersion::of_position(place.position.0));
         }
         since
     }
@@ -126,20 +124,20 @@ impl ParameterReader<'_> {
              response is a 403. Conflicts with `data_version`.",
         );
         let given = version.is_some() || known_at.is_some();
-        self.asks_for_past = given;
+        self.properties.asks_for_past = given;
         self.require(version.is_none() || known_at.is_none(), "known_at", "conflicts with data_version");
         let conflicts = given && self.is_given("updated_since");
         self.require(!conflicts, "updated_since", "conflicts with data_version and known_at");
         if let Some(text) = version {
             let name: Option<VersionName> = text.parse().ok();
             self.require(name.is_some(), "data_version", "is not the data_version of a response");
-            self.named_generation = name.map(|name| name.generation);
+            self.properties.named_generation = name.map(|name| name.generation);
             return name.map(Knowledge::Version);
         }
         let text = known_at?;
         let instant = parse_instant(&text);
         self.require(instant.is_some(), "known_at", "is neither an RFC 3339 instant nor a date, YYYY-MM-DD");
-        self.known_at = instant;
+        self.properties.known_at = instant;
         instant.map(Knowledge::At)
     }
 }

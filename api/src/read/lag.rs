@@ -70,17 +70,16 @@ impl LagMonitor {
         &self,
         settings: &event_log::stream::StreamSettings,
         projection: &Projection,
-    ) -> Result<(), String> {
-        let context = settings.connect("api").await.map_err(|error| error.to_string())?;
+    ) -> anyhow::Result<()> {
+        let context = settings.connect("api").await?;
         let (mut caught_up_at, mut progressed_at, mut before) =
             (Instant::now(), Instant::now(), Sequence::default());
         loop {
             let reading = tokio::time::timeout(POLL, context.get_stream(&settings.nats_stream));
-            let stream =
-                reading.await.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
+            let stream = reading.await??;
             let last = stream.cached_info().state.last_sequence;
             let applied = projection.pin().map_or(0, |generation| generation.version().sequence);
-            let applied = Sequence::try_from(applied).map_err(|error| error.to_string())?;
+            let applied = Sequence::try_from(applied)?;
             // The projector may have applied messages published after the log server replied, so `applied` can exceed
             // `last`.
             let events = last.saturating_sub(applied.to_u64());

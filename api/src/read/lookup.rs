@@ -58,10 +58,8 @@ pub(crate) async fn find_row(
     if candidates.is_empty() {
         return Err(unknown_symbol_error(symbol));
     }
-    let row = generation
-        .look_up_row(statement, candidates)
-        .await?
-        .ok_or_else(|| missing_version_error(generation))?;
+    let row =
+        generation.look_up_row(statement, candidates).await?.ok_or(QueryError::Unversioned(generation.id))?;
     match row.try_get::<_, Option<&str>>("symbol")? {
         Some(_) => Ok((DataVersion::from_row(&row)?, row)),
         None => Err(unknown_symbol_error(symbol)),
@@ -80,29 +78,14 @@ pub(crate) async fn find_rows<T: FromRow>(
     let mut all: Vec<&(dyn ToSql + Sync)> = vec![&candidates];
     all.extend(parameters);
     let rows = run_query(generation, statement, &all).await?;
-    let first = rows.first().ok_or_else(|| missing_version_error(generation))?;
+    let first = first_row(generation, &rows)?;
     first.try_get::<_, Option<&str>>("canonical")?.ok_or_else(|| unknown_symbol_error(symbol))?;
-    let sync_from = first.try_get("sync_from")?;
     Ok(SymbolRows {
         version: DataVersion::from_row(first)?,
         rows: rows_with_symbol(&rows)?,
-        quarantined_count: count_quarantined(&rows)?,
-        sync_from,
+        quarantined_count: first.try_get("held")?,
+        sync_from: first.try_get("sync_from")?,
     })
-}
-
-/// Number of quarantined rows, from the column `held` of the first row.
-pub(crate) fn count_quarantined(rows: &[Row]) -> Result<i64, QueryError> {
-    Ok(rows.first().map_or(Ok(0), |row| row.try_get("held"))?)
-}
-
-/// Fails with [`unknown_symbol_error`] if the symbol is unknown.
-pub(crate) async fn require_known_symbol(
-    generation: &ServedGeneration,
-    symbol: &PathSymbol,
-) -> Result<(), QueryError> {
-    let found = resolve_symbols(generation, &symbol.to_list()).await?;
-    if found.iter().any(Option::is_some) { Ok(()) } else { Err(unknown_symbol_error(symbol)) }
 }
 
 /// Error for an unknown symbol.
@@ -110,9 +93,9 @@ pub(crate) fn unknown_symbol_error(symbol: &PathSymbol) -> QueryError {
     QueryError::UnknownSymbol(symbol.text.clone())
 }
 
-/// Error for a generation without a version row.
-pub(crate) fn missing_version_error(generation: &ServedGeneration) -> QueryError {
-    QueryError::Unversioned(generation.id)
+/// First row of a result. Every statement returns at least one row, which contains the data version.
+pub(crate) fn first_row<'a>(generation: &ServedGeneration, rows: &'a [Row]) -> Result<&'a Row, QueryError> {
+    rows.first().ok_or(QueryError::Unversioned(generation.id))
 }
 
 /// Finds the canonical symbol for each symbol of a list, in list order; `None` for an unknown symbol.
@@ -158,11 +141,20 @@ pub(crate) async fn resolve_symbol_list(
     Ok(ResolvedSymbols { known: Some(known), missing })
 }
 
-/// Parses the rows that have a symbol. A statement without results returns one row with the version and nulls, which is
-/// left out.
+/// Rows with a text in a column. A statement without results returns one row with the version and nulls, which is left
+/// out.
+pub(crate) fn rows_with<'a>(rows: &'a [Row], column: &'a str) -> impl Iterator<Item = &'a Row> {
+    rows.iter().filter(move |row| matches!(row.try_get::<_, Option<&str>>(column), Ok(Some(_))))
+}
+
+/// Parses the rows that have a symbol.
 pub(crate) fn rows_with_symbol<T: FromRow>(rows: &[Row]) -> Result<Vec<T>, QueryError> {
-    let present = rows.iter().filter(|row| matches!(row.try_get::<_, Option<&str>>("symbol"), Ok(Some(_))));
-    Ok(present.map(T::from_row).collect::<Result<_, _>>()?)
+    Ok(rows_with(rows, "symbol").map(T::from_row).collect::<Result<_, _>>()?)
+}
+
+/// Parses the rows that have a symbol, as a map by symbol.
+pub(crate) fn rows_by_symbol<T: FromRow>(rows: &[Row]) -> Result<HashMap<String, T>, QueryError> {
+    rows_with(rows, "symbol").map(|row| Ok((row.try_get("symbol")?, T::from_row(row)?))).collect()
 }
 
 /// Starts a read-only transaction. All statements of the transaction see the same data version.
@@ -178,21 +170,17 @@ pub(crate) async fn read_version(
 ) -> Result<DataVersion, QueryError> {
     let statement = transaction.prepare_cached(VERSION).await?;
     let row = transaction.query_opt(&statement, &[]).await?;
-    Ok(DataVersion::from_row(&row.ok_or_else(|| missing_version_error(generation))?)?)
+    Ok(DataVersion::from_row(&row.ok_or(QueryError::Unversioned(generation.id))?)?)
 }
 
-/// Finds the rows of canonical symbols, as a map by symbol. The function `symbol` returns the symbol of a row.
+/// Finds the rows of canonical symbols, as a map by symbol.
 pub(crate) async fn find_by_symbol<T: FromRow>(
     generation: &ServedGeneration,
     transaction: &Transaction<'_>,
     statement: &str,
     symbols: &[String],
-    symbol: fn(&T) -> &str,
 ) -> Result<(DataVersion, HashMap<String, T>), QueryError> {
     let statement = transaction.prepare_cached(statement).await?;
     let rows = transaction.query(&statement, &[&symbols]).await?;
-    let first = rows.first().ok_or_else(|| missing_version_error(generation))?;
-    let version = DataVersion::from_row(first)?;
-    let rows: Vec<T> = rows_with_symbol(&rows)?;
-    Ok((version, rows.into_iter().map(|row| (symbol(&row).to_owned(), row)).collect()))
+    Ok((DataVersion::from_row(first_row(generation, &rows)?)?, rows_by_symbol(&rows)?))
 }

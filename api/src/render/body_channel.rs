@@ -127,6 +127,10 @@ impl State {
 }
 
 impl Segment {
+    fn plain(&self) -> Option<&Bytes> {
+        if let Self::Plain(bytes) = self { Some(bytes) } else { None }
+    }
+
     fn unpacked(self) -> Result<Bytes, Truncated> {
         match self {
             Self::Plain(bytes) => Ok(bytes),
@@ -189,15 +193,6 @@ impl<H> BodyReceiver<H> {
                 let parts: Vec<&[u8]> = several.iter().map(|part| &part[..]).collect();
                 Some(parts.concat().into())
             }
-        }
-    }
-}
-
-impl Segment {
-    fn plain(&self) -> Option<&Bytes> {
-        match self {
-            Self::Plain(bytes) => Some(bytes),
-            Self::Packed { .. } => None,
         }
     }
 }

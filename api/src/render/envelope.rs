@@ -26,7 +26,7 @@ pub(crate) struct List<T> {
 }
 
 /// Data version and warnings of a response with one resource.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Default, Serialize, ToSchema)]
 pub(crate) struct Meta {
     /// As-of date of the market: the newest session in the data.
     pub(crate) as_of: Option<NaiveDate>,
@@ -42,7 +42,7 @@ pub(crate) struct Meta {
 }
 
 /// Size, next cursor, data version and warnings of a page.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Default, Serialize, ToSchema)]
 pub(crate) struct ListMeta {
     /// Number of rows on this page.
     pub(crate) count: usize,
@@ -101,7 +101,7 @@ pub(crate) struct Warning {
 
 impl Meta {
     pub(crate) fn new(version: &DataVersion) -> Self {
-        Self { as_of: version.as_of, data_version: version.to_string(), known_at: None, warnings: vec![] }
+        Self { as_of: version.as_of, data_version: version.to_string(), ..Self::default() }
     }
 }
 
@@ -114,17 +114,10 @@ impl ListMeta {
             next_cursor,
             as_of: version.as_of,
             data_version: version.to_string(),
-            known_at: None,
-            warnings: vec![],
-            missing: None,
-            sync_from: None,
-            today: None,
-            depth: None,
+            ..Self::default()
         }
     }
-}
 
-impl ListMeta {
     /// Sets the start of the range and the current day, from which the start is computed. `None` if the request has a
     /// start date.
     pub(crate) fn set_depth(&mut self, depth: Option<Depth>, today: NaiveDate) {
@@ -157,10 +150,7 @@ impl Warning {
 
     /// Warning about an unknown symbol in a list.
     fn unknown_symbol(symbol: &str) -> Self {
-        Self {
-            code: "unknown_symbol",
-            message: format!("No stock with symbol {symbol}"),
-            param: Some("symbols"),
-        }
+        let message = format!("No stock with symbol {symbol}");
+        Self { code: "unknown_symbol", message, param: Some("symbols") }
     }
 }

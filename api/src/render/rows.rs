@@ -3,11 +3,11 @@
 //! Invariant: digits are copied without arithmetic. A CSV page has the same columns as the JSON page. A dotted name of
 //! a CSV column, such as `quote.price`, is a path in the JSON object.
 
-use std::fmt;
+use std::collections::HashMap;
 
 use bytes::Bytes;
-use serde::Serialize;
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use foldhash::fast::RandomState;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use telemetry::csv_cell::escape_formula;
 use tokio_postgres::types::Type;
@@ -221,12 +221,13 @@ fn cell(value: Option<&RawValue>) -> Result<String, serde_json::Error> {
     }
 }
 
-/// Keys and unparsed values of a JSON object, in order.
-struct JsonMembers<'a>(Vec<(String, &'a RawValue)>);
+/// Unparsed values of a JSON object by key. The keys are names of columns, which need no escapes.
+#[derive(Deserialize)]
+struct JsonMembers<'a>(#[serde(borrow)] HashMap<&'a str, &'a RawValue, RandomState>);
 
 impl<'a> JsonMembers<'a> {
     fn get(&self, name: &str) -> Option<&'a RawValue> {
-        self.0.iter().find(|(known, _)| known == name).map(|(_, value)| *value)
+        self.0.get(name).copied()
     }
 
     /// Value at a dotted path; `None` if a part of the path is null or missing.
@@ -241,26 +242,6 @@ impl<'a> JsonMembers<'a> {
     /// Elements of the list at the key `name`, each a JSON object.
     fn elements(&self, name: &str) -> Result<Vec<JsonMembers<'a>>, serde_json::Error> {
         self.get(name).map_or_else(|| Ok(vec![]), |list| serde_json::from_str(list.get()))
-    }
-}
-
-impl<'de> Deserialize<'de> for JsonMembers<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct MemberVisitor;
-        impl<'de> Visitor<'de> for MemberVisitor {
-            type Value = JsonMembers<'de>;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut members = Vec::new();
-                while let Some(member) = map.next_entry()? {
-                    members.push(member);
-                }
-                Ok(JsonMembers(members))
-            }
-        }
-        deserializer.deserialize_map(MemberVisitor)
     }
 }
 

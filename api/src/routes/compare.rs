@@ -3,25 +3,21 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, LazyLock};
 
-use axum::response::Response;
 use market::row::{FundamentalsRow, Metrics, Quote, TableRow};
 use rust_decimal::Decimal;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::answer::{Access, Free, HandlerContext, RenderedBody};
+use crate::answer::{Free, HandlerContext, RenderedBody};
 use crate::auth::tier::Tier;
 use crate::error::ApiError;
-use crate::parameters::{
-    DocumentedParameters, Knowledge, Output, ParameterReader, Parameters, ResponseFormat, SymbolList,
-    parameters,
-};
+use crate::parameters::{Knowledge, Output, ResponseFormat, SymbolList, parameters};
 use crate::read::DataVersion;
 use crate::read::lookup::{self, ResolvedSymbols};
 use crate::read::past_version::PastVersion;
 use crate::render::envelope::{ListMeta, Warning};
 use crate::render::rows;
-use crate::routes::ErrorResponses;
+use crate::routes::endpoint;
 
 const QUOTES: &str = include_str!("../../queries/bulk/quotes.sql");
 const FUNDAMENTALS: &str = include_str!("../../queries/bulk/fundamentals.sql");
@@ -81,35 +77,29 @@ pub(crate) struct CompareMeta {
 
 parameters! {
     /// Parameters of the comparison.
-    pub(crate) struct CompareParameters {
+    pub(crate) struct CompareParameters by reader {
         /// Comma-separated symbols, 1 to 10.
-        symbols: SymbolList,
+        symbols: SymbolList = reader.read_required_symbols(MOST),
         /// Sections to return, comma-separated: quote, fundamentals, metrics. Default: all.
-        sections: Vec<&'static str>,
-        knowledge: Option<Knowledge>,
-        output: Output,
+        sections: Vec<&'static str> = reader.read_words("sections", SECTIONS).unwrap_or_else(|| SECTIONS.to_vec()),
+        knowledge: Option<Knowledge> = reader.read_knowledge(),
+        output: Output = select_columns(reader.read_output_with_csv(COLUMNS, &CSV_FIELDS), &sections),
     }
+
+    const TIER_MATTERS: bool = true;
 }
 
-impl Parameters for CompareParameters {
-    const TIER_MATTERS: bool = true;
-
-    fn read(reader: &mut ParameterReader<'_>) -> Self {
-        let symbols = reader.read_required_symbols(MOST);
-        let sections = reader.read_words("sections", SECTIONS).unwrap_or_else(|| SECTIONS.to_vec());
-        let knowledge = reader.read_knowledge();
-        let mut output = reader.read_output_with_csv(COLUMNS, &CSV_FIELDS);
-        let mut chosen = output.fields.take().unwrap_or_else(|| COLUMNS.to_vec());
-        if output.format == ResponseFormat::Csv {
-            chosen = csv_columns(&chosen);
-        }
-        let is_wanted = |column: &&str| {
-            let section = column.split_once('.').map_or(*column, |(section, _)| section);
-            section == "symbol" || sections.contains(&section)
-        };
-        output.fields = Some(chosen.into_iter().filter(is_wanted).collect());
-        Self { symbols, sections, knowledge, output }
+/// Output with only the columns of the sections.
+fn select_columns(output: Output, sections: &[&str]) -> Output {
+    let mut chosen = output.fields.unwrap_or_else(|| COLUMNS.to_vec());
+    if output.format == ResponseFormat::Csv {
+        chosen = csv_columns(&chosen);
     }
+    chosen.retain(|column| {
+        let section = column.split_once('.').map_or(*column, |(section, _)| section);
+        section == "symbol" || sections.contains(&section)
+    });
+    Output { fields: Some(chosen), ..output }
 }
 
 /// Distinct CSV columns for the names in `fields`, in the order of the sections.
@@ -123,21 +113,18 @@ fn csv_columns(chosen: &[&'static str]) -> Vec<&'static str> {
     columns
 }
 
-/// Compare up to 10 symbols
-///
-/// Quote, fundamentals (Starter and higher) and metrics of each symbol, in request order. `meta.best` has the best
-/// symbol for each figure. CSV has one row per symbol, and a column for each figure of a section, for example
-/// `quote.price`.
-#[utoipa::path(
-    get, path = "/v1/compare", tag = "Compare", security(("bearer" = []), ("api_key" = [])),
-    params(DocumentedParameters<CompareParameters>),
-    responses((status = 200, description = "Securities side by side", body = CompareAnswer), ErrorResponses)
-)]
-pub(crate) async fn compare(access: Access<Free, CompareParameters>) -> Response {
-    access.respond(side_by_side).await
+endpoint! {
+    /// Compare up to 10 symbols
+    ///
+    /// Quote, fundamentals (Starter and higher) and metrics of each symbol, in request order. `meta.best` has the best
+    /// symbol for each figure. CSV has one row per symbol, and a column for each figure of a section, for example
+    /// `quote.price`.
+    get "/v1/compare", tag "Compare", returns "Securities side by side",
+    compare(Access<Free, CompareParameters>) -> CompareAnswer { respond(side_by_side) }
 }
 
 /// Quotes, fundamentals and metrics by symbol. All rows have the same data version.
+#[derive(Default)]
 struct ComparedRows {
     /// Distinct canonical symbols in request order.
     named: Vec<String>,
@@ -159,23 +146,11 @@ impl ComparedRows {
         let mut client = context.generation.client().await?;
         let transaction = lookup::begin_snapshot(&mut client).await?;
         let (version, quotes) =
-            lookup::find_by_symbol::<Quote>(&context.generation, &transaction, QUOTES, symbols, |row| {
-                &row.symbol
-            })
-            .await?;
-        let (_, fundamentals) = lookup::find_by_symbol::<FundamentalsRow>(
-            &context.generation,
-            &transaction,
-            FUNDAMENTALS,
-            symbols,
-            |row| &row.symbol,
-        )
-        .await?;
+            lookup::find_by_symbol(&context.generation, &transaction, QUOTES, symbols).await?;
+        let (_, fundamentals) =
+            lookup::find_by_symbol(&context.generation, &transaction, FUNDAMENTALS, symbols).await?;
         let (_, metrics) =
-            lookup::find_by_symbol::<Metrics>(&context.generation, &transaction, METRICS, symbols, |row| {
-                &row.symbol
-            })
-            .await?;
+            lookup::find_by_symbol(&context.generation, &transaction, METRICS, symbols).await?;
         Ok((version, Self { named, missing, quotes, fundamentals, metrics }))
     }
 
@@ -185,13 +160,7 @@ impl ComparedRows {
         past: Arc<PastVersion>,
     ) -> Result<Self, ApiError> {
         let (securities, missing) = context.past_securities(&past, &context.parameters.symbols).await?;
-        let mut rows = Self {
-            named: vec![],
-            missing,
-            quotes: HashMap::new(),
-            fundamentals: HashMap::new(),
-            metrics: HashMap::new(),
-        };
+        let mut rows = Self { missing, ..Self::default() };
         for security in securities {
             let symbol = security.symbol().to_owned();
             rows.named.push(symbol.clone());

@@ -5,6 +5,7 @@ pub(crate) mod bulk;
 pub(crate) mod changes;
 pub(crate) mod compare;
 pub(crate) mod dividends;
+mod endpoint;
 mod error_schema;
 pub(crate) mod etfs;
 pub(crate) mod health;
@@ -21,4 +22,5 @@ pub(crate) mod search;
 pub(crate) mod sectors;
 pub(crate) mod stocks;
 
+pub(crate) use endpoint::endpoint;
 pub(crate) use error_schema::ErrorResponses;

@@ -12,33 +12,15 @@ use super::error_schema::{
     AcceptedValues, ErrorBody, FeatureNotAvailableBody, InvalidParameter, InvalidParameterBody, LimitedBody,
     NotFoundBody, QuotaUsage,
 };
-use super::openapi_examples;
+use super::openapi_examples::{error_bodies, example_value};
 use crate::app::settings::HEAD_BYTES;
 use crate::auth::tier::Tier;
 
 /// Example responses, recorded on a generated market, by path: `{path: {request, answer}}`.
 const EXAMPLES: &str = include_str!("../../examples.json");
 
-/// Response headers: name, type and meaning.
-const HEADERS: &[(&str, &str, &str)] = &[
-    ("X-Request-Id", "string", "Request id: the client's own if it is valid, else a new one."),
-    ("X-RateLimit-Limit", "integer", "Calls per minute that the tier (without a key: the address) allows."),
-    ("X-RateLimit-Remaining", "integer", "Remaining calls of the minute."),
-    ("X-RateLimit-Reset", "integer", "Unix time in seconds at which Remaining is back at Limit."),
-    ("X-Quota-Limit", "integer", "Calls per month that the tier allows."),
-    ("X-Quota-Remaining", "integer", "Remaining calls of the month."),
-    ("X-Quota-Reset", "integer", "Unix time in seconds at which the month ends, UTC."),
-    (
-        "ETag",
-        "string",
-        "Entity tag of the body. Sent as If-None-Match, it yields 304 while the body is unchanged.",
-    ),
-    ("Cache-Control", "string", "Time for which the response may be reused without a request."),
-    ("Link", "string", "For CSV: link to the next page, rel=next; absent on the last page."),
-    ("WWW-Authenticate", "string", "Always Bearer."),
-    ("Allow", "string", "Allowed methods: GET, HEAD."),
-    ("Retry-After", "integer", "Seconds to wait before a retry."),
-];
+/// Parts of the document that all endpoints share: examples of parameters, response headers and responses.
+const PARTS: &str = include_str!("../../templates/openapi_parts.json");
 /// Media type of a stream of events.
 const EVENT_STREAM: &str = "text/event-stream";
 /// Headers of all responses.
@@ -95,6 +77,7 @@ impl Modify for SecuritySchemes {
 pub(crate) fn complete_document(document: &utoipa::openapi::OpenApi) -> Result<Value, serde_json::Error> {
     let mut document = serde_json::to_value(document)?;
     let examples: Map<String, Value> = serde_json::from_str(EXAMPLES)?;
+    let parts: Value = serde_json::from_str(PARTS)?;
     let (mut bodies, mut refusals) = (Vec::new(), Map::new());
     for (path, item) in document["paths"].as_object_mut().into_iter().flatten() {
         item["get"]["operationId"] = operation_id(path).into();
@@ -103,7 +86,7 @@ pub(crate) fn complete_document(document: &utoipa::openapi::OpenApi) -> Result<V
         for parameter in parameters.into_iter().flatten() {
             let name = parameter["name"].as_str().unwrap_or_default();
             has_earlier_versions |= name == "data_version";
-            parameter["example"] = openapi_examples::example_value(name, &parameter["schema"]);
+            parameter["example"] = example_value(&parts["parameter_examples"], name, &parameter["schema"]);
         }
         let responses = &mut item["get"]["responses"];
         if let Some(example) = examples.get(path) {
@@ -111,28 +94,27 @@ pub(crate) fn complete_document(document: &utoipa::openapi::OpenApi) -> Result<V
         }
         let keyed = path != "/v1/health";
         let is_stream = responses["200"]["content"].get(EVENT_STREAM).is_some();
-        if is_stream {
-            add_head_too_large(responses);
-        } else if keyed {
+        if keyed {
+            responses["431"] = head_too_large();
+        }
+        if keyed && !is_stream {
             bodies.push(responses["200"]["content"]["application/json"]["schema"].clone());
-            add_shared_responses(responses);
-            if has_earlier_versions {
-                add_gone_response(responses);
+            responses["200"]["content"]["text/csv"] = parts["csv"].clone();
+            for status in ["304", "412"].into_iter().chain(has_earlier_versions.then_some("410")) {
+                responses[status] = parts["responses"][status].clone();
             }
         }
         for (status, response) in responses.as_object_mut().into_iter().flatten() {
             response["headers"] = headers(status, keyed, is_stream);
             if keyed && status.starts_with(['4', '5']) {
-                response["content"]["application/json"]["examples"] =
-                    openapi_examples::error_bodies(status).into();
+                response["content"]["application/json"]["examples"] = error_bodies(status).into();
                 let shared = json!({ "$ref": format!("#/components/responses/{status}") });
                 refusals.insert(status.clone(), std::mem::replace(response, shared));
             }
         }
     }
     document["components"]["responses"] = refusals.into();
-    document["components"]["headers"] =
-        HEADERS.iter().map(|header| header_of(*header)).collect::<Map<_, _>>().into();
+    document["components"]["headers"] = parts["headers"].clone();
     document_flag_words(&mut document["components"]["schemas"]);
     reference_row_schemas(&mut document["components"]["schemas"]);
     for body in bodies {
@@ -155,41 +137,11 @@ fn document_flag_words(schemas: &mut Value) {
     }
 }
 
-/// Adds the responses that all data endpoints share.
-fn add_shared_responses(responses: &mut Value) {
-    let csv =
-        "RFC 4180: a header line, then one line per row. Null is an empty cell; nested values are JSON.";
-    responses["200"]["content"]["text/csv"] = json!({ "schema": { "type": "string", "description": csv } });
-    responses["304"] = json!({ "description": "The client's copy is current." });
-    let error = json!({ "application/json": { "schema": { "$ref": "#/components/schemas/ErrorBody" } } });
-    responses["412"] =
-        json!({ "description": "No data of the requested min_version exists.", "content": error });
-    add_head_too_large(responses);
-}
-
-fn add_head_too_large(responses: &mut Value) {
+/// Response to a request whose head is too large.
+fn head_too_large() -> Value {
     let meaning = format!("The request head is longer than {} KiB.", HEAD_BYTES / 1024);
     let error = json!({ "application/json": { "schema": { "$ref": "#/components/schemas/ErrorBody" } } });
-    responses["431"] = json!({ "description": meaning, "content": error });
-}
-
-/// Adds the response for a version that this program cannot derive any more.
-fn add_gone_response(responses: &mut Value) {
-    let text = |description: &str| json!({ "type": "string", "description": description });
-    let schema = json!({
-        "type": "object",
-        "required": ["error", "code", "method_version", "program_version"],
-        "properties": {
-            "error": text("Error message for people."),
-            "code": text("VERSION_NOT_REPRODUCIBLE"),
-            "method_version": text("Version of the rules of the requested data version."),
-            "program_version": text("Version of the program that has these rules."),
-        },
-    });
-    responses["410"] = json!({
-        "description": "The requested data version cannot be derived any more.",
-        "content": { "application/json": { "schema": schema } },
-    });
+    json!({ "description": meaning, "content": error })
 }
 
 /// Simplifies choices between schemas. A nullable exact decimal becomes one schema, and the description moves out of
@@ -234,10 +186,6 @@ fn reference_row_schemas(schemas: &mut Value) {
             *place = json!({ "$ref": format!("#/components/schemas/{row}"), "description": meaning });
         }
     }
-}
-
-fn header_of((name, kind, meaning): (&str, &str, &str)) -> (String, Value) {
-    (name.to_owned(), json!({ "description": meaning, "schema": { "type": kind } }))
 }
 
 /// Headers of a response, as references to components. `keyed` is true for endpoints that need a key.

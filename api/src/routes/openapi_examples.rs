@@ -12,50 +12,14 @@ use crate::connection::request_id::{self, RequestId};
 use crate::error::ApiError;
 use crate::parameters::ParameterError;
 
-/// Example values by parameter name, without the prefixes `min_` and `max_`. With these values, requests match rows of
-/// the example market.
-const VALUES: &[(&str, &str)] = &[
-    ("symbols", r#"["SPY"]"#),
-    ("symbol", r#""SPY""#),
-    ("holdings", r#"["SPY:10"]"#),
-    ("q", r#""fund""#),
-    ("sector", r#""Utilities""#),
-    ("industry", r#""Water Utilities""#),
-    ("exchange", r#""XNYS""#),
-    ("country", r#""US""#),
-    ("currency", r#""USD""#),
-    ("index", r#""sp500""#),
-    ("issuer", r#""Synthetic Fund House""#),
-    ("asset_class", r#""Equity""#),
-    ("asset_type", r#""equity""#),
-    ("category", r#""Dividend Fund""#),
-    ("strategy", r#""passive""#),
-    ("related_symbol", r#""SPY""#),
-    ("updated_since", r#""7f3a9c1d.812""#),
-    ("since", r#""7f3a9c1d.812""#),
-    ("follow", "false"),
-    ("cursor", r#""eyJhZnRlciI6IlNQWSJ9""#),
-    ("version", r#""g1.1""#),
-    ("data_version", r#""g1.1""#),
-    ("known_at", r#""2024-06-28T20:30:00Z""#),
-    ("market_cap", "1000000000"),
-    ("aum", "1000000"),
-    ("volume", "100000"),
-    ("expense_ratio", "0.5"),
-    ("amount", "0.25"),
-];
-
-/// Example value of a parameter with this name and schema.
-pub(super) fn example_value(name: &str, schema: &Value) -> Value {
-    let plain = name.trim_start_matches("min_").trim_start_matches("max_");
-    let known = VALUES.iter().find(|(known, _)| *known == plain);
-    if let Some(value) = known.and_then(|(_, text)| serde_json::from_str::<Value>(text).ok()) {
-        return match schema["type"] == "array" && !value.is_array() {
-            true => json!([value]),
-            false => value,
-        };
+/// Example value of a parameter with this name and schema. `examples` has values by parameter name, without the prefixes
+/// `min_` and `max_`. With these values, requests match rows of the example market.
+pub(super) fn example_value(examples: &Value, name: &str, schema: &Value) -> Value {
+    let value = &examples[name.trim_start_matches("min_").trim_start_matches("max_")];
+    if value.is_null() {
+        return by_schema(name, schema);
     }
-    by_schema(name, schema)
+    if schema["type"] == "array" && !value.is_array() { json!([value]) } else { value.clone() }
 }
 
 fn by_schema(name: &str, schema: &Value) -> Value {

@@ -2,43 +2,25 @@
 
 use std::borrow::Cow;
 
-use axum::response::Response;
 use market::decimal::ExactDecimal;
 use market::event::SecurityType;
-use market::text_enum;
+use market::row::TableRow;
+use market::{table_row, text_enum};
 use rust_decimal::Decimal;
-use serde::Serialize;
-use utoipa::ToSchema;
 
-use crate::answer::{Access, Free, HandlerContext, RenderedBody};
+use crate::answer::{Free, HandlerContext, RenderedBody};
 use crate::concurrency::cpu_pool::run_low_priority;
 use crate::error::ApiError;
 use crate::parameters::cursor::CursorSigner;
 use crate::parameters::facets::FilterField;
 use crate::parameters::facets::trigram::{trigram_similarity, trigrams};
-use crate::parameters::{
-    Direction, DocumentedParameters, Output, Page, PageOptions, ParameterReader, Parameters, SortValue,
-    Sortable, is_among, parameters,
-};
+use crate::parameters::{Direction, Output, Page, PageOptions, SortValue, Sortable, is_among, parameters};
 use crate::read::DataVersion;
 use crate::read::memory_tables::{NameIndex, SearchNames, SecurityRow, StockTable};
 use crate::render::envelope::{List, ListMeta};
 use crate::render::rows;
-use crate::routes::ErrorResponses;
+use crate::routes::endpoint;
 
-const COLUMNS: &[&str] = &[
-    "symbol",
-    "name",
-    "exchange",
-    "type",
-    "country",
-    "currency",
-    "sector",
-    "is_active",
-    "score",
-    "match",
-    "dividend_yield",
-];
 const PAGING: PageOptions = PageOptions {
     default_limit: 20,
     most: 100,
@@ -61,62 +43,51 @@ text_enum! {
     }
 }
 
-/// Security that a search found.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct SearchResult {
-    /// Canonical ticker.
-    symbol: String,
-    /// Name of the company or fund.
-    name: String,
-    /// Market identifier code of the primary listing.
-    exchange: Option<String>,
-    /// Security type.
-    #[serde(rename = "type")]
-    r#type: SecurityType,
-    /// Country of domicile.
-    country: Option<String>,
-    /// ISO 4217 currency of the security's prices.
-    currency: String,
-    /// Sector name.
-    sector: Option<String>,
-    /// True if the security still trades.
-    is_active: bool,
-    /// Score of the match, from 0 to 1.
-    score: ExactDecimal,
-    /// Kind of match.
-    r#match: Match,
-    /// Headline dividend yield, percent.
-    dividend_yield: Option<ExactDecimal>,
+table_row! {
+    /// Security that a search found.
+    pub struct SearchResult {
+        /// Canonical ticker.
+        "symbol" symbol: String,
+        /// Name of the company or fund.
+        "name" name: String,
+        /// Market identifier code of the primary listing.
+        "exchange" exchange: Option<String>,
+        /// Security type.
+        "type" r#type: SecurityType,
+        /// Country of domicile.
+        "country" country: Option<String>,
+        /// ISO 4217 currency of the security's prices.
+        "currency" currency: String,
+        /// Sector name.
+        "sector" sector: Option<String>,
+        /// True if the security still trades.
+        "is_active" is_active: bool,
+        /// Score of the match, from 0 to 1.
+        "score" score: ExactDecimal,
+        /// Kind of match.
+        "match" r#match: Match,
+        /// Headline dividend yield, percent.
+        "dividend_yield" dividend_yield: Option<ExactDecimal>,
+    }
 }
 
 parameters! {
     /// Parameters of the search.
-    pub(crate) struct SearchParameters {
+    pub(crate) struct SearchParameters by reader {
         /// Search text: a symbol, an ISIN or a part of a name, 1 to 64 characters.
-        q: String,
+        q: String = {
+            let q = reader.read_text("q", 64).unwrap_or_default();
+            reader.require_given("q");
+            q
+        },
         /// Security types, comma-separated.
-        r#type: Option<Vec<SecurityType>>,
+        r#type: Option<Vec<SecurityType>> = reader.read_words("type", SecurityType::ALL),
         /// Exchanges by market identifier code or name, comma-separated.
-        exchange: Option<Vec<String>>,
+        exchange: Option<Vec<String>> = reader.read_names(FilterField::Exchange),
         /// Includes securities that no longer trade.
-        include_inactive: bool,
-        page: Page,
-        output: Output,
-    }
-}
-
-impl Parameters for SearchParameters {
-    fn read(reader: &mut ParameterReader<'_>) -> Self {
-        let q = reader.read_text("q", 64).unwrap_or_default();
-        reader.require_given("q");
-        Self {
-            q,
-            r#type: reader.read_words("type", SecurityType::ALL),
-            exchange: reader.read_names(FilterField::Exchange),
-            include_inactive: reader.read_bool_or("include_inactive", false),
-            page: reader.read_page(&PAGING),
-            output: reader.read_output(COLUMNS),
-        }
+        include_inactive: bool = reader.read_bool_or("include_inactive", false),
+        page: Page = reader.read_page(&PAGING),
+        output: Output = reader.read_output(SearchResult::COLUMNS),
     }
 }
 
@@ -191,16 +162,12 @@ impl SearchText {
     }
 }
 
-/// Search by symbol or company
-///
-/// Best matches first: symbols, ISINs and former symbols, then beginnings of symbols and names, then similar names.
-#[utoipa::path(
-    get, path = "/v1/search", tag = "Search", security(("bearer" = []), ("api_key" = [])),
-    params(DocumentedParameters<SearchParameters>),
-    responses((status = 200, description = "Securities, best match first", body = List<SearchResult>), ErrorResponses)
-)]
-pub(crate) async fn search(access: Access<Free, SearchParameters>) -> Response {
-    access.respond(page).await
+endpoint! {
+    /// Search by symbol or company
+    ///
+    /// Best matches first: symbols, ISINs and former symbols, then beginnings of symbols and names, then similar names.
+    get "/v1/search", tag "Search", returns "Securities, best match first",
+    search(Access<Free, SearchParameters>) -> List<SearchResult> { respond(page) }
 }
 
 async fn page(context: HandlerContext<SearchParameters>) -> Result<RenderedBody, ApiError> {
@@ -216,7 +183,7 @@ fn found(
     signer: &CursorSigner,
 ) -> Result<RenderedBody, ApiError> {
     let wanted = SearchText::of(&asked.q);
-    let eligible = stock_table.securities.iter().filter(|member| {
+    let eligible = stock_table.rows.iter().filter(|member| {
         (asked.include_inactive || member.stock.is_active)
             && is_among(asked.r#type.as_ref(), Some(&member.stock.r#type))
             && is_among(asked.exchange.as_ref(), member.stock.exchange.as_ref())

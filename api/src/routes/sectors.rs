@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
 
-use axum::response::Response;
 use market::decimal::ExactDecimal;
 use market::event::SecurityType;
 use market::row::{SectorRow, TableRow};
@@ -12,16 +11,13 @@ use store::FromRow;
 use utoipa::ToSchema;
 
 use super::screeners::row::ScreenerRow;
-use crate::answer::{Access, Free, HandlerContext, RenderedBody};
+use crate::answer::{Free, HandlerContext, RenderedBody};
 use crate::error::ApiError;
-use crate::parameters::{
-    Direction, DocumentedParameters, Output, Page, PageOptions, ParameterReader, Parameters, SortValue,
-    Sortable, parameters,
-};
+use crate::parameters::{Direction, Output, Page, PageOptions, SortValue, Sortable, parameters};
 use crate::read::memory_tables::{SecurityRow, StockTable};
 use crate::read::{DataVersion, lookup};
 use crate::render::envelope::{List, Single};
-use crate::routes::ErrorResponses;
+use crate::routes::endpoint;
 
 const SECTORS: &str = include_str!("../../queries/sectors/sectors.sql");
 const PAGING: PageOptions = PageOptions {
@@ -57,37 +53,24 @@ pub(crate) struct SectorDetail {
 
 parameters! {
     /// Parameters of the list of sectors.
-    pub(crate) struct SectorsParameters {
-        page: Page,
-        output: Output,
-    }
-}
-
-impl Parameters for SectorsParameters {
-    fn read(reader: &mut ParameterReader<'_>) -> Self {
-        let page = reader.read_page(&PAGING);
-        let mut output = reader.read_output(&LIST);
-        output.fields.get_or_insert_with(|| LIST.clone());
-        Self { page, output }
+    pub(crate) struct SectorsParameters by reader {
+        page: Page = reader.read_page(&PAGING),
+        output: Output = {
+            let mut output = reader.read_output(&LIST);
+            output.fields.get_or_insert_with(|| LIST.clone());
+            output
+        },
     }
 }
 
 parameters! {
     /// Parameters of the sector details.
-    pub(crate) struct SectorParameters {
-        /// Name or slug of the sector, in any case.
-        sector: String,
+    pub(crate) struct SectorParameters by reader {
         /// Maximum number of top payers.
-        limit: usize,
-        output: Output,
-    }
-}
-
-impl Parameters for SectorParameters {
-    fn read(reader: &mut ParameterReader<'_>) -> Self {
-        #[expect(clippy::cast_possible_truncation, reason = "the limit is read within bounds")]
-        let limit = reader.read_integer("limit", 1..=100, 10).unsigned_abs() as usize;
-        Self { sector: reader.read_path("sector"), limit, output: reader.read_output(&DETAIL) }
+        limit: i64 = reader.read_integer("limit", 1..=100, 10),
+        /// Name or slug of the sector, in any case.
+        sector: String = reader.read_path("sector"),
+        output: Output = reader.read_output(&DETAIL),
     }
 }
 
@@ -111,37 +94,29 @@ impl Sortable for SectorRow {
     }
 }
 
-/// List sectors with statistics
-///
-/// Statistics of the active stocks of each sector (R25).
-#[utoipa::path(
-    get, path = "/v1/sectors", tag = "Sectors", security(("bearer" = []), ("api_key" = [])),
-    params(DocumentedParameters<SectorsParameters>),
-    responses((status = 200, description = "A page of sectors", body = List<SectorRow>), ErrorResponses)
-)]
-pub(crate) async fn list(access: Access<Free, SectorsParameters>) -> Response {
-    access
-        .respond(async |context| {
-            let (version, sectors) = sectors(&context).await?;
-            let asked = &context.parameters;
-            context.render_page(&asked.output, &asked.page, version, &sectors, |_| {})
-        })
-        .await
+endpoint! {
+    /// List sectors with statistics
+    ///
+    /// Statistics of the active stocks of each sector (R25).
+    get "/v1/sectors", tag "Sectors", returns "A page of sectors",
+    list(Access<Free, SectorsParameters>) -> List<SectorRow> { respond(render_list) }
 }
 
-/// Sector details and top payers
-///
-/// The sector is given by name or slug, in any case.
-#[utoipa::path(
-    get, path = "/v1/sectors/{sector}", tag = "Sectors", security(("bearer" = []), ("api_key" = [])),
-    params(DocumentedParameters<SectorParameters>),
-    responses((status = 200, description = "The sector", body = Single<SectorDetail>), ErrorResponses)
-)]
-pub(crate) async fn detail(access: Access<Free, SectorParameters>) -> Response {
-    access.respond(one).await
+async fn render_list(context: HandlerContext<SectorsParameters>) -> Result<RenderedBody, ApiError> {
+    let (version, sectors) = sectors(&context).await?;
+    let asked = &context.parameters;
+    context.render_page(&asked.output, &asked.page, version, &sectors, |_| {})
 }
 
-async fn one(context: HandlerContext<SectorParameters>) -> Result<RenderedBody, ApiError> {
+endpoint! {
+    /// Sector details and top payers
+    ///
+    /// The sector is given by name or slug, in any case.
+    get "/v1/sectors/{sector}", tag "Sectors", returns "The sector",
+    detail(Access<Free, SectorParameters>) -> Single<SectorDetail> { respond(render_detail) }
+}
+
+async fn render_detail(context: HandlerContext<SectorParameters>) -> Result<RenderedBody, ApiError> {
     let (version, sectors, stock_table) = load_consistent(&context).await?;
     let wanted = context.parameters.sector.trim().to_lowercase();
     let found = sectors
@@ -155,11 +130,9 @@ async fn one(context: HandlerContext<SectorParameters>) -> Result<RenderedBody, 
 
 async fn sectors<P>(context: &HandlerContext<P>) -> Result<(DataVersion, Vec<SectorRow>), ApiError> {
     let rows = lookup::run_query(&context.generation, SECTORS, &[]).await?;
-    let version = DataVersion::from_row(
-        rows.first().ok_or_else(|| lookup::missing_version_error(&context.generation))?,
-    )?;
-    let present = rows.iter().filter(|row| matches!(row.try_get::<_, Option<&str>>("slug"), Ok(Some(_))));
-    Ok((version, present.map(SectorRow::from_row).collect::<Result<_, _>>()?))
+    let version = DataVersion::from_row(lookup::first_row(&context.generation, &rows)?)?;
+    let sectors = lookup::rows_with(&rows, "slug").map(SectorRow::from_row).collect::<Result<_, _>>()?;
+    Ok((version, sectors))
 }
 
 /// Loads the sectors and the securities of one data version. If the versions of the two look-ups differ, both are
@@ -179,7 +152,7 @@ async fn load_consistent<P>(
     Err(ApiError::Unavailable("the data changes faster than it can be read".to_owned()))
 }
 
-fn top_payers(stock_table: &StockTable, sector: &str, limit: usize) -> Vec<ScreenerRow> {
+fn top_payers(stock_table: &StockTable, sector: &str, limit: i64) -> Vec<ScreenerRow> {
     let pays = |member: &&SecurityRow| {
         let stock = &member.stock;
         stock.is_active
@@ -188,10 +161,11 @@ fn top_payers(stock_table: &StockTable, sector: &str, limit: usize) -> Vec<Scree
             && stock.sector.as_deref() == Some(sector)
             && stock.dividend_yield.is_some_and(|value| !value.0.is_zero())
     };
-    let mut payers: Vec<&SecurityRow> = stock_table.securities.iter().filter(pays).collect();
+    let mut payers: Vec<&SecurityRow> = stock_table.rows.iter().filter(pays).collect();
     // The securities are sorted by symbol, and this sort is stable. Equal payers therefore stay in symbol order.
     payers.sort_by(|a, b| {
         (b.stock.dividend_yield, b.stock.market_cap).cmp(&(a.stock.dividend_yield, a.stock.market_cap))
     });
-    payers.into_iter().take(limit).map(ScreenerRow::from).collect()
+    // A limit that exceeds the address space limits nothing.
+    payers.into_iter().take(usize::try_from(limit).unwrap_or(usize::MAX)).map(ScreenerRow::from).collect()
 }

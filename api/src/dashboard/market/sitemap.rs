@@ -33,7 +33,7 @@ async fn write_sitemap(reader: &MarketReader) -> Result<String, MarketError> {
     for page in PAGES {
         let _ = writeln!(xml, "<url><loc>{origin}{page}</loc></url>");
     }
-    let active = table.securities.iter().map(|security| &security.stock).filter(|stock| stock.is_active);
+    let active = table.rows.iter().map(|security| &security.stock).filter(|stock| stock.is_active);
     for stock in active.take(MOST - PAGES.len()) {
         let (symbol, day) = (encode(&stock.symbol), stock.updated_at.date_naive());
         let _ = writeln!(xml, "<url><loc>{origin}/s/{symbol}</loc><lastmod>{day}</lastmod></url>");

@@ -2,12 +2,22 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use market::text_enum;
 use store::ids::JournalPosition;
-
-use super::change_kind::ChangeKind;
 
 /// Maximum length of a place as text, in bytes. Symbols and ids are much shorter.
 const LONGEST: usize = 512;
+
+text_enum! {
+    /// Kind of changed data. Dividends and splits change record by record. Ticker events, adjustment factors, dividend
+    /// status and dividend lists change as one value of a security.
+    pub(crate) enum ChangeKind {
+        // The order of the variants is the order of delivery within a commit: a rename precedes the rows of the new
+        // symbol.
+        Events = "events", Dividends = "dividends", Splits = "splits", Factors = "factors", Statuses = "statuses",
+        Lists = "lists",
+    }
+}
 
 /// Place in the journal: directly after one change, or after a whole commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,16 +48,15 @@ impl JournalPlace {
 
     /// Parses `812` (after a commit) or `812.W3RydWUs…` (after a row of the commit).
     pub(crate) fn parse(text: &str) -> Option<Self> {
+        if text.len() > LONGEST {
+            return None;
+        }
         let (digits, row) = match text.split_once('.') {
-            Some((digits, row)) => (digits, Some(row)),
+            Some((digits, row)) => (digits, Some(RowKey::parse(row)?)),
             None => (text, None),
         };
         let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
-        let position = digits.parse().ok().filter(|_| is_number && text.len() <= LONGEST)?;
-        let row = match row {
-            Some(row) => Some(RowKey::parse(row)?),
-            None => None,
-        };
+        let position = digits.parse().ok().filter(|_| is_number)?;
         Some(Self { position, row })
     }
 

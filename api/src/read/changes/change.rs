@@ -78,7 +78,7 @@ struct SecurityFactors<'a> {
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Factor {
     /// First session that trades without the distribution.
-    ex_date: NaiveDate,
+    pub(super) ex_date: NaiveDate,
     /// Multiplier for splits and price-only actions; 1 without them.
     split_factor: ExactDecimal,
     /// Multiplier for dividends; 1 without them.
@@ -128,7 +128,7 @@ enum ChangedRowBody<'a> {
 #[schema(as = ChangeEvent)]
 pub(crate) struct ChangeBody<'a> {
     /// Effect on the client's copy.
-    change: ChangeAction,
+    pub(crate) change: ChangeAction,
     /// Kind of the row.
     kind: ChangeKind,
     /// Canonical ticker.
@@ -201,13 +201,6 @@ impl Change {
     }
 }
 
-impl ChangeBody<'_> {
-    /// Effect on the client's copy.
-    pub(crate) fn action(&self) -> ChangeAction {
-        self.change
-    }
-}
-
 fn render_unless(
     is_empty: bool,
     text_decimals: bool,
@@ -236,12 +229,6 @@ impl JsonForms {
 
     fn form(&self, text_decimals: bool) -> &RawValue {
         self.texts.as_deref().filter(|_| text_decimals).unwrap_or(&self.numbers)
-    }
-}
-
-impl Factor {
-    pub(crate) fn ex_date(&self) -> NaiveDate {
-        self.ex_date
     }
 }
 

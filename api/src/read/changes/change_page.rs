@@ -255,7 +255,7 @@ fn read_factors(row: &Row) -> Result<ChangeContent, QueryError> {
     let factors: Option<JsonColumn<Vec<AdjustmentFactor>>> = row.try_get("factors")?;
     let factors = factors.map(|factors| factors.0).unwrap_or_default();
     let mut factors: Vec<Factor> = factors.iter().map(Factor::from).collect();
-    factors.sort_by_key(Factor::ex_date);
+    factors.sort_by_key(|factor| factor.ex_date);
     Ok(ChangeContent::Factors(factors))
 }
 

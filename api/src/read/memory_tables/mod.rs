@@ -1,20 +1,19 @@
 //! In-memory tables for lists with arbitrary filters and sort keys.
 
-mod etfs;
-mod facet_index;
+mod list_table;
 mod name_index;
-mod stocks;
 mod versioned_cache;
 
-pub(crate) use etfs::EtfTable;
+pub(crate) use list_table::{EtfTable, SecurityRow, StockTable};
 pub(crate) use name_index::{NameIndex, SearchNames};
-pub(crate) use stocks::{SecurityRow, StockTable};
 
 use std::sync::Arc;
 
-use super::{QueryError, ServedGeneration};
-use crate::parameters::facets::FacetIndex;
+use super::{QueryError, ServedGeneration, lookup};
+use crate::parameters::facets::{FacetIndex, FilterField};
 use versioned_cache::VersionedCache;
+
+const FILTER_NAMES: &str = include_str!("../../../queries/filters/names.sql");
 
 /// In-memory tables of all lists.
 #[derive(Debug, Default)]
@@ -37,7 +36,7 @@ impl MemoryTables {
         generation: &ServedGeneration,
         stock_table: &StockTable,
     ) -> Result<Arc<NameIndex>, QueryError> {
-        self.names.get(generation, NameIndex::load(generation, &stock_table.securities)).await
+        self.names.get(generation, NameIndex::load(generation, &stock_table.rows)).await
     }
 
     /// All active funds, at the newest version of the generation.
@@ -50,6 +49,18 @@ impl MemoryTables {
         &self,
         generation: &ServedGeneration,
     ) -> Result<Arc<FacetIndex>, QueryError> {
-        self.facet_indexes.get(generation, facet_index::load(generation)).await
+        self.facet_indexes.get(generation, load_facet_index(generation)).await
     }
+}
+
+/// Reads the names that filters accept, in one statement.
+async fn load_facet_index(generation: &ServedGeneration) -> Result<FacetIndex, QueryError> {
+    let mut facet_index = FacetIndex::default();
+    for row in lookup::run_query(generation, FILTER_NAMES, &[]).await? {
+        let field: Option<FilterField> = row.try_get("field")?;
+        if let Some(field) = field {
+            facet_index.insert(field, row.try_get("name")?);
+        }
+    }
+    Ok(facet_index)
 }

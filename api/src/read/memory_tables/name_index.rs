@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::stocks::SecurityRow;
+use super::list_table::SecurityRow;
 use crate::parameters::facets::trigram::trigrams;
 use crate::read::{QueryError, ServedGeneration, lookup};
 

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
-use axum::response::Response;
 use chrono::NaiveDate;
 use market::row::{DividendRow, TableRow};
 use serde::Serialize;
@@ -12,17 +11,14 @@ use tokio_postgres::Row;
 use utoipa::ToSchema;
 
 use super::stream::{Bulk, BulkQuery, MAX_SYMBOLS, stream_bulk};
-use crate::answer::{Access, FinishedBody, HandlerContext, Professional, ResponseWriter};
+use crate::answer::{FinishedBody, HandlerContext, Professional, ResponseWriter};
 use crate::error::ApiError;
-use crate::parameters::{
-    DateRange, DocumentedParameters, Knowledge, Output, ParameterReader, Parameters, ResponseFormat,
-    SymbolList, parameters,
-};
+use crate::parameters::{Knowledge, Output, ResponseFormat, SymbolList, parameters};
 use crate::read::past_securities::PastSecurity;
 use crate::read::{QueryError, ServedGeneration};
 use crate::render::envelope::Depth;
 use crate::render::rows::{self, RenderError};
-use crate::routes::ErrorResponses;
+use crate::routes::endpoint;
 use crate::routes::past::security::rank_dividends;
 use crate::routes::stocks::dividends::selected_statuses;
 
@@ -58,59 +54,34 @@ struct DividendLine<'a> {
 }
 parameters! {
     /// Parameters of bulk dividends.
-    pub(crate) struct BulkDividendsParameters {
+    pub(crate) struct BulkDividendsParameters by reader {
         /// Comma-separated symbols, 1 to 1000. Unknown symbols are listed in `meta.errors`.
-        symbols: SymbolList,
+        symbols: SymbolList = reader.read_required_symbols(MAX_SYMBOLS),
         /// First ex-date. Default: start of the tier's history. For an earlier day the response is a 403.
-        start_date: Option<NaiveDate>,
+        start_date: Option<NaiveDate> = reader.read_day_of_history("start_date"),
         /// Last ex-date. Default: no limit, so that declared future ex-dates are included.
-        end_date: Option<NaiveDate>,
+        end_date: Option<NaiveDate> = reader.read_end_date(start_date),
         /// Maximum number of records per symbol, newest first. All records of the oldest returned day are included.
         /// `has_more` is true if there are more records.
-        per_symbol: i64,
+        per_symbol: i64 = reader.read_integer("per_symbol", 1..=100, 20),
         /// Includes dividends that are expected in the next 12 months but not declared. Their amounts and payment
         /// dates are estimates.
-        include_projected: bool,
-        knowledge: Option<Knowledge>,
-        output: Output,
+        include_projected: bool = reader.read_bool_or("include_projected", false),
+        knowledge: Option<Knowledge> = reader.read_knowledge(),
+        output: Output = reader.read_output_with_csv(DIVIDENDS_COLUMNS, &DIVIDEND_COLUMNS),
     }
-}
 
-impl Parameters for BulkDividendsParameters {
     const IS_COSTLY: bool = true;
     const FEATURE: &'static str = "bulk_operations";
     const TIER_MATTERS: bool = true;
-
-    fn read(reader: &mut ParameterReader<'_>) -> Self {
-        let symbols = reader.read_required_symbols(MAX_SYMBOLS);
-        let DateRange { start, end } = reader.read_date_range();
-        let per_symbol = reader.read_integer("per_symbol", 1..=100, 20);
-        Self {
-            symbols,
-            start_date: start,
-            end_date: end,
-            per_symbol,
-            include_projected: reader.read_bool_or("include_projected", false),
-            knowledge: reader.read_knowledge(),
-            output: reader.read_output_with_csv(DIVIDENDS_COLUMNS, &DIVIDEND_COLUMNS),
-        }
-    }
-
-    fn oldest(&self) -> Option<NaiveDate> {
-        self.start_date
-    }
 }
 
-/// Bulk dividends (Professional)
-///
-/// Newest records of each symbol, in request order. The request counts as one call for any number of symbols.
-#[utoipa::path(
-    get, path = "/v1/bulk/dividends", tag = "Bulk", security(("bearer" = []), ("api_key" = [])),
-    params(DocumentedParameters<BulkDividendsParameters>),
-    responses((status = 200, description = "Dividends in request order", body = Bulk<SymbolDividends>), ErrorResponses)
-)]
-pub(crate) async fn dividends(access: Access<Professional, BulkDividendsParameters>) -> Response {
-    access.respond_streaming(stream_dividends).await
+endpoint! {
+    /// Bulk dividends (Professional)
+    ///
+    /// Newest records of each symbol, in request order. The request counts as one call for any number of symbols.
+    get "/v1/bulk/dividends", tag "Bulk", returns "Dividends in request order",
+    dividends(Access<Professional, BulkDividendsParameters>) -> Bulk<SymbolDividends> { respond_streaming(stream_dividends) }
 }
 
 async fn stream_dividends(

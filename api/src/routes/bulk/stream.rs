@@ -105,11 +105,6 @@ impl<'a> BulkProgress<'a> {
         Self { output, known, missing, returned: 0 }
     }
 
-    /// Batches of symbols, one per statement.
-    fn batches(&self) -> Vec<Vec<(usize, &'a str)>> {
-        self.known.chunks(BATCH).map(<[_]>::to_vec).collect()
-    }
-
     /// Rendered rows of a batch. The rows have the order of the batch.
     fn render_batch<T: Serialize>(
         &mut self,
@@ -242,12 +237,13 @@ pub(super) async fn stream_bulk<T: Serialize>(
     }
     let mut body = outlet.begin(version);
     body.write(rows::list_opening(asked.output)?)?;
-    for batch in listed.batches() {
+    let known = std::mem::take(&mut listed.known);
+    for batch in known.chunks(BATCH) {
         let symbols: Vec<&str> = batch.iter().map(|(_, symbol)| *symbol).collect();
         let mut parameters: Vec<&(dyn ToSql + Sync)> = vec![&symbols];
         parameters.extend(&asked.parameters);
         let rows = transaction.query(&statement, &parameters).await?;
-        body.write(listed.render_batch(&batch, by_symbol(&symbols, &rows)?, render)?)?;
+        body.write(listed.render_batch(batch, by_symbol(&symbols, &rows)?, render)?)?;
     }
     let meta = listed.meta(&asked, &version);
     body.write(rows::list_closing(asked.output, &meta)?)?;

@@ -51,9 +51,7 @@ pub(crate) async fn render_changes<T: TrackedRow, P>(
         &[&symbols, &floor, &position, &last, &live, &symbol, &id, &probe],
     )
     .await?;
-    let version = DataVersion::from_row(
-        rows.first().ok_or_else(|| lookup::missing_version_error(&context.generation))?,
-    )?;
+    let version = DataVersion::from_row(lookup::first_row(&context.generation, &rows)?)?;
     let mut changes = ChangedRow::<T>::read_all(&rows)?;
     let signer = context.app.signer.of_response(version.to_exact_text());
     let next_cursor = page.split_off_next_cursor(&mut changes, &signer, change_key);

@@ -42,11 +42,17 @@ const UNDECIDED: u32 = 10;
 /// instance do not reconnect at the same time.
 const RECONNECT_MS: std::ops::Range<u64> = 500..2_500;
 
-/// Admission request and route to which the batches of a stream are charged.
+/// Request of a stream.
 pub(super) struct StreamCall {
+    /// Admission request to which the batches are charged.
     pub(super) request: AdmissionRequest,
     pub(super) account_id: AccountId,
+    /// Route to which the batches are charged.
     pub(super) path: MatchedPath,
+    pub(super) tier: Tier,
+    pub(super) has_text_decimals: bool,
+    /// If false, the stream ends after the changes that exist when it has read all pages.
+    pub(super) follows: bool,
 }
 
 /// Change stream of one client.
@@ -55,9 +61,6 @@ pub(super) struct ChangeStream {
     permit: StreamPermit,
     call: StreamCall,
     filter: StreamFilter,
-    tier: Tier,
-    has_text_decimals: bool,
-    follows: bool,
     follower: RingSubscription,
     journal: String,
     /// Journal place after the last delivered change.
@@ -104,9 +107,6 @@ impl ChangeStream {
             permit,
             call,
             filter,
-            tier: Tier::Free,
-            has_text_decimals: false,
-            follows: true,
             journal,
             place,
             phase: StreamPhase::Opening { is_current },
@@ -115,19 +115,6 @@ impl ChangeStream {
             batch_end: None,
             undecided: 0,
         }
-    }
-
-    pub(super) fn with_tier(self, tier: Tier) -> Self {
-        Self { tier, ..self }
-    }
-
-    pub(super) fn with_text_decimals(self, has_text_decimals: bool) -> Self {
-        Self { has_text_decimals, ..self }
-    }
-
-    /// If `follows` is false, the stream ends after the changes that exist when it has read all pages.
-    pub(super) fn with_follow(self, follows: bool) -> Self {
-        Self { follows, ..self }
     }
 
     /// Events of the stream.
@@ -169,10 +156,10 @@ impl ChangeStream {
         let body = if is_removal {
             Some(change.removal())
         } else {
-            change.body(self.first_day(), self.has_text_decimals).map_err(RenderError::from)?
+            change.body(self.first_day(), self.call.has_text_decimals).map_err(RenderError::from)?
         };
         let Some(body) = body else { return Ok(None) };
-        let event = Event::default().event(body.action().as_str()).id(self.event_id()?);
+        let event = Event::default().event(body.change.as_str()).id(self.event_id()?);
         let data = serde_json::to_string(&body).map_err(RenderError::from)?;
         Ok(Some(event.data(data)))
     }
@@ -190,7 +177,7 @@ impl ChangeStream {
             }
             // Boxed, because a stream seldom catches up, and a future reserves space for everything it awaits.
             StreamPhase::CatchUp => Box::pin(self.read_page()).await.map(|()| None),
-            StreamPhase::Join if !self.follows => Ok(Some(self.end(json!({ "code": "CAUGHT_UP" })))),
+            StreamPhase::Join if !self.call.follows => Ok(Some(self.end(json!({ "code": "CAUGHT_UP" })))),
             StreamPhase::Join => self.join().await,
             StreamPhase::Follow(index) => self.read_ring(index).await,
             StreamPhase::Ended => Ok(None),
@@ -279,7 +266,7 @@ impl ChangeStream {
             Ok(Some(decision)) => match decision.verdict {
                 AdmissionVerdict::Passed => {
                     self.app.admission.record_delivery(&decision, &self.call.path);
-                    (self.tier, self.undecided, self.is_batch_charged) = (decision.tier, 0, true);
+                    (self.call.tier, self.undecided, self.is_batch_charged) = (decision.tier, 0, true);
                     return Ok(None);
                 }
                 AdmissionVerdict::Tier => {
@@ -296,7 +283,7 @@ impl ChangeStream {
 
     /// First day of the history that the tier includes.
     fn first_day(&self) -> NaiveDate {
-        years_before(self.app.today(), self.app.projection.tiers().depth_years(self.tier))
+        years_before(self.app.today(), self.app.projection.tiers().depth_years(self.call.tier))
     }
 
     fn event_id(&self) -> Result<String, ApiError> {

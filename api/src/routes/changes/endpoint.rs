@@ -13,9 +13,7 @@ use crate::answer::{Access, Free, RequiredTier};
 use crate::auth::credential;
 use crate::auth::tier::Tier;
 use crate::error::ApiError;
-use crate::parameters::{
-    ChangeKind, DocumentedParameters, ParameterReader, Parameters, SymbolList, SyncPoint, parameters,
-};
+use crate::parameters::{ChangeKind, DocumentedParameters, SymbolList, SyncPoint, parameters};
 use crate::read::changes::{ChangeBody, ListedSecurities};
 use crate::routes::ErrorResponses;
 use crate::routes::changes::journal_start::JournalStart;
@@ -25,31 +23,19 @@ const BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
 parameters! {
     /// Parameters of the change stream.
-    pub(crate) struct ChangesParameters {
+    pub(crate) struct ChangesParameters by reader {
         /// Comma-separated symbols (at most 50). Only Professional may omit the list. The stream then has the changes
         /// of the whole market.
-        symbols: Option<SymbolList>,
+        symbols: Option<SymbolList> = reader.read_symbols(50),
         /// Kinds of changes, comma-separated. Default: all.
-        kinds: Option<Vec<ChangeKind>>,
+        kinds: Option<Vec<ChangeKind>> = reader.read_words("kinds", ChangeKind::ALL),
         /// `meta.sync_from` of a response, the id of an event, or an instant. The stream begins with the first change
         /// after this point. Default: the next change. The header `Last-Event-ID` has precedence.
-        since: Option<SyncPoint>,
+        since: Option<SyncPoint> = reader.read_stream_start(),
         /// If false, the stream ends after the changes that already exist. Default: true.
-        follow: bool,
+        follow: bool = reader.read_bool_or("follow", true),
         /// Form of decimals: exact numbers (default) or strings.
-        decimals: bool,
-    }
-}
-
-impl Parameters for ChangesParameters {
-    fn read(reader: &mut ParameterReader<'_>) -> Self {
-        Self {
-            symbols: reader.read_symbols(50),
-            kinds: reader.read_words("kinds", ChangeKind::ALL),
-            since: reader.read_stream_start(),
-            follow: reader.read_bool_or("follow", true),
-            decimals: reader.read_word("decimals", &["number", "string"]) == Some("string"),
-        }
+        decimals: bool = reader.read_word("decimals", &["number", "string"]) == Some("string"),
     }
 
     fn needs(&self) -> Option<(Tier, &'static str)> {
@@ -119,14 +105,14 @@ async fn open(
         request: AdmissionRequest { key, required_rank: needed.rank(), counted },
         account_id,
         path,
+        tier,
+        has_text_decimals: parameters.decimals,
+        follows: parameters.follow,
     };
     let mut filter = StreamFilter::new(kinds, parameters.symbols);
     if let Some(list) = filter.symbols() {
         let securities = generation.run_while_responsive(ListedSecurities::find(&generation, list)).await?;
         filter.follow(&securities);
     }
-    Ok(ChangeStream::new(app, permit, call, filter, start)
-        .with_tier(tier)
-        .with_text_decimals(parameters.decimals)
-        .with_follow(parameters.follow))
+    Ok(ChangeStream::new(app, permit, call, filter, start))
 }

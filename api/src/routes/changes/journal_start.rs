@@ -36,7 +36,7 @@ impl JournalStart {
             Some(SyncPoint::Place { .. }) | None => None,
         };
         let rows = lookup::run_query(generation, SINCE, &[&instant]).await?;
-        let row = rows.first().ok_or_else(|| lookup::missing_version_error(generation))?;
+        let row = lookup::first_row(generation, &rows)?;
         if !row.try_get::<_, bool>("served")? {
             return Err(ApiError::Unavailable("the served generation changed during the request".to_owned()));
         }

@@ -1,6 +1,8 @@
 //! `GET /v1/dividends/calendar`, `/ex-dates` and `/payment-dates`: dividends by payment date or ex-date (R20).
 
-use axum::response::Response;
+use std::ops::RangeInclusive;
+use std::sync::LazyLock;
+
 use chrono::{Days, NaiveDate};
 use market::decimal::ExactDecimal;
 use market::event::{DividendType, Frequency};
@@ -12,20 +14,17 @@ use store::FromRow;
 use tokio_postgres::types::ToSql;
 use utoipa::ToSchema;
 
-use std::sync::LazyLock;
-
-use crate::answer::{Access, Free, HandlerContext, RenderedBody};
+use crate::answer::{Free, HandlerContext, RenderedBody};
 use crate::error::ApiError;
 use crate::parameters::facets::FilterField;
 use crate::parameters::{
-    Bounds, DateRange, Direction, DocumentedParameters, OtherDateRanges, Output, Page, PageOptions,
-    ParameterReader, Parameters, SymbolList, parameters,
+    Bounds, Direction, OtherDateRanges, Output, Page, PageOptions, ParameterReader, SymbolList, parameters,
 };
 use crate::read::DataVersion;
 use crate::read::lookup::{self, ResolvedSymbols};
 use crate::render::envelope::{List, ListMeta};
 use crate::render::rows;
-use crate::routes::ErrorResponses;
+use crate::routes::endpoint;
 
 const EX_DATES: &str = include_str!("../../../queries/dividends/ex_dates.sql");
 const EX_DATES_DESCENDING: &str = include_str!("../../../queries/dividends/ex_dates_descending.sql");
@@ -86,61 +85,50 @@ static COLUMNS: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
 
 parameters! {
     /// Parameters of a calendar.
-    pub(crate) struct CalendarParameters<const DAYS: u64> {
-        /// First day. Default: today. For a day before the tier's history the response is a 403.
-        start_date: NaiveDate,
-        /// Last day, at most 366 days after start_date. Default: 7 days after start_date for ex-dates, 30 days for
-        /// payments.
-        end_date: NaiveDate,
+    pub(crate) struct CalendarParameters<const DAYS: u64> by reader {
+        days: RangeInclusive<NaiveDate> = read_days(reader, Days::new(DAYS)),
         /// Comma-separated symbols (at most 50).
-        symbols: Option<SymbolList>,
+        symbols: Option<SymbolList> = reader.read_symbols(50),
         /// Sectors by name or slug, comma-separated.
-        sector: Option<Vec<String>>,
+        sector: Option<Vec<String>> = reader.read_names(FilterField::Sector),
         /// Minimum headline dividend yield, percent.
-        min_yield: Option<Decimal>,
+        min_yield: Option<Decimal> = reader.read_decimal("min_yield", Bounds::Percent),
         /// Minimum cash amount per share, as declared.
-        min_amount: Option<Decimal>,
+        min_amount: Option<Decimal> = reader.read_decimal("min_amount", Bounds::Amount),
         /// Types as declared, comma-separated.
-        r#type: Option<Vec<DividendType>>,
+        r#type: Option<Vec<DividendType>> = reader.read_words("type", DividendType::ALL),
         /// Payment frequencies, comma-separated.
-        frequency: Option<Vec<Frequency>>,
+        frequency: Option<Vec<Frequency>> = reader.read_words("frequency", Frequency::ALL),
         /// Includes dividends that are expected because of earlier payments but not declared. Their amounts and payment
         /// dates are estimates.
-        include_projected: bool,
-        other_days: OtherDateRanges,
-        page: Page,
-        output: Output,
+        include_projected: bool = reader.read_bool_or("include_projected", false),
+        other_days: OtherDateRanges = reader.read_other_date_ranges(),
+        page: Page = reader.read_page(&PAGING),
+        output: Output = reader.read_output(&COLUMNS),
     }
 }
 
-impl<const DAYS: u64> Parameters for CalendarParameters<DAYS> {
-    fn read(reader: &mut ParameterReader<'_>) -> Self {
-        let DateRange { start, end } = reader.read_date_range();
-        let start_date = start.unwrap_or(reader.today());
-        let end_date = end.or(start_date.checked_add_days(Days::new(DAYS))).unwrap_or(start_date);
-        let ordered = start.is_some() || start_date <= end_date;
-        reader.require(ordered, "end_date", "is before start_date, which is today when it is not given");
-        let days = end_date.signed_duration_since(start_date).num_days();
-        reader.require(days <= LONGEST, "end_date", "is more than 366 days after start_date");
-        Self {
-            start_date,
-            end_date,
-            symbols: reader.read_symbols(50),
-            sector: reader.read_names(FilterField::Sector),
-            min_yield: reader.read_decimal("min_yield", Bounds::Percent),
-            min_amount: reader.read_decimal("min_amount", Bounds::Amount),
-            r#type: reader.read_words("type", DividendType::ALL),
-            frequency: reader.read_words("frequency", Frequency::ALL),
-            include_projected: reader.read_bool_or("include_projected", false),
-            other_days: reader.read_other_date_ranges(),
-            page: reader.read_page(&PAGING),
-            output: reader.read_output(&COLUMNS),
-        }
-    }
-
-    fn oldest(&self) -> Option<NaiveDate> {
-        Some(self.start_date)
-    }
+/// Reads `start_date` and `end_date`. By default, the range begins today, and its last day is `length` after its first.
+fn read_days(reader: &mut ParameterReader<'_>, length: Days) -> RangeInclusive<NaiveDate> {
+    let start = reader.read_date("start_date");
+    reader.describe(
+        "start_date",
+        "First day. Default: today. For a day before the tier's history the response is a 403.",
+    );
+    let first = start.unwrap_or(reader.today);
+    reader.properties.oldest_day = Some(first);
+    let end = reader.read_end_date(start);
+    reader.describe(
+        "end_date",
+        "Last day, at most 366 days after start_date. Default: 7 days after start_date for ex-dates, 30 days for\n\
+         payments.",
+    );
+    let last = end.or(first.checked_add_days(length)).unwrap_or(first);
+    let ordered = start.is_some() || first <= last;
+    reader.require(ordered, "end_date", "is before start_date, which is today when it is not given");
+    let days = last.signed_duration_since(first).num_days();
+    reader.require(days <= LONGEST, "end_date", "is more than 366 days after start_date");
+    first..=last
 }
 
 impl CalendarRow {
@@ -182,8 +170,8 @@ async fn page<const DAYS: u64>(
     let probe = asked.page.limit + 1;
     let OtherDateRanges { declared, record } = asked.other_days;
     let parameters: [&(dyn ToSql + Sync); 18] = [
-        &asked.start_date,
-        &asked.end_date,
+        asked.days.start(),
+        asked.days.end(),
         &known,
         &asked.sector,
         &least_yield,
@@ -203,22 +191,10 @@ async fn page<const DAYS: u64>(
     ];
     let statement = if asked.page.direction() == Direction::Ascending { ascending } else { descending };
     let rows = lookup::run_query(&context.generation, statement, &parameters).await?;
-    let version = DataVersion::from_row(
-        rows.first().ok_or_else(|| lookup::missing_version_error(&context.generation))?,
-    )?;
-    let present = rows.iter().filter(|row| matches!(row.try_get::<_, Option<&str>>("symbol"), Ok(Some(_))));
-    let rows =
+    let version = DataVersion::from_row(lookup::first_row(&context.generation, &rows)?)?;
+    let present = lookup::rows_with(&rows, "symbol");
+    let mut rows =
         present.map(|row| CalendarRow::of(row, event_type, context.today)).collect::<Result<Vec<_>, _>>()?;
-    finish(&context, version, rows, missing)
-}
-
-fn finish<const DAYS: u64>(
-    context: &HandlerContext<CalendarParameters<DAYS>>,
-    version: DataVersion,
-    mut rows: Vec<CalendarRow>,
-    missing: Vec<String>,
-) -> Result<RenderedBody, ApiError> {
-    let asked = &context.parameters;
     let signer = context.app.signer.of_response(version.to_exact_text());
     let next_cursor = asked.page.split_off_next_cursor(&mut rows, &signer, CalendarRow::key);
     let mut meta = ListMeta::new(&version, rows.len(), asked.page.limit, next_cursor.clone());
@@ -229,38 +205,26 @@ fn finish<const DAYS: u64>(
     Ok(RenderedBody { body: rows::render_list(&asked.output, &rows, &meta)?, version, next_cursor })
 }
 
-/// Dividend calendar
-///
-/// Dividend payments in a range of days, by payment date. For ex-dates see `/v1/dividends/ex-dates`.
-#[utoipa::path(
-    get, path = "/v1/dividends/calendar", tag = "Dividends", security(("bearer" = []), ("api_key" = [])),
-    params(DocumentedParameters<CalendarParameters<30>>),
-    responses((status = 200, description = "A page of payments", body = List<CalendarRow>), ErrorResponses)
-)]
-pub(crate) async fn calendar(access: Access<Free, CalendarParameters<30>>) -> Response {
-    access.respond(|context| page(context, EventType::Payment, PAYMENT_DATES, PAYMENT_DATES_DESCENDING)).await
+endpoint! {
+    /// Dividend calendar
+    ///
+    /// Dividend payments in a range of days, by payment date. For ex-dates see `/v1/dividends/ex-dates`.
+    get "/v1/dividends/calendar", tag "Dividends", returns "A page of payments",
+    calendar(Access<Free, CalendarParameters<30>>) -> List<CalendarRow> { respond(|context| page(context, EventType::Payment, PAYMENT_DATES, PAYMENT_DATES_DESCENDING)) }
 }
 
-/// Ex-dividend dates
-///
-/// Securities with an ex-dividend date in a range of days.
-#[utoipa::path(
-    get, path = "/v1/dividends/ex-dates", tag = "Dividends", security(("bearer" = []), ("api_key" = [])),
-    params(DocumentedParameters<CalendarParameters<7>>),
-    responses((status = 200, description = "A page of ex-dates", body = List<CalendarRow>), ErrorResponses)
-)]
-pub(crate) async fn ex_dates(access: Access<Free, CalendarParameters<7>>) -> Response {
-    access.respond(|context| page(context, EventType::ExDividend, EX_DATES, EX_DATES_DESCENDING)).await
+endpoint! {
+    /// Ex-dividend dates
+    ///
+    /// Securities with an ex-dividend date in a range of days.
+    get "/v1/dividends/ex-dates", tag "Dividends", returns "A page of ex-dates",
+    ex_dates(Access<Free, CalendarParameters<7>>) -> List<CalendarRow> { respond(|context| page(context, EventType::ExDividend, EX_DATES, EX_DATES_DESCENDING)) }
 }
 
-/// Payment dates
-///
-/// Securities that pay dividends in a range of days.
-#[utoipa::path(
-    get, path = "/v1/dividends/payment-dates", tag = "Dividends", security(("bearer" = []), ("api_key" = [])),
-    params(DocumentedParameters<CalendarParameters<30>>),
-    responses((status = 200, description = "A page of payments", body = List<CalendarRow>), ErrorResponses)
-)]
-pub(crate) async fn payment_dates(access: Access<Free, CalendarParameters<30>>) -> Response {
-    access.respond(|context| page(context, EventType::Payment, PAYMENT_DATES, PAYMENT_DATES_DESCENDING)).await
+endpoint! {
+    /// Payment dates
+    ///
+    /// Securities that pay dividends in a range of days.
+    get "/v1/dividends/payment-dates", tag "Dividends", returns "A page of payments",
+    payment_dates(Access<Free, CalendarParameters<30>>) -> List<CalendarRow> { respond(|context| page(context, EventType::Payment, PAYMENT_DATES, PAYMENT_DATES_DESCENDING)) }
 }

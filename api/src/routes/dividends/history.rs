@@ -2,26 +2,25 @@
 
 use std::sync::Arc;
 
-use axum::response::Response;
 use chrono::NaiveDate;
 use market::event::DividendType;
 use market::row::{DividendRow, DividendStatus, TableRow};
 use tokio_postgres::types::ToSql;
 
-use crate::answer::{Access, Free, HandlerContext, RenderedBody};
+use crate::answer::{Free, HandlerContext, RenderedBody};
 use crate::auth::tier::Tier;
 use crate::error::ApiError;
 use crate::parameters::{
-    DateRange, Direction, DocumentedParameters, Knowledge, OTHER_DATE_PARAMETERS, OtherDateRanges, Output,
-    Page, PageOptions, ParameterReader, Parameters, SymbolList, SyncPoint, parameters,
+    DateRange, Direction, Knowledge, OTHER_DATE_PARAMETERS, OtherDateRanges, Output, Page, PageOptions,
+    SymbolList, SyncPoint, parameters,
 };
 use crate::read::DataVersion;
 use crate::read::lookup::{self, ResolvedSymbols};
 use crate::read::past_version::PastVersion;
 use crate::render::envelope::{Depth, List, ListMeta, Warning};
 use crate::render::rows;
-use crate::routes::ErrorResponses;
 use crate::routes::changes::change_feed::{ChangeQuery, render_changes};
+use crate::routes::endpoint;
 use crate::routes::past::security::rank_dividends;
 use crate::routes::stocks::dividends::{FILTERS, STATUSES, selected_statuses};
 
@@ -36,74 +35,48 @@ const PAGING: PageOptions = PageOptions {
 
 parameters! {
     /// Parameters of the dividend history.
-    pub(crate) struct HistoryParameters {
+    pub(crate) struct HistoryParameters by reader {
         /// Comma-separated symbols (at most 50). Unknown symbols are listed in `meta.missing`. Only Professional may
         /// omit the list, together with `updated_since`. The response then has the changes of the whole market.
-        symbols: Option<SymbolList>,
-        /// First ex-date. Default: start of the tier's history. For an earlier day the response is a 403.
-        start_date: Option<NaiveDate>,
-        /// Last ex-date. Default: no limit, so that declared future ex-dates are included.
-        end_date: Option<NaiveDate>,
-        /// Types as declared, comma-separated.
-        r#type: Option<Vec<DividendType>>,
-        /// Statuses declared, paid or cancelled, comma-separated. Default: declared and paid.
-        status: Option<Vec<DividendStatus>>,
-        /// Includes dividends that are expected in the next 12 months but not declared. Their amounts and payment
-        /// dates are estimates.
-        include_projected: bool,
-        other_days: OtherDateRanges,
+        symbols: Option<SymbolList> = reader.read_symbols(50),
         /// `meta.sync_from` of an earlier response, or an instant. Returns the rows that changed since then, in commit
         /// order. Deleted rows are returned as cancelled. Conflicts with filters and `sort`.
-        updated_since: Option<SyncPoint>,
-        knowledge: Option<Knowledge>,
-        page: Page,
-        output: Output,
+        updated_since: Option<SyncPoint> =
+            reader.read_updated_since(&[FILTERS.as_slice(), &OTHER_DATE_PARAMETERS].concat()),
+        /// First ex-date. Default: start of the tier's history. For an earlier day the response is a 403.
+        start_date: Option<NaiveDate> = {
+            reader.require_either("symbols", "updated_since");
+            reader.read_day_of_history("start_date")
+        },
+        /// Last ex-date. Default: no limit, so that declared future ex-dates are included.
+        end_date: Option<NaiveDate> = reader.read_end_date(start_date),
+        /// Types as declared, comma-separated.
+        r#type: Option<Vec<DividendType>> = reader.read_words("type", DividendType::ALL),
+        /// Statuses declared, paid or cancelled, comma-separated. Default: declared and paid.
+        status: Option<Vec<DividendStatus>> = reader.read_words("status", STATUSES),
+        /// Includes dividends that are expected in the next 12 months but not declared. Their amounts and payment
+        /// dates are estimates.
+        include_projected: bool = reader.read_bool_or("include_projected", false),
+        other_days: OtherDateRanges = reader.read_other_date_ranges(),
+        knowledge: Option<Knowledge> = reader.read_knowledge(),
+        page: Page = reader.read_page(&PAGING),
+        output: Output = reader.read_output(DividendRow::COLUMNS),
     }
-}
 
-impl Parameters for HistoryParameters {
     const TIER_MATTERS: bool = true;
 
     fn needs(&self) -> Option<(Tier, &'static str)> {
         (self.symbols.is_none() && self.updated_since.is_some())
             .then_some((Tier::Professional, "market_changes"))
     }
-
-    fn read(reader: &mut ParameterReader<'_>) -> Self {
-        let symbols = reader.read_symbols(50);
-        let updated_since = reader.read_updated_since(&[FILTERS.as_slice(), &OTHER_DATE_PARAMETERS].concat());
-        reader.require_either("symbols", "updated_since");
-        let DateRange { start, end } = reader.read_date_range();
-        Self {
-            symbols,
-            start_date: start,
-            end_date: end,
-            r#type: reader.read_words("type", DividendType::ALL),
-            status: reader.read_words("status", STATUSES),
-            include_projected: reader.read_bool_or("include_projected", false),
-            other_days: reader.read_other_date_ranges(),
-            updated_since,
-            knowledge: reader.read_knowledge(),
-            page: reader.read_page(&PAGING),
-            output: reader.read_output(DividendRow::COLUMNS),
-        }
-    }
-
-    fn oldest(&self) -> Option<NaiveDate> {
-        self.start_date
-    }
 }
 
-/// Dividend history of up to 50 symbols
-///
-/// Newest first, including declared future records. Cancelled records are returned only with `status=cancelled`.
-#[utoipa::path(
-    get, path = "/v1/dividends/history", tag = "Dividends", security(("bearer" = []), ("api_key" = [])),
-    params(DocumentedParameters<HistoryParameters>),
-    responses((status = 200, description = "A page of dividend records", body = List<DividendRow>), ErrorResponses)
-)]
-pub(crate) async fn history(access: Access<Free, HistoryParameters>) -> Response {
-    access.respond(page).await
+endpoint! {
+    /// Dividend history of up to 50 symbols
+    ///
+    /// Newest first, including declared future records. Cancelled records are returned only with `status=cancelled`.
+    get "/v1/dividends/history", tag "Dividends", returns "A page of dividend records",
+    history(Access<Free, HistoryParameters>) -> List<DividendRow> { respond(page) }
 }
 
 async fn page(context: HandlerContext<HistoryParameters>) -> Result<RenderedBody, ApiError> {
@@ -175,9 +148,9 @@ async fn find_served(
         &record.end,
     ];
     let rows = lookup::run_query(&context.generation, statement, &parameters).await?;
-    let first = rows.first().ok_or_else(|| lookup::missing_version_error(&context.generation))?;
+    let first = lookup::first_row(&context.generation, &rows)?;
     let found = HistoryRows {
-        held: lookup::count_quarantined(&rows)?,
+        held: first.try_get("held")?,
         sync_from: first.try_get("sync_from")?,
         missing,
         rows: lookup::rows_with_symbol(&rows)?,

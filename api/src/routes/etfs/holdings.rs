@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-use axum::response::Response;
 use chrono::NaiveDate;
 use market::decimal::ExactDecimal;
 use market::row::{HoldingRow, TableRow};
@@ -13,17 +12,17 @@ use store::FromRow;
 use utoipa::ToSchema;
 
 use super::detail::unknown_fund_error;
-use crate::answer::{Access, Free, HandlerContext, RenderedBody};
+use crate::answer::{Free, HandlerContext, RenderedBody};
 use crate::error::ApiError;
-use crate::parameters::facets::{FacetNames, FilterField, StandardNames};
+use crate::parameters::facets::{FacetNames, FilterField};
 use crate::parameters::{
-    Bounds, Direction, DocumentedParameters, Output, Page, PageOptions, ParameterError, ParameterReader,
-    Parameters, PathSymbol, SortValue, Sortable, is_among, parameters,
+    Bounds, Direction, Output, Page, PageOptions, ParameterError, PathSymbol, SortValue, Sortable, is_among,
+    parameters,
 };
 use crate::read::{DataVersion, lookup};
 use crate::render::envelope::ListMeta;
 use crate::render::rows;
-use crate::routes::ErrorResponses;
+use crate::routes::endpoint;
 
 const HOLDINGS: &str = include_str!("../../../queries/etfs/holdings.sql");
 const PAGING: PageOptions = PageOptions {
@@ -101,32 +100,18 @@ pub(crate) struct HoldingsMeta {
 
 parameters! {
     /// Parameters of a fund's holdings.
-    pub(crate) struct HoldingsParameters {
-        symbol: PathSymbol,
+    pub(crate) struct HoldingsParameters by reader {
+        symbol: PathSymbol = reader.read_symbol(),
         /// As-of date. The newest snapshot on or before this day is returned. Default: the newest snapshot.
-        as_of: Option<NaiveDate>,
+        as_of: Option<NaiveDate> = reader.read_date("as_of"),
         /// Asset types of the fund's holdings, comma-separated, any case.
-        asset_type: Option<String>,
+        asset_type: Option<String> = reader.read_text("asset_type", 512),
         /// Sectors of the fund's holdings by name or slug, comma-separated.
-        sector: Option<String>,
+        sector: Option<String> = reader.read_text("sector", 512),
         /// Minimum weight, percent.
-        min_weight: Option<Decimal>,
-        page: Page,
-        output: Output,
-    }
-}
-
-impl Parameters for HoldingsParameters {
-    fn read(reader: &mut ParameterReader<'_>) -> Self {
-        Self {
-            symbol: reader.read_symbol(),
-            as_of: reader.read_date("as_of"),
-            asset_type: reader.read_text("asset_type", 512),
-            sector: reader.read_text("sector", 512),
-            min_weight: reader.read_decimal("min_weight", Bounds::Percent),
-            page: reader.read_page(&PAGING),
-            output: reader.read_output(&COLUMNS),
-        }
+        min_weight: Option<Decimal> = reader.read_decimal("min_weight", Bounds::Percent),
+        page: Page = reader.read_page(&PAGING),
+        output: Output = reader.read_output(&COLUMNS),
     }
 }
 
@@ -143,7 +128,7 @@ impl HoldingFilters {
     async fn read(context: &HandlerContext<HoldingsParameters>, all: &[Holding]) -> Result<Self, ApiError> {
         let asked = &context.parameters;
         let types = all.iter().filter_map(|holding| holding.asset_type.clone()).collect::<FacetNames>();
-        let meant = |text: &String| types.resolve(StandardNames::NONE, text).unwrap_or_default();
+        let meant = |text: &String| types.resolve(None, text).unwrap_or_default();
         let asset_types = asked.asset_type.as_ref().map(meant);
         let sectors = match &asked.sector {
             Some(text) => Some(sectors(context, all, text).await?),
@@ -165,13 +150,13 @@ async fn sectors(
     text: &str,
 ) -> Result<Vec<String>, ApiError> {
     let own = all.iter().filter_map(|holding| holding.sector.clone()).collect::<FacetNames>();
-    match own.resolve(StandardNames::NONE, text) {
+    match own.resolve(None, text) {
         Ok(names) => Ok(names),
         Err(_) if context.parameters.page.after.is_some() || all.is_empty() => Ok(vec![]),
         Err(_) => {
             let facet_index = context.app.memory_tables.facet_index(&context.generation).await?;
             let known = facet_index.names_with(FilterField::Sector, own);
-            known.resolve(StandardNames::NONE, text).map_err(|unknown| {
+            known.resolve(None, text).map_err(|unknown| {
                 ApiError::Parameters(vec![ParameterError::unknown_value("sector", unknown)])
             })
         }
@@ -221,42 +206,32 @@ impl Sortable for Holding {
     }
 }
 
-/// ETF holdings
-///
-/// Holdings in one snapshot. `meta.weight_total` is the share of the fund that the snapshot covers, percent.
-#[utoipa::path(
-    get, path = "/v1/etfs/{symbol}/holdings", tag = "ETFs", security(("bearer" = []), ("api_key" = [])),
-    params(DocumentedParameters<HoldingsParameters>),
-    responses((status = 200, description = "A page of positions", body = HoldingsAnswer), ErrorResponses)
-)]
-pub(crate) async fn holdings(access: Access<Free, HoldingsParameters>) -> Response {
-    access
-        .respond(async |context| {
-            let asked = &context.parameters;
-            let rows =
-                lookup::run_query(&context.generation, HOLDINGS, &[&asked.symbol.candidates(), &asked.as_of])
-                    .await?;
-            let first = rows.first().ok_or_else(|| lookup::missing_version_error(&context.generation))?;
-            let version = DataVersion::from_row(first)?;
-            first
-                .try_get::<_, Option<&str>>("canonical")?
-                .ok_or_else(|| unknown_fund_error(&asked.symbol))?;
-            let present =
-                rows.iter().filter(|row| matches!(row.try_get::<_, Option<i32>>("rank"), Ok(Some(_))));
-            let all = present.map(Holding::of).collect::<Result<Vec<_>, _>>()?;
-            let snapshot = all.first().map(|holding| holding.as_of);
-            let weight_total =
-                snapshot.map(|_| ExactDecimal::percent(all.iter().map(|holding| holding.weight.0).sum()));
-            let stale =
-                version.as_of.zip(snapshot).is_some_and(|(now, then)| (now - then).num_days() > STALE_DAYS);
-            let filters = HoldingFilters::read(&context, &all).await?;
-            let kept = all.iter().filter(|holding| filters.matches(holding));
-            let signer = context.app.signer.of_response(version.to_exact_text());
-            let (rows, next_cursor) = asked.page.select_rows(kept, &signer);
-            let mut list = ListMeta::new(&version, rows.len(), asked.page.limit, next_cursor.clone());
-            list.as_of = snapshot;
-            let meta = HoldingsMeta { list, weight_total, stale };
-            Ok(RenderedBody { body: rows::render_list(&asked.output, &rows, &meta)?, version, next_cursor })
-        })
-        .await
+endpoint! {
+    /// ETF holdings
+    ///
+    /// Holdings in one snapshot. `meta.weight_total` is the share of the fund that the snapshot covers, percent.
+    get "/v1/etfs/{symbol}/holdings", tag "ETFs", returns "A page of positions",
+    holdings(Access<Free, HoldingsParameters>) -> HoldingsAnswer { respond(render) }
+}
+
+async fn render(context: HandlerContext<HoldingsParameters>) -> Result<RenderedBody, ApiError> {
+    let asked = &context.parameters;
+    let rows =
+        lookup::run_query(&context.generation, HOLDINGS, &[&asked.symbol.candidates(), &asked.as_of]).await?;
+    let first = lookup::first_row(&context.generation, &rows)?;
+    let version = DataVersion::from_row(first)?;
+    first.try_get::<_, Option<&str>>("canonical")?.ok_or_else(|| unknown_fund_error(&asked.symbol))?;
+    let all = lookup::rows_with(&rows, "name").map(Holding::of).collect::<Result<Vec<_>, _>>()?;
+    let snapshot = all.first().map(|holding| holding.as_of);
+    let weight_total =
+        snapshot.map(|_| ExactDecimal::percent(all.iter().map(|holding| holding.weight.0).sum()));
+    let stale = version.as_of.zip(snapshot).is_some_and(|(now, then)| (now - then).num_days() > STALE_DAYS);
+    let filters = HoldingFilters::read(&context, &all).await?;
+    let kept = all.iter().filter(|holding| filters.matches(holding));
+    let signer = context.app.signer.of_response(version.to_exact_text());
+    let (rows, next_cursor) = asked.page.select_rows(kept, &signer);
+    let mut list = ListMeta::new(&version, rows.len(), asked.page.limit, next_cursor.clone());
+    list.as_of = snapshot;
+    let meta = HoldingsMeta { list, weight_total, stale };
+    Ok(RenderedBody { body: rows::render_list(&asked.output, &rows, &meta)?, version, next_cursor })
 }

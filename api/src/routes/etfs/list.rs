@@ -2,21 +2,20 @@
 
 use std::borrow::Cow;
 
-use axum::response::Response;
 use market::decimal::ExactDecimal;
 use market::event::Frequency;
 use market::row::{EtfRow, TableRow};
 use market::symbol::Symbol;
 use rust_decimal::Decimal;
 
-use crate::answer::{Access, Free};
+use crate::answer::{Free, HandlerContext, RenderedBody};
+use crate::error::ApiError;
 use crate::parameters::facets::FilterField;
 use crate::parameters::{
-    Bounds, Direction, DocumentedParameters, Output, Page, PageOptions, ParameterReader, Parameters,
-    SortValue, Sortable, is_among, parameters,
+    Bounds, Direction, Output, Page, PageOptions, SortValue, Sortable, is_among, parameters,
 };
 use crate::render::envelope::List;
-use crate::routes::ErrorResponses;
+use crate::routes::endpoint;
 use crate::routes::stocks::list::is_within_bounds;
 
 const PAGING: PageOptions = PageOptions {
@@ -28,62 +27,42 @@ const PAGING: PageOptions = PageOptions {
 
 parameters! {
     /// Parameters of the list of funds.
-    pub(crate) struct EtfsParameters {
-        /// Part of the name, or beginning of the symbol, in any case.
-        q: Option<String>,
-        /// Issuers by name or slug, comma-separated.
-        issuer: Option<Vec<String>>,
-        /// Asset classes by name or slug, comma-separated.
-        asset_class: Option<Vec<String>>,
-        /// Categories by name or slug, comma-separated.
-        category: Option<Vec<String>>,
-        /// Strategies by name or slug, comma-separated.
-        strategy: Option<Vec<String>>,
-        /// Underlying security of single-stock funds.
-        related_symbol: Option<String>,
-        /// True for leveraged funds, false for all other funds.
-        is_leveraged: Option<bool>,
-        /// True for inverse funds, false for all other funds.
-        is_inverse: Option<bool>,
-        /// Payment frequencies, comma-separated.
-        frequency: Option<Vec<Frequency>>,
-        /// Maximum expense ratio, percent.
-        max_expense_ratio: Option<Decimal>,
-        /// Minimum assets under management.
-        min_aum: Option<Decimal>,
+    pub(crate) struct EtfsParameters by reader {
         /// Minimum headline dividend yield, percent.
-        min_yield: Option<Decimal>,
+        min_yield: Option<Decimal> = reader.read_decimal("min_yield", Bounds::Percent),
         /// Maximum headline dividend yield, percent.
-        max_yield: Option<Decimal>,
-        page: Page,
-        output: Output,
+        max_yield: Option<Decimal> =
+            reader.read_maximum("max_yield", Bounds::Percent, "min_yield", min_yield),
+        /// Underlying security of single-stock funds.
+        related_symbol: Option<String> = reader.read_text("related_symbol", 24).map(normalize_symbol),
+        /// Part of the name, or beginning of the symbol, in any case.
+        q: Option<String> = reader.read_text("q", 64).map(|q| q.trim().to_lowercase()),
+        /// Issuers by name or slug, comma-separated.
+        issuer: Option<Vec<String>> = reader.read_names(FilterField::Issuer),
+        /// Asset classes by name or slug, comma-separated.
+        asset_class: Option<Vec<String>> = reader.read_names(FilterField::AssetClass),
+        /// Categories by name or slug, comma-separated.
+        category: Option<Vec<String>> = reader.read_names(FilterField::Category),
+        /// Strategies by name or slug, comma-separated.
+        strategy: Option<Vec<String>> = reader.read_names(FilterField::Strategy),
+        /// True for leveraged funds, false for all other funds.
+        is_leveraged: Option<bool> = reader.read_bool("is_leveraged"),
+        /// True for inverse funds, false for all other funds.
+        is_inverse: Option<bool> = reader.read_bool("is_inverse"),
+        /// Payment frequencies, comma-separated.
+        frequency: Option<Vec<Frequency>> = reader.read_words("frequency", Frequency::ALL),
+        /// Maximum expense ratio, percent.
+        max_expense_ratio: Option<Decimal> = reader.read_decimal("max_expense_ratio", Bounds::Percent),
+        /// Minimum assets under management.
+        min_aum: Option<Decimal> = reader.read_decimal("min_aum", Bounds::Amount),
+        page: Page = reader.read_page(&PAGING),
+        output: Output = reader.read_output(EtfRow::COLUMNS),
     }
 }
 
-impl Parameters for EtfsParameters {
-    fn read(reader: &mut ParameterReader<'_>) -> Self {
-        let (min_yield, max_yield) = reader.read_bounds("min_yield", "max_yield", Bounds::Percent);
-        let related = reader.read_text("related_symbol", 24);
-        Self {
-            q: reader.read_text("q", 64).map(|q| q.trim().to_lowercase()),
-            issuer: reader.read_names(FilterField::Issuer),
-            asset_class: reader.read_names(FilterField::AssetClass),
-            category: reader.read_names(FilterField::Category),
-            strategy: reader.read_names(FilterField::Strategy),
-            // Normalizes the spelling. An invalid ticker matches nothing.
-            related_symbol: related
-                .map(|text| Symbol::parse(&text).map_or(text, |symbol| symbol.to_string())),
-            is_leveraged: reader.read_bool("is_leveraged"),
-            is_inverse: reader.read_bool("is_inverse"),
-            frequency: reader.read_words("frequency", Frequency::ALL),
-            max_expense_ratio: reader.read_decimal("max_expense_ratio", Bounds::Percent),
-            min_aum: reader.read_decimal("min_aum", Bounds::Amount),
-            min_yield,
-            max_yield,
-            page: reader.read_page(&PAGING),
-            output: reader.read_output(EtfRow::COLUMNS),
-        }
-    }
+/// Canonical spelling of a symbol. An invalid ticker is returned unchanged, and matches nothing.
+fn normalize_symbol(text: String) -> String {
+    Symbol::parse(&text).map_or(text, |symbol| symbol.to_string())
 }
 
 impl EtfsParameters {
@@ -125,21 +104,17 @@ impl Sortable for EtfRow {
     }
 }
 
-/// List ETFs with filters
-///
-/// Active funds, ordered by symbol.
-#[utoipa::path(
-    get, path = "/v1/etfs", tag = "ETFs", security(("bearer" = []), ("api_key" = [])),
-    params(DocumentedParameters<EtfsParameters>),
-    responses((status = 200, description = "A page of funds", body = List<EtfRow>), ErrorResponses)
-)]
-pub(crate) async fn list(access: Access<Free, EtfsParameters>) -> Response {
-    access
-        .respond(async |context| {
-            let etfs = context.app.memory_tables.etfs(&context.generation).await?;
-            let asked = &context.parameters;
-            let rows = etfs.rows.iter().filter(|etf| asked.matches(etf));
-            context.render_page(&asked.output, &asked.page, etfs.version, rows, |_| {})
-        })
-        .await
+endpoint! {
+    /// List ETFs with filters
+    ///
+    /// Active funds, ordered by symbol.
+    get "/v1/etfs", tag "ETFs", returns "A page of funds",
+    list(Access<Free, EtfsParameters>) -> List<EtfRow> { respond(render) }
+}
+
+async fn render(context: HandlerContext<EtfsParameters>) -> Result<RenderedBody, ApiError> {
+    let etfs = context.app.memory_tables.etfs(&context.generation).await?;
+    let asked = &context.parameters;
+    let rows = etfs.rows.iter().filter(|etf| asked.matches(etf));
+    context.render_page(&asked.output, &asked.page, etfs.version, rows, |_| {})
 }

@@ -1,40 +1,24 @@
 //! `GET /v1/portfolio/income`: income of given holdings over twelve calendar months.
 
-use axum::response::Response;
 use chrono::{Datelike, Days, Months, NaiveDate};
-use market::row::DividendRow;
+use market::row::{DividendRow, TableRow};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::payment::IncomePayment;
 use super::position::{HoldingIncome, IncomeGap, Position, find_positions};
 use super::totals::{IncomeMonth, IncomeTotal, months, totals};
-use crate::answer::{Access, Free, HandlerContext, RenderedBody};
+use crate::answer::{Free, HandlerContext, RenderedBody};
 use crate::error::ApiError;
-use crate::parameters::{
-    DocumentedParameters, HoldingList, Output, ParameterReader, Parameters, ResponseFormat, parameters,
-};
+use crate::parameters::{HoldingList, Output, ResponseFormat, parameters};
 use crate::read::lookup;
 use crate::render::envelope::{ListMeta, Meta, Single};
 use crate::render::rows;
-use crate::routes::ErrorResponses;
+use crate::routes::endpoint;
 
 const PAYMENTS: &str = include_str!("../../../queries/portfolio/payments.sql");
+/// Fields of the JSON. The CSV has one row per payment.
 const COLUMNS: &[&str] = &["from", "until", "totals", "months", "holdings", "gaps", "payments"];
-/// Columns of CSV, which has one row per payment.
-const PAYMENT_COLUMNS: &[&str] = &[
-    "symbol",
-    "id",
-    "ex_date",
-    "payment_date",
-    "type",
-    "amount",
-    "currency",
-    "shares",
-    "income",
-    "amount_status",
-];
-
 /// Income of holdings over twelve calendar months, beginning with the current month. All shares are assumed to be owned
 /// for the whole time.
 #[derive(Debug, Serialize, ToSchema)]
@@ -57,34 +41,21 @@ pub(crate) struct PortfolioIncome {
 
 parameters! {
     /// Parameters of the income.
-    pub(crate) struct IncomeParameters {
+    pub(crate) struct IncomeParameters by reader {
         /// Holdings, comma-separated, at most 100: `SYMBOL:SHARES`, or `SYMBOL:SHARES:COST` with the purchase cost of
         /// all shares. Several lots of a symbol are added.
-        holdings: HoldingList,
-        output: Output,
+        holdings: HoldingList = reader.read_holdings(),
+        output: Output = reader.read_output_with_csv(COLUMNS, IncomePayment::COLUMNS),
     }
 }
 
-impl Parameters for IncomeParameters {
-    fn read(reader: &mut ParameterReader<'_>) -> Self {
-        Self {
-            holdings: reader.read_holdings(),
-            output: reader.read_output_with_csv(COLUMNS, PAYMENT_COLUMNS),
-        }
-    }
-}
-
-/// Income of holdings
-///
-/// Dividends of the current month and the next eleven months. The income is confirmed for declared and paid dividends,
-/// and otherwise estimated from earlier payments. CSV has one row for each payment.
-#[utoipa::path(
-    get, path = "/v1/portfolio/income", tag = "Portfolio", security(("bearer" = []), ("api_key" = [])),
-    params(DocumentedParameters<IncomeParameters>),
-    responses((status = 200, description = "The income", body = Single<PortfolioIncome>), ErrorResponses)
-)]
-pub(crate) async fn income(access: Access<Free, IncomeParameters>) -> Response {
-    access.respond(render_income).await
+endpoint! {
+    /// Income of holdings
+    ///
+    /// Dividends of the current month and the next eleven months. The income is confirmed for declared and paid dividends,
+    /// and otherwise estimated from earlier payments. CSV has one row for each payment.
+    get "/v1/portfolio/income", tag "Portfolio", returns "The income",
+    income(Access<Free, IncomeParameters>) -> Single<PortfolioIncome> { respond(render_income) }
 }
 
 async fn render_income(context: HandlerContext<IncomeParameters>) -> Result<RenderedBody, ApiError> {

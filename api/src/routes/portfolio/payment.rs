@@ -4,36 +4,35 @@ use chrono::NaiveDate;
 use market::decimal::ExactDecimal;
 use market::event::DividendType;
 use market::row::{AmountStatus, DividendRow};
+use market::table_row;
 use rust_decimal::Decimal;
-use serde::Serialize;
-use utoipa::ToSchema;
 
 use super::position::Position;
 
-/// Payment of one dividend to one holding.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct IncomePayment {
-    /// Canonical ticker.
-    symbol: String,
-    /// Id of the dividend record; null for an estimate.
-    id: Option<String>,
-    /// First day on which a buyer does not receive the dividend.
-    ex_date: NaiveDate,
-    /// Payment date; an estimate for an estimated payment.
-    pub(super) payment_date: NaiveDate,
-    /// Type as declared.
-    #[serde(rename = "type")]
-    r#type: DividendType,
-    /// Amount per share, on today's share basis.
-    amount: ExactDecimal,
-    /// ISO 4217 currency of amount and income.
-    pub(super) currency: String,
-    /// Shares of the holding.
-    shares: ExactDecimal,
-    /// amount x shares.
-    pub(super) income: ExactDecimal,
-    /// Origin of the amount: declared or estimated.
-    pub(super) amount_status: AmountStatus,
+table_row! {
+    /// Payment of one dividend to one holding.
+    pub struct IncomePayment {
+        /// Canonical ticker.
+        "symbol" symbol: String,
+        /// Id of the dividend record; null for an estimate.
+        "id" id: Option<String>,
+        /// First day on which a buyer does not receive the dividend.
+        "ex_date" ex_date: NaiveDate,
+        /// Payment date; an estimate for an estimated payment.
+        "payment_date" payment_date: NaiveDate,
+        /// Type as declared.
+        "type" r#type: DividendType,
+        /// Amount per share, on today's share basis.
+        "amount" amount: ExactDecimal,
+        /// ISO 4217 currency of amount and income.
+        "currency" currency: String,
+        /// Shares of the holding.
+        "shares" shares: ExactDecimal,
+        /// amount x shares.
+        "income" income: ExactDecimal,
+        /// Origin of the amount: declared or estimated.
+        "amount_status" amount_status: AmountStatus,
+    }
 }
 
 impl IncomePayment {

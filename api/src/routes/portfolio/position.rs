@@ -1,7 +1,5 @@
 //! Position of a portfolio: a security with its holding and its income.
 
-use std::collections::HashMap;
-
 use deadpool_postgres::Transaction;
 use market::decimal::ExactDecimal;
 use market::row::{AmountStatus, Stock, StockRow};
@@ -134,11 +132,8 @@ pub(super) async fn find_positions(
     resolved: &[Option<String>],
 ) -> Result<(DataVersion, Vec<Position>), QueryError> {
     let symbols: Vec<String> = resolved.iter().flatten().cloned().collect();
-    let (version, mut stocks): (_, HashMap<String, Stock>) =
-        lookup::find_by_symbol::<Stock>(generation, transaction, HOLDINGS, &symbols, |stock| {
-            &stock.listed.symbol
-        })
-        .await?;
+    let (version, mut stocks) =
+        lookup::find_by_symbol::<Stock>(generation, transaction, HOLDINGS, &symbols).await?;
     let mut positions: Vec<Position> = Vec::new();
     for (symbol, holding) in resolved.iter().zip(&asked.holdings) {
         let Some(symbol) = symbol else { continue };

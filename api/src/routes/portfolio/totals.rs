@@ -74,16 +74,10 @@ pub(super) fn totals(positions: &[Position], payments: &[IncomePayment]) -> Vec<
 
 fn total(currency: &str, sum: IncomeSum, positions: &[Position]) -> IncomeTotal {
     let priced = || positions.iter().filter(|position| position.stock.currency == currency);
-    let (mut yielding, mut on_cost) = (Ratio::default(), Ratio::default());
-    for position in priced().filter(|position| position.has_one_currency()) {
-        let income = position.income.total();
-        if let Some(value) = position.value() {
-            yielding.add(income, value);
-        }
-        if let Some(cost) = position.holding.cost {
-            on_cost.add(income, cost);
-        }
-    }
+    let income_over = |whole: fn(&Position) -> Option<Decimal>| {
+        let comparable = priced().filter(|position| position.has_one_currency());
+        percent_of_sums(comparable.filter_map(|position| Some((position.income.total(), whole(position)?))))
+    };
     let value = priced().filter_map(Position::value).sum();
     let costs: Vec<Decimal> = priced().filter_map(|position| position.holding.cost).collect();
     IncomeTotal {
@@ -93,29 +87,21 @@ fn total(currency: &str, sum: IncomeSum, positions: &[Position]) -> IncomeTotal 
         estimated: sum.estimated.into(),
         payments: sum.payments,
         value: ExactDecimal::amount(value),
-        r#yield: yielding.percent(),
+        r#yield: income_over(Position::value),
         growth_5y: growth(currency, positions),
         cost: (!costs.is_empty()).then(|| costs.iter().sum::<Decimal>().into()),
-        yield_on_cost: on_cost.percent(),
+        yield_on_cost: income_over(|position| position.holding.cost),
     }
 }
 
-/// Ratio of two sums: `part` / `whole`.
-#[derive(Debug, Default)]
-struct Ratio {
-    part: Decimal,
-    whole: Decimal,
-}
-
-impl Ratio {
-    fn add(&mut self, part: Decimal, whole: Decimal) {
-        self.part += part;
-        self.whole += whole;
+/// Sum of the first numbers as percent of the sum of the second numbers.
+fn percent_of_sums(pairs: impl Iterator<Item = (Decimal, Decimal)>) -> Option<ExactDecimal> {
+    let (mut part, mut whole) = (Decimal::ZERO, Decimal::ZERO);
+    for (one_part, one_whole) in pairs {
+        part += one_part;
+        whole += one_whole;
     }
-
-    fn percent(&self) -> Option<ExactDecimal> {
-        percent_of(self.part, self.whole)
-    }
+    percent_of(part, whole)
 }
 
 /// Mean dividend growth of the holdings that pay in a currency, weighted by income; `None` if no growth is known.

@@ -3,7 +3,6 @@
 use std::ops::Range;
 use std::sync::{Arc, LazyLock};
 
-use axum::response::Response;
 use chrono::{DateTime, Datelike, Days, Months, NaiveDate, Utc};
 use market::day::{date_of, day_number};
 use market::decimal::{ExactDecimal, round};
@@ -17,18 +16,17 @@ use utoipa::ToSchema;
 
 use super::price_encoder::PriceEncoder;
 use super::series::SecurityPrices;
-use crate::answer::{Access, Free, HandlerContext, RenderedBody};
+use crate::answer::{Free, HandlerContext, RenderedBody};
 use crate::error::ApiError;
 use crate::parameters::{
-    DateRange, Direction, DocumentedParameters, Knowledge, Output, Page, PageOptions, ParameterReader,
-    Parameters, PathSymbol, parameters,
+    Direction, Knowledge, Output, Page, PageOptions, ParameterReader, PathSymbol, parameters,
 };
 use crate::read::past_securities::PriceColumns;
 use crate::read::past_version::PastVersion;
 use crate::read::{DataVersion, QueryError, ServedGeneration, lookup};
 use crate::render::envelope::{Depth, ListMeta};
 use crate::render::rows;
-use crate::routes::ErrorResponses;
+use crate::routes::endpoint;
 
 const PRICES: &str = include_str!("../../../queries/prices/prices.sql");
 const FACTORS_CHANGED: &str = include_str!("../../../queries/past/factors_changed.sql");
@@ -121,52 +119,41 @@ impl Span {
 
 parameters! {
     /// Parameters of the price history.
-    pub(crate) struct PricesParameters {
-        symbol: PathSymbol,
+    pub(crate) struct PricesParameters by reader {
+        symbol: PathSymbol = reader.read_symbol(),
         /// First session. Default: start of the tier's history. For an earlier day the response is a 403.
-        start_date: Option<NaiveDate>,
+        start_date: Option<NaiveDate> = reader.read_date("start_date"),
         /// Last session.
-        end_date: Option<NaiveDate>,
+        end_date: Option<NaiveDate> = reader.read_end_date(start_date),
         /// Range up to today, instead of dates. A range beyond the tier's history is a 403; max starts with the tier's
         /// history.
-        range: Option<Span>,
+        range: Option<NaiveDate> = read_range(reader, start_date, end_date),
         /// Length of the period of a price point. Default: daily.
-        interval: Interval,
+        interval: Interval = reader.read_word("interval", Interval::ALL).unwrap_or(Interval::Daily),
         /// Adjustments of the prices, comma-separated. `split` includes spin-offs, and `all` includes everything.
         /// Default: split.
-        adjustment: PriceBasis,
-        knowledge: Option<Knowledge>,
-        page: Page,
-        output: Output,
+        adjustment: PriceBasis = read_adjustment(reader),
+        knowledge: Option<Knowledge> = reader.read_knowledge(),
+        page: Page = reader.read_page(&PAGING),
+        output: Output = reader.read_output(&COLUMNS),
     }
+
+    const TIER_MATTERS: bool = true;
 }
 
-impl Parameters for PricesParameters {
-    const TIER_MATTERS: bool = true;
-
-    fn read(reader: &mut ParameterReader<'_>) -> Self {
-        let symbol = reader.read_symbol();
-        let DateRange { start, end } = reader.read_date_range();
-        let range = reader.read_word("range", Span::ALL);
-        let dated = start.is_some() || end.is_some();
-        reader.require(range.is_none() || !dated, "range", "conflicts with start_date and end_date");
-        let today = reader.today();
-        Self {
-            symbol,
-            start_date: start.or(range.and_then(|range| range.start(today))),
-            end_date: end,
-            range,
-            interval: reader.read_word("interval", Interval::ALL).unwrap_or(Interval::Daily),
-            adjustment: read_adjustment(reader),
-            knowledge: reader.read_knowledge(),
-            page: reader.read_page(&PAGING),
-            output: reader.read_output(&COLUMNS),
-        }
-    }
-
-    fn oldest(&self) -> Option<NaiveDate> {
-        self.start_date
-    }
+/// Reads `range`, which conflicts with dates. Returns the first day of the range; `None` for the start of the tier's
+/// history.
+fn read_range(
+    reader: &mut ParameterReader<'_>,
+    start_date: Option<NaiveDate>,
+    end_date: Option<NaiveDate>,
+) -> Option<NaiveDate> {
+    let range = reader.read_word("range", Span::ALL);
+    let dated = start_date.is_some() || end_date.is_some();
+    reader.require(range.is_none() || !dated, "range", "conflicts with start_date and end_date");
+    let first = range.and_then(|range| range.start(reader.today));
+    reader.properties.oldest_day = start_date.or(first);
+    first
 }
 
 /// Price point with its symbol and currency.
@@ -210,35 +197,31 @@ pub(crate) struct PricesMeta {
     factors_changed_at: Option<DateTime<Utc>>,
 }
 
-/// Historical prices
-///
-/// Bars with the requested adjustment, newest first. Each bar also has the raw close, the fully adjusted close, and the
-/// factors between them.
-#[utoipa::path(
-    get, path = "/v1/prices/{symbol}", tag = "Prices", security(("bearer" = []), ("api_key" = [])),
-    params(DocumentedParameters<PricesParameters>),
-    responses((status = 200, description = "A page of price points", body = PricesAnswer), ErrorResponses)
-)]
-pub(crate) async fn history(access: Access<Free, PricesParameters>) -> Response {
-    access
-        .respond(async |context| {
-            let start = context.parameters.start_date.unwrap_or_else(|| context.first_day_of_tier_history());
-            let past = async |past: Arc<PastVersion>| {
-                let security = context
-                    .past_security_on(&past, &context.parameters.symbol, None, PriceColumns::All)
-                    .await?;
-                let changed_at = find_factor_change(&context.generation, &past, security.symbol()).await?;
-                Ok::<_, ApiError>((
-                    SecurityPrices::of_past(past.version(), &security, i32::MIN, i32::MAX)?,
-                    changed_at,
-                ))
-            };
-            let knowledge = context.parameters.knowledge.as_ref();
-            let (_, (series, factors_changed_at)) =
-                context.read_as_known(knowledge, find_served(&context, start), past).await?;
-            page(&context, &series, start, factors_changed_at)
-        })
-        .await
+endpoint! {
+    /// Historical prices
+    ///
+    /// Bars with the requested adjustment, newest first. Each bar also has the raw close, the fully adjusted close, and the
+    /// factors between them.
+    get "/v1/prices/{symbol}", tag "Prices", returns "A page of price points",
+    history(Access<Free, PricesParameters>) -> PricesAnswer { respond(render) }
+}
+
+async fn render(context: HandlerContext<PricesParameters>) -> Result<RenderedBody, ApiError> {
+    let asked = &context.parameters;
+    let start = asked.start_date.or(asked.range).unwrap_or_else(|| context.first_day_of_tier_history());
+    let past = async |past: Arc<PastVersion>| {
+        let security =
+            context.past_security_on(&past, &context.parameters.symbol, None, PriceColumns::All).await?;
+        let changed_at = find_factor_change(&context.generation, &past, security.symbol()).await?;
+        Ok::<_, ApiError>((
+            SecurityPrices::of_past(past.version(), &security, i32::MIN, i32::MAX)?,
+            changed_at,
+        ))
+    };
+    let knowledge = context.parameters.knowledge.as_ref();
+    let (_, (series, factors_changed_at)) =
+        context.read_as_known(knowledge, find_served(&context, start), past).await?;
+    page(&context, &series, start, factors_changed_at)
 }
 
 /// Reads the prices of the served generation, and the time of the last factor change.
@@ -249,7 +232,7 @@ async fn find_served(
     let last = context.parameters.end_date.map_or(i32::MAX, |end| end.year());
     let candidates = context.parameters.symbol.candidates();
     let rows = lookup::run_query(&context.generation, PRICES, &[&candidates, &start.year(), &last]).await?;
-    let row = rows.first().ok_or_else(|| lookup::missing_version_error(&context.generation))?;
+    let row = lookup::first_row(&context.generation, &rows)?;
     let series = SecurityPrices::from_row(row)?
         .ok_or_else(|| lookup::unknown_symbol_error(&context.parameters.symbol))?;
     Ok((series.version, (series, row.try_get("factors_changed_at")?)))
@@ -291,7 +274,11 @@ fn page(
     let mut body = rows::list_opening(&asked.output)?;
     PriceEncoder::new(&asked.output).encode(&adjusted, series.row_labels(), periods, &mut body);
     let total_return = total_return(series, first..end.max(first));
-    let list = list(context, series, periods.len(), start, next_cursor.clone());
+    let mut list = ListMeta::new(&series.version, periods.len(), asked.page.limit, next_cursor.clone());
+    list.known_at = context.known_at;
+    let is_limited_by_tier = asked.start_date.or(asked.range).is_none();
+    list.depth = is_limited_by_tier.then_some(Depth { from: start, tier: context.tier });
+    list.today = asked.start_date.is_none().then_some(context.today);
     let meta = PricesMeta {
         list,
         symbol: series.symbol.clone(),
@@ -317,21 +304,6 @@ fn page_periods<'p>(periods: &'p [SessionRange], days: &[i32], page: &Page) -> (
     let rest = &periods[periods.partition_point(passed)..];
     let limit = page.row_limit().min(rest.len());
     (&rest[..limit], rest.len() > limit)
-}
-
-fn list(
-    context: &HandlerContext<PricesParameters>,
-    series: &SecurityPrices,
-    count: usize,
-    start: NaiveDate,
-    next_cursor: Option<String>,
-) -> ListMeta {
-    let asked = &context.parameters;
-    let mut list = ListMeta::new(&series.version, count, asked.page.limit, next_cursor);
-    list.known_at = context.known_at;
-    list.depth = asked.start_date.is_none().then_some(Depth { from: start, tier: context.tier });
-    list.today = (asked.start_date.is_none() || asked.range.is_some()).then_some(context.today);
-    list
 }
 
 fn total_return(series: &SecurityPrices, range: Range<usize>) -> Option<ExactDecimal> {

@@ -2,7 +2,6 @@
 
 use std::sync::{Arc, LazyLock};
 
-use axum::response::Response;
 use market::decimal::ExactDecimal;
 use market::price::{AdjustedBars, CumulativeFactors, PriceBasis, PricePoint};
 use market::row::TableRow;
@@ -10,16 +9,14 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::series::SecurityPrices;
-use crate::answer::{Access, Free};
+use crate::answer::{Free, HandlerContext, RenderedBody};
 use crate::error::ApiError;
-use crate::parameters::{
-    DocumentedParameters, Knowledge, Output, ParameterReader, Parameters, PathSymbol, parameters,
-};
+use crate::parameters::{Knowledge, Output, PathSymbol, parameters};
 use crate::read::lookup;
 use crate::read::past_securities::PriceColumns;
 use crate::read::past_version::PastVersion;
 use crate::render::envelope::Single;
-use crate::routes::ErrorResponses;
+use crate::routes::endpoint;
 
 const LATEST: &str = include_str!("../../../queries/prices/latest.sql");
 
@@ -47,20 +44,10 @@ pub(crate) struct LatestPrice {
 
 parameters! {
     /// Parameters of the latest price.
-    pub(crate) struct LatestParameters {
-        symbol: PathSymbol,
-        knowledge: Option<Knowledge>,
-        output: Output,
-    }
-}
-
-impl Parameters for LatestParameters {
-    fn read(reader: &mut ParameterReader<'_>) -> Self {
-        Self {
-            symbol: reader.read_symbol(),
-            knowledge: reader.read_knowledge(),
-            output: reader.read_output(&COLUMNS),
-        }
+    pub(crate) struct LatestParameters by reader {
+        symbol: PathSymbol = reader.read_symbol(),
+        knowledge: Option<Knowledge> = reader.read_knowledge(),
+        output: Output = reader.read_output(&COLUMNS),
     }
 }
 
@@ -88,33 +75,29 @@ impl LatestPrice {
     }
 }
 
-/// Latest price
-///
-/// The newest valid bar, with its session and its age in sessions.
-#[utoipa::path(
-    get, path = "/v1/prices/{symbol}/latest", tag = "Prices", security(("bearer" = []), ("api_key" = [])),
-    params(DocumentedParameters<LatestParameters>),
-    responses((status = 200, description = "The latest price point", body = Single<LatestPrice>), ErrorResponses)
-)]
-pub(crate) async fn latest(access: Access<Free, LatestParameters>) -> Response {
-    access
-        .respond(async |context| {
-            let LatestParameters { symbol, knowledge, output } = &context.parameters;
-            let live = async {
-                let rows = lookup::run_query(&context.generation, LATEST, &[&symbol.candidates()]).await?;
-                let row = rows.first().ok_or_else(|| lookup::missing_version_error(&context.generation))?;
-                let series = SecurityPrices::from_row(row)?;
-                let series = series.ok_or_else(|| lookup::unknown_symbol_error(symbol))?;
-                Ok::<_, ApiError>((series.version, series))
-            };
-            let past = async |past: Arc<PastVersion>| {
-                let security = context.past_security_on(&past, symbol, None, PriceColumns::All).await?;
-                SecurityPrices::of_past(past.version(), &security, i32::MIN, i32::MAX)
-            };
-            let (_, series) = context.read_as_known(knowledge.as_ref(), live, past).await?;
-            let none = || ApiError::NotFound(format!("No prices of {}", series.symbol));
-            let latest = LatestPrice::of(&series).ok_or_else(none)?;
-            context.render_single(output, series.version, &latest)
-        })
-        .await
+endpoint! {
+    /// Latest price
+    ///
+    /// The newest valid bar, with its session and its age in sessions.
+    get "/v1/prices/{symbol}/latest", tag "Prices", returns "The latest price point",
+    latest(Access<Free, LatestParameters>) -> Single<LatestPrice> { respond(render) }
+}
+
+async fn render(context: HandlerContext<LatestParameters>) -> Result<RenderedBody, ApiError> {
+    let LatestParameters { symbol, knowledge, output } = &context.parameters;
+    let live = async {
+        let rows = lookup::run_query(&context.generation, LATEST, &[&symbol.candidates()]).await?;
+        let row = lookup::first_row(&context.generation, &rows)?;
+        let series = SecurityPrices::from_row(row)?;
+        let series = series.ok_or_else(|| lookup::unknown_symbol_error(symbol))?;
+        Ok::<_, ApiError>((series.version, series))
+    };
+    let past = async |past: Arc<PastVersion>| {
+        let security = context.past_security_on(&past, symbol, None, PriceColumns::All).await?;
+        SecurityPrices::of_past(past.version(), &security, i32::MIN, i32::MAX)
+    };
+    let (_, series) = context.read_as_known(knowledge.as_ref(), live, past).await?;
+    let none = || ApiError::NotFound(format!("No prices of {}", series.symbol));
+    let latest = LatestPrice::of(&series).ok_or_else(none)?;
+    context.render_single(output, series.version, &latest)
 }

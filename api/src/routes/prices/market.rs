@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use axum::response::Response;
 use chrono::{Datelike, Days, NaiveDate};
 use deadpool_postgres::Transaction;
 use market::day::{date_of, day_number};
@@ -18,11 +17,10 @@ use utoipa::ToSchema;
 use super::history::{COLUMNS, PriceRow, adjustment_text, read_adjustment};
 use super::price_encoder::PriceEncoder;
 use super::series::SecurityPrices;
-use crate::answer::{Access, BodyWriter, FinishedBody, HandlerContext, Professional, ResponseWriter};
+use crate::answer::{BodyWriter, FinishedBody, HandlerContext, Professional, ResponseWriter};
 use crate::error::ApiError;
 use crate::parameters::{
-    DateRange, Direction, DocumentedParameters, Knowledge, Output, Page, PageOptions, ParameterReader,
-    Parameters, ResponseFormat, SymbolList, parameters,
+    Direction, Knowledge, Output, Page, PageOptions, ParameterReader, ResponseFormat, SymbolList, parameters,
 };
 use crate::read::DataVersion;
 use crate::read::lookup::{self, ResolvedSymbols};
@@ -31,7 +29,7 @@ use crate::read::past_version::PastVersion;
 use crate::render::body_channel::Disconnected;
 use crate::render::envelope::ListMeta;
 use crate::render::rows;
-use crate::routes::ErrorResponses;
+use crate::routes::endpoint;
 use crate::routes::past::security::derive_past_securities;
 
 const MARKET: &str = include_str!("../../../queries/prices/market.sql");
@@ -50,73 +48,64 @@ const PAGING: PageOptions =
 
 parameters! {
     /// Parameters of the market's prices.
-    pub(crate) struct MarketPricesParameters {
+    pub(crate) struct MarketPricesParameters by reader {
         /// Day of the prices. Default: the newest session of the market.
-        date: Option<NaiveDate>,
+        date: Option<NaiveDate> = reader.read_date("date"),
         /// First day of a range of at most 31 days, instead of `date`. Default: 30 days before `end_date`.
-        start_date: Option<NaiveDate>,
+        start_date: Option<NaiveDate> = reader.read_date("start_date"),
         /// Last day of a range of at most 31 days, instead of `date`. Default: 30 days after `start_date`.
-        end_date: Option<NaiveDate>,
+        end_date: Option<NaiveDate> = read_end_date(reader, date, start_date),
         /// Comma-separated symbols (at most 1000). Unknown symbols are listed in `meta.missing`. Default: the whole
         /// market. With
         /// `data_version` or `known_at`, the list is required and has at most 100 symbols.
-        symbols: Option<SymbolList>,
+        symbols: Option<SymbolList> = reader.read_symbols(MOST),
+        knowledge: Option<Knowledge> = {
+            let knowledge = reader.read_knowledge();
+            let is_listed = symbols.as_ref().is_some_and(|list| list.0.len() <= MOST_OF_PAST);
+            let is_allowed = knowledge.is_none() || is_listed;
+            reader.require(is_allowed, "symbols", "must have 1 to 100 symbols with data_version and known_at");
+            knowledge
+        },
         /// Adjustments of the prices, comma-separated. `split` includes spin-offs, and `all` includes everything.
         /// Default: split.
-        adjustment: PriceBasis,
-        knowledge: Option<Knowledge>,
-        page: Page,
-        output: Output,
+        adjustment: PriceBasis = read_adjustment(reader),
+        page: Page = reader.read_page(&PAGING),
+        output: Output = reader.read_output(&COLUMNS),
     }
-}
 
-impl Parameters for MarketPricesParameters {
     const FEATURE: &'static str = "bulk_operations";
     const TIER_MATTERS: bool = true;
     const IS_COSTLY: bool = true;
+}
 
-    fn read(reader: &mut ParameterReader<'_>) -> Self {
-        let date = reader.read_date("date");
-        let DateRange { start, end } = reader.read_date_range();
-        reader.require(
-            date.is_none() || (start.or(end)).is_none(),
-            "date",
-            "conflicts with start_date and end_date",
-        );
-        let last = start.and_then(|start| start.checked_add_days(REACH));
-        reader.require(
-            end.is_none() || start.is_none() || end <= last,
-            "end_date",
-            "is more than 30 days after start_date",
-        );
-        let (symbols, knowledge) = (reader.read_symbols(MOST), reader.read_knowledge());
-        let is_listed = symbols.as_ref().is_some_and(|list| list.0.len() <= MOST_OF_PAST);
-        reader.require(
-            knowledge.is_none() || is_listed,
-            "symbols",
-            "must have 1 to 100 symbols with data_version and known_at",
-        );
-        Self {
-            date,
-            start_date: start,
-            end_date: end,
-            symbols,
-            adjustment: read_adjustment(reader),
-            knowledge,
-            page: reader.read_page(&PAGING),
-            output: reader.read_output(&COLUMNS),
-        }
-    }
+/// Reads `end_date`, after `date` and `start_date`.
+fn read_end_date(
+    reader: &mut ParameterReader<'_>,
+    date: Option<NaiveDate>,
+    start_date: Option<NaiveDate>,
+) -> Option<NaiveDate> {
+    let end_date = reader.read_end_date(start_date);
+    let is_single = date.is_none() || start_date.or(end_date).is_none();
+    reader.require(is_single, "date", "conflicts with start_date and end_date");
+    let last = start_date.and_then(|start| start.checked_add_days(REACH));
+    let is_short = end_date.is_none() || start_date.is_none() || end_date <= last;
+    reader.require(is_short, "end_date", "is more than 30 days after start_date");
+    reader.properties.oldest_day = first_day(date, start_date, end_date);
+    end_date
+}
 
-    fn oldest(&self) -> Option<NaiveDate> {
-        self.first()
-    }
+fn first_day(
+    date: Option<NaiveDate>,
+    start_date: Option<NaiveDate>,
+    end_date: Option<NaiveDate>,
+) -> Option<NaiveDate> {
+    date.or(start_date).or(end_date.and_then(|end| end.checked_sub_days(REACH)))
 }
 
 impl MarketPricesParameters {
     /// First day; `None` for the newest session of the market.
     fn first(&self) -> Option<NaiveDate> {
-        self.date.or(self.start_date).or(self.end_date.and_then(|end| end.checked_sub_days(REACH)))
+        first_day(self.date, self.start_date, self.end_date)
     }
 
     /// Last day; `None` for the newest session of the market.
@@ -147,17 +136,13 @@ pub(crate) struct MarketPricesMeta {
     adjustment: &'static str,
 }
 
-/// The market's prices of a day (Professional)
-///
-/// Bars of all securities on one day, or in a range of at most 31 days, ordered by symbol and day. Each page counts as
-/// one call.
-#[utoipa::path(
-    get, path = "/v1/bulk/prices", tag = "Bulk", security(("bearer" = []), ("api_key" = [])),
-    params(DocumentedParameters<MarketPricesParameters>),
-    responses((status = 200, description = "A page of the market's bars", body = MarketPrices), ErrorResponses)
-)]
-pub(crate) async fn market(access: Access<Professional, MarketPricesParameters>) -> Response {
-    access.respond_streaming(page).await
+endpoint! {
+    /// The market's prices of a day (Professional)
+    ///
+    /// Bars of all securities on one day, or in a range of at most 31 days, ordered by symbol and day. Each page counts as
+    /// one call.
+    get "/v1/bulk/prices", tag "Bulk", returns "A page of the market's bars",
+    market(Access<Professional, MarketPricesParameters>) -> MarketPrices { respond_streaming(page) }
 }
 
 async fn page(
@@ -266,7 +251,7 @@ async fn next(
     let rows = transaction
         .query(&statement, &[&year(asked.first()), &year(asked.last()), &named, &from, &i64::from(BATCH)])
         .await?;
-    let first = rows.first().ok_or_else(|| lookup::missing_version_error(&context.generation))?;
+    let first = lookup::first_row(&context.generation, &rows)?;
     let series =
         rows.iter().map(SecurityPrices::from_row).filter_map(Result::transpose).collect::<Result<_, _>>()?;
     Ok((DataVersion::from_row(first)?, series))

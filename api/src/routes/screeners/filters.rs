@@ -14,8 +14,7 @@ use super::figures::{FIGURES, SORT_KEYS, ScreenerFigure};
 use super::row::COLUMNS;
 use crate::parameters::facets::FilterField;
 use crate::parameters::{
-    Bounds, DescribedParameters, Direction, Output, Page, PageOptions, ParameterReader, Parameters, is_among,
-    parameters,
+    Bounds, Direction, Output, Page, PageOptions, ParameterReader, Parameters, is_among, parameters,
 };
 use crate::read::memory_tables::SecurityRow;
 use crate::routes::stocks::list::is_within_bounds;
@@ -41,27 +40,27 @@ pub(crate) trait Preset: Send + Sync + 'static {
 
 parameters! {
     /// Filters by names, words and dates, which every screener accepts.
-    pub(crate) struct WordFilters {
-        /// Sectors by name or slug, comma-separated.
-        sector: Option<Vec<String>>,
-        /// Industries by name or slug, comma-separated.
-        industry: Option<Vec<String>>,
-        /// Exchanges by market identifier code or name, comma-separated.
-        exchange: Option<Vec<String>>,
-        /// Countries of domicile by ISO 3166 code or name, comma-separated.
-        country: Option<Vec<String>>,
-        /// Security types, comma-separated.
-        r#type: Option<Vec<SecurityType>>,
-        /// Security types to leave out, comma-separated.
-        exclude_types: Option<Vec<SecurityType>>,
-        /// Payment frequencies, comma-separated.
-        frequency: Option<Vec<Frequency>>,
+    pub(crate) struct WordFilters by reader {
         /// First day of the range in which the next ex-date must be.
-        ex_date_from: Option<NaiveDate>,
+        ex_date_from: Option<NaiveDate> = reader.read_date("ex_date_from"),
         /// Last day of the range in which the next ex-date must be.
-        ex_date_to: Option<NaiveDate>,
+        ex_date_to: Option<NaiveDate> = reader.read_last_day("ex_date_to", "ex_date_from", ex_date_from),
+        /// Sectors by name or slug, comma-separated.
+        sector: Option<Vec<String>> = reader.read_names(FilterField::Sector),
+        /// Industries by name or slug, comma-separated.
+        industry: Option<Vec<String>> = reader.read_names(FilterField::Industry),
+        /// Exchanges by market identifier code or name, comma-separated.
+        exchange: Option<Vec<String>> = reader.read_names(FilterField::Exchange),
+        /// Countries of domicile by ISO 3166 code or name, comma-separated.
+        country: Option<Vec<String>> = reader.read_names(FilterField::Country),
+        /// Security types, comma-separated.
+        r#type: Option<Vec<SecurityType>> = reader.read_words("type", SecurityType::ALL),
+        /// Security types to leave out, comma-separated.
+        exclude_types: Option<Vec<SecurityType>> = reader.read_words("exclude_types", SecurityType::ALL),
+        /// Payment frequencies, comma-separated.
+        frequency: Option<Vec<Frequency>> = reader.read_words("frequency", Frequency::ALL),
         /// Indexes, comma-separated. A security must be a member of at least one of them.
-        index: Option<Vec<String>>,
+        index: Option<Vec<String>> = reader.read_names(FilterField::Index),
     }
 }
 
@@ -76,37 +75,16 @@ pub(crate) struct ScreenFilters<P> {
     preset: std::marker::PhantomData<P>,
 }
 
-impl<P> DescribedParameters for ScreenFilters<P> {
-    const DESCRIPTIONS: &'static [(&'static str, &'static str)] = WordFilters::DESCRIPTIONS;
-}
-
 impl<P: Preset> Parameters for ScreenFilters<P> {
+    const DESCRIPTIONS: &'static [(&'static str, &'static str)] = WordFilters::DESCRIPTIONS;
+
     fn read(reader: &mut ParameterReader<'_>) -> Self {
-        let floor = P::FLOOR.map(|rule| reader.served_rules().integer_rule(rule));
-        let bounds = |figure: &ScreenerFigure| match figure.min {
-            "min_streak" => floor.map_or(figure.bounds, Bounds::AtLeast),
-            _ => figure.bounds,
-        };
-        let ranges =
-            FIGURES.iter().map(|figure| reader.read_bounds(figure.min, figure.max, bounds(figure))).collect();
+        let floor = P::FLOOR.map(|rule| reader.served_rules.integer_rule(rule));
+        let ranges = FIGURES.iter().map(|figure| read_bounds(reader, figure, floor)).collect();
         describe_bounds(reader);
+        let words = WordFilters::read(reader);
         let (default_limit, most) = P::LIMITS;
         let order = &[("dividend_yield", Direction::Descending)];
-        let (ex_date_from, ex_date_to) = (reader.read_date("ex_date_from"), reader.read_date("ex_date_to"));
-        let ordered = ex_date_from.zip(ex_date_to).is_none_or(|(from, to)| from <= to);
-        reader.require(ordered, "ex_date_to", "is before ex_date_from");
-        let words = WordFilters {
-            sector: reader.read_names(FilterField::Sector),
-            industry: reader.read_names(FilterField::Industry),
-            exchange: reader.read_names(FilterField::Exchange),
-            country: reader.read_names(FilterField::Country),
-            r#type: reader.read_words("type", SecurityType::ALL),
-            exclude_types: reader.read_words("exclude_types", SecurityType::ALL),
-            frequency: reader.read_words("frequency", Frequency::ALL),
-            ex_date_from,
-            ex_date_to,
-            index: reader.read_names(FilterField::Index),
-        };
         let mut screen = Self {
             ranges,
             words,
@@ -132,26 +110,22 @@ impl<P: Preset> ScreenFilters<P> {
 
     /// True if the security matches all filters.
     pub(super) fn matches(&self, member: &SecurityRow) -> bool {
-        let stock = &member.stock;
-        let day = stock.next_ex_date;
+        let (words, stock) = (&self.words, &member.stock);
+        let (day, indexes) = (stock.next_ex_date, &member.figures.indexes.0);
         stock.is_active
             && FIGURES.iter().zip(&self.ranges).all(|(figure, (least, most))| {
                 (least.is_none() && most.is_none()) || is_within_bounds((figure.of)(member), *least, *most)
             })
-            && is_among(self.words.sector.as_ref(), stock.sector.as_ref())
-            && is_among(self.words.industry.as_ref(), stock.industry.as_ref())
-            && is_among(self.words.exchange.as_ref(), stock.exchange.as_ref())
-            && is_among(self.words.country.as_ref(), stock.country.as_ref())
-            && is_among(self.words.r#type.as_ref(), Some(&stock.r#type))
-            && self.words.exclude_types.as_ref().is_none_or(|excluded| !excluded.contains(&stock.r#type))
-            && is_among(self.words.frequency.as_ref(), stock.frequency.as_ref())
-            && self.words.ex_date_from.is_none_or(|from| day.is_some_and(|day| day >= from))
-            && self.words.ex_date_to.is_none_or(|to| day.is_some_and(|day| day <= to))
-            && self
-                .words
-                .index
-                .as_ref()
-                .is_none_or(|wanted| member.figures.indexes.0.iter().any(|index| wanted.contains(index)))
+            && is_among(words.sector.as_ref(), stock.sector.as_ref())
+            && is_among(words.industry.as_ref(), stock.industry.as_ref())
+            && is_among(words.exchange.as_ref(), stock.exchange.as_ref())
+            && is_among(words.country.as_ref(), stock.country.as_ref())
+            && is_among(words.r#type.as_ref(), Some(&stock.r#type))
+            && words.exclude_types.as_ref().is_none_or(|excluded| !excluded.contains(&stock.r#type))
+            && is_among(words.frequency.as_ref(), stock.frequency.as_ref())
+            && words.ex_date_from.is_none_or(|from| day.is_some_and(|day| day >= from))
+            && words.ex_date_to.is_none_or(|to| day.is_some_and(|day| day <= to))
+            && words.index.as_ref().is_none_or(|wanted| indexes.iter().any(|index| wanted.contains(index)))
             && P::admits(member, self)
     }
 
@@ -168,24 +142,38 @@ impl<P: Preset> ScreenFilters<P> {
 
     /// Filters in effect, by parameter, including defaults.
     pub(super) fn criteria(&self) -> BTreeMap<&'static str, Criterion> {
-        let mut criteria = BTreeMap::new();
+        let (words, mut criteria) = (&self.words, BTreeMap::new());
         let mut put = |name, value: Option<Criterion>| criteria.extend(value.map(|value| (name, value)));
         for (figure, (least, most)) in FIGURES.iter().zip(&self.ranges) {
             put(figure.min, least.map(|value| Criterion::Number(value.into())));
             put(figure.max, most.map(|value| Criterion::Number(value.into())));
         }
-        put("sector", words(self.words.sector.as_ref()));
-        put("industry", words(self.words.industry.as_ref()));
-        put("exchange", words(self.words.exchange.as_ref()));
-        put("country", words(self.words.country.as_ref()));
-        put("index", words(self.words.index.as_ref()));
-        put("type", words(self.words.r#type.as_ref()));
-        put("exclude_types", words(self.words.exclude_types.as_ref()));
-        put("frequency", words(self.words.frequency.as_ref()));
-        put("ex_date_from", self.words.ex_date_from.map(|day| Criterion::Text(day.to_string())));
-        put("ex_date_to", self.words.ex_date_to.map(|day| Criterion::Text(day.to_string())));
+        put("sector", names(words.sector.as_ref()));
+        put("industry", names(words.industry.as_ref()));
+        put("exchange", names(words.exchange.as_ref()));
+        put("country", names(words.country.as_ref()));
+        put("index", names(words.index.as_ref()));
+        put("type", names(words.r#type.as_ref()));
+        put("exclude_types", names(words.exclude_types.as_ref()));
+        put("frequency", names(words.frequency.as_ref()));
+        put("ex_date_from", words.ex_date_from.map(|day| Criterion::Text(day.to_string())));
+        put("ex_date_to", words.ex_date_to.map(|day| Criterion::Text(day.to_string())));
         criteria
     }
+}
+
+/// Reads the minimum and the maximum of a figure. `floor` is the least minimum of `min_streak`.
+fn read_bounds(
+    reader: &mut ParameterReader<'_>,
+    figure: &ScreenerFigure,
+    floor: Option<i64>,
+) -> (Option<Decimal>, Option<Decimal>) {
+    let bounds = match floor {
+        Some(floor) if figure.min == "min_streak" => Bounds::AtLeast(floor),
+        _ => figure.bounds,
+    };
+    let least = reader.read_decimal(figure.min, bounds);
+    (least, reader.read_maximum(figure.max, bounds, figure.min, least))
 }
 
 /// Describes the bounds of the figures for the OpenAPI document.
@@ -202,7 +190,7 @@ fn describe_bounds(reader: &mut ParameterReader<'_>) {
     reader.describe("max_streak", "Maximum `increase_streak_years`. For non-payers this figure is 0.");
 }
 
-fn words<T: ToString>(chosen: Option<&Vec<T>>) -> Option<Criterion> {
+fn names<T: ToString>(chosen: Option<&Vec<T>>) -> Option<Criterion> {
     chosen.map(|chosen| Criterion::Words(chosen.iter().map(ToString::to_string).collect()))
 }
 

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use axum::response::Response;
 use market::metrics::dividends::lists::{DividendList, GROWTH_MINIMUM, GROWTH_YIELD_MINIMUM};
 use market::metrics::dividends::safety::HIGH_YIELD_MINIMUM;
 use serde::Serialize;
@@ -10,15 +9,14 @@ use utoipa::ToSchema;
 
 use super::filters::{Criterion, Preset, ScreenFilters};
 use super::row::ScreenerRow;
-use crate::answer::{Access, Free, RenderedBody};
+use crate::answer::{Free, HandlerContext, RenderedBody};
 use crate::concurrency::cpu_pool::run_low_priority;
 use crate::error::ApiError;
-use crate::parameters::DocumentedParameters;
 use crate::parameters::cursor::CursorSigner;
 use crate::read::memory_tables::{SecurityRow, StockTable};
 use crate::render::envelope::ListMeta;
 use crate::render::rows;
-use crate::routes::ErrorResponses;
+use crate::routes::endpoint;
 
 /// A page of a screener.
 #[derive(Debug, Serialize, ToSchema)]
@@ -94,13 +92,9 @@ impl Preset for Kings {
     }
 }
 
-async fn page<P: Preset>(access: Access<Free, ScreenFilters<P>>) -> Response {
-    access
-        .respond(async |context| {
-            let stock_table = context.app.memory_tables.stocks(&context.generation).await?;
-            run_low_priority(move || screened(&context.parameters, &stock_table, &context.app.signer)).await?
-        })
-        .await
+async fn page<P: Preset>(context: HandlerContext<ScreenFilters<P>>) -> Result<RenderedBody, ApiError> {
+    let stock_table = context.app.memory_tables.stocks(&context.generation).await?;
+    run_low_priority(move || screened(&context.parameters, &stock_table, &context.app.signer)).await?
 }
 
 fn screened<P: Preset>(
@@ -108,7 +102,7 @@ fn screened<P: Preset>(
     stock_table: &StockTable,
     signer: &CursorSigner,
 ) -> Result<RenderedBody, ApiError> {
-    let kept = stock_table.securities.iter().filter(|member| screen.matches(member));
+    let kept = stock_table.rows.iter().filter(|member| screen.matches(member));
     let signer = signer.of_response(stock_table.version.to_exact_text());
     let (securities, next_cursor) = screen.page.select_rows(kept, &signer);
     let rows: Vec<ScreenerRow> = securities.into_iter().map(ScreenerRow::from).collect();
@@ -121,63 +115,43 @@ fn screened<P: Preset>(
     })
 }
 
-/// Dividend screener
-///
-/// All active securities that match the filters, ordered by headline yield.
-#[utoipa::path(
-    get, path = "/v1/screener", tag = "Screeners", security(("bearer" = []), ("api_key" = [])),
-    params(DocumentedParameters<ScreenFilters<Generic>>),
-    responses((status = 200, description = "A page of screener rows", body = ScreenerAnswer), ErrorResponses)
-)]
-pub(crate) async fn screener(access: Access<Free, ScreenFilters<Generic>>) -> Response {
-    page(access).await
+endpoint! {
+    /// Dividend screener
+    ///
+    /// All active securities that match the filters, ordered by headline yield.
+    get "/v1/screener", tag "Screeners", returns "A page of screener rows",
+    screener(Access<Free, ScreenFilters<Generic>>) -> ScreenerAnswer { respond(page) }
 }
 
-/// High yield
-///
-/// Stocks, ADRs, REITs and MLPs with a price that is at most 5 sessions old. Securities with a suspect yield (above 25
-/// %) are left out. Default: `min_yield` 4.
-#[utoipa::path(
-    get, path = "/v1/screener/high-yield", tag = "Screeners", security(("bearer" = []), ("api_key" = [])),
-    params(DocumentedParameters<ScreenFilters<HighYield>>),
-    responses((status = 200, description = "A page of screener rows", body = ScreenerAnswer), ErrorResponses)
-)]
-pub(crate) async fn high_yield(access: Access<Free, ScreenFilters<HighYield>>) -> Response {
-    page(access).await
+endpoint! {
+    /// High yield
+    ///
+    /// Stocks, ADRs, REITs and MLPs with a price that is at most 5 sessions old. Securities with a suspect yield (above 25
+    /// %) are left out. Default: `min_yield` 4.
+    get "/v1/screener/high-yield", tag "Screeners", returns "A page of screener rows",
+    high_yield(Access<Free, ScreenFilters<HighYield>>) -> ScreenerAnswer { respond(page) }
 }
 
-/// Dividend growth
-///
-/// Defaults: `min_growth_5y` 10 and `min_yield` 2.
-#[utoipa::path(
-    get, path = "/v1/screener/dividend-growth", tag = "Screeners", security(("bearer" = []), ("api_key" = [])),
-    params(DocumentedParameters<ScreenFilters<DividendGrowth>>),
-    responses((status = 200, description = "A page of screener rows", body = ScreenerAnswer), ErrorResponses)
-)]
-pub(crate) async fn dividend_growth(access: Access<Free, ScreenFilters<DividendGrowth>>) -> Response {
-    page(access).await
+endpoint! {
+    /// Dividend growth
+    ///
+    /// Defaults: `min_growth_5y` 10 and `min_yield` 2.
+    get "/v1/screener/dividend-growth", tag "Screeners", returns "A page of screener rows",
+    dividend_growth(Access<Free, ScreenFilters<DividendGrowth>>) -> ScreenerAnswer { respond(page) }
 }
 
-/// Dividend Aristocrats
-///
-/// Members by rule R15. `min_streak` must be at least 25 years, unless the served rules set another minimum.
-#[utoipa::path(
-    get, path = "/v1/screener/dividend-aristocrats", tag = "Screeners", security(("bearer" = []), ("api_key" = [])),
-    params(DocumentedParameters<ScreenFilters<Aristocrats>>),
-    responses((status = 200, description = "A page of screener rows", body = ScreenerAnswer), ErrorResponses)
-)]
-pub(crate) async fn dividend_aristocrats(access: Access<Free, ScreenFilters<Aristocrats>>) -> Response {
-    page(access).await
+endpoint! {
+    /// Dividend Aristocrats
+    ///
+    /// Members by rule R15. `min_streak` must be at least 25 years, unless the served rules set another minimum.
+    get "/v1/screener/dividend-aristocrats", tag "Screeners", returns "A page of screener rows",
+    dividend_aristocrats(Access<Free, ScreenFilters<Aristocrats>>) -> ScreenerAnswer { respond(page) }
 }
 
-/// Dividend Kings
-///
-/// Members by rule R15. `min_streak` must be at least 50 years, unless the served rules set another minimum.
-#[utoipa::path(
-    get, path = "/v1/screener/dividend-kings", tag = "Screeners", security(("bearer" = []), ("api_key" = [])),
-    params(DocumentedParameters<ScreenFilters<Kings>>),
-    responses((status = 200, description = "A page of screener rows", body = ScreenerAnswer), ErrorResponses)
-)]
-pub(crate) async fn dividend_kings(access: Access<Free, ScreenFilters<Kings>>) -> Response {
-    page(access).await
+endpoint! {
+    /// Dividend Kings
+    ///
+    /// Members by rule R15. `min_streak` must be at least 50 years, unless the served rules set another minimum.
+    get "/v1/screener/dividend-kings", tag "Screeners", returns "A page of screener rows",
+    dividend_kings(Access<Free, ScreenFilters<Kings>>) -> ScreenerAnswer { respond(page) }
 }

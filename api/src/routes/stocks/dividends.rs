@@ -2,20 +2,19 @@
 
 use std::borrow::Cow;
 
-use axum::response::Response;
 use chrono::NaiveDate;
 use market::event::DividendType;
 use market::metrics::DerivedRows;
 use market::row::{DividendRow, DividendStatus, TableRow};
 
 use super::records::{RecordsQuery, render_records};
-use crate::answer::{Access, Starter};
+use crate::answer::{HandlerContext, RenderedBody, Starter};
+use crate::error::ApiError;
 use crate::parameters::{
-    DateRange, Direction, DocumentedParameters, Knowledge, Output, Page, PageOptions, ParameterReader,
-    Parameters, PathSymbol, SortValue, Sortable, SyncPoint, parameters,
+    Direction, Knowledge, Output, Page, PageOptions, PathSymbol, SortValue, Sortable, SyncPoint, parameters,
 };
 use crate::render::envelope::List;
-use crate::routes::ErrorResponses;
+use crate::routes::endpoint;
 
 const DIVIDENDS: &str = include_str!("../../../queries/stocks/dividends.sql");
 const PAGING: PageOptions = PageOptions {
@@ -44,59 +43,29 @@ pub(crate) fn selected_statuses(
 
 parameters! {
     /// Parameters of a symbol's dividends.
-    pub(crate) struct DividendsParameters {
-        symbol: PathSymbol,
+    pub(crate) struct DividendsParameters by reader {
+        symbol: PathSymbol = reader.read_symbol(),
         /// First ex-date. Default: start of the tier's history. For an earlier day the response is a 403.
-        start_date: Option<NaiveDate>,
+        start_date: Option<NaiveDate> = reader.read_day_of_history("start_date"),
         /// Last ex-date. Default: no limit, so that declared future ex-dates are included.
-        end_date: Option<NaiveDate>,
+        end_date: Option<NaiveDate> = reader.read_end_date(start_date),
         /// Types as declared, comma-separated.
-        r#type: Option<Vec<DividendType>>,
+        r#type: Option<Vec<DividendType>> = reader.read_words("type", DividendType::ALL),
         /// Statuses declared, paid or cancelled, comma-separated. Default: declared and paid.
-        status: Option<Vec<DividendStatus>>,
+        status: Option<Vec<DividendStatus>> = reader.read_words("status", STATUSES),
         /// Includes dividends that are expected in the next 12 months but not declared. Their amounts and payment
         /// dates are estimates.
-        include_projected: bool,
+        include_projected: bool = reader.read_bool_or("include_projected", false),
         /// `meta.sync_from` of an earlier response, or an instant. Returns the rows that changed since then, in commit
         /// order. Deleted rows are returned as cancelled. Conflicts with filters and `sort`.
-        updated_since: Option<SyncPoint>,
-        knowledge: Option<Knowledge>,
-        page: Page,
-        output: Output,
+        updated_since: Option<SyncPoint> = reader.read_updated_since(&FILTERS),
+        knowledge: Option<Knowledge> = reader.read_knowledge(),
+        page: Page = reader.read_page(&PAGING),
+        output: Output = reader.read_output(DividendRow::COLUMNS),
     }
-}
 
-impl Parameters for DividendsParameters {
     const FEATURE: &'static str = "dividend_history";
     const TIER_MATTERS: bool = true;
-
-    fn read(reader: &mut ParameterReader<'_>) -> Self {
-        let symbol = reader.read_symbol();
-        let DateRange { start, end } = reader.read_date_range();
-        let (r#type, status) =
-            (reader.read_words("type", DividendType::ALL), reader.read_words("status", STATUSES));
-        let include_projected = reader.read_bool_or("include_projected", false);
-        let updated_since = reader.read_updated_since(&FILTERS);
-        let knowledge = reader.read_knowledge();
-        let page = reader.read_page(&PAGING);
-        let output = reader.read_output(DividendRow::COLUMNS);
-        Self {
-            symbol,
-            start_date: start,
-            end_date: end,
-            r#type,
-            status,
-            include_projected,
-            updated_since,
-            knowledge,
-            page,
-            output,
-        }
-    }
-
-    fn oldest(&self) -> Option<NaiveDate> {
-        self.start_date
-    }
 }
 
 impl Sortable for DividendRow {
@@ -121,41 +90,37 @@ impl Sortable for DividendRow {
     }
 }
 
-/// Dividend records (Starter and higher)
-///
-/// Newest first, with amounts as declared and on today's share basis. Cancelled records are returned only with
-/// `status=cancelled`.
-#[utoipa::path(
-    get, path = "/v1/stocks/{symbol}/dividends", tag = "Stocks", security(("bearer" = []), ("api_key" = [])),
-    params(DocumentedParameters<DividendsParameters>),
-    responses((status = 200, description = "A page of dividend records", body = List<DividendRow>), ErrorResponses)
-)]
-pub(crate) async fn dividends(access: Access<Starter, DividendsParameters>) -> Response {
-    access
-        .respond(async |context| {
-            let asked = &context.parameters;
-            let statuses = selected_statuses(asked.status.as_ref(), asked.include_projected);
-            let query = RecordsQuery {
-                statement: DIVIDENDS,
-                filters: &[&asked.end_date, &asked.r#type, &statuses],
-                kind: "dividend",
-                symbol: &asked.symbol,
-                start_date: asked.start_date,
-                updated_since: asked.updated_since.as_ref(),
-                knowledge: asked.knowledge.as_ref(),
-                page: &asked.page,
-                output: &asked.output,
-            };
-            let select = |rows: &DerivedRows, start: NaiveDate| {
-                let is_asked = |row: &DividendRow| {
-                    start <= row.ex_date
-                        && asked.end_date.is_none_or(|end| row.ex_date <= end)
-                        && asked.r#type.as_ref().is_none_or(|types| types.contains(&row.r#type))
-                        && statuses.contains(&row.status)
-                };
-                rows.dividends.iter().filter(|row| is_asked(row)).cloned().collect()
-            };
-            render_records(&context, query, select).await
-        })
-        .await
+endpoint! {
+    /// Dividend records (Starter and higher)
+    ///
+    /// Newest first, with amounts as declared and on today's share basis. Cancelled records are returned only with
+    /// `status=cancelled`.
+    get "/v1/stocks/{symbol}/dividends", tag "Stocks", returns "A page of dividend records",
+    dividends(Access<Starter, DividendsParameters>) -> List<DividendRow> { respond(render) }
+}
+
+async fn render(context: HandlerContext<DividendsParameters>) -> Result<RenderedBody, ApiError> {
+    let asked = &context.parameters;
+    let statuses = selected_statuses(asked.status.as_ref(), asked.include_projected);
+    let query = RecordsQuery {
+        statement: DIVIDENDS,
+        filters: &[&asked.end_date, &asked.r#type, &statuses],
+        kind: "dividend",
+        symbol: &asked.symbol,
+        start_date: asked.start_date,
+        updated_since: asked.updated_since.as_ref(),
+        knowledge: asked.knowledge.as_ref(),
+        page: &asked.page,
+        output: &asked.output,
+    };
+    let select = |rows: &DerivedRows, start: NaiveDate| {
+        let is_asked = |row: &DividendRow| {
+            start <= row.ex_date
+                && asked.end_date.is_none_or(|end| row.ex_date <= end)
+                && asked.r#type.as_ref().is_none_or(|types| types.contains(&row.r#type))
+                && statuses.contains(&row.status)
+        };
+        rows.dividends.iter().filter(|row| is_asked(row)).cloned().collect()
+    };
+    render_records(&context, query, select).await
 }

@@ -2,20 +2,17 @@
 
 use std::borrow::Cow;
 
-use axum::response::Response;
 use chrono::NaiveDate;
 use market::decimal::ExactDecimal;
-use serde::Serialize;
-use utoipa::ToSchema;
+use market::row::TableRow;
+use market::table_row;
 
-use crate::answer::{Access, Free};
-use crate::parameters::{
-    Direction, DocumentedParameters, Output, Page, PageOptions, ParameterReader, Parameters, PathSymbol,
-    SortValue, Sortable, parameters,
-};
+use crate::answer::{Free, HandlerContext, RenderedBody};
+use crate::error::ApiError;
+use crate::parameters::{Direction, Output, Page, PageOptions, PathSymbol, SortValue, Sortable, parameters};
 use crate::read::lookup;
 use crate::render::envelope::List;
-use crate::routes::ErrorResponses;
+use crate::routes::endpoint;
 
 const HOLDERS: &str = include_str!("../../../queries/stocks/etf_holders.sql");
 const PAGING: PageOptions = PageOptions {
@@ -24,50 +21,37 @@ const PAGING: PageOptions = PageOptions {
     keys: &["weight", "etf_symbol"],
     order: &[("weight", Direction::Descending)],
 };
-const COLUMNS: &[&str] =
-    &["symbol", "etf_symbol", "etf_name", "rank", "weight", "shares", "market_value", "currency", "as_of"];
 
-store::sql_row! {
+table_row! {
     /// Holding of one fund in the security.
-    #[derive(Debug, Clone, Serialize, ToSchema)]
-    pub(crate) struct EtfHolder {
+    pub struct EtfHolder {
         /// Canonical ticker of the security.
-        symbol: String,
+        "symbol" symbol: String,
         /// Canonical ticker of the fund.
-        etf_symbol: String,
+        "etf_symbol" etf_symbol: String,
         /// Name of the fund.
-        etf_name: String,
+        "etf_name" etf_name: String,
         /// Rank by weight in the fund, from 1.
-        rank: i32,
+        "rank" rank: i32,
         /// Weight in the fund, percent.
-        weight: ExactDecimal,
+        "weight" weight: ExactDecimal,
         /// Number of shares.
-        shares: Option<ExactDecimal>,
+        "shares" shares: Option<ExactDecimal>,
         /// Market value of the holding, in `currency`.
-        market_value: Option<ExactDecimal>,
+        "market_value" market_value: Option<ExactDecimal>,
         /// ISO 4217 currency of the market value.
-        currency: Option<String>,
+        "currency" currency: Option<String>,
         /// Day of the snapshot.
-        as_of: NaiveDate,
+        "as_of" as_of: NaiveDate,
     }
 }
 
 parameters! {
     /// Parameters of the funds that hold a security.
-    pub(crate) struct EtfHoldersParameters {
-        symbol: PathSymbol,
-        page: Page,
-        output: Output,
-    }
-}
-
-impl Parameters for EtfHoldersParameters {
-    fn read(reader: &mut ParameterReader<'_>) -> Self {
-        Self {
-            symbol: reader.read_symbol(),
-            page: reader.read_page(&PAGING),
-            output: reader.read_output(COLUMNS),
-        }
+    pub(crate) struct EtfHoldersParameters by reader {
+        symbol: PathSymbol = reader.read_symbol(),
+        page: Page = reader.read_page(&PAGING),
+        output: Output = reader.read_output(EtfHolder::COLUMNS),
     }
 }
 
@@ -84,22 +68,17 @@ impl Sortable for EtfHolder {
     }
 }
 
-/// Funds that hold a security
-///
-/// Active funds whose newest snapshot contains the security, largest weight first. Only funds with loaded holdings
-/// are known.
-#[utoipa::path(
-    get, path = "/v1/stocks/{symbol}/etf-holders", tag = "Stocks", security(("bearer" = []), ("api_key" = [])),
-    params(DocumentedParameters<EtfHoldersParameters>),
-    responses((status = 200, description = "A page of funds", body = List<EtfHolder>), ErrorResponses)
-)]
-pub(crate) async fn etf_holders(access: Access<Free, EtfHoldersParameters>) -> Response {
-    access
-        .respond(async |context| {
-            let asked = &context.parameters;
-            let found =
-                lookup::find_rows::<EtfHolder>(&context.generation, HOLDERS, &asked.symbol, &[]).await?;
-            context.render_page(&asked.output, &asked.page, found.version, &found.rows, |_| {})
-        })
-        .await
+endpoint! {
+    /// Funds that hold a security
+    ///
+    /// Active funds whose newest snapshot contains the security, largest weight first. Only funds with loaded holdings
+    /// are known.
+    get "/v1/stocks/{symbol}/etf-holders", tag "Stocks", returns "A page of funds",
+    etf_holders(Access<Free, EtfHoldersParameters>) -> List<EtfHolder> { respond(render) }
+}
+
+async fn render(context: HandlerContext<EtfHoldersParameters>) -> Result<RenderedBody, ApiError> {
+    let asked = &context.parameters;
+    let found = lookup::find_rows::<EtfHolder>(&context.generation, HOLDERS, &asked.symbol, &[]).await?;
+    context.render_page(&asked.output, &asked.page, found.version, &found.rows, |_| {})
 }

@@ -3,24 +3,22 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use axum::response::Response;
 use chrono::NaiveDate;
 use market::identity::Identity;
 use market::metrics::ticker_events::ticker_events;
 use market::row::{JsonColumn, SecurityEvent, SecurityEventType, SplitStatus, TableRow};
 use tokio_postgres::types::ToSql;
 
-use crate::answer::{Access, Free};
+use crate::answer::{Free, HandlerContext, RenderedBody};
 use crate::error::ApiError;
 use crate::parameters::{
-    DateRange, Direction, DocumentedParameters, Knowledge, Output, Page, PageOptions, ParameterReader,
-    Parameters, PathSymbol, SortValue, Sortable, parameters,
+    Direction, Knowledge, Output, Page, PageOptions, PathSymbol, SortValue, Sortable, parameters,
 };
 use crate::read::past_securities::PastSecurity;
 use crate::read::past_version::PastVersion;
 use crate::read::{DataVersion, QueryError, ServedGeneration, lookup};
 use crate::render::envelope::{Depth, List};
-use crate::routes::ErrorResponses;
+use crate::routes::endpoint;
 
 const EVENTS: &str = include_str!("../../../queries/stocks/events.sql");
 const PAGING: PageOptions =
@@ -28,36 +26,20 @@ const PAGING: PageOptions =
 
 parameters! {
     /// Parameters of a symbol's events.
-    pub(crate) struct EventsParameters {
-        symbol: PathSymbol,
+    pub(crate) struct EventsParameters by reader {
+        symbol: PathSymbol = reader.read_symbol(),
         /// First date. Default: start of the tier's history. For an earlier day the response is a 403.
-        start_date: Option<NaiveDate>,
+        start_date: Option<NaiveDate> = reader.read_day_of_history("start_date"),
         /// Last date. Default: no limit, so that announced future events are included.
-        end_date: Option<NaiveDate>,
+        end_date: Option<NaiveDate> = reader.read_end_date(start_date),
         /// Types of events, comma-separated.
-        r#type: Option<Vec<SecurityEventType>>,
-        knowledge: Option<Knowledge>,
-        page: Page,
-        output: Output,
+        r#type: Option<Vec<SecurityEventType>> = reader.read_words("type", SecurityEventType::ALL),
+        knowledge: Option<Knowledge> = reader.read_knowledge(),
+        page: Page = reader.read_page(&PAGING),
+        output: Output = reader.read_output(SecurityEvent::COLUMNS),
     }
-}
 
-impl Parameters for EventsParameters {
     const TIER_MATTERS: bool = true;
-
-    fn read(reader: &mut ParameterReader<'_>) -> Self {
-        let symbol = reader.read_symbol();
-        let DateRange { start, end } = reader.read_date_range();
-        let r#type = reader.read_words("type", SecurityEventType::ALL);
-        let knowledge = reader.read_knowledge();
-        let page = reader.read_page(&PAGING);
-        let output = reader.read_output(SecurityEvent::COLUMNS);
-        Self { symbol, start_date: start, end_date: end, r#type, knowledge, page, output }
-    }
-
-    fn oldest(&self) -> Option<NaiveDate> {
-        self.start_date
-    }
 }
 
 impl Sortable for SecurityEvent {
@@ -71,33 +53,29 @@ impl Sortable for SecurityEvent {
     }
 }
 
-/// Security events
-///
-/// Renames, mergers, delistings, splits, spin-offs and special dividends in one list, newest first. A spin-off has a
-/// `ratio` if the feed reports a split. It has an `amount` if the feed reports a value.
-#[utoipa::path(
-    get, path = "/v1/stocks/{symbol}/events", tag = "Stocks", security(("bearer" = []), ("api_key" = [])),
-    params(DocumentedParameters<EventsParameters>),
-    responses((status = 200, description = "A page of events", body = List<SecurityEvent>), ErrorResponses)
-)]
-pub(crate) async fn events(access: Access<Free, EventsParameters>) -> Response {
-    access
-        .respond(async |context| {
-            let asked = &context.parameters;
-            let start = asked.start_date.unwrap_or_else(|| context.first_day_of_tier_history());
-            let live = async { Ok::<_, ApiError>(find_events(&context.generation, asked, start).await?) };
-            let past = async |past: Arc<PastVersion>| {
-                let security = context.past_security(&past, &asked.symbol).await?;
-                Ok::<_, ApiError>(past_events(&security, past.as_of, asked, start))
-            };
-            let (version, events) = context.read_as_known(asked.knowledge.as_ref(), live, past).await?;
-            let today = context.today;
-            let depth = asked.start_date.is_none().then_some(Depth { from: start, tier: context.tier });
-            context.render_page(&asked.output, &asked.page, version, &events, |meta| {
-                meta.set_depth(depth, today);
-            })
-        })
-        .await
+endpoint! {
+    /// Security events
+    ///
+    /// Renames, mergers, delistings, splits, spin-offs and special dividends in one list, newest first. A spin-off has a
+    /// `ratio` if the feed reports a split. It has an `amount` if the feed reports a value.
+    get "/v1/stocks/{symbol}/events", tag "Stocks", returns "A page of events",
+    events(Access<Free, EventsParameters>) -> List<SecurityEvent> { respond(render) }
+}
+
+async fn render(context: HandlerContext<EventsParameters>) -> Result<RenderedBody, ApiError> {
+    let asked = &context.parameters;
+    let start = asked.start_date.unwrap_or_else(|| context.first_day_of_tier_history());
+    let live = async { Ok::<_, ApiError>(find_events(&context.generation, asked, start).await?) };
+    let past = async |past: Arc<PastVersion>| {
+        let security = context.past_security(&past, &asked.symbol).await?;
+        Ok::<_, ApiError>(past_events(&security, past.as_of, asked, start))
+    };
+    let (version, events) = context.read_as_known(asked.knowledge.as_ref(), live, past).await?;
+    let today = context.today;
+    let depth = asked.start_date.is_none().then_some(Depth { from: start, tier: context.tier });
+    context.render_page(&asked.output, &asked.page, version, &events, |meta| {
+        meta.set_depth(depth, today);
+    })
 }
 
 /// Requested events of a security at an earlier version, in any order.
@@ -130,7 +108,7 @@ async fn find_events(
     let candidates = asked.symbol.candidates();
     let parameters: [&(dyn ToSql + Sync); 3] = [&candidates, &start, &asked.end_date];
     let rows = lookup::run_query(generation, EVENTS, &parameters).await?;
-    let first = rows.first().ok_or_else(|| lookup::missing_version_error(generation))?;
+    let first = lookup::first_row(generation, &rows)?;
     let canonical = first.try_get::<_, Option<&str>>("canonical")?;
     canonical.ok_or_else(|| lookup::unknown_symbol_error(&asked.symbol))?;
     let version = DataVersion::from_row(first)?;

@@ -3,21 +3,20 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use axum::response::Response;
 use market::event::{Frequency, SecurityType};
 use market::row::{StockRow, TableRow};
 use rust_decimal::Decimal;
 
-use crate::answer::{Access, Free};
+use crate::answer::{Free, HandlerContext, RenderedBody};
 use crate::concurrency::cpu_pool::run_low_priority;
+use crate::error::ApiError;
 use crate::parameters::facets::FilterField;
 use crate::parameters::{
-    Bounds, Direction, DocumentedParameters, Output, Page, PageOptions, ParameterReader, Parameters,
-    SortValue, Sortable, SymbolList, is_among, parameters,
+    Bounds, Direction, Output, Page, PageOptions, SortValue, Sortable, SymbolList, is_among, parameters,
 };
 use crate::read::lookup::{self, ResolvedSymbols};
 use crate::render::envelope::List;
-use crate::routes::ErrorResponses;
+use crate::routes::endpoint;
 
 const PAGING: PageOptions = PageOptions {
     default_limit: 100,
@@ -28,74 +27,43 @@ const PAGING: PageOptions = PageOptions {
 
 parameters! {
     /// Parameters of the list of stocks and ETFs.
-    pub(crate) struct ListParameters {
+    pub(crate) struct ListParameters by reader {
         /// Comma-separated symbols (at most 100). Unknown symbols are listed in `meta.missing`.
-        symbols: Option<SymbolList>,
-        /// Security types, comma-separated.
-        r#type: Option<Vec<SecurityType>>,
-        /// Exchanges by market identifier code or name, comma-separated.
-        exchange: Option<Vec<String>>,
-        /// Sectors by name or slug, comma-separated.
-        sector: Option<Vec<String>>,
-        /// Industries by name or slug, comma-separated.
-        industry: Option<Vec<String>>,
-        /// Countries of domicile by ISO 3166 code or name, comma-separated.
-        country: Option<Vec<String>>,
-        /// ISO 4217 currencies, comma-separated, in any case.
-        currency: Option<Vec<String>>,
-        /// Payment frequencies, comma-separated.
-        frequency: Option<Vec<Frequency>>,
-        /// True for securities that pay regular dividends, false for all other securities.
-        pays_dividend: Option<bool>,
+        symbols: Option<SymbolList> = reader.read_symbols(100),
         /// True for securities that still trade, false for all other securities.
-        is_active: bool,
+        is_active: bool = reader.read_bool_or("is_active", true),
         /// Minimum headline dividend yield, percent.
-        min_yield: Option<Decimal>,
+        min_yield: Option<Decimal> = reader.read_decimal("min_yield", Bounds::Percent),
         /// Maximum headline dividend yield, percent.
-        max_yield: Option<Decimal>,
+        max_yield: Option<Decimal> =
+            reader.read_maximum("max_yield", Bounds::Percent, "min_yield", min_yield),
         /// Minimum price.
-        min_price: Option<Decimal>,
+        min_price: Option<Decimal> = reader.read_decimal("min_price", Bounds::Amount),
         /// Maximum price.
-        max_price: Option<Decimal>,
+        max_price: Option<Decimal> = reader.read_maximum("max_price", Bounds::Amount, "min_price", min_price),
         /// Minimum market capitalisation.
-        min_market_cap: Option<Decimal>,
+        min_market_cap: Option<Decimal> = reader.read_decimal("min_market_cap", Bounds::Amount),
         /// Maximum market capitalisation.
-        max_market_cap: Option<Decimal>,
-        page: Page,
-        output: Output,
-    }
-}
-
-impl Parameters for ListParameters {
-    fn read(reader: &mut ParameterReader<'_>) -> Self {
-        let symbols = reader.read_symbols(100);
-        let is_active = reader.read_bool_or("is_active", true);
-        let (min_yield, max_yield) = reader.read_bounds("min_yield", "max_yield", Bounds::Percent);
-        let (min_price, max_price) = reader.read_bounds("min_price", "max_price", Bounds::Amount);
-        let (min_market_cap, max_market_cap) =
-            reader.read_bounds("min_market_cap", "max_market_cap", Bounds::Amount);
-        let pays_dividend = reader.read_bool_or_alias("pays_dividend", "has_dividends");
-        let page = reader.read_page(&PAGING);
-        Self {
-            symbols,
-            r#type: reader.read_words("type", SecurityType::ALL),
-            exchange: reader.read_names(FilterField::Exchange),
-            sector: reader.read_names(FilterField::Sector),
-            industry: reader.read_names(FilterField::Industry),
-            country: reader.read_names(FilterField::Country),
-            currency: reader.read_currencies(),
-            frequency: reader.read_words("frequency", Frequency::ALL),
-            pays_dividend,
-            is_active,
-            min_yield,
-            max_yield,
-            min_price,
-            max_price,
-            min_market_cap,
-            max_market_cap,
-            page,
-            output: reader.read_output(StockRow::COLUMNS),
-        }
+        max_market_cap: Option<Decimal> =
+            reader.read_maximum("max_market_cap", Bounds::Amount, "min_market_cap", min_market_cap),
+        /// True for securities that pay regular dividends, false for all other securities.
+        pays_dividend: Option<bool> = reader.read_bool_or_alias("pays_dividend", "has_dividends"),
+        page: Page = reader.read_page(&PAGING),
+        /// Security types, comma-separated.
+        r#type: Option<Vec<SecurityType>> = reader.read_words("type", SecurityType::ALL),
+        /// Exchanges by market identifier code or name, comma-separated.
+        exchange: Option<Vec<String>> = reader.read_names(FilterField::Exchange),
+        /// Sectors by name or slug, comma-separated.
+        sector: Option<Vec<String>> = reader.read_names(FilterField::Sector),
+        /// Industries by name or slug, comma-separated.
+        industry: Option<Vec<String>> = reader.read_names(FilterField::Industry),
+        /// Countries of domicile by ISO 3166 code or name, comma-separated.
+        country: Option<Vec<String>> = reader.read_names(FilterField::Country),
+        /// ISO 4217 currencies, comma-separated, in any case.
+        currency: Option<Vec<String>> = reader.read_currencies(),
+        /// Payment frequencies, comma-separated.
+        frequency: Option<Vec<Frequency>> = reader.read_words("frequency", Frequency::ALL),
+        output: Output = reader.read_output(StockRow::COLUMNS),
     }
 }
 
@@ -144,34 +112,30 @@ impl Sortable for StockRow {
     }
 }
 
-/// List and filter stocks and ETFs
-///
-/// By default, active securities are listed, ordered by symbol.
-#[utoipa::path(
-    get, path = "/v1/stocks", tag = "Stocks", security(("bearer" = []), ("api_key" = [])),
-    params(DocumentedParameters<ListParameters>),
-    responses((status = 200, description = "A page of stock rows", body = List<StockRow>), ErrorResponses)
-)]
-pub(crate) async fn list(access: Access<Free, ListParameters>) -> Response {
-    access
-        .respond(async |context| {
-            let stock_table = context.app.memory_tables.stocks(&context.generation).await?;
-            let ResolvedSymbols { known, missing } =
-                lookup::resolve_symbol_list(&context.generation, context.parameters.symbols.as_ref()).await?;
-            let named: Option<HashSet<String>> = known.map(|named| named.into_iter().collect());
-            let page = move || {
-                let asked = &context.parameters;
-                let securities = stock_table.securities.iter().map(|member| &member.stock);
-                let wanted = securities
-                    .filter(|stock| named.as_ref().is_none_or(|named| named.contains(&stock.symbol)));
-                let rows = wanted.filter(|stock| asked.matches(stock));
-                context.render_page(&asked.output, &asked.page, stock_table.version, rows, |meta| {
-                    if asked.symbols.is_some() {
-                        meta.set_missing(missing);
-                    }
-                })
-            };
-            run_low_priority(page).await?
+endpoint! {
+    /// List and filter stocks and ETFs
+    ///
+    /// By default, active securities are listed, ordered by symbol.
+    get "/v1/stocks", tag "Stocks", returns "A page of stock rows",
+    list(Access<Free, ListParameters>) -> List<StockRow> { respond(render) }
+}
+
+async fn render(context: HandlerContext<ListParameters>) -> Result<RenderedBody, ApiError> {
+    let stock_table = context.app.memory_tables.stocks(&context.generation).await?;
+    let ResolvedSymbols { known, missing } =
+        lookup::resolve_symbol_list(&context.generation, context.parameters.symbols.as_ref()).await?;
+    let named: Option<HashSet<String>> = known.map(|named| named.into_iter().collect());
+    let page = move || {
+        let asked = &context.parameters;
+        let securities = stock_table.rows.iter().map(|member| &member.stock);
+        let wanted =
+            securities.filter(|stock| named.as_ref().is_none_or(|named| named.contains(&stock.symbol)));
+        let rows = wanted.filter(|stock| asked.matches(stock));
+        context.render_page(&asked.output, &asked.page, stock_table.version, rows, |meta| {
+            if asked.symbols.is_some() {
+                meta.set_missing(missing);
+            }
         })
-        .await
+    };
+    run_low_priority(page).await?
 }

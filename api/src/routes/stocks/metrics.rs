@@ -2,7 +2,6 @@
 
 use std::sync::{Arc, LazyLock};
 
-use axum::response::Response;
 use chrono::NaiveDate;
 use market::metrics::Explanation;
 use market::row::{Metrics, TableRow};
@@ -10,18 +9,16 @@ use serde::Serialize;
 use store::feed_files::name_files;
 use utoipa::ToSchema;
 
-use crate::answer::{Access, Free, HandlerContext};
+use crate::answer::{Free, HandlerContext, RenderedBody};
 use crate::auth::tier::Tier;
 use crate::error::ApiError;
-use crate::parameters::{
-    DocumentedParameters, ExpandedColumn, Knowledge, Output, ParameterReader, Parameters, PathSymbol,
-    parameters,
-};
+use crate::parameters::{ExpandedColumn, Knowledge, Output, PathSymbol, parameters};
 use crate::read::past_securities::PriceColumns;
 use crate::read::past_version::{PastVersion, find_current_version};
 use crate::read::{DataVersion, lookup};
-use crate::render::envelope::{Single, Warning};
-use crate::routes::ErrorResponses;
+use crate::render::envelope::{Meta, Single, Warning};
+use crate::render::rows;
+use crate::routes::endpoint;
 use crate::routes::past::security::{PastQuery, explain_past_security};
 
 const METRICS: &str = include_str!("../../../queries/stocks/metrics.sql");
@@ -53,74 +50,58 @@ impl MetricsAnswer {
 
 parameters! {
     /// Parameters of the metrics.
-    pub(crate) struct MetricsParameters {
-        symbol: PathSymbol,
+    pub(crate) struct MetricsParameters by reader {
+        symbol: PathSymbol = reader.read_symbol(),
         /// As-of date. Only prices up to this day, and records declared or effective by this day, are used. Default:
         /// the as-of date of the market.
-        as_of: Option<NaiveDate>,
+        as_of: Option<NaiveDate> = reader.read_day_of_history("as_of"),
         /// Adds the observations, choices and formulas from which the figures follow (Starter and higher). With
         /// `fields`, only the selected figures are explained. Observations before the tier's history are counted, but
         /// not listed.
-        explain: bool,
-        /// Figures to explain; `None` for all figures. Ignored without `explain`.
-        explained: Option<Vec<&'static str>>,
-        knowledge: Option<Knowledge>,
-        output: Output,
+        explain: bool = reader.read_bool_or("explain", false),
+        knowledge: Option<Knowledge> = {
+            reader.require(as_of.is_none_or(|as_of| as_of <= reader.today), "as_of", "is in the future");
+            reader.read_knowledge()
+        },
+        output: Output = {
+            let columns: &'static [&'static str] = if explain { &EXPLAINED } else { Metrics::COLUMNS };
+            reader.read_output(columns).expand_if_named(ANNUAL_TOTALS)
+        },
     }
-}
 
-impl Parameters for MetricsParameters {
     const TIER_MATTERS: bool = true;
-
-    fn read(reader: &mut ParameterReader<'_>) -> Self {
-        let (symbol, as_of) = (reader.read_symbol(), reader.read_date("as_of"));
-        let explain = reader.read_bool_or("explain", false);
-        let past = as_of.is_none_or(|as_of| as_of <= reader.today());
-        reader.require(past, "as_of", "is in the future");
-        let knowledge = reader.read_knowledge();
-        let columns: &'static [&'static str] = if explain { &EXPLAINED } else { Metrics::COLUMNS };
-        let mut output = reader.read_output(columns).expand_if_named(ANNUAL_TOTALS);
-        let explained = output.fields.clone().filter(|fields| explain && !fields.contains(&EXPLANATION));
-        if let Some(fields) = output.fields.as_mut().filter(|_| explained.is_some()) {
-            fields.push(EXPLANATION);
-        }
-        Self { symbol, as_of, explain, explained, knowledge, output }
-    }
 
     fn needs(&self) -> Option<(Tier, &'static str)> {
         self.explain.then_some((Tier::Starter, "explain"))
     }
-
-    fn oldest(&self) -> Option<NaiveDate> {
-        self.as_of
-    }
 }
 
-/// Dividend metrics
-///
-/// Yields, growth, streaks, payout and safety, by documented rules. `beta_5y` is measured against the projector's
-/// benchmark. If `fields` of a CSV request contains `annual_totals`, the CSV has one row per year. The columns `year`,
-/// `amount` and `complete` replace `annual_totals`. The other fields are repeated in each row.
-#[utoipa::path(
-    get, path = "/v1/stocks/{symbol}/metrics", tag = "Stocks", security(("bearer" = []), ("api_key" = [])),
-    params(DocumentedParameters<MetricsParameters>),
-    responses((status = 200, description = "The metrics", body = Single<MetricsAnswer>), ErrorResponses)
-)]
-pub(crate) async fn metrics(access: Access<Free, MetricsParameters>) -> Response {
-    access
-        .respond(async |context| {
-            let (version, answer) = answer(&context).await?;
-            let held = i64::try_from(answer.metrics.quarantined.0.len())
-                .map_err(|error| ApiError::Internal(error.into()))?;
-            let warnings = Warning::quarantined(held).into_iter().collect();
-            context.render_single_with_warnings(
-                &context.parameters.output,
-                version,
-                &answer.limit_to_days_from(context.first_day_of_tier_history()),
-                warnings,
-            )
-        })
-        .await
+endpoint! {
+    /// Dividend metrics
+    ///
+    /// Yields, growth, streaks, payout and safety, by documented rules. `beta_5y` is measured against the projector's
+    /// benchmark. If `fields` of a CSV request contains `annual_totals`, the CSV has one row per year. The columns `year`,
+    /// `amount` and `complete` replace `annual_totals`. The other fields are repeated in each row.
+    get "/v1/stocks/{symbol}/metrics", tag "Stocks", returns "The metrics",
+    metrics(Access<Free, MetricsParameters>) -> Single<MetricsAnswer> { respond(render) }
+}
+
+async fn render(context: HandlerContext<MetricsParameters>) -> Result<RenderedBody, ApiError> {
+    let (version, answer) = answer(&context).await?;
+    let held = i64::try_from(answer.metrics.quarantined.0.len())
+        .map_err(|error| ApiError::Internal(error.into()))?;
+    let warnings = Warning::quarantined(held).into_iter().collect();
+    let mut output = context.parameters.output.clone();
+    let is_unnamed = |fields: &&mut Vec<&str>| !fields.contains(&EXPLANATION);
+    if let Some(fields) = output.fields.as_mut().filter(is_unnamed)
+        && answer.explanation.is_some()
+    {
+        fields.push(EXPLANATION);
+    }
+    let answer = answer.limit_to_days_from(context.first_day_of_tier_history());
+    let meta = Meta { warnings, known_at: context.known_at, ..Meta::new(&version) };
+    let body = rows::render_single(&output, &answer, &meta)?;
+    Ok(RenderedBody { body, version, next_cursor: None })
 }
 
 async fn answer(
@@ -129,7 +110,9 @@ async fn answer(
     let asked = &context.parameters;
     let past = async |past| derive(context, past).await;
     let (version, mut answer) = context.read_as_known(asked.knowledge.as_ref(), live(context), past).await?;
-    if let Some((explanation, chosen)) = answer.explanation.as_mut().zip(asked.explained.as_ref()) {
+    // `fields` without the explanation itself selects the figures to explain.
+    let chosen = asked.output.fields.as_ref().filter(|fields| !fields.contains(&EXPLANATION));
+    if let Some((explanation, chosen)) = answer.explanation.as_mut().zip(chosen) {
         explanation.limit_to_metrics(|metric| chosen.contains(&metric));
     }
     Ok((version, answer))

@@ -3,10 +3,9 @@
 pub(crate) mod dividends;
 pub(crate) mod etf_holders;
 pub(crate) mod events;
-pub(crate) mod fundamentals;
 pub(crate) mod list;
 pub(crate) mod metrics;
-pub(crate) mod quote;
+pub(crate) mod quote_and_fundamentals;
 mod records;
 pub(crate) mod revisions;
 pub(crate) mod snapshot;

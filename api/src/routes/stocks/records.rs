@@ -40,9 +40,13 @@ pub(super) async fn render_records<T: TrackedRow + Sortable, P>(
 ) -> Result<RenderedBody, ApiError> {
     let RecordsQuery { symbol, page, output, .. } = query;
     if let Some(since) = query.updated_since {
-        lookup::require_known_symbol(&context.generation, symbol).await?;
-        let symbols = Some(&symbol.to_list());
-        return render_changes::<T, _>(context, ChangeQuery { since, symbols, page, output }).await;
+        let symbols = symbol.to_list();
+        let found = lookup::resolve_symbols(&context.generation, &symbols).await?;
+        if found.iter().all(Option::is_none) {
+            return Err(lookup::unknown_symbol_error(symbol).into());
+        }
+        let query = ChangeQuery { since, symbols: Some(&symbols), page, output };
+        return render_changes::<T, _>(context, query).await;
     }
     let start = query.start_date.unwrap_or_else(|| context.first_day_of_tier_history());
     let live = async {

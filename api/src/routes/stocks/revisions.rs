@@ -2,18 +2,15 @@
 
 use std::borrow::Cow;
 
-use axum::response::Response;
 use chrono_tz::America::New_York;
 use market::row::{RevisedKind, Revision, TableRow};
 
-use crate::answer::{Access, Free};
-use crate::parameters::{
-    Direction, DocumentedParameters, Output, Page, PageOptions, ParameterReader, Parameters, PathSymbol,
-    SortValue, Sortable, parameters,
-};
+use crate::answer::{Free, HandlerContext, RenderedBody};
+use crate::error::ApiError;
+use crate::parameters::{Direction, Output, Page, PageOptions, PathSymbol, SortValue, Sortable, parameters};
 use crate::read::past_version::find_current_version;
 use crate::render::envelope::{Depth, List, Warning};
-use crate::routes::ErrorResponses;
+use crate::routes::endpoint;
 use crate::routes::past::revisions::find_revisions;
 
 const PAGING: PageOptions = PageOptions {
@@ -25,27 +22,16 @@ const PAGING: PageOptions = PageOptions {
 
 parameters! {
     /// Parameters of a symbol's revisions.
-    pub(crate) struct RevisionsParameters {
-        symbol: PathSymbol,
+    pub(crate) struct RevisionsParameters by reader {
+        symbol: PathSymbol = reader.read_symbol(),
         /// Kinds of revised values, comma-separated: dividend, split, figure. Default: all.
-        kind: Option<Vec<RevisedKind>>,
-        page: Page,
-        output: Output,
+        kind: Option<Vec<RevisedKind>> = reader.read_words("kind", RevisedKind::ALL),
+        page: Page = reader.read_page(&PAGING),
+        output: Output = reader.read_output(Revision::COLUMNS),
     }
-}
 
-impl Parameters for RevisionsParameters {
     const TIER_MATTERS: bool = true;
     const IS_COSTLY: bool = true;
-
-    fn read(reader: &mut ParameterReader<'_>) -> Self {
-        Self {
-            symbol: reader.read_symbol(),
-            kind: reader.read_words("kind", RevisedKind::ALL),
-            page: reader.read_page(&PAGING),
-            output: reader.read_output(Revision::COLUMNS),
-        }
-    }
 }
 
 impl Sortable for Revision {
@@ -59,35 +45,31 @@ impl Sortable for Revision {
     }
 }
 
-/// Revisions
-///
-/// Served values that later facts changed, newest first. Each row has the time of the change, the value before and
-/// after, the reason, and the first and the latest served value. Both values of a change are computed for the same
-/// market date. The passage of time alone therefore causes no revision. The tier's history limits the time and the
-/// ex-date of revisions.
-#[utoipa::path(
-    get, path = "/v1/stocks/{symbol}/revisions", tag = "Stocks", security(("bearer" = []), ("api_key" = [])),
-    params(DocumentedParameters<RevisionsParameters>),
-    responses((status = 200, description = "A page of revisions", body = List<Revision>), ErrorResponses)
-)]
-pub(crate) async fn revisions(access: Access<Free, RevisionsParameters>) -> Response {
-    access
-        .respond(async |context| {
-            let asked = &context.parameters;
-            let current = find_current_version(&context.generation).await?;
-            let found = find_revisions(&context.generation, &current, &asked.symbol).await?;
-            let start = context.first_day_of_tier_history();
-            let is_asked = |revision: &&Revision| {
-                start <= revision.date
-                    && start <= revision.known_at.with_timezone(&New_York).date_naive()
-                    && asked.kind.as_ref().is_none_or(|kinds| kinds.contains(&revision.kind))
-            };
-            let rows = found.revisions.iter().filter(is_asked);
-            let (today, depth) = (context.today, Depth { from: start, tier: context.tier });
-            context.render_page(&asked.output, &asked.page, current.version(), rows, |meta| {
-                meta.set_depth(Some(depth), today);
-                meta.warnings.extend(found.is_incomplete.then(Warning::older_revisions));
-            })
-        })
-        .await
+endpoint! {
+    /// Revisions
+    ///
+    /// Served values that later facts changed, newest first. Each row has the time of the change, the value before and
+    /// after, the reason, and the first and the latest served value. Both values of a change are computed for the same
+    /// market date. The passage of time alone therefore causes no revision. The tier's history limits the time and the
+    /// ex-date of revisions.
+    get "/v1/stocks/{symbol}/revisions", tag "Stocks", returns "A page of revisions",
+    revisions(Access<Free, RevisionsParameters>) -> List<Revision> { respond(render) }
+}
+
+async fn render(context: HandlerContext<RevisionsParameters>) -> Result<RenderedBody, ApiError> {
+    let asked = &context.parameters;
+    let current = find_current_version(&context.generation).await?;
+    let found = find_revisions(&context.generation, &current, &asked.symbol).await?;
+    let start = context.first_day_of_tier_history();
+    let is_asked = |revision: &&Revision| {
+        start <= revision.date
+            && start <= revision.known_at.with_timezone(&New_York).date_naive()
+            && asked.kind.as_ref().is_none_or(|kinds| kinds.contains(&revision.kind))
+    };
+    let rows = found.revisions.iter().filter(is_asked);
+    let (today, depth) = (context.today, Depth { from: start, tier: context.tier });
+    context.render_page(&asked.output, &asked.page, current.version(), rows, |meta| {
+        meta.set_depth(Some(depth), today);
+        meta.warnings.extend(found.is_incomplete.then(Warning::older_revisions));
+    })
 }

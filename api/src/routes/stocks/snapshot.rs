@@ -2,16 +2,16 @@
 
 use std::sync::LazyLock;
 
-use axum::response::Response;
 use market::row::{Company, Coverage, Identifiers, Pricing, Stock, StockDividends, StockRow, TableRow};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::answer::{Access, Free};
-use crate::parameters::{DocumentedParameters, Output, ParameterReader, Parameters, PathSymbol, parameters};
+use crate::answer::{Free, HandlerContext, RenderedBody};
+use crate::error::ApiError;
+use crate::parameters::{Output, ParameterReader, PathSymbol, parameters};
 use crate::read::lookup;
 use crate::render::envelope::Single;
-use crate::routes::ErrorResponses;
+use crate::routes::endpoint;
 
 const SNAPSHOT: &str = include_str!("../../../queries/stocks/snapshot.sql");
 /// Optional parts of the response.
@@ -40,28 +40,25 @@ pub(crate) struct Snapshot {
 
 parameters! {
     /// Parameters of the stock snapshot.
-    pub(crate) struct SnapshotParameters {
-        symbol: PathSymbol,
-        output: Output,
+    pub(crate) struct SnapshotParameters by reader {
+        symbol: PathSymbol = reader.read_symbol(),
+        output: Output = read_output(reader),
     }
 }
 
-impl Parameters for SnapshotParameters {
-    fn read(reader: &mut ParameterReader<'_>) -> Self {
-        let (symbol, include) = (reader.read_symbol(), reader.read_words("include", PARTS));
-        reader.describe(
-            "include",
-            "Parts to return, comma-separated: company, pricing, dividends, coverage. Default: all.",
-        );
-        let mut output = reader.read_output(&COLUMNS);
-        if let Some(include) = &include {
-            let chosen = output.fields.take().unwrap_or_else(|| COLUMNS.clone());
-            let kept =
-                chosen.into_iter().filter(|column| !PARTS.contains(column) || include.contains(column));
-            output.fields = Some(kept.collect());
-        }
-        Self { symbol, output }
+/// Reads `include` and the output options. The output has only the included parts.
+fn read_output(reader: &mut ParameterReader<'_>) -> Output {
+    let include = reader.read_words("include", PARTS);
+    reader.describe(
+        "include",
+        "Parts to return, comma-separated: company, pricing, dividends, coverage. Default: all.",
+    );
+    let mut output = reader.read_output(&COLUMNS);
+    if let Some(include) = &include {
+        let chosen = output.fields.get_or_insert_with(|| COLUMNS.clone());
+        chosen.retain(|column| !PARTS.contains(column) || include.contains(column));
     }
+    output
 }
 
 impl From<Stock> for Snapshot {
@@ -77,20 +74,16 @@ impl From<Stock> for Snapshot {
     }
 }
 
-/// Stock snapshot
-///
-/// The stock row, its identifiers, and the parts that `include` selects.
-#[utoipa::path(
-    get, path = "/v1/stocks/{symbol}", tag = "Stocks", security(("bearer" = []), ("api_key" = [])),
-    params(DocumentedParameters<SnapshotParameters>),
-    responses((status = 200, description = "The snapshot", body = Single<Snapshot>), ErrorResponses)
-)]
-pub(crate) async fn snapshot(access: Access<Free, SnapshotParameters>) -> Response {
-    access
-        .respond(async |context| {
-            let (version, stock) =
-                lookup::find_one::<Stock>(&context.generation, SNAPSHOT, &context.parameters.symbol).await?;
-            context.render_single(&context.parameters.output, version, &Snapshot::from(stock))
-        })
-        .await
+endpoint! {
+    /// Stock snapshot
+    ///
+    /// The stock row, its identifiers, and the parts that `include` selects.
+    get "/v1/stocks/{symbol}", tag "Stocks", returns "The snapshot",
+    snapshot(Access<Free, SnapshotParameters>) -> Single<Snapshot> { respond(render) }
+}
+
+async fn render(context: HandlerContext<SnapshotParameters>) -> Result<RenderedBody, ApiError> {
+    let (version, stock) =
+        lookup::find_one::<Stock>(&context.generation, SNAPSHOT, &context.parameters.symbol).await?;
+    context.render_single(&context.parameters.output, version, &Snapshot::from(stock))
 }

@@ -2,19 +2,18 @@
 
 use std::borrow::Cow;
 
-use axum::response::Response;
 use chrono::NaiveDate;
 use market::metrics::DerivedRows;
 use market::row::{SplitRow, SplitStatus, SplitType, TableRow};
 
 use super::records::{RecordsQuery, render_records};
-use crate::answer::{Access, Free};
+use crate::answer::{Free, HandlerContext, RenderedBody};
+use crate::error::ApiError;
 use crate::parameters::{
-    DateRange, Direction, DocumentedParameters, Knowledge, Output, Page, PageOptions, ParameterReader,
-    Parameters, PathSymbol, SortValue, Sortable, SyncPoint, parameters,
+    Direction, Knowledge, Output, Page, PageOptions, PathSymbol, SortValue, Sortable, SyncPoint, parameters,
 };
 use crate::render::envelope::List;
-use crate::routes::ErrorResponses;
+use crate::routes::endpoint;
 
 const SPLITS: &str = include_str!("../../../queries/stocks/splits.sql");
 const PAGING: PageOptions = PageOptions {
@@ -26,40 +25,24 @@ const PAGING: PageOptions = PageOptions {
 
 parameters! {
     /// Parameters of a symbol's splits.
-    pub(crate) struct SplitsParameters {
-        symbol: PathSymbol,
+    pub(crate) struct SplitsParameters by reader {
+        symbol: PathSymbol = reader.read_symbol(),
         /// First ex-date. Default: start of the tier's history. For an earlier day the response is a 403.
-        start_date: Option<NaiveDate>,
+        start_date: Option<NaiveDate> = reader.read_day_of_history("start_date"),
         /// Last ex-date. Default: no limit, so that announced future splits are included.
-        end_date: Option<NaiveDate>,
+        end_date: Option<NaiveDate> = reader.read_end_date(start_date),
         /// Types of splits, comma-separated.
-        r#type: Option<Vec<SplitType>>,
+        r#type: Option<Vec<SplitType>> = reader.read_words("type", SplitType::ALL),
         /// `meta.sync_from` of an earlier response, or an instant. Returns the rows that changed since then, in commit
         /// order. Deleted rows are returned as cancelled. Conflicts with filters and `sort`.
-        updated_since: Option<SyncPoint>,
-        knowledge: Option<Knowledge>,
-        page: Page,
-        output: Output,
+        updated_since: Option<SyncPoint> =
+            reader.read_updated_since(&["start_date", "end_date", "type", "sort"]),
+        knowledge: Option<Knowledge> = reader.read_knowledge(),
+        page: Page = reader.read_page(&PAGING),
+        output: Output = reader.read_output(SplitRow::COLUMNS),
     }
-}
 
-impl Parameters for SplitsParameters {
     const TIER_MATTERS: bool = true;
-
-    fn read(reader: &mut ParameterReader<'_>) -> Self {
-        let symbol = reader.read_symbol();
-        let DateRange { start, end } = reader.read_date_range();
-        let r#type = reader.read_words("type", SplitType::ALL);
-        let updated_since = reader.read_updated_since(&["start_date", "end_date", "type", "sort"]);
-        let knowledge = reader.read_knowledge();
-        let page = reader.read_page(&PAGING);
-        let output = reader.read_output(SplitRow::COLUMNS);
-        Self { symbol, start_date: start, end_date: end, r#type, updated_since, knowledge, page, output }
-    }
-
-    fn oldest(&self) -> Option<NaiveDate> {
-        self.start_date
-    }
 }
 
 impl Sortable for SplitRow {
@@ -72,40 +55,36 @@ impl Sortable for SplitRow {
     }
 }
 
-/// Split history
-///
-/// Newest first. A split multiplies share counts by `ratio` and earlier prices by `price_factor`. Price-only types
-/// (spin-offs, rights, class distributions) multiply only prices.
-#[utoipa::path(
-    get, path = "/v1/stocks/{symbol}/splits", tag = "Stocks", security(("bearer" = []), ("api_key" = [])),
-    params(DocumentedParameters<SplitsParameters>),
-    responses((status = 200, description = "A page of split records", body = List<SplitRow>), ErrorResponses)
-)]
-pub(crate) async fn splits(access: Access<Free, SplitsParameters>) -> Response {
-    access
-        .respond(async |context| {
-            let asked = &context.parameters;
-            let query = RecordsQuery {
-                statement: SPLITS,
-                filters: &[&asked.end_date, &asked.r#type],
-                kind: "split",
-                symbol: &asked.symbol,
-                start_date: asked.start_date,
-                updated_since: asked.updated_since.as_ref(),
-                knowledge: asked.knowledge.as_ref(),
-                page: &asked.page,
-                output: &asked.output,
-            };
-            let select = |rows: &DerivedRows, start: NaiveDate| {
-                let is_asked = |row: &SplitRow| {
-                    start <= row.ex_date
-                        && asked.end_date.is_none_or(|end| row.ex_date <= end)
-                        && asked.r#type.as_ref().is_none_or(|types| types.contains(&row.r#type))
-                        && row.status != SplitStatus::Cancelled
-                };
-                rows.splits.iter().filter(|row| is_asked(row)).cloned().collect()
-            };
-            render_records(&context, query, select).await
-        })
-        .await
+endpoint! {
+    /// Split history
+    ///
+    /// Newest first. A split multiplies share counts by `ratio` and earlier prices by `price_factor`. Price-only types
+    /// (spin-offs, rights, class distributions) multiply only prices.
+    get "/v1/stocks/{symbol}/splits", tag "Stocks", returns "A page of split records",
+    splits(Access<Free, SplitsParameters>) -> List<SplitRow> { respond(render) }
+}
+
+async fn render(context: HandlerContext<SplitsParameters>) -> Result<RenderedBody, ApiError> {
+    let asked = &context.parameters;
+    let query = RecordsQuery {
+        statement: SPLITS,
+        filters: &[&asked.end_date, &asked.r#type],
+        kind: "split",
+        symbol: &asked.symbol,
+        start_date: asked.start_date,
+        updated_since: asked.updated_since.as_ref(),
+        knowledge: asked.knowledge.as_ref(),
+        page: &asked.page,
+        output: &asked.output,
+    };
+    let select = |rows: &DerivedRows, start: NaiveDate| {
+        let is_asked = |row: &SplitRow| {
+            start <= row.ex_date
+                && asked.end_date.is_none_or(|end| row.ex_date <= end)
+                && asked.r#type.as_ref().is_none_or(|types| types.contains(&row.r#type))
+                && row.status != SplitStatus::Cancelled
+        };
+        rows.splits.iter().filter(|row| is_asked(row)).cloned().collect()
+    };
+    render_records(&context, query, select).await
 }

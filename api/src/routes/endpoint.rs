@@ -1,0 +1,23 @@
+//! Declaration of an endpoint with its documentation.
+
+/// Declares the handler of an endpoint: path, tag, description of the response, required tier, parameters, schema of the
+/// body, and the call that responds. The documentation comment is the summary and description of the endpoint.
+macro_rules! endpoint {
+    (
+        $(#[$about:meta])+
+        get $path:tt, tag $tag:tt, returns $description:tt,
+        $name:ident(Access<$tier:ty, $parameters:ty>) -> $body:ty { $respond:ident($render:expr) }
+    ) => {
+        $(#[$about])+
+        #[utoipa::path(
+            get, path = $path, tag = $tag, security(("bearer" = []), ("api_key" = [])),
+            params(crate::parameters::DocumentedParameters<$parameters>),
+            responses((status = 200, description = $description, body = $body), crate::routes::ErrorResponses)
+        )]
+        pub(crate) async fn $name(access: crate::answer::Access<$tier, $parameters>) -> axum::response::Response {
+            access.$respond($render).await
+        }
+    };
+}
+
+pub(crate) use endpoint;
