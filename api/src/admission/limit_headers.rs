@@ -31,7 +31,7 @@ pub(crate) fn write_account_limits(headers: &mut HeaderMap, decision: &Admission
         AdmissionVerdict::Quota => (0, usage.month.end),
         _ => (bucket.remaining_within_rate(), usage.full_at_unix()),
     };
-    let left = usage.quota_left();
+    let left = (usage.quota - usage.used).max(0);
     let Bucket { rate_per_minute, capacity, .. } = *bucket;
     let mut values = LimitHeaderValues::default();
     values.number(rate_per_minute.into());

@@ -117,10 +117,6 @@ impl RemainingLimits {
     pub(crate) fn month_start(&self) -> NaiveDate {
         DateTime::from_timestamp(self.month.start, 0).unwrap_or_default().date_naive()
     }
-
-    pub(crate) fn quota_left(&self) -> i64 {
-        (self.quota - self.used).max(0)
-    }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "microseconds of centuries are below 2^53")]
