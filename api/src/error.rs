@@ -28,37 +28,39 @@ pub(crate) const UPGRADE_URL: &str = "/plans";
 /// stream.
 const STREAM_RETRY: u64 = 20;
 
-/// Reasons for an error response.
+/// Reasons for an error response. Except for the last three, the text is also the message to the client.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ApiError {
-    #[error("missing, invalid or expired API key")]
+    #[error("Missing, invalid or expired API key")]
     InvalidKey,
-    #[error("your plan does not include this feature")]
+    #[error("{}", feature_message(*.current, .feature, *.earliest))]
     FeatureNotAvailable { current: Tier, feature: &'static str, earliest: Option<NaiveDate> },
-    #[error("rate limit exceeded")]
+    #[error("Rate limit exceeded; retry in {retry_after} s")]
     RateLimited { retry_after: u64 },
-    #[error("too many open streams")]
+    #[error("The account has {limit} open streams, the limit of its plan; close one of them")]
     TooManyStreams { limit: usize },
     /// End of a stream whose client reads too slowly.
-    #[error("the client reads too slowly")]
+    #[error("The client reads too slowly; continue from the last event id")]
     StreamLagged,
-    #[error("monthly quota exceeded")]
+    #[error("Monthly quota exceeded")]
     QuotaExceeded { current: i64, limit: i64, retry_after: u64 },
     #[error("{0}")]
     NotFound(String),
-    #[error("method not allowed")]
+    #[error("Method not allowed; allowed: {allow}")]
     MethodNotAllowed { allow: &'static str },
     /// Refusal with a status of its own and without a faulty parameter, for example for a malformed request head.
     #[error("{message}")]
     Refused { status: StatusCode, message: String },
-    #[error("invalid parameter")]
+    #[error("{}", parameters_message(.0))]
     Parameters(Vec<ParameterError>),
-    #[error("the cursor is damaged or belongs to another request")]
+    #[error("The cursor is damaged or belongs to another request")]
     InvalidCursor,
-    #[error("no data of the requested version exists")]
+    #[error("The service has no data of the requested version; repeat the request without it")]
     VersionNotServed,
     /// The requested data version was served earlier, but this program cannot derive it any more.
-    #[error("version {version} cannot be derived any more")]
+    #[error(
+        "The version {version} cannot be derived any more: it has the rules {method}, which program {program} derives"
+    )]
     VersionGone { version: String, method: String, program: String },
     #[error("the service cannot respond now: {0}")]
     Unavailable(String),
@@ -69,73 +71,43 @@ pub(crate) enum ApiError {
 }
 
 impl ApiError {
-    fn status(&self) -> StatusCode {
-        match self {
-            Self::InvalidKey => StatusCode::UNAUTHORIZED,
-            Self::FeatureNotAvailable { .. } => StatusCode::FORBIDDEN,
-            Self::RateLimited { .. } | Self::QuotaExceeded { .. } | Self::TooManyStreams { .. } => {
-                StatusCode::TOO_MANY_REQUESTS
-            }
-            Self::NotFound(_) => StatusCode::NOT_FOUND,
-            Self::MethodNotAllowed { .. } => StatusCode::METHOD_NOT_ALLOWED,
-            Self::Refused { status, .. } => *status,
-            Self::Parameters(_) | Self::InvalidCursor => StatusCode::BAD_REQUEST,
-            Self::VersionNotServed => StatusCode::PRECONDITION_FAILED,
-            Self::VersionGone { .. } => StatusCode::GONE,
-            Self::Unavailable(_) | Self::ClientDisconnected(_) | Self::StreamLagged => {
-                StatusCode::SERVICE_UNAVAILABLE
-            }
-            Self::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
-        }
+    /// Refusal with a status of its own.
+    pub(crate) fn refused(status: StatusCode, message: impl Into<String>) -> Self {
+        Self::Refused { status, message: message.into() }
     }
 
-    fn code(&self) -> Option<&'static str> {
-        Some(match self {
-            Self::InvalidKey => "INVALID_API_KEY",
-            Self::FeatureNotAvailable { .. } => "FEATURE_NOT_AVAILABLE",
-            Self::RateLimited { .. } => "RATE_LIMITED",
-            Self::QuotaExceeded { .. } => "QUOTA_EXCEEDED",
-            Self::TooManyStreams { .. } => "TOO_MANY_STREAMS",
-            Self::StreamLagged => "STREAM_LAGGED",
-            Self::NotFound(_) => return None,
-            Self::MethodNotAllowed { .. } => "METHOD_NOT_ALLOWED",
-            Self::Refused { status, .. } => refused_code(*status),
-            Self::Parameters(_) => "INVALID_PARAMETER",
-            Self::InvalidCursor => "INVALID_CURSOR",
-            Self::VersionNotServed => "VERSION_NOT_SERVED",
-            Self::VersionGone { .. } => "VERSION_NOT_REPRODUCIBLE",
-            Self::Unavailable(_) | Self::ClientDisconnected(_) => "SERVICE_UNAVAILABLE",
-            Self::Internal(_) => "INTERNAL",
-        })
+    /// Status of the response, and the code in its body; the code is `None` if the body has none.
+    fn status_and_code(&self) -> (StatusCode, Option<&'static str>) {
+        let (status, code) = match self {
+            Self::InvalidKey => (StatusCode::UNAUTHORIZED, "INVALID_API_KEY"),
+            Self::FeatureNotAvailable { .. } => (StatusCode::FORBIDDEN, "FEATURE_NOT_AVAILABLE"),
+            Self::RateLimited { .. } => (StatusCode::TOO_MANY_REQUESTS, "RATE_LIMITED"),
+            Self::QuotaExceeded { .. } => (StatusCode::TOO_MANY_REQUESTS, "QUOTA_EXCEEDED"),
+            Self::TooManyStreams { .. } => (StatusCode::TOO_MANY_REQUESTS, "TOO_MANY_STREAMS"),
+            Self::StreamLagged => (StatusCode::SERVICE_UNAVAILABLE, "STREAM_LAGGED"),
+            Self::NotFound(_) => return (StatusCode::NOT_FOUND, None),
+            Self::MethodNotAllowed { .. } => (StatusCode::METHOD_NOT_ALLOWED, "METHOD_NOT_ALLOWED"),
+            Self::Refused { status, .. } => (*status, refused_code(*status)),
+            Self::Parameters(_) => (StatusCode::BAD_REQUEST, "INVALID_PARAMETER"),
+            Self::InvalidCursor => (StatusCode::BAD_REQUEST, "INVALID_CURSOR"),
+            Self::VersionNotServed => (StatusCode::PRECONDITION_FAILED, "VERSION_NOT_SERVED"),
+            Self::VersionGone { .. } => (StatusCode::GONE, "VERSION_NOT_REPRODUCIBLE"),
+            Self::Unavailable(_) | Self::ClientDisconnected(_) => {
+                (StatusCode::SERVICE_UNAVAILABLE, "SERVICE_UNAVAILABLE")
+            }
+            Self::Internal(_) => (StatusCode::INTERNAL_SERVER_ERROR, "INTERNAL"),
+        };
+        (status, Some(code))
     }
 
     fn message(&self) -> String {
         match self {
-            Self::InvalidKey => "Missing, invalid or expired API key".to_owned(),
-            Self::FeatureNotAvailable { current, feature, earliest } => {
-                feature_message(*current, feature, *earliest)
-            }
-            Self::RateLimited { retry_after } => format!("Rate limit exceeded; retry in {retry_after} s"),
-            Self::QuotaExceeded { .. } => "Monthly quota exceeded".to_owned(),
-            Self::TooManyStreams { limit } => {
-                format!("The account has {limit} open streams, the limit of its plan; close one of them")
-            }
-            Self::StreamLagged => "The client reads too slowly; continue from the last event id".to_owned(),
-            Self::NotFound(message) => redact_secrets(message).into_owned(),
-            Self::MethodNotAllowed { allow } => format!("Method not allowed; allowed: {allow}"),
-            Self::Refused { message, .. } => redact_secrets(message).into_owned(),
-            Self::Parameters(errors) => parameters_message(errors),
-            Self::InvalidCursor => "The cursor is damaged or belongs to another request".to_owned(),
-            Self::VersionNotServed => {
-                "The service has no data of the requested version; repeat the request without it".to_owned()
-            }
-            Self::VersionGone { version, method, program } => format!(
-                "The version {version} cannot be derived any more: it has the rules {method}, which program {program} derives"
-            ),
+            Self::NotFound(message) | Self::Refused { message, .. } => redact_secrets(message).into_owned(),
             Self::Unavailable(_) | Self::ClientDisconnected(_) => {
                 "The service cannot answer now; retry shortly".to_owned()
             }
             Self::Internal(_) => format!("Internal error, request {}", current_request_id()),
+            error => error.to_string(),
         }
     }
 
@@ -143,56 +115,53 @@ impl ApiError {
     pub(crate) fn body(&self) -> Value {
         let mut body = Map::new();
         body.insert("error".to_owned(), self.message().into());
-        if let Some(code) = self.code() {
+        if let (_, Some(code)) = self.status_and_code() {
             body.insert("code".to_owned(), code.into());
         }
-        self.details(&mut body);
+        if let Value::Object(details) = self.details() {
+            body.extend(details);
+        }
         Value::Object(body)
     }
 
-    fn details(&self, body: &mut Map<String, Value>) {
-        let mut add = |key: &str, value: Value| body.insert(key.to_owned(), value);
+    /// Other fields of the body.
+    fn details(&self) -> Value {
         match self {
             Self::FeatureNotAvailable { current, feature, earliest } => {
-                add("current_tier", current.as_str().into());
-                add("required_feature", (*feature).into());
-                add("upgrade_url", UPGRADE_URL.into());
+                let mut details = json!({
+                    "current_tier": current.as_str(),
+                    "required_feature": feature,
+                    "upgrade_url": UPGRADE_URL,
+                });
                 if let Some(earliest) = earliest {
-                    add("earliest_date", earliest.to_string().into());
+                    details["earliest_date"] = earliest.to_string().into();
                 }
+                details
             }
-            Self::RateLimited { retry_after } => {
-                add("retryAfter", (*retry_after).into());
-            }
-            Self::QuotaExceeded { current, limit, .. } => {
-                add(
-                    "usage",
-                    json!({ "current": current, "limit": limit, "percentage": quota_percentage(*current, *limit) }),
-                );
-                add("upgrade_url", UPGRADE_URL.into());
-            }
+            Self::RateLimited { retry_after } => json!({ "retryAfter": retry_after }),
+            Self::QuotaExceeded { current, limit, .. } => json!({
+                "usage": { "current": current, "limit": limit, "percentage": quota_percentage(*current, *limit) },
+                "upgrade_url": UPGRADE_URL,
+            }),
             Self::Parameters(errors) => {
-                add("param", errors.first().map_or(Value::Null, |first| first.param.clone().into()));
-                add("allowed", errors.first().and_then(|first| first.allowed.clone()).into());
+                let first = errors.first();
                 let all = errors.iter().map(|e| json!({ "param": e.param, "error": e.error }));
-                add("errors", all.collect());
+                json!({
+                    "param": first.map(|first| &first.param),
+                    "allowed": first.and_then(|first| first.allowed.as_ref()),
+                    "errors": all.collect::<Vec<_>>(),
+                })
             }
-            Self::InvalidCursor => {
-                add("param", "cursor".into());
-                add("allowed", Value::Null);
-                add(
-                    "errors",
-                    json!([{ "param": "cursor", "error": "is damaged or belongs to another request" }]),
-                );
-            }
+            Self::InvalidCursor => json!({
+                "param": "cursor",
+                "allowed": null,
+                "errors": [{ "param": "cursor", "error": "is damaged or belongs to another request" }],
+            }),
             Self::VersionGone { method, program, .. } => {
-                add("method_version", method.as_str().into());
-                add("program_version", program.as_str().into());
+                json!({ "method_version": method, "program_version": program })
             }
-            Self::Internal(_) => {
-                add("request_id", current_request_id().as_str().into());
-            }
-            _ => {}
+            Self::Internal(_) => json!({ "request_id": current_request_id().as_str() }),
+            _ => Value::Null,
         }
     }
 
@@ -249,7 +218,7 @@ impl IntoResponse for ApiError {
             Self::Unavailable(cause) => log_unavailable(cause),
             _ => {}
         }
-        let mut response = (self.status(), Json(self.body())).into_response();
+        let mut response = (self.status_and_code().0, Json(self.body())).into_response();
         let headers = response.headers_mut();
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
         match &self {

@@ -5,7 +5,6 @@
 
 use axum::extract::MatchedPath;
 use axum::http::{Method, StatusCode};
-use prometheus::proto::MetricFamily;
 use prometheus::{
     Histogram, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Registry,
     register_histogram_vec_with_registry, register_histogram_with_registry,
@@ -20,17 +19,17 @@ const CALLS: [f64; 11] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 256.0, 1024.0, 2
 /// All metrics of the API.
 #[derive(Debug)]
 pub(crate) struct ApiMetrics {
-    registry: Registry,
+    pub(crate) registry: Registry,
     requests: HistogramVec,
     pub(crate) throttled: IntCounter,
     pub(crate) admission: AdmissionMetrics,
     pub(crate) cache: CacheMetrics,
-    queue: IntGauge,
-    connections: IntGaugeVec,
-    pool_waiting: IntGaugeVec,
-    pool_in_use: IntGaugeVec,
-    replicas: IntGaugeVec,
-    streams: IntGauge,
+    pub(crate) queue: IntGauge,
+    pub(crate) connections: IntGaugeVec,
+    pub(crate) pool_waiting: IntGaugeVec,
+    pub(crate) pool_in_use: IntGaugeVec,
+    pub(crate) replicas: IntGaugeVec,
+    pub(crate) streams: IntGauge,
 }
 
 /// Metrics of admission decisions, by outcome.
@@ -55,14 +54,6 @@ pub(crate) struct CacheMetrics {
     pub(crate) misses: IntCounter,
 }
 
-/// Numbers of client connections, by phase.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct ConnectionCounts {
-    pub(crate) idle: i64,
-    pub(crate) head: i64,
-    pub(crate) working: i64,
-}
-
 /// Usage of one pool of Postgres connections.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct PoolUse {
@@ -70,24 +61,15 @@ pub(crate) struct PoolUse {
     pub(crate) in_use: usize,
 }
 
-/// Gauge values at the time of a scrape.
-#[derive(Debug, Default)]
-pub(crate) struct GaugeValues {
-    /// Number of calls that wait for a decision.
-    pub(crate) queue: usize,
-    pub(crate) connections: ConnectionCounts,
-    pub(crate) reads: PoolUse,
-    pub(crate) costly: PoolUse,
-    /// Number of replicas in use, and number of replicas that get no reads.
-    pub(crate) replicas: [usize; 2],
-    /// Number of open change streams.
-    pub(crate) streams: usize,
-}
-
 impl ApiMetrics {
     /// Registers all metrics.
     pub(crate) fn new() -> prometheus::Result<Self> {
         let registry = Registry::new();
+        let counter = |name: &str, help: &str| register_int_counter_with_registry!(name, help, registry);
+        let gauge = |name: &str, help: &str| register_int_gauge_with_registry!(name, help, registry);
+        let gauges = |name: &str, help: &str, label: &str| {
+            register_int_gauge_vec_with_registry!(name, help, &[label], registry)
+        };
         Ok(Self {
             requests: register_histogram_vec_with_registry!(
                 "dds_http_request_duration_seconds",
@@ -96,47 +78,29 @@ impl ApiMetrics {
                 DURATION_BUCKETS.to_vec(),
                 registry
             )?,
-            throttled: register_int_counter_with_registry!(
+            throttled: counter(
                 "dds_address_throttled_total",
                 "Requests refused by the throttle of their client address.",
-                registry
             )?,
             admission: AdmissionMetrics::new(&registry)?,
-            cache: CacheMetrics::new(&registry)?,
-            queue: register_int_gauge_with_registry!(
-                "dds_admission_queue_calls",
-                "Calls waiting for an admission decision.",
-                registry
-            )?,
-            connections: register_int_gauge_vec_with_registry!(
+            cache: CacheMetrics {
+                hits: counter("dds_cache_hits_total", "Responses served from the cache.")?,
+                misses: counter("dds_cache_misses_total", "Responses that were not in the cache.")?,
+            },
+            queue: gauge("dds_admission_queue_calls", "Calls waiting for an admission decision.")?,
+            connections: gauges(
                 "dds_connections",
                 "Open client connections by state: idle, receiving a request head (head), or with a request in progress (working).",
-                &["state"],
-                registry
+                "state",
             )?,
-            pool_waiting: register_int_gauge_vec_with_registry!(
-                "dds_pool_waiting",
-                "Requests waiting for a Postgres connection.",
-                &["pool"],
-                registry
-            )?,
-            pool_in_use: register_int_gauge_vec_with_registry!(
-                "dds_pool_in_use",
-                "Postgres connections in use.",
-                &["pool"],
-                registry
-            )?,
-            replicas: register_int_gauge_vec_with_registry!(
+            pool_waiting: gauges("dds_pool_waiting", "Requests waiting for a Postgres connection.", "pool")?,
+            pool_in_use: gauges("dds_pool_in_use", "Postgres connections in use.", "pool")?,
+            replicas: gauges(
                 "dds_read_replicas",
                 "Postgres replicas by use: read, or left out because they are unreachable or too old.",
-                &["state"],
-                registry
+                "state",
             )?,
-            streams: register_int_gauge_with_registry!(
-                "dds_change_streams",
-                "Open change streams.",
-                registry
-            )?,
+            streams: gauge("dds_change_streams", "Open change streams.")?,
             registry,
         })
     }
@@ -156,24 +120,6 @@ impl ApiMetrics {
     /// Records the reply to a protocol error, which occurs before a request is parsed.
     pub(crate) fn record_protocol_error(&self, status: StatusCode) {
         self.requests.with_label_values(&["none", "other", status.as_str()]).observe(0.0);
-    }
-
-    /// Sets the gauges and returns all metrics.
-    pub(crate) fn gather(&self, gauges: &GaugeValues) -> Vec<MetricFamily> {
-        self.queue.set(gauge(gauges.queue));
-        self.streams.set(gauge(gauges.streams));
-        let ConnectionCounts { idle, head, working } = gauges.connections;
-        for (state, connections) in [("idle", idle), ("head", head), ("working", working)] {
-            self.connections.with_label_values(&[state]).set(connections);
-        }
-        for (state, count) in ["read", "left_out"].into_iter().zip(gauges.replicas) {
-            self.replicas.with_label_values(&[state]).set(gauge(count));
-        }
-        for (pool, level) in [("reads", gauges.reads), ("costly", gauges.costly)] {
-            self.pool_waiting.with_label_values(&[pool]).set(gauge(level.waiting));
-            self.pool_in_use.with_label_values(&[pool]).set(gauge(level.in_use));
-        }
-        self.registry.gather()
     }
 }
 
@@ -210,21 +156,6 @@ impl AdmissionMetrics {
 }
 
 impl CacheMetrics {
-    fn new(registry: &Registry) -> prometheus::Result<Self> {
-        Ok(Self {
-            hits: register_int_counter_with_registry!(
-                "dds_cache_hits_total",
-                "Responses served from the cache.",
-                registry
-            )?,
-            misses: register_int_counter_with_registry!(
-                "dds_cache_misses_total",
-                "Responses that were not in the cache.",
-                registry
-            )?,
-        })
-    }
-
     /// Records a cache look-up.
     pub(crate) fn record_lookup(&self, is_hit: bool) {
         if is_hit { self.hits.inc() } else { self.misses.inc() }
@@ -243,7 +174,7 @@ fn method_label(method: &Method) -> &'static str {
 }
 
 /// Number of objects in memory as a gauge value.
-fn gauge(count: usize) -> i64 {
+pub(crate) fn gauge(count: usize) -> i64 {
     let count = (count as u64).cast_signed();
     debug_assert!(count >= 0, "a count of objects in memory fits into i64");
     count
@@ -260,7 +191,7 @@ mod tests {
             let method = Method::from_bytes(method.as_bytes()).expect("a method");
             metrics.record_response(None, &method, StatusCode::NOT_FOUND, 0.001);
         }
-        let families = metrics.gather(&GaugeValues::default());
+        let families = metrics.registry.gather();
         let requests = families.iter().find(|family| family.name() == "dds_http_request_duration_seconds");
         assert_eq!(requests.map(|family| family.get_metric().len()), Some(2));
     }

@@ -139,7 +139,7 @@ mod tests {
         };
         let cached = CachedAccount {
             limiter,
-            version: RowVersion::from(1),
+            version: RowVersion(1),
             plan_version: 1,
             paid_until: None,
             is_settled: true,
@@ -159,7 +159,7 @@ mod tests {
         let key = [presented(id)];
         let mut accounts = cache.checkout(&key);
         for account in &mut accounts.list {
-            account.written = Some(RowVersion::from(2));
+            account.written = Some(RowVersion(2));
         }
         let was_cached = !accounts.list.is_empty();
         cache.checkin(&key, accounts);

@@ -160,11 +160,6 @@ impl AdmissionBatch {
         let (account, _) = self.keys[key_index].as_ref()?;
         Some(self.list[*account].written.is_some())
     }
-
-    /// Buckets of the keys that have their own rate limits.
-    pub(crate) fn key_buckets(&self) -> impl Iterator<Item = &KeyBucket> {
-        self.keys.iter().flatten().filter_map(|(_, key)| key.key_bucket.as_ref())
-    }
 }
 
 impl CachedAccount {
@@ -203,18 +198,13 @@ impl CachedAccount {
 impl CachedKey {
     /// Reads the API key from a row that joins a key with its account.
     pub(crate) fn from_row(row: &Row, now: DateTime<Utc>, account: &CachedAccount) -> Result<Self, Error> {
-        let key_bucket = match row.try_get::<_, Option<i32>>("key_rate")? {
-            Some(rate) => Some(KeyBucket::from_row(row, rate, now, account.version)?),
-            None => None,
-        };
-        let expires_at = row.try_get("expires_at")?;
-        let id = row.try_get("key_id")?;
+        let rate: Option<i32> = row.try_get("key_rate")?;
         Ok(Self {
-            id,
+            id: row.try_get("key_id")?,
             account: account.limiter.account,
             plan_version: account.plan_version,
-            expires_at,
-            key_bucket,
+            expires_at: row.try_get("expires_at")?,
+            key_bucket: rate.map(|rate| KeyBucket::from_row(row, rate, now, account.version)).transpose()?,
         })
     }
 }

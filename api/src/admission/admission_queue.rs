@@ -3,13 +3,15 @@
 //! Invariants: limits are exact across instances, because every charge checks the account's row. A call without a
 //! decision in time is refused with 503.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use axum::extract::MatchedPath;
 use axum::http::StatusCode;
 use chrono::NaiveDate;
 use futures::FutureExt;
-use store::db::error_chain;
+use store::db::{add_session_options, error_chain};
 use store::tls::MakeRustlsConnect;
 use telemetry::LogLimit;
 use telemetry::spans::SPAN_TARGET;
@@ -22,8 +24,8 @@ use crate::admission::account_cache::AccountCache;
 use crate::admission::decision::{
     AdmissionDecision, AdmissionError, AdmissionRequest, AdmissionVerdict, BatchOutcome,
 };
-use crate::admission::request_context::{AccountCharge, RequestContext};
-use crate::admission::store_connection::{Reachability, StoreConnection};
+use crate::admission::request_context::RequestContext;
+use crate::admission::store_connection::StoreConnection;
 use crate::admission::stream_slot::{InstanceId, StreamSlot};
 use crate::admission::usage_recorder::UsageRecorder;
 use crate::auth::credential::PresentedKey;
@@ -51,26 +53,16 @@ struct WaitingCall {
     decision: oneshot::Sender<Result<Option<AdmissionDecision>, AdmissionError>>,
 }
 
-/// Refund of one call to the account's quota of the month `month`.
-#[derive(Debug)]
-struct QuotaRefund {
-    account: AccountId,
-    month: NaiveDate,
-}
-
-/// Task of the background worker: a refund, or a check of the keys of open streams.
+/// Task of the background worker: a refund, a check of the keys of open streams, or a change of stream slots.
 #[derive(Debug)]
 enum BackgroundTask {
-    Refund(QuotaRefund),
+    /// Refund of one call to the account's quota of the month that begins on this day.
+    Refund(AccountId, NaiveDate),
     FindValidKeys(Vec<PresentedKey>, oneshot::Sender<Vec<u128>>),
-    TakeSlot {
-        instance: InstanceId,
-        account: AccountId,
-        limit: usize,
-        taken: oneshot::Sender<Option<StreamSlot>>,
-    },
-    RenewSlots(InstanceId, Vec<StreamSlot>, oneshot::Sender<Vec<StreamSlot>>),
-    FreeSlot(InstanceId, StreamSlot),
+    /// Request for a slot of an account that may have this number of slots.
+    TakeSlot(AccountId, usize, oneshot::Sender<Option<StreamSlot>>),
+    RenewSlots(Vec<StreamSlot>, oneshot::Sender<Vec<StreamSlot>>),
+    FreeSlot(StreamSlot),
 }
 
 /// Handle of the workers that decide calls.
@@ -80,7 +72,8 @@ pub(crate) struct AdmissionQueue {
     background: mpsc::Sender<BackgroundTask>,
     usage_recorder: UsageRecorder,
     metrics: AdmissionMetrics,
-    reachability: Reachability,
+    /// True while the database is reachable, as of the latest connection attempt, check or decision.
+    reachability: Arc<AtomicBool>,
 }
 
 impl AdmissionQueue {
@@ -93,17 +86,13 @@ impl AdmissionQueue {
         tasks: &BackgroundTasks,
         metrics: AdmissionMetrics,
     ) -> Self {
-        let options = format!(
-            "{} {SESSION} -c statement_timeout={}",
-            config.get_options().unwrap_or_default(),
-            response_timeout.as_millis()
-        );
-        config.options(options.trim());
+        let options = format!("{SESSION} -c statement_timeout={}", response_timeout.as_millis());
+        add_session_options(&mut config, &options);
         let connection = || StoreConnection::new(&config, tls, response_timeout, tasks);
         let (calls, waiting) = mpsc::channel(QUEUE);
         // One worker decides all calls. Several workers would have smaller batches and contend for the same rows.
         let deciding = connection();
-        let reachability = deciding.reachability();
+        let reachability = Arc::clone(&deciding.reachability);
         tasks.spawn(decide_queues(deciding, waiting, metrics.clone()));
         let (background, waiting) = mpsc::channel(1_024);
         tasks.spawn(run_background_tasks(connection(), waiting));
@@ -116,14 +105,21 @@ impl AdmissionQueue {
         &self,
         call: AdmissionRequest,
     ) -> Result<Option<AdmissionDecision>, AdmissionError> {
-        let decision = self.wait_for_decision(call).await;
+        let deciding = async {
+            let (decision, decided) = oneshot::channel();
+            let waiting = WaitingCall { call, since: Instant::now(), decision };
+            self.calls.try_send(waiting).map_err(|_| AdmissionError::QueueFull)?;
+            // The worker enforces the timeout. The timeout begins at the end of the previous batch.
+            decided.await.map_err(|_| AdmissionError::Ended)?
+        };
+        let decision = deciding.await;
         self.metrics.record_decision(&decision);
         decision
     }
 
     /// True if the database can decide calls, as of its latest reply.
     pub(crate) fn is_database_reachable(&self) -> bool {
-        self.reachability.get()
+        self.reachability.load(Ordering::Relaxed)
     }
 
     /// Number of calls that wait for a decision.
@@ -131,77 +127,61 @@ impl AdmissionQueue {
         self.calls.max_capacity().saturating_sub(self.calls.capacity())
     }
 
-    async fn wait_for_decision(
-        &self,
-        call: AdmissionRequest,
-    ) -> Result<Option<AdmissionDecision>, AdmissionError> {
-        let (decision, decided) = oneshot::channel();
-        let waiting = WaitingCall { call, since: Instant::now(), decision };
-        self.calls.try_send(waiting).map_err(|_| AdmissionError::QueueFull)?;
-        // The worker enforces the timeout. The timeout begins at the end of the previous batch.
-        decided.await.map_err(|_| AdmissionError::Ended)?
-    }
-
     /// Adds a call to the statistics of its account.
     pub(crate) fn record_usage(&self, caller: &RequestContext, status: StatusCode) {
-        if let Some(charge) = caller.charge() {
-            self.usage_recorder.record_call(charge, status, caller.route());
+        if let Some(decision) = caller.decision() {
+            self.usage_recorder.record_call(decision, status, caller.route());
         }
     }
 
     /// Adds a charged batch of a change stream to the statistics of its account, as one call of `endpoint`.
     pub(crate) fn record_delivery(&self, decision: &AdmissionDecision, endpoint: &MatchedPath) {
-        self.usage_recorder.record_call(&AccountCharge::from(decision), StatusCode::OK, Some(endpoint));
+        self.usage_recorder.record_call(decision, StatusCode::OK, Some(endpoint));
     }
 
     /// Refunds the quota of a failed request. If the refund fails, it is not repeated.
     pub(crate) fn refund_failed_request(&self, caller: &RequestContext) {
-        if let Some(charge) = caller.charge().filter(|charge| charge.counted) {
-            self.refund(charge);
+        if let Some(decision) = caller.decision().filter(|decision| decision.counted) {
+            let refund = BackgroundTask::Refund(decision.account, decision.usage.month_start());
+            let _ = self.background.try_send(refund);
         }
-    }
-
-    fn refund(&self, charge: &AccountCharge) {
-        let refund = QuotaRefund { account: charge.account, month: charge.usage.month_start() };
-        let _ = self.background.try_send(BackgroundTask::Refund(refund));
     }
 
     /// Tags of those `keys` that are valid now. Nothing is charged.
     pub(crate) async fn find_valid_keys(&self, keys: Vec<PresentedKey>) -> Result<Vec<u128>, AdmissionError> {
-        let (found, valid) = oneshot::channel();
-        let task = BackgroundTask::FindValidKeys(keys, found);
-        self.background.try_send(task).map_err(|_| AdmissionError::QueueFull)?;
-        valid.await.map_err(|_| AdmissionError::Timeout)
+        self.run_in_background(|found| BackgroundTask::FindValidKeys(keys, found)).await
     }
 
     /// Takes a slot for a stream; `None` if the account has `limit` open streams, on all instances together.
     pub(crate) async fn take_slot(
         &self,
-        instance: InstanceId,
         account: AccountId,
         limit: usize,
     ) -> Result<Option<StreamSlot>, AdmissionError> {
-        let (taken, slot) = oneshot::channel();
-        let task = BackgroundTask::TakeSlot { instance, account, limit, taken };
-        self.background.send(task).await.map_err(|_| AdmissionError::Ended)?;
-        slot.await.map_err(|_| AdmissionError::Timeout)
+        self.run_in_background(|taken| BackgroundTask::TakeSlot(account, limit, taken)).await
     }
 
     /// Renews the leases of slots. Returns the renewed slots.
     pub(crate) async fn renew_slots(
         &self,
-        instance: InstanceId,
         slots: Vec<StreamSlot>,
     ) -> Result<Vec<StreamSlot>, AdmissionError> {
-        let (found, renewed) = oneshot::channel();
-        let task = BackgroundTask::RenewSlots(instance, slots, found);
-        self.background.send(task).await.map_err(|_| AdmissionError::Ended)?;
-        renewed.await.map_err(|_| AdmissionError::Timeout)
+        self.run_in_background(|renewed| BackgroundTask::RenewSlots(slots, renewed)).await
+    }
+
+    /// Sends a task to the background worker and waits for its result.
+    async fn run_in_background<T>(
+        &self,
+        task: impl FnOnce(oneshot::Sender<T>) -> BackgroundTask,
+    ) -> Result<T, AdmissionError> {
+        let (sender, result) = oneshot::channel();
+        self.background.send(task(sender)).await.map_err(|_| AdmissionError::Ended)?;
+        result.await.map_err(|_| AdmissionError::Timeout)
     }
 
     /// Frees a slot. If this fails, the slot is free at the end of its lease.
-    pub(crate) fn free_slot(&self, instance: InstanceId, slot: StreamSlot) {
-        let _ = self.background.try_send(BackgroundTask::FreeSlot(instance, slot));
+    pub(crate) fn free_slot(&self, slot: StreamSlot) {
+        let _ = self.background.try_send(BackgroundTask::FreeSlot(slot));
     }
 }
 
@@ -300,19 +280,15 @@ async fn decide_batch(
         }
         Err(error) => {
             connection.close_after_failure();
-            log_undecided(&error);
+            // Every batch fails during an outage, so the log has few of these messages.
+            static LIMIT: LogLimit = LogLimit::new();
+            if let Some(suppressed) = LIMIT.admit() {
+                tracing::warn!(error = %error_chain(&error), suppressed, "cannot decide a batch of calls");
+            }
             for waiting in queue.drain(..) {
                 let _ = waiting.decision.send(Err(error.clone()));
             }
         }
-    }
-}
-
-/// Logs a failed batch, with a limited rate, because every batch fails during an outage.
-fn log_undecided(error: &AdmissionError) {
-    static LIMIT: LogLimit = LogLimit::new();
-    if let Some(suppressed) = LIMIT.admit() {
-        tracing::warn!(error = %error_chain(error), suppressed, "cannot decide a batch of calls");
     }
 }
 
@@ -354,28 +330,29 @@ impl WaitingCall {
 
 /// Runs tasks one after another. A task that fails is not repeated.
 async fn run_background_tasks(mut connection: StoreConnection, mut waiting: mpsc::Receiver<BackgroundTask>) {
+    let instance = InstanceId(rand::random());
     while let Some(task) = waiting.recv().await {
         let response_timeout = connection.response_timeout();
         let running = async {
             let store = connection.open_store().await?;
             match task {
-                BackgroundTask::Refund(refund) => store.refund(refund.account, refund.month).await,
+                BackgroundTask::Refund(account, month) => store.refund(account, month).await,
                 BackgroundTask::FindValidKeys(keys, found) => {
                     let _ = found.send(store.find_valid_keys(&keys).await?);
                     Ok(())
                 }
-                BackgroundTask::TakeSlot { instance, account, limit, taken } => {
+                BackgroundTask::TakeSlot(account, limit, taken) => {
                     match taken.send(store.take_slot(instance, account, limit).await?) {
                         // The client is gone.
                         Err(Some(slot)) => store.free_slot(instance, slot).await,
                         Err(None) | Ok(()) => Ok(()),
                     }
                 }
-                BackgroundTask::RenewSlots(instance, slots, found) => {
-                    let _ = found.send(store.renew_slots(instance, &slots).await?);
+                BackgroundTask::RenewSlots(slots, renewed) => {
+                    let _ = renewed.send(store.renew_slots(instance, &slots).await?);
                     Ok(())
                 }
-                BackgroundTask::FreeSlot(instance, slot) => store.free_slot(instance, slot).await,
+                BackgroundTask::FreeSlot(slot) => store.free_slot(instance, slot).await,
             }
         };
         let _ = timeout(response_timeout, running).await;

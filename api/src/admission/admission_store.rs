@@ -15,11 +15,10 @@ use store::tls::MakeRustlsConnect;
 use tokio::time::timeout;
 use tokio_postgres::{Client, Config, Error, Row, Statement};
 
+use crate::account::statistics::CallOutcome;
 use crate::admission::account_cache::AccountCache;
 use crate::admission::admission_batch::{AdmissionBatch, CachedAccount, CachedKey, KeyBucket, WriteMode};
 use crate::admission::decision::{AdmissionDecision, AdmissionError, AdmissionRequest, BatchOutcome};
-use crate::admission::stream_slot::{self, InstanceId, StreamSlot};
-use crate::admission::usage_totals::{UsageIncrement, UsageKey};
 use crate::auth::credential::PresentedKey;
 use crate::auth::ids::{AccountId, KeyId};
 use crate::concurrency::background_tasks::BackgroundTasks;
@@ -37,9 +36,28 @@ const CHECK: &str = "select from accounts.limiter limit 0 for update";
 /// Timeout for preparing the statements of a new connection.
 const PREPARE_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// Key of one row of the usage statistics.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct UsageKey {
+    pub(crate) account: AccountId,
+    /// Day, in UTC.
+    pub(crate) day: NaiveDate,
+    /// Path template of the endpoint.
+    pub(crate) endpoint: String,
+    pub(crate) key: KeyId,
+    pub(crate) outcome: CallOutcome,
+}
+
+/// Number of calls to add to a row of the usage statistics, and the time of the last call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct UsageIncrement {
+    pub(crate) calls: i64,
+    pub(crate) last_at: DateTime<Utc>,
+}
+
 /// Open connection with prepared statements.
 pub(crate) struct AdmissionStore {
-    client: Client,
+    pub(super) client: Client,
     read: Statement,
     decrement: Statement,
     compare_and_set: Statement,
@@ -123,17 +141,16 @@ impl AdmissionStore {
         for row in &rows {
             found[key_index_of(row, &unread_keys)?] = Some(row);
         }
-        let outcome =
-            |((call, key_index), decided): ((&AdmissionRequest, usize), Option<AdmissionDecision>)| {
-                match accounts.is_written(key_index) {
-                    Some(true) => BatchOutcome::Decided(
-                        decided.or_else(|| accounts.decide_in_mode(call, key_index, WriteMode::Decrement)),
-                    ),
-                    None if found[key_index].is_none() => BatchOutcome::Decided(None),
-                    Some(false) | None => BatchOutcome::Undecided,
-                }
-            };
-        let outcomes = placed().zip(decided.into_iter().chain(repeat_with(|| None))).map(outcome).collect();
+        let mut outcomes = Vec::with_capacity(calls.len());
+        for ((call, key_index), decided) in placed().zip(decided.into_iter().chain(repeat_with(|| None))) {
+            outcomes.push(match accounts.is_written(key_index) {
+                Some(true) => BatchOutcome::Decided(
+                    decided.or_else(|| accounts.decide_in_mode(call, key_index, WriteMode::Decrement)),
+                ),
+                None if found[key_index].is_none() => BatchOutcome::Decided(None),
+                Some(false) | None => BatchOutcome::Undecided,
+            });
+        }
         cache.checkin(&keys, accounts);
         for (key, row) in keys.iter().zip(found) {
             let Some(row) = row else { continue };
@@ -188,12 +205,12 @@ impl AdmissionStore {
         let months = column(&list, |account| account.limiter.month);
         let used = column(&list, |account| account.limiter.used);
         let versions = column(&list, |account| account.version);
-        let key_buckets: Vec<&KeyBucket> = accounts.key_buckets().collect();
-        let keys: Vec<KeyId> = key_buckets.iter().map(|key_bucket| key_bucket.key).collect();
-        let key_tokens: Vec<f64> =
-            key_buckets.iter().map(|key_bucket| key_bucket.limiter.bucket.tokens).collect();
-        let key_times: Vec<DateTime<Utc>> =
-            key_buckets.iter().map(|key_bucket| key_bucket.limiter.at).collect();
+        let cached_keys = accounts.keys.iter().flatten();
+        let key_buckets: Vec<&KeyBucket> =
+            cached_keys.filter_map(|(_, key)| key.key_bucket.as_ref()).collect();
+        let keys = column(&key_buckets, |key_bucket| key_bucket.key);
+        let key_tokens = column(&key_buckets, |key_bucket| key_bucket.limiter.bucket.tokens);
+        let key_times = column(&key_buckets, |key_bucket| key_bucket.limiter.at);
         self.client
             .query(
                 &self.compare_and_set,
@@ -226,45 +243,18 @@ impl AdmissionStore {
         rows.iter().map(|row| Ok(keys[key_index_of(row, &all)?].tag)).collect()
     }
 
-    /// Takes a slot for a stream; `None` if the account has `limit` open streams.
-    pub(crate) async fn take_slot(
-        &self,
-        instance: InstanceId,
-        account: AccountId,
-        limit: usize,
-    ) -> Result<Option<StreamSlot>, AdmissionError> {
-        stream_slot::take(&self.client, instance, account, limit).await
-    }
-
-    /// Renews the leases of an instance. Returns the renewed slots.
-    pub(crate) async fn renew_slots(
-        &self,
-        instance: InstanceId,
-        slots: &[StreamSlot],
-    ) -> Result<Vec<StreamSlot>, AdmissionError> {
-        stream_slot::renew(&self.client, instance, slots).await
-    }
-
-    pub(crate) async fn free_slot(
-        &self,
-        instance: InstanceId,
-        slot: StreamSlot,
-    ) -> Result<(), AdmissionError> {
-        stream_slot::free(&self.client, instance, slot).await
-    }
-
     /// Adds calls to the statistics. Rows are written in key order, so that instances cannot deadlock.
     pub(crate) async fn add_usage(
         &self,
         sums: &BTreeMap<UsageKey, UsageIncrement>,
     ) -> Result<(), AdmissionError> {
-        let accounts: Vec<AccountId> = sums.keys().map(|row| row.account).collect();
-        let keys: Vec<KeyId> = sums.keys().map(|row| row.key).collect();
-        let days: Vec<NaiveDate> = sums.keys().map(|row| row.day).collect();
-        let endpoints: Vec<&str> = sums.keys().map(|row| row.endpoint.as_str()).collect();
-        let outcomes: Vec<&str> = sums.keys().map(|row| row.outcome.as_str()).collect();
-        let calls: Vec<i64> = sums.values().map(|sum| sum.calls).collect();
-        let last: Vec<DateTime<Utc>> = sums.values().map(|sum| sum.last_at).collect();
+        let accounts = column(sums.keys(), |row| row.account);
+        let keys = column(sums.keys(), |row| row.key);
+        let days = column(sums.keys(), |row| row.day);
+        let endpoints = column(sums.keys(), |row| row.endpoint.as_str());
+        let outcomes = column(sums.keys(), |row| row.outcome.as_str());
+        let calls = column(sums.values(), |sum| sum.calls);
+        let last = column(sums.values(), |sum| sum.last_at);
         self.client.execute(COUNT, &[&accounts, &days, &endpoints, &keys, &outcomes, &calls, &last]).await?;
         Ok(())
     }
@@ -276,8 +266,9 @@ impl AdmissionStore {
     }
 }
 
-fn column<T>(accounts: &[&CachedAccount], field: impl Fn(&CachedAccount) -> T) -> Vec<T> {
-    accounts.iter().map(|account| field(account)).collect()
+/// Values of one column, from the rows to write.
+fn column<'a, R: 'a, T>(rows: impl IntoIterator<Item = &'a R>, field: impl Fn(&'a R) -> T) -> Vec<T> {
+    rows.into_iter().map(field).collect()
 }
 
 /// Index of a row's key among all keys of the batch. The column `ordinal` counts only the keys that were read, from 1.
@@ -291,13 +282,12 @@ fn key_index_of(row: &Row, unread_keys: &[usize]) -> Result<usize, AdmissionErro
 fn distinct_keys(calls: &[AdmissionRequest]) -> (Vec<PresentedKey>, Vec<usize>) {
     let (mut keys, mut known) =
         (Vec::new(), HashMap::with_capacity_and_hasher(calls.len(), RandomState::default()));
-    let mut key_index = |call| {
-        let AdmissionRequest { key, .. }: &AdmissionRequest = call;
-        *known.entry(key.tag).or_insert_with(|| {
-            keys.push(*key);
+    let key_index = |call: &AdmissionRequest| {
+        *known.entry(call.key.tag).or_insert_with(|| {
+            keys.push(call.key);
             keys.len() - 1
         })
     };
-    let key_indexes = calls.iter().map(&mut key_index).collect();
+    let key_indexes = calls.iter().map(key_index).collect();
     (keys, key_indexes)
 }

@@ -5,35 +5,33 @@ use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use smallvec::SmallVec;
 
-use crate::admission::request_context::AccountCharge;
+use crate::admission::decision::{AdmissionDecision, AdmissionVerdict};
 use crate::admission::token_bucket::Bucket;
 use crate::auth::address_throttle::RemainingCalls;
 
-const RATE_LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
-const RATE_REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
-const RATE_RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
-const QUOTA_LIMIT: HeaderName = HeaderName::from_static("x-quota-limit");
-const QUOTA_REMAINING: HeaderName = HeaderName::from_static("x-quota-remaining");
-const QUOTA_RESET: HeaderName = HeaderName::from_static("x-quota-reset");
-const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
-const STATE: HeaderName = HeaderName::from_static("ratelimit");
-/// Header names for a request with an account, in the order of their values.
-static OF_ACCOUNT: [HeaderName; 8] =
-    [RATE_LIMIT, RATE_REMAINING, RATE_RESET, QUOTA_LIMIT, QUOTA_REMAINING, QUOTA_RESET, POLICY, STATE];
-/// Header names for a request without an account, in the order of their values.
-static OF_ADDRESS: [HeaderName; 3] = [RATE_LIMIT, RATE_REMAINING, RATE_RESET];
+/// Header names in the order of their values. A request without an account has only the first three.
+static NAMES: [HeaderName; 8] = [
+    HeaderName::from_static("x-ratelimit-limit"),
+    HeaderName::from_static("x-ratelimit-remaining"),
+    HeaderName::from_static("x-ratelimit-reset"),
+    HeaderName::from_static("x-quota-limit"),
+    HeaderName::from_static("x-quota-remaining"),
+    HeaderName::from_static("x-quota-reset"),
+    HeaderName::from_static("ratelimit-policy"),
+    HeaderName::from_static("ratelimit"),
+];
 /// Initial capacity of the buffer for all values, in bytes. It is usually sufficient.
 const ROOM: usize = 256;
 
 /// Writes the remaining limits of an account.
-pub(crate) fn write_account_limits(headers: &mut HeaderMap, charge: &AccountCharge) {
-    let usage = &charge.usage;
+pub(crate) fn write_account_limits(headers: &mut HeaderMap, decision: &AdmissionDecision) {
+    let usage = &decision.usage;
     let bucket = &usage.bucket;
-    let (remaining, reset) = match charge.quota_refused {
-        true => (0, usage.quota_resets_at_unix()),
-        false => (bucket.remaining_within_rate(), usage.full_at_unix()),
+    let (remaining, reset) = match decision.verdict {
+        AdmissionVerdict::Quota => (0, usage.month.end),
+        _ => (bucket.remaining_within_rate(), usage.full_at_unix()),
     };
-    let left = usage.quota_left();
+    let left = (usage.quota - usage.used).max(0);
     let Bucket { rate_per_minute, capacity, .. } = *bucket;
     let mut values = LimitHeaderValues::default();
     values.number(rate_per_minute.into());
@@ -41,14 +39,14 @@ pub(crate) fn write_account_limits(headers: &mut HeaderMap, charge: &AccountChar
     values.number(reset);
     values.number(usage.quota);
     values.number(left);
-    values.number(usage.quota_resets_at_unix());
+    values.number(usage.month.end);
     values.pair([("\"rate\";q=", capacity.into()), (";w=", bucket.seconds_to_fill_empty())]);
-    values.pair([(", \"month\";q=", usage.quota), (";w=", usage.month_seconds())]);
+    values.pair([(", \"month\";q=", usage.quota), (";w=", usage.month.end - usage.month.start)]);
     values.end();
     values.pair([("\"rate\";r=", bucket.available_calls()), (";t=", bucket.seconds_until_full())]);
     values.pair([(", \"month\";r=", left), (";t=", usage.seconds_until_quota_reset())]);
     values.end();
-    values.insert(headers, &OF_ACCOUNT);
+    values.insert(headers, &NAMES);
 }
 
 /// Writes the remaining calls of a client address, for a request without an account.
@@ -61,7 +59,7 @@ pub(crate) fn write_address_limits(headers: &mut HeaderMap, left: RemainingCalls
     values.number(limit);
     values.number(remaining);
     values.number(reset.max(now.timestamp() + 1));
-    values.insert(headers, &OF_ADDRESS);
+    values.insert(headers, &NAMES[..3]);
 }
 
 /// Values of the headers in order, in one shared buffer.
@@ -116,7 +114,7 @@ impl LimitHeaderValues {
 mod tests {
     use super::*;
     use crate::admission::token_bucket::RemainingLimits;
-    use crate::auth::ids::{AccountId, KeyId};
+    use crate::auth::tier::Tier;
 
     #[test]
     fn an_account_sees_its_minute_its_month_and_the_exact_state() {
@@ -127,15 +125,10 @@ mod tests {
             used: 1,
             month: 0..2_678_400,
         };
-        let mut charge = AccountCharge {
-            account: AccountId(1),
-            key: KeyId(1),
-            usage,
-            counted: true,
-            quota_refused: false,
-        };
+        let mut decision =
+            AdmissionDecision { usage, counted: true, ..AdmissionDecision::uncharged(Tier::Free) };
         let mut headers = HeaderMap::new();
-        write_account_limits(&mut headers, &charge);
+        write_account_limits(&mut headers, &decision);
         let expected = [
             ("x-ratelimit-limit", "10"),
             ("x-ratelimit-remaining", "9"),
@@ -149,8 +142,8 @@ mod tests {
         for (name, value) in expected {
             assert_eq!(headers[name], value, "{name}");
         }
-        charge.quota_refused = true;
-        write_account_limits(&mut headers, &charge);
+        decision.verdict = AdmissionVerdict::Quota;
+        write_account_limits(&mut headers, &decision);
         assert_eq!(
             (&headers["x-ratelimit-remaining"], &headers["x-ratelimit-reset"]),
             (&HeaderValue::from(0), &HeaderValue::from(2_678_400))

@@ -19,7 +19,6 @@ pub(crate) mod store_connection;
 pub(crate) mod stream_slot;
 pub(crate) mod token_bucket;
 pub(crate) mod usage_recorder;
-pub(crate) mod usage_totals;
 
 pub(crate) use admission_queue::AdmissionQueue;
 pub(crate) use decision::AdmissionError;

@@ -4,15 +4,16 @@
 //! is therefore kept when another instance takes the slots.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::admission::admission_queue::AdmissionQueue;
 use crate::admission::decision::AdmissionError;
-use crate::admission::stream_slot::{InstanceId, LEASE, StreamSlot};
+use crate::admission::stream_slot::{LEASE, StreamSlot};
 use crate::auth::credential::PresentedKey;
 use crate::auth::ids::AccountId;
 use crate::auth::tier::Tier;
@@ -25,18 +26,6 @@ const RENEWAL: Duration = Duration::from_secs(5);
 /// Maximum number of open streams of an account, by tier.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StreamLimits(pub(crate) [usize; 4]);
-
-impl StreamLimits {
-    fn of_tier(self, tier: Tier) -> usize {
-        let [free, starter, premium, professional] = self.0;
-        match tier {
-            Tier::Free => free,
-            Tier::Starter => starter,
-            Tier::Premium => premium,
-            Tier::Professional => professional,
-        }
-    }
-}
 
 /// Reason for a refused stream.
 #[derive(Debug, thiserror::Error)]
@@ -52,7 +41,6 @@ pub(crate) enum StreamRefusal {
 pub(crate) struct OpenStreams {
     limits: StreamLimits,
     admission: AdmissionQueue,
-    instance: InstanceId,
     state: Mutex<OpenState>,
     /// Cancelled when the instance stops.
     stopping: CancellationToken,
@@ -60,25 +48,17 @@ pub(crate) struct OpenStreams {
 
 #[derive(Debug, Default)]
 struct OpenState {
-    slots: HashMap<StreamSlot, OpenSlot>,
-    keys: HashMap<u128, OpenKey>,
+    slots: HashMap<StreamSlot, OpenStream>,
     /// Number of streams so far.
     opened: u64,
 }
 
-/// Slot of an open stream.
 #[derive(Debug)]
-struct OpenSlot {
+struct OpenStream {
     /// Number of the stream on this instance.
-    stream: u64,
-    ended: CancellationToken,
-}
-
-/// Key with open streams, and the number of these streams.
-#[derive(Debug)]
-struct OpenKey {
+    number: u64,
     key: PresentedKey,
-    streams: usize,
+    ended: CancellationToken,
     revoked: CancellationToken,
 }
 
@@ -87,8 +67,7 @@ struct OpenKey {
 pub(crate) struct StreamPermit {
     streams: Arc<OpenStreams>,
     slot: StreamSlot,
-    stream: u64,
-    key: u128,
+    number: u64,
     /// Cancelled when the instance stops, or the slot is lost.
     pub(crate) ended: CancellationToken,
     /// Cancelled when the key is no longer valid.
@@ -97,13 +76,7 @@ pub(crate) struct StreamPermit {
 
 impl OpenStreams {
     pub(crate) fn new(limits: StreamLimits, admission: AdmissionQueue) -> Arc<Self> {
-        Arc::new(Self {
-            limits,
-            admission,
-            instance: InstanceId::random(),
-            state: Mutex::default(),
-            stopping: CancellationToken::new(),
-        })
+        Arc::new(Self { limits, admission, state: Mutex::default(), stopping: CancellationToken::new() })
     }
 
     /// Opens a stream of an account.
@@ -116,25 +89,23 @@ impl OpenStreams {
         tier: Tier,
         key: PresentedKey,
     ) -> Result<StreamPermit, StreamRefusal> {
-        let limit = self.limits.of_tier(tier);
-        let slot = self.admission.take_slot(self.instance, account, limit).await;
+        let limit = self.limits.0[tier as usize];
+        let slot = self.admission.take_slot(account, limit).await;
         let slot = slot.map_err(StreamRefusal::Undecided)?.ok_or(StreamRefusal::TooMany(limit))?;
-        let (mut state, ended) = (self.state(), self.stopping.child_token());
+        let (ended, revoked) = (self.stopping.child_token(), CancellationToken::new());
+        let mut state = self.state.lock();
         state.opened += 1;
-        let stream = state.opened;
-        if let Some(lost) = state.slots.insert(slot, OpenSlot { stream, ended: ended.clone() }) {
+        let number = state.opened;
+        let stream = OpenStream { number, key, ended: ended.clone(), revoked: revoked.clone() };
+        if let Some(lost) = state.slots.insert(slot, stream) {
             lost.ended.cancel();
         }
-        let new = || OpenKey { key, streams: 0, revoked: CancellationToken::new() };
-        let of_key = state.keys.entry(key.tag).or_insert_with(new);
-        of_key.streams += 1;
-        let revoked = of_key.revoked.clone();
-        Ok(StreamPermit { streams: Arc::clone(self), slot, stream, key: key.tag, ended, revoked })
+        Ok(StreamPermit { streams: Arc::clone(self), slot, number, ended, revoked })
     }
 
     /// Number of open streams of the instance.
     pub(crate) fn count(&self) -> usize {
-        self.state().slots.len()
+        self.state.lock().slots.len()
     }
 
     /// Ends all streams, because the instance stops.
@@ -148,14 +119,14 @@ impl OpenStreams {
         loop {
             sleep(RENEWAL).await;
             let (slots, newest) = {
-                let state = self.state();
+                let state = self.state.lock();
                 (state.slots.keys().copied().collect::<Vec<_>>(), state.opened)
             };
             let sent = Instant::now();
             let renewed = if slots.is_empty() {
                 Ok(Vec::new())
             } else {
-                let renewing = self.admission.renew_slots(self.instance, slots);
+                let renewing = self.admission.renew_slots(slots);
                 timeout(RENEWAL, renewing).await.unwrap_or(Err(AdmissionError::Timeout))
             };
             match renewed {
@@ -174,8 +145,8 @@ impl OpenStreams {
 
     /// Ends the streams up to the number `newest` that have none of these slots.
     fn end_others(&self, renewed: &HashSet<StreamSlot>, newest: u64) {
-        let state = self.state();
-        let lost = state.slots.iter().filter(|(slot, open)| open.stream <= newest && !renewed.contains(slot));
+        let state = self.state.lock();
+        let lost = state.slots.iter().filter(|(slot, open)| open.number <= newest && !renewed.contains(slot));
         lost.for_each(|(_, open)| open.ended.cancel());
     }
 
@@ -183,39 +154,29 @@ impl OpenStreams {
     pub(crate) async fn check_keys(self: Arc<Self>) {
         loop {
             sleep(KEY_CHECK).await;
-            let keys: Vec<PresentedKey> = self.state().keys.values().map(|open| open.key).collect();
+            let keys: HashMap<u128, PresentedKey> =
+                self.state.lock().slots.values().map(|open| (open.key.tag, open.key)).collect();
             if keys.is_empty() {
                 continue;
             }
             // Without a reply of the database, the streams stay open until the next check. Admission decides again
             // before each batch of changes.
-            let Ok(valid) = self.admission.find_valid_keys(keys.clone()).await else { continue };
-            let state = self.state();
-            for key in keys.iter().filter(|key| !valid.contains(&key.tag)) {
-                if let Some(open) = state.keys.get(&key.tag) {
-                    open.revoked.cancel();
-                }
-            }
+            let checked = keys.values().copied().collect();
+            let Ok(valid) = self.admission.find_valid_keys(checked).await else { continue };
+            let is_revoked = |tag| keys.contains_key(tag) && !valid.contains(tag);
+            let state = self.state.lock();
+            let revoked = state.slots.values().filter(|open| is_revoked(&open.key.tag));
+            revoked.for_each(|open| open.revoked.cancel());
         }
-    }
-
-    fn state(&self) -> MutexGuard<'_, OpenState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for StreamPermit {
     fn drop(&mut self) {
-        let mut state = self.streams.state();
-        if state.slots.get(&self.slot).is_some_and(|open| open.stream == self.stream) {
+        let mut state = self.streams.state.lock();
+        if state.slots.get(&self.slot).is_some_and(|open| open.number == self.number) {
             state.slots.remove(&self.slot);
-            self.streams.admission.free_slot(self.streams.instance, self.slot);
-        }
-        if let Some(open) = state.keys.get_mut(&self.key) {
-            open.streams -= 1;
-            if open.streams == 0 {
-                state.keys.remove(&self.key);
-            }
+            self.streams.admission.free_slot(self.slot);
         }
     }
 }

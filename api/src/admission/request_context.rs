@@ -7,10 +7,8 @@ use std::sync::{Arc, OnceLock};
 use axum::extract::MatchedPath;
 use axum::http::Extensions;
 
-use crate::admission::decision::{AdmissionDecision, AdmissionVerdict};
-use crate::admission::token_bucket::RemainingLimits;
+use crate::admission::decision::AdmissionDecision;
 use crate::auth::address_throttle::RemainingCalls;
-use crate::auth::ids::{AccountId, KeyId};
 use crate::connection::ClientConnection;
 
 /// Context of a request: its client, its route, and its admission decision.
@@ -30,30 +28,8 @@ pub(crate) struct RequestContext {
 pub(crate) enum ReportedLimits {
     /// Number of further failed credentials before the client address is refused.
     FailedCredentials(RemainingCalls),
-    Account(AccountCharge),
-}
-
-/// Account, key and remaining limits of a request with a known key. The request may be admitted or refused.
-#[derive(Debug, Clone)]
-pub(crate) struct AccountCharge {
-    pub(crate) account: AccountId,
-    pub(crate) key: KeyId,
-    pub(crate) usage: RemainingLimits,
-    /// True if the call was charged to the quota.
-    pub(crate) counted: bool,
-    pub(crate) quota_refused: bool,
-}
-
-impl From<&AdmissionDecision> for AccountCharge {
-    fn from(decision: &AdmissionDecision) -> Self {
-        Self {
-            account: decision.account,
-            key: decision.key,
-            usage: decision.usage.clone(),
-            counted: decision.counted,
-            quota_refused: decision.verdict == AdmissionVerdict::Quota,
-        }
-    }
+    /// Decision on a known key. The request may be admitted or refused.
+    Account(AdmissionDecision),
 }
 
 impl RequestContext {
@@ -82,17 +58,13 @@ impl RequestContext {
     /// Records the decision on a known key.
     pub(crate) fn set_decision(&self, admitted: &AdmissionDecision) {
         self.connection.record_valid_key();
-        self.set(ReportedLimits::Account(AccountCharge::from(admitted)));
+        // A request has only one admission decision, so the limits are not set yet.
+        let _ = self.limits.set(ReportedLimits::Account(admitted.clone()));
     }
 
     /// Records the number of further failed credentials before the client address is refused.
     pub(crate) fn set_remaining_failures(&self, left: RemainingCalls) {
-        self.set(ReportedLimits::FailedCredentials(left));
-    }
-
-    fn set(&self, limits: ReportedLimits) {
-        // A request has only one admission decision, so the limits are not set yet.
-        let _ = self.limits.set(limits);
+        let _ = self.limits.set(ReportedLimits::FailedCredentials(left));
     }
 
     /// Limits for the response headers; `None` if neither a decision nor a failed credential was recorded.
@@ -100,10 +72,10 @@ impl RequestContext {
         self.limits.get()
     }
 
-    /// Account, key and remaining limits of the request; `None` without a decision on a known key.
-    pub(crate) fn charge(&self) -> Option<&AccountCharge> {
+    /// Decision on a known key; `None` without one.
+    pub(crate) fn decision(&self) -> Option<&AdmissionDecision> {
         match self.limits()? {
-            ReportedLimits::Account(charge) => Some(charge),
+            ReportedLimits::Account(decision) => Some(decision),
             ReportedLimits::FailedCredentials(_) => None,
         }
     }

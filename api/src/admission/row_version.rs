@@ -7,14 +7,7 @@ use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 
 /// Version of a row: the id of the transaction that last wrote the row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct RowVersion(u32);
-
-#[cfg(test)]
-impl From<u32> for RowVersion {
-    fn from(version: u32) -> Self {
-        Self(version)
-    }
-}
+pub(crate) struct RowVersion(pub(crate) u32);
 
 impl ToSql for RowVersion {
     fn to_sql(&self, _: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn Error + Sync + Send>> {

@@ -32,9 +32,7 @@ impl StoreClock {
     }
 
     fn elapsed(&self, instant: Instant) -> TimeDelta {
-        let elapsed = instant.saturating_duration_since(self.base);
-        TimeDelta::seconds(elapsed.as_secs().cast_signed())
-            + TimeDelta::nanoseconds(elapsed.subsec_nanos().into())
+        TimeDelta::from_std(instant.saturating_duration_since(self.base)).unwrap_or(TimeDelta::MAX)
     }
 }
 

@@ -27,20 +27,6 @@ const FAILURES: u32 = 2;
 const MIN_PAUSE: Duration = Duration::from_millis(50);
 const MAX_PAUSE: Duration = Duration::from_millis(300);
 
-/// True while the database is reachable, as of the latest connection attempt, check or decision.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Reachability(Arc<AtomicBool>);
-
-impl Reachability {
-    pub(crate) fn get(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
-
-    fn set(&self, is_reachable: bool) {
-        self.0.store(is_reachable, Ordering::Relaxed);
-    }
-}
-
 /// One database connection, used by one caller at a time.
 pub(crate) struct StoreConnection {
     config: Config,
@@ -49,7 +35,8 @@ pub(crate) struct StoreConnection {
     /// Configured timeout of one database reply.
     configured_timeout: Duration,
     round_trips: RoundTrips,
-    reachability: Reachability,
+    /// True while the database is reachable, as of the latest connection attempt, check or decision.
+    pub(crate) reachability: Arc<AtomicBool>,
     checked_at: Instant,
     store: Option<AdmissionStore>,
     /// Connection attempt in progress. It outlives the timeout of one caller, so a slow server is reached eventually.
@@ -75,7 +62,7 @@ impl StoreConnection {
             tasks: tasks.clone(),
             configured_timeout,
             round_trips: RoundTrips::default(),
-            reachability: Reachability::default(),
+            reachability: Arc::default(),
             checked_at: Instant::now(),
             store: None,
             connecting: None,
@@ -90,16 +77,12 @@ impl StoreConnection {
         self.round_trips.response_timeout(self.configured_timeout)
     }
 
-    pub(crate) fn reachability(&self) -> Reachability {
-        self.reachability.clone()
-    }
-
     /// Records the duration of a decision that took one round trip.
     pub(crate) fn record_round_trip(&mut self, round_trip: Duration) {
         self.round_trips.record(round_trip);
         self.checked_at = Instant::now();
         self.failures = 0;
-        self.reachability.set(true);
+        self.reachability.store(true, Ordering::Relaxed);
     }
 
     /// Opens a lost connection and checks it at once. Checks an open connection that has been idle.
@@ -109,7 +92,7 @@ impl StoreConnection {
             return;
         }
         if !was_open && !matches!(timeout(limit, self.open_store()).await, Ok(Ok(_))) {
-            self.reachability.set(false);
+            self.reachability.store(false, Ordering::Relaxed);
             return;
         }
         let Some(store) = &self.store else { return };
@@ -128,7 +111,7 @@ impl StoreConnection {
     }
 
     fn close_unreachable(&mut self) {
-        self.reachability.set(false);
+        self.reachability.store(false, Ordering::Relaxed);
         self.close();
     }
 
@@ -150,7 +133,7 @@ impl StoreConnection {
                 // After repeated failures, an open connection does not prove that the database can decide calls. Only a
                 // decision or a check proves it.
                 if self.failures < FAILURES {
-                    self.reachability.set(true);
+                    self.reachability.store(true, Ordering::Relaxed);
                 }
                 store
             }

@@ -5,8 +5,7 @@
 
 use std::time::Duration;
 
-use tokio_postgres::Client;
-
+use crate::admission::admission_store::AdmissionStore;
 use crate::admission::decision::AdmissionError;
 use crate::auth::ids::AccountId;
 
@@ -20,7 +19,7 @@ const ATTEMPTS: usize = 10;
 
 /// Random id of a running instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct InstanceId(i64);
+pub(super) struct InstanceId(pub(super) i64);
 
 /// Slot of an open stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -30,54 +29,51 @@ pub(crate) struct StreamSlot {
     pub(crate) number: i32,
 }
 
-impl InstanceId {
-    pub(crate) fn random() -> Self {
-        Self(rand::random())
-    }
-}
-
-/// Takes a slot of an account that may have `limit` of them; `None` if all are in use.
-pub(super) async fn take(
-    client: &Client,
-    instance: InstanceId,
-    account: AccountId,
-    limit: usize,
-) -> Result<Option<StreamSlot>, AdmissionError> {
-    // No instance has 2^31 streams, so a larger limit limits nothing.
-    let limit = i32::try_from(limit).unwrap_or(i32::MAX);
-    for _ in 0..ATTEMPTS {
-        let row = client.query_one(OPEN, &[&account, &instance.0, &limit, &LEASE.as_secs_f64()]).await?;
-        if let Some(number) = row.try_get("slot")? {
-            return Ok(Some(StreamSlot { account, number }));
+impl AdmissionStore {
+    /// Takes a slot of an account that may have `limit` of them; `None` if all are in use.
+    pub(super) async fn take_slot(
+        &self,
+        instance: InstanceId,
+        account: AccountId,
+        limit: usize,
+    ) -> Result<Option<StreamSlot>, AdmissionError> {
+        // No instance has 2^31 streams, so a larger limit limits nothing.
+        let limit = i32::try_from(limit).unwrap_or(i32::MAX);
+        for _ in 0..ATTEMPTS {
+            let lease = LEASE.as_secs_f64();
+            let row = self.client.query_one(OPEN, &[&account, &instance.0, &limit, &lease]).await?;
+            if let Some(number) = row.try_get("slot")? {
+                return Ok(Some(StreamSlot { account, number }));
+            }
+            if !row.try_get::<_, bool>("was_free")? {
+                return Ok(None);
+            }
         }
-        if !row.try_get::<_, bool>("was_free")? {
-            return Ok(None);
-        }
+        Err(AdmissionError::Contended)
     }
-    Err(AdmissionError::Contended)
-}
 
-/// Renews the leases of an instance. Returns the renewed slots.
-pub(super) async fn renew(
-    client: &Client,
-    instance: InstanceId,
-    slots: &[StreamSlot],
-) -> Result<Vec<StreamSlot>, AdmissionError> {
-    let (accounts, numbers): (Vec<AccountId>, Vec<i32>) =
-        slots.iter().map(|slot| (slot.account, slot.number)).unzip();
-    let rows = client.query(RENEW, &[&instance.0, &accounts, &numbers, &LEASE.as_secs_f64()]).await?;
-    let slot = |row: &tokio_postgres::Row| {
-        Ok(StreamSlot { account: row.try_get("account_id")?, number: row.try_get("slot")? })
-    };
-    rows.iter().map(slot).collect()
-}
+    /// Renews the leases of an instance. Returns the renewed slots.
+    pub(super) async fn renew_slots(
+        &self,
+        instance: InstanceId,
+        slots: &[StreamSlot],
+    ) -> Result<Vec<StreamSlot>, AdmissionError> {
+        let (accounts, numbers): (Vec<AccountId>, Vec<i32>) =
+            slots.iter().map(|slot| (slot.account, slot.number)).unzip();
+        let lease = LEASE.as_secs_f64();
+        let rows = self.client.query(RENEW, &[&instance.0, &accounts, &numbers, &lease]).await?;
+        let slot = |row: &tokio_postgres::Row| {
+            Ok(StreamSlot { account: row.try_get("account_id")?, number: row.try_get("slot")? })
+        };
+        rows.iter().map(slot).collect()
+    }
 
-/// Frees a slot.
-pub(super) async fn free(
-    client: &Client,
-    instance: InstanceId,
-    slot: StreamSlot,
-) -> Result<(), AdmissionError> {
-    client.execute(CLOSE, &[&slot.account, &slot.number, &instance.0]).await?;
-    Ok(())
+    pub(super) async fn free_slot(
+        &self,
+        instance: InstanceId,
+        slot: StreamSlot,
+    ) -> Result<(), AdmissionError> {
+        self.client.execute(CLOSE, &[&slot.account, &slot.number, &instance.0]).await?;
+        Ok(())
+    }
 }

@@ -97,19 +97,15 @@ pub(crate) struct RemainingLimits {
     pub(crate) quota: i64,
     /// Number of calls already counted against the quota of the current month.
     pub(crate) used: i64,
-    /// Start and end of the current month, in Unix seconds.
+    /// Start and end of the current month, in Unix seconds. The quota resets at the end.
     pub(crate) month: Range<i64>,
 }
 
 impl RemainingLimits {
     /// Time at which the bucket is full, as a Unix second. The value is always later than `now`.
     pub(crate) fn full_at_unix(&self) -> i64 {
-        floor((self.unix() + self.bucket.filling()).ceil()).max(self.now.timestamp() + 1)
-    }
-
-    /// Time at which the quota resets, as a Unix second.
-    pub(crate) fn quota_resets_at_unix(&self) -> i64 {
-        self.month.end
+        let now = seconds(self.now - DateTime::UNIX_EPOCH);
+        floor((now + self.bucket.filling()).ceil()).max(self.now.timestamp() + 1)
     }
 
     /// Seconds until the quota resets, at least 1.
@@ -117,22 +113,9 @@ impl RemainingLimits {
         (self.month.end - self.now.timestamp()).max(1)
     }
 
-    /// Length of the month, in seconds.
-    pub(crate) fn month_seconds(&self) -> i64 {
-        self.month.end - self.month.start
-    }
-
     /// First day of the month, UTC.
     pub(crate) fn month_start(&self) -> NaiveDate {
         DateTime::from_timestamp(self.month.start, 0).unwrap_or_default().date_naive()
-    }
-
-    fn unix(&self) -> f64 {
-        seconds(self.now - DateTime::UNIX_EPOCH)
-    }
-
-    pub(crate) fn quota_left(&self) -> i64 {
-        (self.quota - self.used).max(0)
     }
 }
 

@@ -13,7 +13,7 @@ use std::time::Duration;
 use axum::extract::MatchedPath;
 use axum::http::StatusCode;
 use chrono::{DateTime, NaiveDate, Utc};
-use store::db::error_chain;
+use store::db::{add_session_options, error_chain};
 use store::tls::MakeRustlsConnect;
 use telemetry::LogLimit;
 use tokio::sync::mpsc;
@@ -22,10 +22,9 @@ use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 use tokio_postgres::Config;
 
 use crate::account::statistics::CallOutcome;
-use crate::admission::decision::AdmissionError;
-use crate::admission::request_context::AccountCharge;
+use crate::admission::admission_store::{UsageIncrement, UsageKey};
+use crate::admission::decision::{AdmissionDecision, AdmissionError, AdmissionVerdict};
 use crate::admission::store_connection::StoreConnection;
-use crate::admission::usage_totals::{UsageIncrement, UsageKey};
 use crate::auth::ids::{AccountId, KeyId};
 use crate::concurrency::background_tasks::BackgroundTasks;
 
@@ -66,9 +65,7 @@ impl UsageRecorder {
     /// Starts the worker. The worker ends when the last handle is dropped and all rows are written.
     pub(crate) fn start(config: &Config, tls: &MakeRustlsConnect, tasks: &BackgroundTasks) -> Self {
         let mut config = config.clone();
-        let options = config.get_options().unwrap_or_default();
-        let options = format!("{options} -c statement_timeout={}", STATEMENT_TIMEOUT.as_millis());
-        config.options(options.trim());
+        add_session_options(&mut config, &format!("-c statement_timeout={}", STATEMENT_TIMEOUT.as_millis()));
         let connection = StoreConnection::new(&config, tls, RESPONSE_TIMEOUT, tasks);
         let (calls, waiting) = mpsc::channel(QUEUE);
         let missing = Arc::new(AtomicU64::new(0));
@@ -80,16 +77,16 @@ impl UsageRecorder {
 
     pub(crate) fn record_call(
         &self,
-        charge: &AccountCharge,
+        decision: &AdmissionDecision,
         status: StatusCode,
         endpoint: Option<&MatchedPath>,
     ) {
         let call = CountedCall {
-            account: charge.account,
-            key: charge.key,
+            account: decision.account,
+            key: decision.key,
             endpoint: endpoint.cloned(),
-            outcome: outcome(status, charge.quota_refused),
-            at: charge.usage.now,
+            outcome: outcome(status, decision.verdict == AdmissionVerdict::Quota),
+            at: decision.usage.now,
         };
         if self.calls.try_send(call).is_err() {
             self.missing.fetch_add(1, Ordering::Relaxed);
@@ -176,7 +173,8 @@ impl UsageWriter {
         }
         while !self.sums.is_empty() {
             let mut chunk = take_rows(&mut self.sums, CHUNK);
-            let written = timeout(RESPONSE_TIMEOUT, self.add_to_store(&chunk)).await;
+            let writing = async { self.connection.open_store().await?.add_usage(&chunk).await };
+            let written = timeout(RESPONSE_TIMEOUT, writing).await;
             if let Err(error) = written.unwrap_or(Err(AdmissionError::Timeout)) {
                 self.sums.append(&mut chunk);
                 self.connection.close();
@@ -188,23 +186,14 @@ impl UsageWriter {
             }
         }
         let today = Utc::now().date_naive();
-        if self.day.replace(today) != Some(today)
-            && timeout(RESPONSE_TIMEOUT, self.forget(today)).await.is_err()
-        {
+        if self.day.replace(today) == Some(today) {
+            return;
+        }
+        let deleting = async { self.connection.open_store().await?.delete_old_usage(today).await };
+        if timeout(RESPONSE_TIMEOUT, deleting).await.is_err() {
             // The deletion of old statistics is tried again on the next day.
             self.connection.close();
         }
-    }
-
-    async fn add_to_store(
-        &mut self,
-        chunk: &BTreeMap<UsageKey, UsageIncrement>,
-    ) -> Result<(), AdmissionError> {
-        self.connection.open_store().await?.add_usage(chunk).await
-    }
-
-    async fn forget(&mut self, today: NaiveDate) -> Result<(), AdmissionError> {
-        self.connection.open_store().await?.delete_old_usage(today).await
     }
 }
 

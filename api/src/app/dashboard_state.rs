@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use deadpool_postgres::{Object, Pool, PoolError, RecyclingMethod};
+use store::db::add_session_options;
 use store::tls;
 use tokio_postgres::Config;
 
@@ -31,12 +32,8 @@ pub(crate) struct DashboardState {
 impl DashboardState {
     /// Creates the state. Connections use the dashboard's database role, and are opened on demand.
     pub(crate) fn new(settings: DashboardSettings, mut config: Config) -> anyhow::Result<Self> {
-        let options = format!(
-            "{} {LOCKS} -c statement_timeout={}",
-            config.get_options().unwrap_or_default(),
-            DATABASE_TIMEOUT.as_millis()
-        );
-        config.options(options.trim());
+        let options = format!("{LOCKS} -c statement_timeout={}", DATABASE_TIMEOUT.as_millis());
+        add_session_options(&mut config, &options);
         let (tls, connections) =
             (tls::tls_connector(&config)?, usize::try_from(settings.dashboard_connections)?);
         // Each connection is checked before its use: its server may have stopped replying.

@@ -7,10 +7,11 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use deadpool_postgres::{Pool, PoolError};
+use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
@@ -102,8 +103,7 @@ struct WaitingAttempt<'a> {
 
 impl Drop for WaitingAttempt<'_> {
     fn drop(&mut self) {
-        let mut waiting =
-            self.login_throttle.waiting_per_network.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = self.login_throttle.waiting_per_network.lock();
         match waiting.get_mut(&self.network) {
             Some(count) if *count > 1 => *count -= 1,
             _ => {
@@ -168,16 +168,11 @@ impl LoginThrottle {
     ) -> Result<AttemptCharge, AttemptError> {
         let account = account(email);
         let network = ClientNetwork::containing(client).0;
-        let mut limits = match trust {
-            DeviceTrust::Browser(device) => {
-                return self
-                    .wait(network, vec![AttemptLimit::of_account_and_device(&account, &device)])
-                    .await;
-            }
-            DeviceTrust::Network | DeviceTrust::Unknown => {
-                vec![AttemptLimit::of_account_and_device(&account, network.octets())]
-            }
-        };
+        if let DeviceTrust::Browser(device) = trust {
+            let limit = AttemptLimit::of_account_and_device(&account, &device);
+            return self.wait(network, vec![limit]).await;
+        }
+        let mut limits = vec![AttemptLimit::of_account_and_device(&account, network.octets())];
         limits.extend(AttemptLimit::of_address(client));
         if trust == DeviceTrust::Unknown {
             limits.push(AttemptLimit::of_account(&account));
@@ -245,17 +240,11 @@ impl LoginThrottle {
                     drop(guard);
                     let charge = AttemptCharge(limits);
                     if delay > Duration::ZERO {
-                        let waiting = match waiting {
-                            Some(waiting) => Ok(waiting),
-                            None => start_waiting(),
+                        let Ok(_waiting) = waiting.map_or_else(start_waiting, Ok) else {
+                            self.refund(&charge).await;
+                            return Err(too_many());
                         };
-                        match waiting {
-                            Ok(_waiting) => sleep(delay).await,
-                            Err(error) => {
-                                self.refund(&charge).await;
-                                return Err(error);
-                            }
-                        }
+                        sleep(delay).await;
                     }
                     return Ok(charge);
                 }
@@ -269,9 +258,8 @@ impl LoginThrottle {
                     sleep(pause).await;
                 }
                 ChargeOutcome::Refused(_, pause) => {
-                    return Err(AttemptError::TooMany(
-                        pause.as_millis().div_ceil(1_000).try_into().unwrap_or(60),
-                    ));
+                    let seconds = pause.as_millis().div_ceil(1_000);
+                    return Err(AttemptError::TooMany(seconds.try_into().unwrap_or(60)));
                 }
             }
         }
@@ -298,7 +286,7 @@ impl LoginThrottle {
     }
 
     fn account_queue(&self, subject: [u8; 32]) -> Arc<AccountQueue> {
-        let mut queues = self.account_queues.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut queues = self.account_queues.lock();
         if queues.len() > QUEUE_CLEANUP_THRESHOLD {
             queues.retain(|_, queue| queue.strong_count() > 0);
         }
@@ -311,7 +299,7 @@ impl LoginThrottle {
     }
 
     fn register_waiting(&self, network: ClientNetwork) -> Option<WaitingAttempt<'_>> {
-        let mut waiting = self.waiting_per_network.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = self.waiting_per_network.lock();
         let count = waiting.entry(network).or_default();
         if *count >= MAX_WAITING_PER_ADDRESS {
             return None;
@@ -357,7 +345,7 @@ mod tests {
         waiting.pop();
         assert!(login_throttle.register_waiting(one).is_some());
         drop(waiting);
-        assert!(login_throttle.waiting_per_network.lock().unwrap().is_empty());
+        assert!(login_throttle.waiting_per_network.lock().is_empty());
     }
 
     #[test]
@@ -370,7 +358,7 @@ mod tests {
             subject[..8].copy_from_slice(&number.to_be_bytes());
             drop(login_throttle.account_queue(subject));
         }
-        assert!(login_throttle.account_queues.lock().unwrap().len() <= QUEUE_CLEANUP_THRESHOLD + 2);
+        assert!(login_throttle.account_queues.lock().len() <= QUEUE_CLEANUP_THRESHOLD + 2);
         assert!(Arc::ptr_eq(&first, &login_throttle.account_queue([1; 32])));
     }
 

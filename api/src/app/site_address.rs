@@ -62,9 +62,8 @@ impl SiteAddress {
         // `PUBLIC_URL` has precedence, because in a container the client address is never loopback.
         let is_near = public.map_or(client.is_loopback(), |public| is_loopback(&public.host));
         let is_local = !is_secure && is_near && is_loopback(asked);
-        let scheme = if is_secure { "https" } else { "http" };
-        let host = public.map_or(asked, |public| &public.host);
-        Self { origin: format!("{scheme}://{host}"), is_secure, is_local }
+        let site = PublicUrl { host: public.map_or(asked, |public| &public.host).to_owned(), is_secure };
+        Self { origin: site.origin(), is_secure, is_local }
     }
 }
 

@@ -103,7 +103,7 @@ impl AddressThrottle {
         let (network, _) = ClientNetwork::containing(address);
         let refused = self
             .failed
-            .update(network, now, |full_at| (full_at, charge_bucket(self.failures, full_at, now).err()))?;
+            .update(network, now, |full_at| (full_at, charge_bucket(self.failures, full_at, now).1.err()))?;
         let try_lookup = |until| if until > now { (until, false) } else { (now + SECOND, true) };
         let may_look_up = key.is_some() && self.next_lookup_at.update(network, now, try_lookup);
         (!may_look_up).then_some(refused)
@@ -134,34 +134,21 @@ fn charge(
     now: u64,
 ) -> Result<RemainingCalls, ThrottleRefusal> {
     let (network, wider) = ClientNetwork::containing(address);
-    let wider = match wider {
-        Some(wider) => {
-            Some(buckets.update(wider, now, |full_at| settle_charge(allowance.tenfold(), full_at, now))?)
-        }
-        None => None,
-    };
-    let left = buckets.update(network, now, |full_at| settle_charge(allowance, full_at, now))?;
+    let charge_network =
+        |network, allowance| buckets.update(network, now, |full_at| charge_bucket(allowance, full_at, now));
+    let wider = wider.map(|wider| charge_network(wider, allowance.tenfold())).transpose()?;
+    let left = charge_network(network, allowance)?;
     Ok(wider.filter(|wider| wider.remaining < left.remaining).unwrap_or(left))
 }
 
-fn settle_charge(
-    allowance: AddressAllowance,
-    full_at: u64,
-    now: u64,
-) -> (u64, Result<RemainingCalls, ThrottleRefusal>) {
-    match charge_bucket(allowance, full_at, now) {
-        Ok((full_at, left)) => (full_at, Ok(left)),
-        Err(refused) => (full_at, Err(refused)),
-    }
-}
-
-/// Charges one call to a bucket. A bucket is stored as the time at which it will be full, in microseconds.
+/// Charges one call to a bucket. A bucket is stored as the time at which it will be full, in microseconds. Returns the
+/// new time, which a refused call does not change.
 fn charge_bucket(
     allowance: AddressAllowance,
-    full_at: u64,
+    stored: u64,
     now: u64,
-) -> Result<(u64, RemainingCalls), ThrottleRefusal> {
-    let (interval, full_at) = (allowance.interval(), full_at.max(now));
+) -> (u64, Result<RemainingCalls, ThrottleRefusal>) {
+    let (interval, full_at) = (allowance.interval(), stored.max(now));
     let left = |full_at: u64| {
         let used = (full_at - now).div_ceil(interval);
         // The burst beyond the calls per minute is excluded, as in the limit headers of accounts.
@@ -170,9 +157,10 @@ fn charge_bucket(
     };
     let room = allowance.burst.saturating_sub(1) * interval;
     match (full_at - now).checked_sub(room) {
-        None | Some(0) => Ok((full_at + interval, left(full_at + interval))),
+        None | Some(0) => (full_at + interval, Ok(left(full_at + interval))),
         Some(wait) => {
-            Err(ThrottleRefusal { left: left(full_at), retry_after_seconds: wait.div_ceil(1_000_000).max(1) })
+            let retry_after_seconds = wait.div_ceil(1_000_000).max(1);
+            (stored, Err(ThrottleRefusal { left: left(full_at), retry_after_seconds }))
         }
     }
 }
@@ -191,12 +179,15 @@ mod tests {
     fn a_bucket_empties_and_fills() {
         let mut full_at = 0;
         for remaining in [2, 1, 0] {
-            let (next, left) = charge_bucket(FEW, full_at, 0).expect("there is room");
-            assert_eq!(left.remaining, remaining);
+            let (next, left) = charge_bucket(FEW, full_at, 0);
+            assert_eq!(left.expect("there is room").remaining, remaining);
             full_at = next;
         }
-        assert_eq!(charge_bucket(FEW, full_at, 0).err().map(|refused| refused.retry_after_seconds), Some(1));
-        assert!(charge_bucket(FEW, full_at, 1_000_000).is_ok());
+        assert_eq!(
+            charge_bucket(FEW, full_at, 0).1.err().map(|refused| refused.retry_after_seconds),
+            Some(1)
+        );
+        assert!(charge_bucket(FEW, full_at, 1_000_000).1.is_ok());
     }
 
     #[test]

@@ -21,9 +21,7 @@ impl ClientNetwork {
             IpAddr::V6(address) => (Self::V6Net64(first(address)), Some(Self::V6Net48(first(address)))),
         }
     }
-}
 
-impl ClientNetwork {
     /// Octets of the network. Each kind of network has a different number of octets.
     pub(crate) fn octets(&self) -> &[u8] {
         match self {

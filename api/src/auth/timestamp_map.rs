@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash};
-use std::sync::{Mutex, PoisonError};
 
 use foldhash::fast::RandomState;
+use parking_lot::Mutex;
 
 const SHARDS: usize = 64;
 /// Maximum number of entries per shard. An entry has about 64 bytes.
@@ -32,7 +32,7 @@ impl<K: Hash + Eq + Copy> BoundedTimestampMap<K> {
     pub(crate) fn update<T>(&self, key: K, now: u64, change: impl FnOnce(u64) -> (u64, T)) -> T {
         #[expect(clippy::cast_possible_truncation, reason = "any part of a hash is one")]
         let index = self.hasher.hash_one(key) as usize % SHARDS;
-        let mut shard = self.shards[index].lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shard = self.shards[index].lock();
         if let Some(known) = shard.get_mut(&key) {
             let (timestamp, outcome) = change(*known);
             *known = timestamp;
@@ -48,7 +48,7 @@ impl<K: Hash + Eq + Copy> BoundedTimestampMap<K> {
 
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
-        self.shards.iter().map(|shard| shard.lock().unwrap_or_else(PoisonError::into_inner).len()).sum()
+        self.shards.iter().map(|shard| shard.lock().len()).sum()
     }
 }
 

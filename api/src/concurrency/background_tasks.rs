@@ -18,18 +18,15 @@ pub(crate) struct BackgroundTasks {
 impl BackgroundTasks {
     /// Spawns a task for which [`BackgroundTasks::stop`] waits. The task of a worker ends when the worker's last handle
     /// is dropped.
-    pub(crate) fn spawn<F>(&self, work: F) -> JoinHandle<F::Output>
-    where
-        F: Future<Output: Send> + Send + 'static,
-    {
+    pub(crate) fn spawn<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> JoinHandle<T> {
         self.tracker.spawn(work)
     }
 
     /// Spawns an endless task, which [`BackgroundTasks::stop`] cancels.
-    pub(crate) fn spawn_until_stopped<F>(&self, work: F)
-    where
-        F: Future<Output: Send> + Send + 'static,
-    {
+    pub(crate) fn spawn_until_stopped(&self, work: impl Future<Output: Send> + Send + 'static) {
         self.tracker.spawn(self.stopping.clone().run_until_cancelled_owned(work));
     }
 

@@ -8,10 +8,11 @@
 use std::collections::{HashMap, VecDeque};
 use std::fmt::Debug;
 use std::hash::Hash;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 /// Maximum number of expensive responses of one account that are rendered or sent at the same time.
@@ -151,7 +152,7 @@ impl<K: QueueKey> FairQueue<K> {
     /// Waits for a permit for this key.
     pub(crate) async fn acquire(self: &Arc<Self>, key: K) -> Result<Permit<K>, QueueError> {
         let (sender, reservation) = oneshot::channel();
-        self.state().push(key, sender)?;
+        self.state.lock().push(key, sender)?;
         self.dispatch();
         match tokio::time::timeout(self.limits.timeout, reservation).await {
             Ok(Ok(reservation)) => reservation.claim().ok_or(QueueError::Timeout),
@@ -172,7 +173,7 @@ impl<K: QueueKey> FairQueue<K> {
     /// Sends reservations to waiters while there is capacity. A waiter for which there is none waits for a permit in
     /// use, so its return dispatches again. The end of an ordinary request needs no dispatch.
     fn dispatch(self: &Arc<Self>) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         while state.permits_in_use < self.capacity() {
             let Some((key, waiter)) = state.next_waiter() else { break };
             let reservation = Reservation { queue: Some(Arc::clone(self)), key };
@@ -184,10 +185,6 @@ impl<K: QueueKey> FairQueue<K> {
                 state.release_slot(key);
             }
         }
-    }
-
-    fn state(&self) -> MutexGuard<'_, QueueState<K>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -322,11 +319,10 @@ impl<K: QueueKey> Reservation<K> {
 impl<K: QueueKey> Drop for Reservation<K> {
     fn drop(&mut self) {
         if let Some(queue) = self.queue.take() {
-            {
-                let mut state = queue.state();
-                state.release_permit();
-                state.release_slot(self.key);
-            }
+            let mut state = queue.state.lock();
+            state.release_permit();
+            state.release_slot(self.key);
+            drop(state);
             queue.dispatch();
         }
     }
@@ -340,14 +336,14 @@ impl<K: QueueKey> Drop for OrdinaryRequest<K> {
 
 impl<K: QueueKey> Drop for WorkPermit<K> {
     fn drop(&mut self) {
-        self.0.state().release_permit();
+        self.0.state.lock().release_permit();
         self.0.dispatch();
     }
 }
 
 impl<K: QueueKey> Drop for KeySlot<K> {
     fn drop(&mut self) {
-        self.queue.state().release_slot(self.key);
+        self.queue.state.lock().release_slot(self.key);
         self.queue.dispatch();
     }
 }

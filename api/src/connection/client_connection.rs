@@ -1,17 +1,19 @@
 //! Client connection: phase, progress and eviction rank. The reader, the writer and the timeout sweep share it.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures::future::AbortHandle;
+use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-
-use crate::metrics::ConnectionCounts;
 
 /// Maximum size of a request head that any client may send, in bytes. A larger head needs a valid key or a permit.
 const SMALL_HEAD: usize = 16 * 1024;
 /// Number of bytes that a client must accept within the write timeout, unless fewer bytes remain.
 const MIN_ACCEPTED_BYTES: usize = 64 * 1024;
+
+/// Names of the phases of a connection.
+pub(super) const PHASES: [&str; 3] = ["idle", "head", "working"];
 
 /// Timeouts of a client connection.
 #[derive(Debug, Clone, Copy)]
@@ -81,32 +83,31 @@ impl ClientConnection {
 
     /// Records a request with a valid key.
     pub(crate) fn record_valid_key(&self) {
-        self.progress().has_shown_key = true;
+        self.progress.lock().has_shown_key = true;
     }
 
     pub(super) fn has_shown_key(&self) -> bool {
-        self.progress().has_shown_key
+        self.progress.lock().has_shown_key
     }
 
-    /// Adds this connection to the number of connections in its phase.
-    pub(super) fn add_to_counts(&self, connections: &mut ConnectionCounts) {
-        let same = match self.progress().phase {
-            ConnectionPhase::Idle => &mut connections.idle,
-            ConnectionPhase::Head { .. } => &mut connections.head,
-            ConnectionPhase::Working => &mut connections.working,
-        };
-        *same += 1;
+    /// Name of the current phase, one of [`PHASES`].
+    pub(super) fn phase_name(&self) -> &'static str {
+        match self.progress.lock().phase {
+            ConnectionPhase::Idle => "idle",
+            ConnectionPhase::Head { .. } => "head",
+            ConnectionPhase::Working => "working",
+        }
     }
 
     /// Starts the working phase of a request whose head was received. The phase ends when the guard is dropped.
     pub(crate) fn begin_request(self: &Arc<Self>) -> RequestGuard {
-        self.progress().enter(ConnectionPhase::Working);
+        self.progress.lock().enter(ConnectionPhase::Working);
         RequestGuard(Arc::clone(self))
     }
 
     /// Records received bytes. Returns `false` if the permit for a large head is missing.
     pub(super) fn record_received(&self, count: usize) -> bool {
-        let mut progress = self.progress();
+        let mut progress = self.progress.lock();
         let has_shown_key = progress.has_shown_key;
         match &mut progress.phase {
             ConnectionPhase::Idle => progress.enter(ConnectionPhase::Head { bytes: count, permit: None }),
@@ -125,7 +126,7 @@ impl ClientConnection {
 
     /// Records bytes accepted by the client.
     pub(super) fn record_accepted(&self, count: usize) {
-        let mut progress = self.progress();
+        let mut progress = self.progress.lock();
         if let Some(blocked) = &mut progress.blocked {
             blocked.accepted_bytes += count;
             if blocked.accepted_bytes >= MIN_ACCEPTED_BYTES {
@@ -136,14 +137,15 @@ impl ClientConnection {
 
     /// Records that a write is blocked, because the client currently accepts no bytes.
     pub(super) fn record_blocked(&self) {
-        self.progress()
+        self.progress
+            .lock()
             .blocked
             .get_or_insert_with(|| BlockedWrite { since: Instant::now(), accepted_bytes: 0 });
     }
 
     /// Records that the client has accepted all bytes.
     pub(super) fn record_drained(&self) {
-        let mut progress = self.progress();
+        let mut progress = self.progress.lock();
         if progress.blocked.take().is_some() {
             progress.phase_started_at = Instant::now();
         }
@@ -151,7 +153,7 @@ impl ClientConnection {
 
     /// True if the client has exceeded a timeout.
     pub(super) fn is_overdue(&self, now: Instant, timeouts: &ClientTimeouts) -> bool {
-        let progress = self.progress();
+        let progress = self.progress.lock();
         let beyond = |since: Instant, limit| now.saturating_duration_since(since) > limit;
         let is_late = match progress.phase {
             ConnectionPhase::Idle => beyond(progress.phase_started_at, timeouts.idle),
@@ -164,7 +166,7 @@ impl ClientConnection {
 
     /// Eviction rank; `None` for a connection with a request in progress, which must not be evicted.
     pub(super) fn eviction_rank(&self) -> Option<EvictionRank> {
-        let progress = self.progress();
+        let progress = self.progress.lock();
         let is_sending = matches!(progress.phase, ConnectionPhase::Head { .. });
         // Only clients with a key receive data, so only a blocked write of such a client prevents eviction.
         let is_accepting = progress.blocked.is_some() && progress.has_shown_key;
@@ -174,10 +176,6 @@ impl ClientConnection {
             phase_started_at: progress.phase_started_at,
         };
         (!matches!(progress.phase, ConnectionPhase::Working) && !is_accepting).then_some(rank)
-    }
-
-    fn progress(&self) -> MutexGuard<'_, ConnectionProgress> {
-        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -193,7 +191,7 @@ pub(crate) struct RequestGuard(Arc<ClientConnection>);
 
 impl Drop for RequestGuard {
     fn drop(&mut self) {
-        self.0.progress().enter(ConnectionPhase::Idle);
+        self.0.progress.lock().enter(ConnectionPhase::Idle);
     }
 }
 

@@ -28,13 +28,12 @@ impl<S> MonitoredStream<S> {
         Self { stream, connection, on_protocol_error, reply: None }
     }
 
-    /// True from hyper's reply to a protocol error on. The service's reply is then written in place of hyper's bytes.
-    fn is_replaced(&mut self, bytes: &[u8]) -> bool {
+    /// Recognizes hyper's reply to a protocol error. The service's reply is then written in place of hyper's bytes.
+    fn recognize_protocol_error(&mut self, bytes: &[u8]) {
         if self.reply.is_none() {
             let status = hyper_reply_status(bytes);
             self.reply = status.map(|status| ErrorReply::new((self.on_protocol_error)(status)));
         }
-        self.reply.is_some()
     }
 
     fn record_write_result(&self, written: Poll<Result<usize>>) -> Poll<Result<usize>> {
@@ -44,15 +43,6 @@ impl<S> MonitoredStream<S> {
             Poll::Pending => self.connection.record_blocked(),
         }
         written
-    }
-}
-
-impl<S: AsyncWrite + Unpin> MonitoredStream<S> {
-    fn poll_reply(&mut self, cx: &mut Context<'_>) -> Poll<Result<()>> {
-        match &mut self.reply {
-            Some(reply) => reply.poll_write(&mut self.stream, cx),
-            None => Poll::Ready(Ok(())),
-        }
     }
 }
 
@@ -76,12 +66,14 @@ impl<S: AsyncRead + Unpin> AsyncRead for MonitoredStream<S> {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for MonitoredStream<S> {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<Result<usize>> {
-        let written = match self.is_replaced(bytes) {
-            true => self.poll_reply(cx).map_ok(|()| bytes.len()),
-            false => Pin::new(&mut self.stream).poll_write(cx, bytes),
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<Result<usize>> {
+        let this = self.get_mut();
+        this.recognize_protocol_error(bytes);
+        let written = match &mut this.reply {
+            Some(reply) => reply.poll_write(&mut this.stream, cx).map_ok(|()| bytes.len()),
+            None => Pin::new(&mut this.stream).poll_write(cx, bytes),
         };
-        self.record_write_result(written)
+        this.record_write_result(written)
     }
 
     fn poll_write_vectored(

@@ -2,15 +2,15 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures::future::{AbortHandle, AbortRegistration};
+use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
-use super::client_connection::{ClientConnection, ClientTimeouts};
+use super::client_connection::{ClientConnection, ClientTimeouts, PHASES};
 use crate::auth::client_address::ClientNetwork;
-use crate::metrics::ConnectionCounts;
 
 /// Maximum number of concurrent large request heads of clients without a key.
 const LARGE_HEADS: usize = 512;
@@ -68,7 +68,7 @@ impl ConnectionRegistry {
         is_trusted: bool,
     ) -> Option<(RegisteredConnection, AbortRegistration)> {
         let (network, _) = ClientNetwork::containing(peer);
-        let mut open = self.open();
+        let mut open = self.open.lock();
         if !is_trusted && !open.make_room_at(network, &self.caps) {
             return None;
         }
@@ -88,7 +88,7 @@ impl ConnectionRegistry {
         loop {
             ticks.tick().await;
             let now = Instant::now();
-            for connection in self.open().networks.values().flat_map(HashMap::values) {
+            for connection in self.open.lock().networks.values().flat_map(HashMap::values) {
                 if connection.is_overdue(now, &self.timeouts) {
                     connection.closing.abort();
                 }
@@ -97,19 +97,16 @@ impl ConnectionRegistry {
     }
 
     pub(crate) fn abort_all(&self) {
-        self.open().networks.values().flat_map(HashMap::values).for_each(|one| one.closing.abort());
+        self.open.lock().networks.values().flat_map(HashMap::values).for_each(|one| one.closing.abort());
     }
 
     /// Number of open connections by phase.
-    pub(crate) fn count_by_phase(&self) -> ConnectionCounts {
-        let mut connections = ConnectionCounts::default();
-        let open = self.open();
-        open.networks.values().flat_map(HashMap::values).for_each(|one| one.add_to_counts(&mut connections));
-        connections
-    }
-
-    fn open(&self) -> MutexGuard<'_, OpenConnections> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn count_by_phase(&self) -> HashMap<&'static str, i64> {
+        let mut counts = HashMap::from(PHASES.map(|phase| (phase, 0)));
+        for connection in self.open.lock().networks.values().flat_map(HashMap::values) {
+            *counts.entry(connection.phase_name()).or_default() += 1;
+        }
+        counts
     }
 }
 
@@ -183,7 +180,7 @@ impl OpenConnections {
 
 impl Drop for RegisteredConnection {
     fn drop(&mut self) {
-        self.registry.open().remove(self.network, self.number);
+        self.registry.open.lock().remove(self.network, self.number);
     }
 }
 
@@ -228,7 +225,7 @@ mod tests {
         let late = from(&registry, 9).expect("room made");
         assert!(is_ended(&all[0]) && !is_ended(&all[1]) && !is_ended(&late));
         all.truncate(2);
-        assert_eq!(registry.open().total, 2);
+        assert_eq!(registry.open.lock().total, 2);
     }
 
     #[test]

@@ -29,7 +29,7 @@ pub(super) fn add_common_headers(
         target.insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
     match limits {
-        Some(ReportedLimits::Account(charge)) => limit_headers::write_account_limits(target, charge),
+        Some(ReportedLimits::Account(decision)) => limit_headers::write_account_limits(target, decision),
         Some(ReportedLimits::FailedCredentials(left)) => {
             limit_headers::write_address_limits(target, *left, chrono::Utc::now())
         }

@@ -64,7 +64,10 @@ pub(crate) async fn handle_request(
             let routed = call_router(&app, router, request);
             (request_id::with_request_id(id.clone(), routed).instrument(span.clone()).await, left)
         }
-        Ok(left) => (invalid_host().into_response(), left),
+        Ok(left) => {
+            let message = "An HTTP/1.1 request needs exactly one valid Host header";
+            (ApiError::refused(StatusCode::BAD_REQUEST, message).into_response(), left)
+        }
         Err(refused) => (throttled(&app, refused.retry_after_seconds).into_response(), refused.left),
     };
     // Refunds server errors and refusals after admission: a 400 or 406 found during the read, and a 429 for too many
@@ -106,7 +109,8 @@ async fn call_router(app: &App, mut router: Router, request: Request) -> Respons
     match response.status() {
         // The compression layer only overwrites the status, so the response still has its body.
         StatusCode::NOT_ACCEPTABLE if routed.is_success() || routed.is_redirection() => {
-            no_acceptable_encoding().into_response()
+            let message = "Accept-Encoding excludes every encoding; accept identity, gzip, br or zstd";
+            ApiError::refused(StatusCode::NOT_ACCEPTABLE, message).into_response()
         }
         _ => {
             let mut response = response.map(Body::new);
@@ -120,13 +124,6 @@ async fn call_router(app: &App, mut router: Router, request: Request) -> Respons
 #[derive(Clone, Copy)]
 struct RoutedStatus(StatusCode);
 
-fn no_acceptable_encoding() -> ApiError {
-    ApiError::Refused {
-        status: StatusCode::NOT_ACCEPTABLE,
-        message: "Accept-Encoding excludes every encoding; accept identity, gzip, br or zstd".to_owned(),
-    }
-}
-
 /// True if the request contains its host as RFC 9112 requires: exactly once, or in HTTP/1.0 at most once.
 fn has_valid_host(request: &Request) -> bool {
     let mut hosts = request.headers().get_all(header::HOST).iter();
@@ -137,13 +134,6 @@ fn has_valid_host(request: &Request) -> bool {
     match hosts.next() {
         Some(host) => hosts.next().is_none() && is_valid(host),
         None => request.version() < Version::HTTP_11,
-    }
-}
-
-fn invalid_host() -> ApiError {
-    ApiError::Refused {
-        status: StatusCode::BAD_REQUEST,
-        message: "An HTTP/1.1 request needs exactly one valid Host header".to_owned(),
     }
 }
 
@@ -162,17 +152,14 @@ pub(crate) fn respond_to_protocol_error(app: &App, client: IpAddr, status: Statu
 fn protocol_error(status: StatusCode) -> ApiError {
     match status {
         // A request line of more than 64 KiB is treated as a head that is too large.
-        StatusCode::URI_TOO_LONG | StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE => ApiError::Refused {
-            status: StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
-            message: format!(
+        StatusCode::URI_TOO_LONG | StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE => ApiError::refused(
+            StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
+            format!(
                 "The request head may have at most {} KiB, its URL 64 KiB; send fewer symbols per call",
                 HEAD_BYTES / 1024
             ),
-        },
-        _ => ApiError::Refused {
-            status: StatusCode::BAD_REQUEST,
-            message: "This is not an HTTP/1.1 request".to_owned(),
-        },
+        ),
+        _ => ApiError::refused(StatusCode::BAD_REQUEST, "This is not an HTTP/1.1 request"),
     }
 }
 

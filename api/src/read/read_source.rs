@@ -11,7 +11,7 @@ use backon::{BackoffBuilder, ExponentialBuilder};
 use deadpool_postgres::RecyclingMethod;
 use futures::StreamExt;
 use store::connect;
-use store::db::error_chain;
+use store::db::{add_session_options, error_chain};
 use store::ids::GenerationId;
 use store::tls::MakeRustlsConnect;
 use telemetry::LogLimit;
@@ -54,8 +54,7 @@ impl ConnectionSettings {
     /// Connection configuration with additional session options.
     fn with_options(&self, options: &str) -> Config {
         let mut config = self.config.clone();
-        let existing = config.get_options().unwrap_or_default().to_owned();
-        config.options(format!("{existing} {options}").trim());
+        add_session_options(&mut config, options);
         config
     }
 

@@ -8,7 +8,7 @@ use telemetry::listener::MetricsSource;
 
 use crate::app::state::App;
 use crate::connection::ConnectionRegistry;
-use crate::metrics::GaugeValues;
+use crate::metrics::gauge;
 
 /// Metrics source: application state and connections.
 #[derive(Debug)]
@@ -19,11 +19,21 @@ pub(crate) struct ApiMetricsSource {
 
 impl MetricsSource for ApiMetricsSource {
     fn metrics(&self) -> Vec<MetricFamily> {
-        let pools = self.app.projection.pin().map(|generation| generation.pool_usage());
-        let [reads, costly] = pools.unwrap_or_default();
-        let (queue, connections) = (self.app.admission.waiting_calls(), self.registry.count_by_phase());
-        let (replicas, streams) = (self.app.projection.count_replicas(), self.app.streams.count());
-        self.app.metrics.gather(&GaugeValues { queue, connections, reads, costly, replicas, streams })
+        let (app, metrics) = (&self.app, &self.app.metrics);
+        metrics.queue.set(gauge(app.admission.waiting_calls()));
+        metrics.streams.set(gauge(app.streams.count()));
+        for (state, count) in self.registry.count_by_phase() {
+            metrics.connections.with_label_values(&[state]).set(count);
+        }
+        for (state, count) in ["read", "left_out"].into_iter().zip(app.projection.count_replicas()) {
+            metrics.replicas.with_label_values(&[state]).set(gauge(count));
+        }
+        let pools = app.projection.pin().map(|generation| generation.pool_usage());
+        for (pool, usage) in ["reads", "costly"].into_iter().zip(pools.unwrap_or_default()) {
+            metrics.pool_waiting.with_label_values(&[pool]).set(gauge(usage.waiting));
+            metrics.pool_in_use.with_label_values(&[pool]).set(gauge(usage.in_use));
+        }
+        metrics.registry.gather()
     }
 
     fn health(&self) -> Result<(), String> {

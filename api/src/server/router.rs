@@ -140,20 +140,14 @@ async fn unrouted(State(app): State<App>, uri: Uri, request: Request) -> Respons
     if !needs_key(uri.path()) && is_browser(&request) {
         return dashboard::not_found_page(&app, &request, &displayed_path(uri.path()));
     }
-    match check_access(&app, uri.path(), request).await {
-        Ok(()) => ApiError::NotFound(not_found_message(uri.path())).into_response(),
-        Err(error) => error.into_response(),
-    }
+    let refused = check_access(&app, uri.path(), request).await.err();
+    refused.unwrap_or_else(|| ApiError::NotFound(not_found_message(uri.path()))).into_response()
 }
 
-async fn method_not_allowed(State(app): State<App>, uri: Uri, request: Request) -> Response {
-    match check_access(&app, uri.path(), request).await {
-        Ok(()) => {
-            let allow = if uri.path() == mcp::PATH { "POST" } else { "GET, HEAD" };
-            ApiError::MethodNotAllowed { allow }.into_response()
-        }
-        Err(error) => error.into_response(),
-    }
+async fn method_not_allowed(State(app): State<App>, uri: Uri, request: Request) -> ApiError {
+    let refused = check_access(&app, uri.path(), request).await.err();
+    let allow = if uri.path() == mcp::PATH { "POST" } else { "GET, HEAD" };
+    refused.unwrap_or(ApiError::MethodNotAllowed { allow })
 }
 
 /// True if the request accepts HTML, as browsers do and API clients do not.

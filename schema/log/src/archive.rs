@@ -42,7 +42,7 @@ pub enum ArchiveError {
 #[derive(Debug, Serialize, Deserialize)]
 enum ArchiveRecord {
     Beginning { layout: u32, genesis: String },
-    Message { sequence: u64, kind: String, headers: Vec<(String, String)>, body: Vec<u8> },
+    Message(ArchivedMessage),
     End { messages: u64, digest: [u8; 32] },
 }
 
@@ -53,7 +53,7 @@ const MALFORMED_HEADERS: &str = "Dds-Malformed-Headers";
 const MAX_RECORD_BYTES: usize = 64 << 20;
 
 /// One log message in the archive file.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct ArchivedMessage {
     /// Sequence in the original log.
     pub sequence: u64,
@@ -103,12 +103,12 @@ impl ArchiveWriter {
     /// An import could not publish a malformed header block. The archive therefore has the block as the text of one
     /// header, and the imported message keeps its sequence.
     pub fn append_message(&mut self, message: &LogMessage) -> Result<(), ArchiveError> {
-        self.write(&ArchiveRecord::Message {
+        self.write(&ArchiveRecord::Message(ArchivedMessage {
             sequence: message.sequence.to_u64(),
             kind: message.subject.rsplit('.').next().unwrap_or_default().to_owned(),
             headers: headers_of(message),
             body: message.payload.to_vec(),
-        })
+        }))
     }
 
     /// Writes the last record, syncs the file to disk and renames it. Returns the number of messages in the archive.
@@ -129,7 +129,7 @@ impl ArchiveWriter {
 
     fn write_record(&mut self, record: &ArchiveRecord) -> std::io::Result<()> {
         let bytes = postcard::to_stdvec(record).map_err(std::io::Error::other)?;
-        if matches!(record, ArchiveRecord::Message { .. }) {
+        if matches!(record, ArchiveRecord::Message(_)) {
             self.digest.update(&bytes);
             self.messages += 1;
         }
@@ -161,18 +161,15 @@ impl ArchiveReader {
         let (mut messages, mut digest) = (0, blake3::Hasher::new());
         loop {
             match reader.next_record()? {
-                (ArchiveRecord::Message { .. }, bytes) => {
+                (ArchiveRecord::Message(_), bytes) => {
                     digest.update(&bytes);
                     messages += 1;
                 }
-                (ArchiveRecord::End { messages: expected_messages, digest: expected_digest }, _) => {
-                    let whole =
-                        expected_messages == messages && expected_digest == *digest.finalize().as_bytes();
-                    return if whole {
-                        Self::open(path)
-                    } else {
-                        Err(reader.not_whole("its digest does not match"))
-                    };
+                (ArchiveRecord::End { messages: expected, digest: expected_digest }, _) => {
+                    if expected == messages && expected_digest == *digest.finalize().as_bytes() {
+                        return Self::open(path);
+                    }
+                    return Err(reader.not_whole("its digest does not match"));
                 }
                 (ArchiveRecord::Beginning { .. }, _) => return Err(reader.not_whole("it begins twice")),
             }
@@ -181,12 +178,10 @@ impl ArchiveReader {
 
     /// Next message of the archive; `None` after the last one.
     pub fn next_message(&mut self) -> Result<Option<ArchivedMessage>, ArchiveError> {
-        Ok(match self.next_record()?.0 {
-            ArchiveRecord::Message { sequence, kind, headers, body } => {
-                Some(ArchivedMessage { sequence, kind, headers, body })
-            }
-            ArchiveRecord::Beginning { .. } | ArchiveRecord::End { .. } => None,
-        })
+        match self.next_record()?.0 {
+            ArchiveRecord::Message(message) => Ok(Some(message)),
+            ArchiveRecord::Beginning { .. } | ArchiveRecord::End { .. } => Ok(None),
+        }
     }
 
     fn open(path: &Path) -> Result<Self, ArchiveError> {

@@ -1,8 +1,6 @@
 //! Bodies of record batches: the rows of each kind, and the operations on them.
 
 use bytes::Bytes;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use codec::records::{EncodedRecord, RawObservation, RecordLayout};
@@ -16,86 +14,92 @@ use crate::columns::{SymbolSeries, bars_json, decode_columns, encode_columns};
 use crate::error::{BatchError, RecordError};
 use crate::id::BatchId;
 
-/// Rows of one kind in a record batch.
-trait BatchRows: Sized {
-    /// Number of rows; for prices, number of bars.
-    fn count(&self) -> usize;
-    /// Encodes the rows. Returns the codec that was used and the encoded bytes.
-    fn encode(&self) -> Result<(Codec, Bytes), BatchError>;
-    /// Decodes rows from the bytes of a body.
-    fn decode(codec: Codec, bytes: &[u8]) -> Result<Self, BatchError>;
-    /// Rows as a JSON array, for display. A manifest is one JSON object.
-    fn json(&self) -> Result<Value, BatchError>;
-    /// Number of items: rows, or symbols for prices.
-    fn item_count(&self) -> usize;
-    /// Number of the line of the first row in the feed's file; `None` for a kind whose rows have no lines.
-    fn first_line(&self) -> Option<u64>;
-    /// Observations of the rows, each with its symbol. The symbol is empty for records of the whole market. Empty for a
-    /// kind without observations.
-    fn observations(&self, batch: BatchId) -> Result<Vec<(String, RawObservation)>, RecordError>;
-    /// Splits the rows into two halves; `None` for a single row or symbol.
-    fn split_in_halves(&self) -> Option<(Self, Self)>;
-}
-
-/// Declares the enum `Body`: one variant per kind, with the type of the kind's rows.
+/// Declares the enum `Body`: prices, the manifest of a run, and one variant per kind whose rows are JSON objects.
 macro_rules! bodies {
-    ($($kind:ident => $body:ident($rows:ty)),* $(,)?) => {
+    ($($kind:ident => $body:ident($row:ty)),* $(,)?) => {
         /// Rows of a record batch, by kind.
         #[derive(Debug, Clone, PartialEq)]
         pub enum Body {
-            $(#[doc = concat!("Rows of the kind `", stringify!($kind), "`.")] $body($rows)),*
+            /// Rows of the kind `Price`.
+            Prices(Vec<SymbolSeries>),
+            $(#[doc = concat!("Rows of the kind `", stringify!($kind), "`.")] $body(Vec<$row>),)*
+            /// Manifest, the only row of the kind `Run`.
+            Run(Box<RunManifest>),
         }
 
         impl Body {
             /// Kind of the rows.
             pub fn kind(&self) -> Kind {
-                match self { $(Self::$body(_) => Kind::$kind),* }
-            }
-
-            /// Number of rows; for prices, number of bars.
-            pub fn row_count(&self) -> usize {
-                match self { $(Self::$body(rows) => rows.count()),* }
+                match self {
+                    Self::Prices(_) => Kind::Price,
+                    $(Self::$body(_) => Kind::$kind,)*
+                    Self::Run(_) => Kind::Run,
+                }
             }
 
             /// Encodes the rows. Returns the codec that was used and the encoded bytes.
             pub fn encode(&self) -> Result<(Codec, Bytes), BatchError> {
-                match self { $(Self::$body(rows) => rows.encode()),* }
+                match self {
+                    Self::Prices(series) => Ok((Codec::Blocks, encode_columns(series)?)),
+                    $(Self::$body(rows) => encode_json(rows),)*
+                    Self::Run(manifest) => encode_json(manifest),
+                }
             }
 
             pub(crate) fn decode(kind: Kind, codec: Codec, bytes: &[u8]) -> Result<Self, BatchError> {
-                Ok(match kind { $(Kind::$kind => Self::$body(<$rows>::decode(codec, bytes)?)),* })
+                Ok(match kind {
+                    Kind::Price if codec == Codec::Blocks => Self::Prices(decode_columns(bytes)?),
+                    Kind::Price => return Err(BatchError::Header(CODEC)),
+                    $(Kind::$kind => Self::$body(decode_json(codec, bytes)?),)*
+                    Kind::Run => Self::Run(decode_json(codec, bytes)?),
+                })
             }
 
-            /// Rows as JSON array, in order, for display. For prices, one object per bar.
+            /// Rows as JSON array, in order, for display. For prices, one object per bar. A manifest is one object.
             pub fn rows_json(&self) -> Result<Value, BatchError> {
-                match self { $(Self::$body(rows) => rows.json()),* }
+                Ok(match self {
+                    Self::Prices(series) => series.iter().flat_map(bars_json).collect(),
+                    $(Self::$body(rows) => serde_json::to_value(rows)?,)*
+                    Self::Run(manifest) => serde_json::to_value(manifest)?,
+                })
             }
 
             /// Number of items. An item is a part of the batch that can become a dead letter: one row, or all bars of
             /// one symbol.
             pub fn item_count(&self) -> usize {
-                match self { $(Self::$body(rows) => rows.item_count()),* }
+                match self {
+                    Self::Prices(series) => series.len(),
+                    $(Self::$body(rows) => rows.len(),)*
+                    Self::Run(_) => 1,
+                }
             }
 
             /// Observations of the rows, each with its symbol. The symbol is empty for records of the whole market.
             ///
             /// Prices, rejects and manifests have no observations.
             pub fn observations(&self, batch: BatchId) -> Result<Vec<(String, RawObservation)>, RecordError> {
-                match self { $(Self::$body(rows) => rows.observations(batch)),* }
+                match self {
+                    $(Self::$body(rows) => {
+                        rows.iter().filter_map(|row| row.observation(batch).transpose()).collect()
+                    })*
+                    Self::Prices(_) | Self::Run(_) => Ok(Vec::new()),
+                }
             }
 
             /// Number of the line of the first row in the feed's file; `None` for a kind whose rows have no lines.
             pub fn first_line(&self) -> Option<u64> {
-                match self { $(Self::$body(rows) => rows.first_line()),* }
+                match self {
+                    $(Self::$body(rows) => rows.first().map(|row| row.line),)*
+                    Self::Prices(_) | Self::Run(_) => None,
+                }
             }
 
             /// Splits the rows into two halves; `None` for a single row or symbol. All bars of a symbol stay together.
             pub fn split_in_halves(&self) -> Option<(Self, Self)> {
                 match self {
-                    $(Self::$body(rows) => {
-                        let (left, right) = rows.split_in_halves()?;
-                        Some((Self::$body(left), Self::$body(right)))
-                    }),*
+                    Self::Prices(series) => split_rows(series, Self::Prices),
+                    $(Self::$body(rows) => split_rows(rows, Self::$body),)*
+                    Self::Run(_) => None,
                 }
             }
         }
@@ -103,61 +107,35 @@ macro_rules! bodies {
 }
 
 bodies! {
-    Price => Prices(Vec<SymbolSeries>),
-    Security => Securities(Vec<EventRow<Security>>),
-    Dividend => Dividends(Vec<EventRow<Dividend>>),
-    Split => Splits(Vec<EventRow<Split>>),
-    Fundamentals => Fundamentals(Vec<EventRow<Fundamentals>>),
-    Etf => Etfs(Vec<EventRow<Etf>>),
-    Holding => Holdings(Vec<EventRow<HoldingSnapshot>>),
-    Session => Sessions(Vec<EventRow<MarketSession>>),
-    Decision => Decisions(Vec<EventRow<Decision>>),
-    Evidence => Evidence(Vec<EventRow<DividendEvidence>>),
-    Reject => Rejects(Vec<Reject>),
-    Run => Run(Box<RunManifest>),
+    Security => Securities(EventRow<Security>),
+    Dividend => Dividends(EventRow<Dividend>),
+    Split => Splits(EventRow<Split>),
+    Fundamentals => Fundamentals(EventRow<Fundamentals>),
+    Etf => Etfs(EventRow<Etf>),
+    Holding => Holdings(EventRow<HoldingSnapshot>),
+    Session => Sessions(EventRow<MarketSession>),
+    Decision => Decisions(EventRow<Decision>),
+    Evidence => Evidence(EventRow<DividendEvidence>),
+    Reject => Rejects(Reject),
 }
 
-impl BatchRows for Vec<SymbolSeries> {
-    fn count(&self) -> usize {
-        self.iter().map(|series| series.bars.len()).sum()
-    }
-    fn encode(&self) -> Result<(Codec, Bytes), BatchError> {
-        Ok((Codec::Blocks, encode_columns(self)?))
-    }
-    fn decode(codec: Codec, bytes: &[u8]) -> Result<Self, BatchError> {
-        match codec {
-            Codec::Blocks => decode_columns(bytes),
-            _ => Err(BatchError::Header(CODEC)),
+impl Body {
+    /// Number of rows; for prices, number of bars.
+    pub fn row_count(&self) -> usize {
+        match self {
+            Self::Prices(series) => series.iter().map(|series| series.bars.len()).sum(),
+            rows => rows.item_count(),
         }
     }
-    fn json(&self) -> Result<Value, BatchError> {
-        Ok(self.iter().flat_map(bars_json).collect())
-    }
-    fn item_count(&self) -> usize {
-        self.len()
-    }
-    fn first_line(&self) -> Option<u64> {
-        None
-    }
-    fn observations(&self, _: BatchId) -> Result<Vec<(String, RawObservation)>, RecordError> {
-        Ok(Vec::new())
-    }
-    fn split_in_halves(&self) -> Option<(Self, Self)> {
-        split_rows(self)
-    }
 }
 
-/// Row that a record batch contains as a JSON object.
-trait JsonRow: Serialize + DeserializeOwned + Clone {
-    fn line(&self) -> u64;
+/// Row that may be an observation.
+trait ObservedRow {
     /// Observation of the row, with its symbol; `None` if rows of this kind are not observations.
     fn observation(&self, batch: BatchId) -> Result<Option<(String, RawObservation)>, RecordError>;
 }
 
-impl<T: EventRecord + RecordLayout + Clone> JsonRow for EventRow<T> {
-    fn line(&self) -> u64 {
-        self.line
-    }
+impl<T: EventRecord + RecordLayout> ObservedRow for EventRow<T> {
     fn observation(&self, batch: BatchId) -> Result<Option<(String, RawObservation)>, RecordError> {
         let symbol = self.record.symbol().map(ToString::to_string).unwrap_or_default();
         let record = EncodedRecord::encode(&self.record)
@@ -176,70 +154,14 @@ impl<T: EventRecord + RecordLayout + Clone> JsonRow for EventRow<T> {
     }
 }
 
-impl JsonRow for Reject {
-    fn line(&self) -> u64 {
-        self.line
-    }
+impl ObservedRow for Reject {
     fn observation(&self, _: BatchId) -> Result<Option<(String, RawObservation)>, RecordError> {
         Ok(None)
     }
 }
 
-impl<T: JsonRow> BatchRows for Vec<T> {
-    fn count(&self) -> usize {
-        self.len()
-    }
-    fn encode(&self) -> Result<(Codec, Bytes), BatchError> {
-        encode_json(self)
-    }
-    fn decode(codec: Codec, bytes: &[u8]) -> Result<Self, BatchError> {
-        decode_json(codec, bytes)
-    }
-    fn json(&self) -> Result<Value, BatchError> {
-        Ok(serde_json::to_value(self)?)
-    }
-    fn item_count(&self) -> usize {
-        self.len()
-    }
-    fn first_line(&self) -> Option<u64> {
-        self.first().map(JsonRow::line)
-    }
-    fn observations(&self, batch: BatchId) -> Result<Vec<(String, RawObservation)>, RecordError> {
-        self.iter().filter_map(|row| row.observation(batch).transpose()).collect()
-    }
-    fn split_in_halves(&self) -> Option<(Self, Self)> {
-        split_rows(self)
-    }
-}
-
-impl BatchRows for Box<RunManifest> {
-    fn count(&self) -> usize {
-        1
-    }
-    fn encode(&self) -> Result<(Codec, Bytes), BatchError> {
-        encode_json(self)
-    }
-    fn decode(codec: Codec, bytes: &[u8]) -> Result<Self, BatchError> {
-        decode_json(codec, bytes)
-    }
-    fn json(&self) -> Result<Value, BatchError> {
-        Ok(serde_json::to_value(self)?)
-    }
-    fn item_count(&self) -> usize {
-        1
-    }
-    fn first_line(&self) -> Option<u64> {
-        None
-    }
-    fn observations(&self, _: BatchId) -> Result<Vec<(String, RawObservation)>, RecordError> {
-        Ok(Vec::new())
-    }
-    fn split_in_halves(&self) -> Option<(Self, Self)> {
-        None
-    }
-}
-
-fn split_rows<T: Clone>(rows: &[T]) -> Option<(Vec<T>, Vec<T>)> {
+/// Bodies with the two halves of the rows; `None` for a single row.
+fn split_rows<T: Clone>(rows: &[T], body: impl Fn(Vec<T>) -> Body) -> Option<(Body, Body)> {
     let (left, right) = rows.split_at(rows.len() / 2);
-    (!left.is_empty()).then(|| (left.to_vec(), right.to_vec()))
+    (!left.is_empty()).then(|| (body(left.to_vec()), body(right.to_vec())))
 }

@@ -1,9 +1,7 @@
 //! Envelope of a record batch: its identity and provenance. The envelope is stored in message headers, so that it can
 //! be read without decoding the rows.
 
-use std::collections::HashMap;
-
-use async_nats::HeaderMap;
+use async_nats::{HeaderMap, HeaderValue};
 use market::event::Kind;
 
 use crate::codec::{CODEC, Codec};
@@ -73,12 +71,10 @@ impl Envelope {
 
     /// Parses an envelope from message headers.
     pub fn from_headers(headers: Option<&HeaderMap>) -> Result<Self, BatchError> {
-        let fields: HashMap<&'static str, &str> =
-            [MESSAGE_ID, SCHEMA, SOURCE, RUN, CHUNK, ROWS, CODEC, FILE, LINE]
-                .into_iter()
-                .filter_map(|name| Some((name, headers?.get(name)?.as_str())))
-                .collect();
-        let text = |name: &'static str| fields.get(name).copied().ok_or(BatchError::Header(name));
+        let text = |name: &'static str| {
+            let value = headers.and_then(|headers| headers.get(name));
+            value.map(HeaderValue::as_str).ok_or(BatchError::Header(name))
+        };
         // Larger numbers do not fit a Postgres bigint.
         let number = |name: &'static str| {
             let number = text(name)?.parse::<i64>().ok().and_then(|number| u64::try_from(number).ok());
@@ -88,12 +84,11 @@ impl Envelope {
         let found = version.parse::<u32>().map_err(|_| BatchError::Header(SCHEMA))?;
         let kind: Kind = kind.parse().map_err(|_| BatchError::Header(SCHEMA))?;
         check_version(kind, found)?;
-        let codec = Codec::parse(text(CODEC)?)?;
         Ok(Self {
+            codec: Codec::parse(text(CODEC)?)?,
             id: text(MESSAGE_ID)?.parse()?,
             kind,
             version: found,
-            codec,
             source: text(SOURCE)?.to_owned(),
             run: text(RUN)?.to_owned(),
             chunk: number(CHUNK)?,

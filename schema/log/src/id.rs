@@ -28,7 +28,7 @@ impl BatchId {
 
 impl fmt::Display for BatchId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        write!(f, "{:032x}", u128::from_be_bytes(self.0))
     }
 }
 
@@ -41,13 +41,8 @@ impl fmt::Debug for BatchId {
 impl std::str::FromStr for BatchId {
     type Err = BatchError;
     fn from_str(text: &str) -> Result<Self, BatchError> {
-        let mut id = [0; 16];
-        let valid = text.len() == 32 && text.is_ascii();
-        for (index, byte) in id.iter_mut().enumerate() {
-            let pair =
-                valid.then(|| &text[index * 2..index * 2 + 2]).ok_or(BatchError::Header(MESSAGE_ID))?;
-            *byte = u8::from_str_radix(pair, 16).map_err(|_| BatchError::Header(MESSAGE_ID))?;
-        }
-        Ok(Self(id))
+        let is_id = text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let number = u128::from_str_radix(text, 16).ok().filter(|_| is_id);
+        number.map(|number| Self(number.to_be_bytes())).ok_or(BatchError::Header(MESSAGE_ID))
     }
 }

@@ -38,8 +38,7 @@ impl RecordBatch {
     /// Encodes the batch as headers and body of a message of its own.
     pub fn encode(&self) -> Result<(HeaderMap, Bytes), BatchError> {
         let (codec, body) = self.body.encode()?;
-        let headers = self.envelope(codec).to_headers();
-        Ok((headers, body))
+        Ok((self.envelope(codec).to_headers(), body))
     }
 
     pub(crate) fn envelope(&self, codec: Codec) -> Envelope {

@@ -11,11 +11,11 @@ use async_nats::jetstream::{self, Context, ErrorCode};
 use bytes::Bytes;
 
 use crate::archive::{ArchiveError, ArchiveReader, ArchivedMessage};
+use crate::id::MESSAGE_ID;
 use crate::stream::{RESTORE_WINDOW, StreamSettings};
 
 /// Maximum number of sent messages that are not acknowledged yet.
 const WINDOW: usize = 64;
-const MESSAGE_ID: &str = "Nats-Msg-Id";
 
 /// Result of an import.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,13 +105,9 @@ impl ArchiveImport<'_> {
     /// Waits until all sent messages are on disk, and checks that the server gave them the expected sequences.
     async fn wait_until_stored(&mut self) -> Result<(), ArchiveError> {
         for (sequence, sent) in self.waiting.drain(..) {
-            let acknowledged = sent.await.map_err(|error| {
-                let (full, reason) = (is_storage_full(&error), error.to_string());
-                if full {
-                    ArchiveError::Full { sequence, reason }
-                } else {
-                    ArchiveError::Publish { sequence, reason }
-                }
+            let acknowledged = sent.await.map_err(|error| match is_storage_full(&error) {
+                true => ArchiveError::Full { sequence, reason: error.to_string() },
+                false => ArchiveError::Publish { sequence, reason: error.to_string() },
             })?;
             if acknowledged.sequence != sequence || acknowledged.duplicate {
                 let reason = format!("it got sequence {}", acknowledged.sequence);

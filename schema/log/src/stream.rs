@@ -42,6 +42,9 @@ pub struct StreamSettings {
 
 /// Oldest supported version of the NATS server.
 pub const MINIMUM_SERVER: (u64, u64) = (2, 10);
+/// Attempts to open the stream after an unanswered request.
+const RETRIES: ConstantBuilder =
+    ConstantBuilder::new().with_delay(Duration::from_millis(500)).with_max_times(4);
 /// Time within which JetStream drops a message with a repeated id.
 const DUPLICATE_WINDOW: Duration = Duration::from_secs(120);
 /// Shorter deduplication window during an import, because a log may contain an id twice.
@@ -135,17 +138,15 @@ impl StreamSettings {
     ///
     /// Unanswered requests are retried, because a cluster that lost a node must first elect a new leader.
     pub async fn open(&self, context: &jetstream::Context) -> Result<stream::Stream, StreamError> {
-        let retries = ConstantBuilder::default().with_delay(Duration::from_millis(500)).with_max_times(4);
-        let opened = (|| self.open_once(context)).retry(retries).when(StreamError::is_transient).await?;
+        let opened = (|| self.open_once(context)).retry(RETRIES).when(StreamError::is_transient).await?;
         warn_of_compression(&opened);
         Ok(opened)
     }
 
     /// Opens the stream. Fails if it does not exist.
     pub async fn open_existing(&self, context: &jetstream::Context) -> Result<stream::Stream, StreamError> {
-        let retries = ConstantBuilder::default().with_delay(Duration::from_millis(500)).with_max_times(4);
-        let found =
-            (|| self.open_existing_once(context)).retry(retries).when(StreamError::is_transient).await?;
+        let opening = (|| self.open_existing_once(context)).retry(RETRIES);
+        let found = opening.when(StreamError::is_transient).await?;
         warn_of_compression(&found);
         Ok(found)
     }

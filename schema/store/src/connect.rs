@@ -6,9 +6,10 @@
 use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
-use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use tokio_postgres::config::{Host, LoadBalanceHosts};
 use tokio_postgres::tls::MakeTlsConnect;
 use tokio_postgres::{Client, Config, Connection, Socket};
@@ -71,7 +72,7 @@ pub async fn open_host(
     let is_only = hosts.len() == 1;
     let (mut refusal, mut is_unanswered) = (None, false);
     for host in hosts {
-        let place = host.place();
+        let place = place_of(&host.config);
         let limit = match config.get_connect_timeout() {
             Some(limit) => *limit,
             None if is_only => ONLY_HOST_TIMEOUT,
@@ -80,13 +81,13 @@ pub async fn open_host(
         };
         match tokio::time::timeout(limit, host.config.connect(tls.clone())).await {
             Ok(Ok((client, driver))) => {
-                unresponsive_hosts().remove(&place);
+                UNRESPONSIVE_HOSTS.lock().remove(&place);
                 return Ok((client, driver, host.index));
             }
             Ok(Err(source)) => refusal = Some(DbError::Unreachable { place, source }),
             Err(_) => {
                 is_unanswered = true;
-                unresponsive_hosts().insert(place, Instant::now());
+                UNRESPONSIVE_HOSTS.lock().insert(place, Instant::now());
             }
         }
     }
@@ -126,12 +127,6 @@ struct HostConfig {
     is_unresponsive: bool,
 }
 
-impl HostConfig {
-    fn place(&self) -> String {
-        place_of(&self.config)
-    }
-}
-
 /// Hosts in the order in which they are tried: hosts that did not reply recently come last.
 fn hosts_in_order(config: &Config) -> Vec<HostConfig> {
     let count = count_hosts(config);
@@ -139,12 +134,12 @@ fn hosts_in_order(config: &Config) -> Vec<HostConfig> {
     let mut hosts: Vec<HostConfig> = (0..count.max(1)).map(one).collect();
     if config.get_load_balance_hosts() == LoadBalanceHosts::Random {
         let random = RandomState::new();
-        hosts.sort_by_cached_key(|host| random.hash_one(host.place()));
+        hosts.sort_by_cached_key(|host| random.hash_one(place_of(&host.config)));
     }
-    let unresponsive = unresponsive_hosts();
+    let unresponsive = UNRESPONSIVE_HOSTS.lock();
     for host in &mut hosts {
-        host.is_unresponsive =
-            unresponsive.get(&host.place()).is_some_and(|at| at.elapsed() < UNRESPONSIVE_FOR);
+        let failed_at = unresponsive.get(&place_of(&host.config));
+        host.is_unresponsive = failed_at.is_some_and(|at| at.elapsed() < UNRESPONSIVE_FOR);
     }
     hosts.sort_by_key(|host| host.is_unresponsive);
     hosts
@@ -167,66 +162,47 @@ pub fn config_of_host(config: &Config, index: usize) -> Config {
         .keepalives_idle(config.get_keepalives_idle())
         .target_session_attrs(config.get_target_session_attrs())
         .channel_binding(config.get_channel_binding());
-    if let Some(user) = config.get_user() {
-        one.user(user);
+    macro_rules! copy_settings {
+        ($($set:ident from $get:ident),*) => {
+            $(if let Some(value) = config.$get() {
+                one.$set(value.to_owned());
+            })*
+        };
     }
-    if let Some(password) = config.get_password() {
-        one.password(password);
-    }
-    if let Some(name) = config.get_dbname() {
-        one.dbname(name);
-    }
-    if let Some(options) = config.get_options() {
-        one.options(options);
-    }
-    if let Some(name) = config.get_application_name() {
-        one.application_name(name);
-    }
-    if let Some(limit) = config.get_connect_timeout() {
-        one.connect_timeout(*limit);
-    }
-    if let Some(limit) = config.get_tcp_user_timeout() {
-        one.tcp_user_timeout(*limit);
-    }
-    if let Some(interval) = config.get_keepalives_interval() {
-        one.keepalives_interval(interval);
-    }
-    if let Some(retries) = config.get_keepalives_retries() {
-        one.keepalives_retries(retries);
-    }
+    copy_settings!(
+        user from get_user, password from get_password, dbname from get_dbname, options from get_options,
+        application_name from get_application_name, connect_timeout from get_connect_timeout,
+        tcp_user_timeout from get_tcp_user_timeout, keepalives_interval from get_keepalives_interval,
+        keepalives_retries from get_keepalives_retries
+    );
     match config.get_hosts().get(index) {
-        Some(Host::Tcp(name)) => {
-            one.host(name);
-        }
-        Some(Host::Unix(path)) => {
-            one.host_path(path);
-        }
-        None => {}
-    }
+        Some(Host::Tcp(name)) => one.host(name),
+        Some(Host::Unix(path)) => one.host_path(path),
+        None => &mut one,
+    };
     if let Some(address) = config.get_hostaddrs().get(index) {
         one.hostaddr(*address);
     }
-    // A URL with several hosts may have one port for all of them.
-    let port = config.get_ports().get(index).or(config.get_ports().first());
-    one.port(port.copied().unwrap_or(5432));
+    one.port(port_of(config, index));
     one
+}
+
+/// Port of the host at `index`. A URL with several hosts may have one port for all of them.
+fn port_of(config: &Config, index: usize) -> u16 {
+    let ports = config.get_ports();
+    ports.get(index).or(ports.first()).copied().unwrap_or(5432)
 }
 
 /// Hosts and database of a connection, as in a URL: `127.0.0.1:5432/dividends`.
 fn place_of(config: &Config) -> String {
-    let ports = config.get_ports();
     let servers = config.get_hosts().iter().enumerate().map(|(index, host)| {
-        let port = ports.get(index).or(ports.first()).copied().unwrap_or(5432);
+        let port = port_of(config, index);
         match host {
             Host::Tcp(name) => format!("{name}:{port}"),
             Host::Unix(folder) => format!("{}:{port}", folder.display()),
         }
     });
     format!("{}/{}", servers.collect::<Vec<_>>().join(","), config.get_dbname().unwrap_or_default())
-}
-
-fn unresponsive_hosts() -> MutexGuard<'static, HashMap<String, Instant>> {
-    UNRESPONSIVE_HOSTS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -1,6 +1,5 @@
 //! Postgres connections, roles, migrations and generations. Rows are written by [`crate::copy`].
 
-use std::str::FromStr;
 use std::time::Duration;
 
 use clap::Args;
@@ -60,7 +59,7 @@ pub fn role_config(
     let own_url = own_url.filter(|url| !url.is_empty());
     let owner_url = owner_url.filter(|url| !url.is_empty());
     let url = own_url.or(owner_url).ok_or(DbError::NotConfigured { variable })?;
-    let mut config = Config::from_str(url).map_err(|source| DbError::BadUrl { variable, source })?;
+    let mut config = parse_url(url, variable)?;
     if own_url.is_none() {
         config.user(role);
     }
@@ -77,20 +76,25 @@ pub fn replica_configs(list: &str, variable: &'static str) -> Result<Vec<Config>
             _ => urls.push(part.trim_start().to_owned()),
         }
     }
-    let parse = |url: &String| {
-        let config = Config::from_str(url).map_err(|source| DbError::BadUrl { variable, source })?;
-        Ok(with_timeouts(config, API_ROLE))
-    };
-    urls.iter().map(parse).collect()
+    urls.iter().map(|url| Ok(with_timeouts(parse_url(url, variable)?, API_ROLE))).collect()
 }
 
 /// Connection settings of the owner.
 pub fn owner_config(settings: &DatabaseSettings) -> Result<Config, DbError> {
     let url = settings.database_url.as_deref().filter(|url| !url.is_empty());
     let url = url.ok_or(DbError::NotConfigured { variable: "DATABASE_URL" })?;
-    let config =
-        Config::from_str(url).map_err(|source| DbError::BadUrl { variable: "DATABASE_URL", source })?;
-    Ok(with_timeouts(config, "dds_owner"))
+    Ok(with_timeouts(parse_url(url, "DATABASE_URL")?, "dds_owner"))
+}
+
+fn parse_url(url: &str, variable: &'static str) -> Result<Config, DbError> {
+    url.parse().map_err(|source| DbError::BadUrl { variable, source })
+}
+
+/// Adds settings of the session, as `-c` options, to those of the connection URL.
+pub fn add_session_options(config: &mut Config, options: &str) {
+    let existing = config.get_options().unwrap_or_default();
+    let options = format!("{existing} {options}");
+    config.options(options.trim());
 }
 
 /// Sets timeouts that detect a vanished server, and disables TLS unless the URL requires it.

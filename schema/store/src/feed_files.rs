@@ -1,6 +1,6 @@
 //! Lookup of the feed file from which each observation of an explanation was loaded.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use market::metrics::{ExplainedObservation, Explanation};
 use tokio_postgres::GenericClient;
@@ -21,9 +21,7 @@ pub async fn name_files(
 ) -> Result<(), tokio_postgres::Error> {
     let used = explanation.metrics.iter_mut().flat_map(|metric| &mut metric.observations);
     let mut observations: Vec<&mut ExplainedObservation> = used.chain(&mut explanation.unused).collect();
-    let mut ids: Vec<[u8; 16]> = observations.iter().filter_map(|observation| observation.frame).collect();
-    ids.sort_unstable();
-    ids.dedup();
+    let ids: BTreeSet<[u8; 16]> = observations.iter().filter_map(|observation| observation.frame).collect();
     let ids: Vec<&[u8]> = ids.iter().map(|id| &id[..]).collect();
     let mut files: HashMap<Vec<u8>, String> = HashMap::new();
     for row in client.query(&FILES.replace("{frames}", frames), &[&ids]).await? {

@@ -196,24 +196,20 @@ impl FactHistory {
         let (symbol, source, year): (String, String, i32) =
             (row.try_get("symbol")?, row.try_get("source")?, row.try_get("year")?);
         let packed: &[u8] = row.try_get("packed")?;
-        let damaged = damaged_bars(&symbol);
-        let superseded =
-            (part != "bars").then(|| PackedBars::from_bytes(packed)).transpose().map_err(damaged)?;
-        let stored = self.bars.entry((symbol, source, year)).or_default();
-        match superseded {
-            Some(bars) => stored.superseded.push(bars),
-            None => {
-                let bars = PackedBars {
-                    days: packed.to_vec(),
-                    close: row.try_get("close")?,
-                    range: row.try_get("range")?,
-                    volume: row.try_get("volume")?,
-                    extra: row.try_get("extra")?,
-                    versions: row.try_get("versions")?,
-                };
-                stored.current = Some((row.try_get("number")?, bars));
-            }
+        if part != "bars" {
+            let bars = PackedBars::from_bytes(packed).map_err(damaged_bars(&symbol))?;
+            self.bars.entry((symbol, source, year)).or_default().superseded.push(bars);
+            return Ok(());
         }
+        let bars = PackedBars {
+            days: packed.to_vec(),
+            close: row.try_get("close")?,
+            range: row.try_get("range")?,
+            volume: row.try_get("volume")?,
+            extra: row.try_get("extra")?,
+            versions: row.try_get("versions")?,
+        };
+        self.bars.entry((symbol, source, year)).or_default().current = Some((row.try_get("number")?, bars));
         Ok(())
     }
 

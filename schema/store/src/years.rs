@@ -6,6 +6,7 @@ use crate::copy_row;
 
 copy_row! {
     /// Row of table `bars` of a fact set.
+    #[expect(missing_docs, reason = "the other columns are those of `PackedBars`")]
     pub struct BarsRow<'a> in "bars" {
         /// Symbol of the feed.
         symbol: &'a str,
@@ -18,23 +19,18 @@ copy_row! {
         last_day: Option<i32>,
         /// Digest of the columns except `versions`.
         digest: i64,
-        /// As in [`PackedBars`].
         days: &'a [u8],
-        /// As in [`PackedBars`].
         close: &'a [u8],
-        /// As in [`PackedBars`].
         range: &'a [u8],
-        /// As in [`PackedBars`].
         volume: &'a [u8],
-        /// As in [`PackedBars`].
         extra: &'a [u8],
-        /// As in [`PackedBars`].
         versions: &'a [u8],
     }
 }
 
 copy_row! {
     /// Row of table `prices` of a generation.
+    #[expect(missing_docs, reason = "the other columns are those of `PackedBars`")]
     pub struct PricesRow<'a> in "prices" {
         /// Canonical symbol of the security.
         symbol: &'a str,
@@ -42,15 +38,10 @@ copy_row! {
         year: i32,
         /// Digest of the columns.
         digest: i64,
-        /// As in [`PackedBars`].
         days: &'a [u8],
-        /// As in [`PackedBars`].
         close: &'a [u8],
-        /// As in [`PackedBars`].
         range: &'a [u8],
-        /// As in [`PackedBars`].
         volume: &'a [u8],
-        /// As in [`PackedBars`].
         extra: &'a [u8],
     }
 }

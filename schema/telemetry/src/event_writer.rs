@@ -8,13 +8,7 @@ const INDENT: &[u8] = b"    ";
 
 /// Writer of complete events. Each call of `write` must contain one event.
 #[derive(Debug)]
-pub(crate) struct EventWriter(Stderr);
-
-impl Default for EventWriter {
-    fn default() -> Self {
-        Self(io::stderr())
-    }
-}
+pub(crate) struct EventWriter(pub(crate) Stderr);
 
 impl Write for EventWriter {
     fn write(&mut self, event: &[u8]) -> io::Result<usize> {

@@ -16,6 +16,7 @@ use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use prometheus::proto::MetricFamily;
 use prometheus::{TEXT_FORMAT, TextEncoder};
+use serde_json::json;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
@@ -108,17 +109,13 @@ fn respond(path: &str, source: &impl MetricsSource) -> Response<String> {
             }
         },
         "/health" => {
+            let warnings = source.warnings();
             let (status, answer) = match source.health() {
-                Ok(()) => match source.warnings() {
-                    warnings if warnings.is_empty() => {
-                        (StatusCode::OK, serde_json::json!({ "status": "ok" }))
-                    }
-                    warnings => (StatusCode::OK, serde_json::json!({ "status": "ok", "warnings": warnings })),
-                },
-                Err(reason) => (
-                    StatusCode::SERVICE_UNAVAILABLE,
-                    serde_json::json!({ "status": "down", "reason": reason }),
-                ),
+                Ok(()) if warnings.is_empty() => (StatusCode::OK, json!({ "status": "ok" })),
+                Ok(()) => (StatusCode::OK, json!({ "status": "ok", "warnings": warnings })),
+                Err(reason) => {
+                    (StatusCode::SERVICE_UNAVAILABLE, json!({ "status": "down", "reason": reason }))
+                }
             };
             (status, "application/json", format!("{answer}\n"))
         }

@@ -1,7 +1,8 @@
 //! Rate limit of a log message: during an outage it is logged once per interval, not once per request.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 /// Minimum interval between two logged occurrences of a message.
 const INTERVAL: Duration = Duration::from_secs(10);
@@ -26,7 +27,7 @@ impl LogLimit {
     /// Number of suppressed occurrences since the message was last logged; `None` if this occurrence must be suppressed
     /// too.
     pub fn admit(&self) -> Option<u64> {
-        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.0.lock();
         if last.at.is_some_and(|at| at.elapsed() < INTERVAL) {
             last.suppressed += 1;
             return None;
@@ -44,7 +45,7 @@ mod tests {
     fn one_line_per_interval_counts_the_others() {
         let limit = LogLimit::new();
         assert_eq!([limit.admit(), limit.admit(), limit.admit()], [Some(0), None, None]);
-        limit.0.lock().unwrap().at = Instant::now().checked_sub(INTERVAL);
+        limit.0.lock().at = Instant::now().checked_sub(INTERVAL);
         assert_eq!([limit.admit(), limit.admit()], [Some(2), None]);
     }
 }

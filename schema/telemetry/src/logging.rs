@@ -21,7 +21,7 @@ const LEVEL_CAPS: [&str; 2] = ["rmcp=error", "tokio_postgres=warn"];
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Guard of logging and span export. When it is dropped, the remaining spans are sent.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 #[must_use = "spans are exported until the guard is dropped"]
 pub struct TelemetryGuard {
     #[cfg(feature = "otlp")]
@@ -44,7 +44,9 @@ pub fn init(program: &str, default_filter: &str) -> TelemetryGuard {
         .with_writer(std::io::stderr);
     let log = match variable("LOG_FORMAT").as_deref() {
         Some("json") => log.json().with_filter(filter).boxed(),
-        _ => log.with_target(false).with_writer(EventWriter::default).with_filter(filter).boxed(),
+        _ => {
+            log.with_target(false).with_writer(|| EventWriter(std::io::stderr())).with_filter(filter).boxed()
+        }
     };
     let endpoint = variable("OTEL_EXPORTER_OTLP_ENDPOINT").or(variable("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"));
     let subscriber = tracing_subscriber::registry().with(log);
@@ -58,20 +60,16 @@ pub fn init(program: &str, default_filter: &str) -> TelemetryGuard {
             Err(error) => {
                 subscriber.init();
                 tracing::warn!(%error, "cannot export spans");
-                return TelemetryGuard { spans: None };
+                return TelemetryGuard::default();
             }
         }
     }
     subscriber.init();
-    #[cfg(feature = "otlp")]
-    return TelemetryGuard { spans: None };
     #[cfg(not(feature = "otlp"))]
-    {
-        if endpoint.is_some() {
-            tracing::warn!(program, "cannot export spans: rebuild the program with --features otlp");
-        }
-        TelemetryGuard {}
+    if endpoint.is_some() {
+        tracing::warn!(program, "cannot export spans: rebuild the program with --features otlp");
     }
+    TelemetryGuard::default()
 }
 
 #[expect(clippy::disallowed_methods, reason = "read once at the start of main, before settings exist")]

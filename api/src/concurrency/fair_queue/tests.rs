@@ -10,7 +10,7 @@ fn new(renderers: usize, timeout: Duration) -> Arc<FairQueue<u32>> {
 }
 
 fn is_empty<K: QueueKey>(queue: &FairQueue<K>) -> bool {
-    let state = queue.state();
+    let state = queue.state.lock();
     state.keys.is_empty() && state.orders.iter().all(VecDeque::is_empty) && state.waiting == 0
 }
 

@@ -3,9 +3,10 @@
 //!
 //! The task reads nothing while no stream is open.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use store::db::error_chain;
 use store::ids::JournalPosition;
 use telemetry::LogLimit;
@@ -61,7 +62,7 @@ impl JournalReader {
     /// Registers a stream that reads from the ring.
     pub(crate) fn follow(self: &Arc<Self>) -> RingSubscription {
         let appended = self.appended.subscribe();
-        let _ring = self.ring();
+        let _ring = self.ring.lock();
         self.followers.send_modify(|count| *count += 1);
         RingSubscription { reader: Arc::clone(self), appended }
     }
@@ -88,7 +89,7 @@ impl JournalReader {
 
     /// Empties the ring if no stream follows it. Returns true if the ring was emptied.
     fn rest(&self) -> bool {
-        let mut ring = self.ring();
+        let mut ring = self.ring.lock();
         let is_unused = *self.followers.borrow() == 0;
         if is_unused {
             ring.restart(NEVER);
@@ -120,7 +121,7 @@ impl JournalReader {
                 // Positions of different journals are not comparable. Streams of the former journal end, and their
                 // clients download all data again.
                 let is_first = progress.is_none();
-                self.ring().restart(if is_first { after.position } else { page.version.position });
+                self.ring.lock().restart(if is_first { after.position } else { page.version.position });
                 let place = JournalPlace::after_commit(page.version.position);
                 *progress = Some(Progress { journal: page.journal.clone(), place });
                 if !is_first {
@@ -129,7 +130,7 @@ impl JournalReader {
                 }
             }
             let complete = (!page.has_more).then_some(page.end.position);
-            self.ring().append(page.changes, complete);
+            self.ring.lock().append(page.changes, complete);
             *progress = Some(Progress { journal: page.journal, place: page.end });
             self.appended.send_modify(|count| *count += 1);
             if complete.is_some() {
@@ -138,22 +139,18 @@ impl JournalReader {
             tokio::time::sleep(PAUSE).await;
         }
     }
-
-    fn ring(&self) -> MutexGuard<'_, ChangeRing> {
-        self.ring.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl RingSubscription {
     /// Index of the first change after a position.
     pub(crate) fn index_after(&self, position: JournalPosition) -> Result<u64, Lagged> {
-        self.reader.ring().index_after(position)
+        self.reader.ring.lock().index_after(position)
     }
 
     /// Returns at most `limit` changes from an index on.
     pub(crate) fn read(&mut self, index: u64, limit: usize) -> Result<RingRead, Lagged> {
         self.appended.mark_unchanged();
-        self.reader.ring().read(index, limit)
+        self.reader.ring.lock().read(index, limit)
     }
 
     /// Waits until changes are appended after the last read.
@@ -165,7 +162,7 @@ impl RingSubscription {
 
 impl Drop for RingSubscription {
     fn drop(&mut self) {
-        let _ring = self.reader.ring();
+        let _ring = self.reader.ring.lock();
         self.reader.followers.send_modify(|count| *count -= 1);
     }
 }

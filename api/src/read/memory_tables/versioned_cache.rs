@@ -1,8 +1,9 @@
 //! Cache with one value per data version. Concurrent requests for a version load its value once.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use store::ids::{GenerationId, JournalPosition};
 use tokio::sync::OnceCell;
 
@@ -45,13 +46,13 @@ impl<T> VersionedCache<T> {
         let loading = self.loading(key);
         let loaded = loading.get_or_init(|| async { load.await.map(Arc::new) }).await.clone();
         if loaded.is_err() {
-            self.kept().retain(|(_, kept)| !Arc::ptr_eq(kept, &loading));
+            self.0.lock().retain(|(_, kept)| !Arc::ptr_eq(kept, &loading));
         }
         loaded
     }
 
     fn loading(&self, key: VersionKey) -> PendingLoad<T> {
-        let mut kept = self.kept();
+        let mut kept = self.0.lock();
         if let Some((_, loading)) = kept.iter().find(|(known, _)| *known == key) {
             return Arc::clone(loading);
         }
@@ -59,10 +60,6 @@ impl<T> VersionedCache<T> {
         kept.push_front((key, Arc::clone(&loading)));
         kept.truncate(KEPT);
         loading
-    }
-
-    fn kept(&self) -> MutexGuard<'_, VecDeque<(VersionKey, PendingLoad<T>)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
