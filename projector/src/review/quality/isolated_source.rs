@@ -1,7 +1,7 @@
 //! Derivation of a security as if one source were the only source.
 
 use market::bars::Bars;
-use market::event::{EventRecord, Kind};
+use market::event::EventRecord;
 use market::history::{History, Observation};
 use market::metrics::{Derivation, DerivationContext};
 use market::row::{DividendRow, FundamentalsRow, SplitRow};
@@ -42,15 +42,11 @@ pub(super) fn judge(
         *quality.quarantined.entry(format!("{} {}", row.kind, row.reason)).or_default() += 1;
     }
     let has_prices = history.prices.iter().any(|prices| prices.source == source);
-    let has = |kind: Kind| match kind {
-        Kind::Split => has_rows(&history.splits, source),
-        _ => has_rows(&history.fundamentals, source),
-    };
     let own = IsolatedRows {
         bars: if has_prices { rows.bars } else { Bars::default() },
         dividends: rows.dividends,
-        splits: if has(Kind::Split) { rows.splits } else { Vec::new() },
-        fundamentals: rows.fundamentals.filter(|_| has(Kind::Fundamentals)),
+        splits: if has_rows(&history.splits, source) { rows.splits } else { Vec::new() },
+        fundamentals: rows.fundamentals.filter(|_| has_rows(&history.fundamentals, source)),
     };
     (quality, own)
 }
