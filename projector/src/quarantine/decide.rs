@@ -44,10 +44,9 @@ pub(super) async fn decide_rows(
     for (quarantined, row) in held {
         let reason: QuarantineReason = quarantined.reason.parse().map_err(anyhow::Error::msg)?;
         if verdict == DecisionVerdict::Release && !reason.is_releasable() {
+            let (described, reason) = (describe_row(&quarantined), quarantined.message);
             bail!(
-                "cannot release {}: the row is impossible by itself ({}); load a correction",
-                describe_row(&quarantined),
-                quarantined.message
+                "cannot release {described}: the row is impossible by itself ({reason}); load a correction"
             );
         }
         let symbol = security.history.symbol.clone();

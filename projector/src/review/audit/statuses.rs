@@ -42,10 +42,8 @@ pub(super) async fn find_changed(
             }
             count += 1;
             if first.len() < MAX_EXAMPLES {
-                first.push(FindingExample {
-                    symbol: identity.symbol.to_string(),
-                    seen: format!("{was} on {before}, {now} now"),
-                });
+                let seen = format!("{was} on {before}, {now} now");
+                first.push(FindingExample { symbol: identity.symbol.to_string(), seen });
             }
         }
     }

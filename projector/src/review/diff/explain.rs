@@ -86,11 +86,8 @@ fn find_reasons(figure: &str, a: &ExplainedGeneration, b: &ExplainedGeneration) 
         for seen in only.take(MAX_OBSERVATIONS) {
             let fate = other.unused.iter().find(|unused| is_same(seen, unused));
             let fate = fate.map(|unused| format!("; on the other side: {}", unused.reason));
-            reasons.push(format!(
-                "only in {generation}: {}{}",
-                describe_observation(seen),
-                fate.unwrap_or_default()
-            ));
+            let (seen, fate) = (describe_observation(seen), fate.unwrap_or_default());
+            reasons.push(format!("only in {generation}: {seen}{fate}"));
         }
     }
     if in_a.formula != in_b.formula {

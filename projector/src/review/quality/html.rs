@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::result::{FieldConflicts, QualityReport, SourceQuality};
+use super::result::{QualityReport, SourceQuality};
 use super::text::{or_dash, percent, reading_rows};
 use crate::review::html_page::{HtmlFile, escape_html, write_bars, write_list, write_table};
 
@@ -83,12 +83,15 @@ fn reason_rows(source: &SourceQuality, counts: &BTreeMap<String, u64>) -> Vec<Ve
 fn conflict_rows(source: &SourceQuality) -> Vec<Vec<String>> {
     let mut rows = Vec::new();
     for (kind, fields) in &source.conflicts {
-        for (field, FieldConflicts { compared, differing }) in fields {
-            let share = percent(*differing, *compared);
-            let counts = [differing.to_string(), compared.to_string(), share];
-            rows.push(
-                [&[source.source.clone(), kind.to_string(), (*field).to_owned()][..], &counts].concat(),
-            );
+        for (field, found) in fields {
+            rows.push(vec![
+                source.source.clone(),
+                kind.to_string(),
+                (*field).to_owned(),
+                found.differing.to_string(),
+                found.compared.to_string(),
+                percent(found.differing, found.compared),
+            ]);
         }
     }
     rows
