@@ -20,8 +20,9 @@ pub enum RunError {
     /// Permanent error: an operator must act before the next start.
     #[error("halted: {0}")]
     Halt(String),
-    #[error(transparent)]
-    Lost(#[from] LeaseLost),
+    /// Another instance has raised the epoch of the fact set.
+    #[error("lease on fact set {fact_set} lost: another projector acquired it")]
+    Lost { fact_set: String },
     #[error(transparent)]
     Db(#[from] DbError),
     #[error(transparent)]
@@ -38,14 +39,6 @@ pub enum RunError {
     Sequence(#[from] SequenceError),
     #[error("cannot register the metrics: {0}")]
     Metrics(#[from] prometheus::Error),
-}
-
-/// Error for a lost lease: another instance has raised the epoch of the fact set.
-#[derive(Debug, thiserror::Error)]
-#[error("lease on fact set {fact_set} lost: another projector acquired it")]
-pub struct LeaseLost {
-    /// Fact set of the lost lease.
-    pub fact_set: String,
 }
 
 /// Reason for a failure to read the log.
@@ -118,6 +111,7 @@ pub enum DeriveError {
     Json(#[from] serde_json::Error),
 }
 
+/// Converts errors of statements to the variant `Db` of the given enums.
 macro_rules! from_statement {
     ($($error:ident),*) => {
         $(impl From<tokio_postgres::Error> for $error {
@@ -127,6 +121,8 @@ macro_rules! from_statement {
         })*
     };
 }
+pub(crate) use from_statement;
+
 from_statement!(RunError, ApplyError, DeriveError);
 
 impl RunError {
@@ -154,6 +150,13 @@ impl RunError {
                 )
         );
         permanent.then(|| error_chain(self))
+    }
+}
+
+impl ConsumeError {
+    /// Error of a request to the server or of the delivery.
+    pub fn of_server(error: impl Into<async_nats::Error>) -> Self {
+        Self::Consumer(error.into())
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use anyhow::Context;
 use chrono::NaiveDate;
 use market::day::date_of;
 use market::history::SourcePolicy;
@@ -11,18 +12,36 @@ use market::symbol::Symbol;
 use store::db::generation_schema;
 use store::facts::{load_newest_session, load_policy};
 use store::ids::GenerationId;
-use tokio_postgres::{Client, IsolationLevel, Row, Transaction};
+use tokio_postgres::{Client, GenericClient, IsolationLevel, Row, Transaction};
 
 use crate::error::DeriveError;
 
 const SERVED: &str = include_str!("../queries/generation_active.sql");
+const BY_ID: &str = include_str!("../queries/generation_by_id.sql");
 const TAILING: &str = include_str!("../queries/generations_tailing.sql");
 const POLICY: &str = include_str!("../queries/generation_policy.sql");
+const DERIVED_WITH: &str = include_str!("../queries/version_derived.sql");
 const AS_OF: &str = include_str!("../queries/as_of.sql");
 
 /// Begins a transaction that reads one snapshot of the database.
 pub async fn begin_snapshot(client: &mut Client) -> Result<Transaction<'_>, tokio_postgres::Error> {
     client.build_transaction().isolation_level(IsolationLevel::RepeatableRead).read_only(true).start().await
+}
+
+/// Loads the row of a generation. Fails if the generation does not exist.
+pub async fn load_generation_row(client: &impl GenericClient, id: GenerationId) -> anyhow::Result<Row> {
+    let row = client.query_opt(BY_ID, &[&id]).await?;
+    row.with_context(|| format!("generation {id} does not exist; see projector list"))
+}
+
+/// Loads the market date and the source policy of the last derivation of the generation that is first in the search path.
+/// The date is `None` if nothing was derived yet.
+pub async fn load_last_inputs(
+    transaction: &Transaction<'_>,
+) -> Result<(Option<NaiveDate>, SourcePolicy), tokio_postgres::Error> {
+    let row = transaction.query_one(DERIVED_WITH, &[]).await?;
+    let JsonColumn(policy) = row.try_get("policy")?;
+    Ok((row.try_get("as_of")?, policy))
 }
 
 /// Generation and the inputs of its derivation.

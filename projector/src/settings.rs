@@ -99,21 +99,11 @@ pub struct BenchmarkArgs {
 pub struct ProjectorSettings {
     /// Database of facts and read tables.
     pub database: DatabaseArgs,
-    /// Connection to the log.
-    pub stream: StreamSettings,
-    /// Size of the log messages per transaction, in bytes after decompression.
-    pub batch_bytes: u64,
-    lease_seconds: u64,
-    memory: usize,
+    /// Connection to the log, lease, batch size and memory limit.
+    pub applying: ApplyArgs,
 }
 
 impl ProjectorSettings {
-    /// Combines the settings of database and log.
-    pub fn new(database: DatabaseArgs, applying: ApplyArgs) -> Self {
-        let ApplyArgs { stream, lease_seconds, batch_bytes, memory } = applying;
-        Self { database, stream, batch_bytes, lease_seconds, memory }
-    }
-
     /// Connection settings of [`DatabaseArgs::projector_config`]. The idle limit of a transaction is the lease
     /// duration.
     pub fn projector_config(&self, fact_set: &str) -> Result<Config, DbError> {
@@ -128,11 +118,11 @@ impl ProjectorSettings {
 
     /// Creates an empty cache of facts, whose budget is the memory limit of the process.
     pub fn fact_cache(&self) -> FactCache {
-        FactCache::with_budget(self.memory)
+        FactCache::with_budget(self.applying.memory)
     }
 
     /// Time after which a lease expires without renewal.
     pub fn lease(&self) -> Duration {
-        Duration::from_secs(self.lease_seconds)
+        Duration::from_secs(self.applying.lease_seconds)
     }
 }

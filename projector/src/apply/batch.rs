@@ -14,7 +14,7 @@ use telemetry::failpoint;
 use tokio_postgres::Transaction;
 
 use crate::apply::dead_letters::{DeadLetter, insert_dead_letters, to_printable};
-use crate::apply::run_records::{insert_batches, insert_run_records, load_applied_batches};
+use crate::apply::run_records::{insert_batches, insert_run_records, load_applied_batches, row_number};
 use crate::error::ApplyError;
 use crate::facts::applied_facts::{AppliedBars, AppliedRecords};
 use crate::facts::dividend_feeds::apply_dividend_feeds;
@@ -44,14 +44,11 @@ pub async fn apply_messages(
     cache: &mut FactCache,
     repeated: bool,
 ) -> Result<(), ApplyError> {
-    let (batches, mut letters) = decode_messages(messages)?;
+    let (batches, mut letters) = decode_messages(fact_set, messages)?;
     let fresh = drop_applied(transaction, batches).await?;
-    let pairs: Vec<(Sequence, &RecordBatch)> =
-        fresh.iter().map(|placed| (placed.sequence, &placed.batch)).collect();
-    insert_batches(transaction, &pairs).await?;
+    insert_batches(transaction, &sequenced(&fresh)).await?;
     letters.extend(apply_batches(transaction, fact_set, fresh, cache, repeated).await?);
-    insert_dead_letters(transaction, fact_set, &letters).await?;
-    Ok(())
+    Ok(insert_dead_letters(transaction, &letters).await?)
 }
 
 /// Retries a message that has dead letters, and returns the dead letters that remain. Facts that are already stored
@@ -61,13 +58,15 @@ pub async fn reapply_message(
     fact_set: &str,
     message: &LogMessage,
 ) -> Result<Vec<DeadLetter>, ApplyError> {
-    let (batches, mut letters) = decode_messages(std::slice::from_ref(message))?;
+    let (batches, mut letters) = decode_messages(fact_set, std::slice::from_ref(message))?;
     let missing = drop_applied(transaction, batches.clone()).await?;
-    let pairs: Vec<(Sequence, &RecordBatch)> =
-        missing.iter().map(|placed| (placed.sequence, &placed.batch)).collect();
-    insert_batches(transaction, &pairs).await?;
+    insert_batches(transaction, &sequenced(&missing)).await?;
     letters.extend(apply_batches(transaction, fact_set, batches, &mut FactCache::disabled(), true).await?);
     Ok(letters)
+}
+
+fn sequenced(batches: &[SequencedBatch]) -> Vec<(Sequence, &RecordBatch)> {
+    batches.iter().map(|placed| (placed.sequence, &placed.batch)).collect()
 }
 
 /// Applies record batches, and returns the rows that cannot be applied as dead letters. A refused record batch is split
@@ -86,7 +85,9 @@ async fn apply_batches(
         };
         match bisect(group) {
             BisectStep::Halves(left, right) => open.extend([right, left]),
-            BisectStep::Single(placed) => letters.push(to_dead_letter(&placed, code, error_chain(&error))?),
+            BisectStep::Single(placed) => {
+                letters.push(to_dead_letter(fact_set, &placed, code, error_chain(&error))?);
+            }
         }
     }
     Ok(letters)
@@ -104,23 +105,20 @@ async fn apply_or_undo(
     repeated: bool,
 ) -> Result<Option<(ApplyError, String)>, ApplyError> {
     let savepoint = transaction.transaction().await?;
-    let outcome = apply_group(&savepoint, fact_set, group, cache).await;
-    match outcome {
+    let error = match apply_group(&savepoint, fact_set, group, cache).await {
         Ok((records, years)) => {
             savepoint.commit().await?;
             cache.update_records(&records);
             cache.update_years(years);
-            Ok(None)
+            return Ok(None);
         }
-        Err(error) => match error.dead_letter_code().or_else(|| error.repeated_code().filter(|_| repeated)) {
-            Some(code) => {
-                savepoint.rollback().await?;
-                failpoint!("projector.bisecting");
-                Ok(Some((error, code)))
-            }
-            None => Err(error),
-        },
-    }
+        Err(error) => error,
+    };
+    let code = error.dead_letter_code().or_else(|| error.repeated_code().filter(|_| repeated));
+    let Some(code) = code else { return Err(error) };
+    savepoint.rollback().await?;
+    failpoint!("projector.bisecting");
+    Ok(Some((error, code)))
 }
 
 async fn apply_group(
@@ -130,8 +128,7 @@ async fn apply_group(
     cache: &FactCache,
 ) -> Result<(Vec<AppliedRecords>, Vec<AppliedBars>), ApplyError> {
     let batches: Vec<&RecordBatch> = group.iter().map(|placed| &placed.batch).collect();
-    let pairs: Vec<(Sequence, &RecordBatch)> =
-        group.iter().map(|placed| (placed.sequence, &placed.batch)).collect();
+    let pairs = sequenced(group);
     let records = apply_records(savepoint, fact_set, &batches).await?;
     let years = apply_prices(savepoint, fact_set, &batches, cache).await?;
     apply_dividend_feeds(savepoint, fact_set, &pairs).await?;
@@ -143,7 +140,10 @@ async fn apply_group(
 
 /// Decodes messages in parallel. A damaged message becomes a dead letter. A message that a newer program version
 /// published is an error.
-fn decode_messages(messages: &[LogMessage]) -> Result<(Vec<SequencedBatch>, Vec<DeadLetter>), ApplyError> {
+fn decode_messages(
+    fact_set: &str,
+    messages: &[LogMessage],
+) -> Result<(Vec<SequencedBatch>, Vec<DeadLetter>), ApplyError> {
     use rayon::prelude::*;
     let decoded: Vec<(&LogMessage, Result<Vec<RecordBatch>, BatchError>)> =
         tokio::task::block_in_place(|| {
@@ -164,13 +164,13 @@ fn decode_messages(messages: &[LogMessage]) -> Result<(Vec<SequencedBatch>, Vec<
             Err(source) if source.stops_reader() => {
                 return Err(ApplyError::NewerVersion { sequence: message.sequence, source });
             }
-            Err(error) => letters.push(undecodable_letter(message, &error)),
+            Err(error) => letters.push(undecodable_letter(fact_set, message, &error)),
         }
     }
     Ok((batches, letters))
 }
 
-fn undecodable_letter(message: &LogMessage, error: &BatchError) -> DeadLetter {
+fn undecodable_letter(fact_set: &str, message: &LogMessage, error: &BatchError) -> DeadLetter {
     let code = match error {
         BatchError::Header(_) | BatchError::HeaderBlock(_) => "bad_headers",
         BatchError::Json(_) => "bad_json",
@@ -182,7 +182,8 @@ fn undecodable_letter(message: &LogMessage, error: &BatchError) -> DeadLetter {
         message.headers.as_ref().and_then(|h| h.get(name)).map(|v| to_printable(v.as_str().as_bytes()))
     };
     DeadLetter {
-        sequence: message.sequence,
+        fact_set: fact_set.to_owned(),
+        sequence: message.sequence.to_i64(),
         item: 0,
         code: code.to_owned(),
         reason: to_printable(error_chain(error).as_bytes()),
@@ -234,12 +235,18 @@ fn bisect(mut group: Vec<SequencedBatch>) -> BisectStep {
     }
 }
 
-fn to_dead_letter(placed: &SequencedBatch, code: String, reason: String) -> Result<DeadLetter, ApplyError> {
+fn to_dead_letter(
+    fact_set: &str,
+    placed: &SequencedBatch,
+    code: String,
+    reason: String,
+) -> Result<DeadLetter, ApplyError> {
     let batch = &placed.batch;
     let shown = batch.body.rows_json().map_or_else(|error| error_chain(&error), |rows| rows.to_string());
     Ok(DeadLetter {
-        sequence: placed.sequence,
-        item: item_number(placed.first_item)?,
+        fact_set: fact_set.to_owned(),
+        sequence: placed.sequence.to_i64(),
+        item: row_number(placed.first_item)?,
         code,
         reason: to_printable(reason.as_bytes()),
         subject: placed.subject.clone(),
@@ -248,14 +255,6 @@ fn to_dead_letter(placed: &SequencedBatch, code: String, reason: String) -> Resu
         file: Some(to_printable(batch.file.as_bytes())),
         line: batch.body.first_line().and_then(|line| i64::try_from(line).ok()),
         payload: to_printable(shown.as_bytes()),
-    })
-}
-
-fn item_number(item: usize) -> Result<i32, ApplyError> {
-    i32::try_from(item).map_err(|_| ApplyError::Unstorable {
-        symbol: "a record batch".to_owned(),
-        code: "too_large",
-        reason: "it has more than 2147483647 rows",
     })
 }
 

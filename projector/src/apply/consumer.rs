@@ -39,11 +39,6 @@ pub struct MessageBatch {
 }
 
 impl MessageBatch {
-    /// Id of the last message of the batch; `None` for an empty batch.
-    pub fn last_id(&self) -> Option<String> {
-        self.messages.last().map(LogMessage::id)
-    }
-
     /// Size of the messages in bytes, decompressed.
     pub fn bytes(&self) -> usize {
         self.messages.iter().map(|message| unpacked_length(&message.payload)).sum()
@@ -145,13 +140,8 @@ impl LogReader {
             max_bytes: 0,
             ..Default::default()
         };
-        let consumer = self
-            .stream
-            .create_consumer(config)
-            .await
-            .map_err(|error| ConsumeError::Consumer(error.into()))?;
-        let messages = consumer.messages().await.map_err(|error| ConsumeError::Consumer(error.into()))?;
-        self.messages = Some(messages);
+        let consumer = self.stream.create_consumer(config).await.map_err(ConsumeError::of_server)?;
+        self.messages = Some(consumer.messages().await.map_err(ConsumeError::of_server)?);
         Ok(())
     }
 
@@ -252,14 +242,12 @@ impl LogReader {
     }
 
     async fn last_sequence(&self) -> Result<u64, ConsumeError> {
-        let info = self.stream.get_info().await.map_err(|error| ConsumeError::Consumer(error.into()))?;
-        Ok(info.state.last_sequence)
+        Ok(self.stream.get_info().await.map_err(ConsumeError::of_server)?.state.last_sequence)
     }
 
     async fn fetch(&self, sequence: u64) -> Result<Option<LogMessage>, ConsumeError> {
         let stream = &self.stream.cached_info().config.name;
-        let fetched = LogMessage::fetch(&self.context, stream, sequence).await;
-        fetched.map_err(|error| ConsumeError::Consumer(error.into()))
+        LogMessage::fetch(&self.context, stream, sequence).await.map_err(ConsumeError::of_server)
     }
 
     /// Buffers `first`, then fetches up to [`MAX_BY_SEQUENCE`] later messages one by one. Then creates a consumer,
@@ -315,7 +303,7 @@ impl LogReader {
                 (self.messages, self.gap) = (None, Some(self.next_number()));
                 return std::future::pending().await;
             }
-            Some(Err(error)) => return Err(ConsumeError::Consumer(error.into())),
+            Some(Err(error)) => return Err(ConsumeError::of_server(error)),
             None => return Err(ConsumeError::Ended),
         };
         let (message, delivery) = LogMessage::from_delivery(message).map_err(ConsumeError::Consumer)?;

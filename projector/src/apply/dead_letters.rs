@@ -7,63 +7,32 @@ use store::db::DbError;
 use store::{FromRow, copy_row, sql_row};
 use tokio_postgres::Transaction;
 
-/// One row or message that could not be applied.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DeadLetter {
-    /// Sequence of the log message.
-    pub sequence: Sequence,
-    /// Number of the item within the message, from 1; 0 for the whole message. An item is one row, or all bars of one
-    /// symbol.
-    pub item: i32,
-    /// Stable code of the error, for example `bad_json`.
-    pub code: String,
-    /// Text of the error and of its causes.
-    pub reason: String,
-    /// NATS subject of the message.
-    pub subject: String,
-    /// Id of the record batch; `None` if the headers contain no id.
-    pub frame: Option<String>,
-    /// Source of the row; `None` if the headers contain no source.
-    pub source: Option<String>,
-    /// File from which the row was loaded; `None` if the headers contain no file.
-    pub file: Option<String>,
-    /// Line of the row in its file; `None` for a whole message or an unknown line.
-    pub line: Option<i64>,
-    /// Refused content, as text from [`to_printable`].
-    pub payload: String,
-}
-
 copy_row! {
-    struct DeadLetterRow<'a> in "staged_dead_letters" {
-        fact_set: &'a str,
+    /// One row or message that could not be applied.
+    pub struct DeadLetter in "staged_dead_letters" {
+        /// Fact set to which the row could not be applied.
+        fact_set: String,
+        /// Sequence of the log message.
         sequence: i64,
+        /// Number of the item within the message, from 1; 0 for the whole message. An item is one row, or all bars of
+        /// one symbol.
         item: i32,
-        code: &'a str,
-        reason: &'a str,
-        subject: &'a str,
-        frame: Option<&'a str>,
-        source: Option<&'a str>,
-        file: Option<&'a str>,
+        /// Stable code of the error, for example `bad_json`.
+        code: String,
+        /// Text of the error and of its causes.
+        reason: String,
+        /// NATS subject of the message.
+        subject: String,
+        /// Id of the record batch; `None` if the headers contain no id.
+        frame: Option<String>,
+        /// Source of the row; `None` if the headers contain no source.
+        source: Option<String>,
+        /// File from which the row was loaded; `None` if the headers contain no file.
+        file: Option<String>,
+        /// Line of the row in its file; `None` for a whole message or an unknown line.
         line: Option<i64>,
-        payload: &'a str,
-    }
-}
-
-impl DeadLetter {
-    fn copy_row<'a>(&'a self, fact_set: &'a str) -> DeadLetterRow<'a> {
-        DeadLetterRow {
-            fact_set,
-            sequence: self.sequence.to_i64(),
-            item: self.item,
-            code: &self.code,
-            reason: &self.reason,
-            subject: &self.subject,
-            frame: self.frame.as_deref(),
-            source: self.source.as_deref(),
-            file: self.file.as_deref(),
-            line: self.line,
-            payload: &self.payload,
-        }
+        /// Refused content, as text from [`to_printable`].
+        payload: String,
     }
 }
 
@@ -75,15 +44,12 @@ const INSERT: &str = include_str!("../../queries/dead_letters_insert.sql");
 /// Inserts dead letters. Dead letters that are already stored stay unchanged.
 pub async fn insert_dead_letters(
     transaction: &Transaction<'_>,
-    fact_set: &str,
     letters: &[DeadLetter],
 ) -> Result<(), DbError> {
-    if letters.is_empty() {
-        return Ok(());
+    if !letters.is_empty() {
+        copy_into(transaction, letters).await?;
+        transaction.execute(INSERT, &[]).await?;
     }
-    let rows: Vec<DeadLetterRow<'_>> = letters.iter().map(|letter| letter.copy_row(fact_set)).collect();
-    copy_into(transaction, &rows).await?;
-    transaction.execute(INSERT, &[]).await?;
     Ok(())
 }
 

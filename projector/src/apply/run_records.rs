@@ -74,8 +74,7 @@ fn batch_row<'a>((sequence, batch): &(Sequence, &'a RecordBatch)) -> Result<Batc
         run: &batch.run,
         file: &batch.file,
         line: line_number(batch.line)?,
-        rows: i32::try_from(batch.body.row_count())
-            .map_err(|_| too_large_error("it has more than 2147483647 rows"))?,
+        rows: row_number(batch.body.row_count())?,
     })
 }
 
@@ -87,7 +86,21 @@ pub async fn insert_run_records(
     let mut rejects = Vec::new();
     for (sequence, batch) in batches {
         match &batch.body {
-            Body::Rejects(_) => rejects.extend(reject_rows(batch)?),
+            Body::Rejects(rows) => {
+                for (reject, item) in rows.iter().zip(1..) {
+                    rejects.push(RejectRow {
+                        frame: &batch.id.0,
+                        item,
+                        run: &batch.run,
+                        source: &batch.source,
+                        file: &reject.file,
+                        line: line_number(reject.line)?,
+                        reason: &reject.reason,
+                        message: &reject.message,
+                        row: &reject.row,
+                    });
+                }
+            }
             Body::Run(run) => {
                 let (state, sequence) = (run.state.as_str(), sequence.to_i64());
                 transaction.execute(INSERT_RUN, &[&run.run, &state, &sequence, &JsonColumn(run)]).await?;
@@ -102,26 +115,13 @@ pub async fn insert_run_records(
     Ok(())
 }
 
-fn reject_rows(batch: &RecordBatch) -> Result<Vec<RejectRow<'_>>, ApplyError> {
-    let Body::Rejects(rejects) = &batch.body else { return Ok(Vec::new()) };
-    let rows = rejects.iter().zip(1i32..).map(|(reject, item)| {
-        Ok(RejectRow {
-            frame: &batch.id.0,
-            item,
-            run: &batch.run,
-            source: &batch.source,
-            file: &reject.file,
-            line: line_number(reject.line)?,
-            reason: &reject.reason,
-            message: &reject.message,
-            row: &reject.row,
-        })
-    });
-    rows.collect()
-}
-
 fn line_number(line: u64) -> Result<i64, ApplyError> {
     i64::try_from(line).map_err(|_| too_large_error("a line number exceeds the range of bigint"))
+}
+
+/// Converts the count of a record batch's rows, or the number of an item, to `integer` of Postgres.
+pub(super) fn row_number(rows: usize) -> Result<i32, ApplyError> {
+    i32::try_from(rows).map_err(|_| too_large_error("it has more than 2147483647 rows"))
 }
 
 fn too_large_error(reason: &'static str) -> ApplyError {

@@ -15,8 +15,6 @@ use store::ids::GenerationId;
 use tokio::time::Instant;
 use tokio_postgres::{Client, Row};
 
-use super::args::BackupArgs;
-use super::checksums::compute_checksums;
 use super::error::BackupError;
 use super::manifest::BackupManifest;
 use super::{folder, tables};
@@ -63,31 +61,30 @@ impl BackupReport {
 }
 
 /// Creates a backup.
-pub async fn create_backup(
-    settings: &ProjectorSettings,
-    args: &BackupArgs,
-) -> Result<BackupReport, BackupError> {
+pub async fn create_backup(settings: &ProjectorSettings, folder: &Path) -> Result<BackupReport, BackupError> {
     let client = db::connect(&db::owner_config(&settings.database.owner)?).await?;
     db::refuse_newer_schema(&client).await?;
     let stream = open_log(settings).await?;
     let last = stream.as_ref().map_or(0, |(_, stream)| stream.cached_info().state.last_sequence);
     let position = begin_caught_up_snapshot(&client, last).await?;
-    folder::create_folder(&args.folder)?;
+    folder::create_folder(folder)?;
     let (generation, sequence): (GenerationId, Sequence) =
         (position.try_get("generation")?, position.try_get("checkpoint")?);
     let fact_set: &str = position.try_get("fact_set")?;
     let genesis: Option<String> = position.try_get("genesis_id")?;
-    let tables = tables::export_tables(&client, &args.folder).await?;
-    let discarded = client.query(DISCARDED, &[&fact_set]).await?;
-    let discarded = discarded.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?)));
-    let discarded = discarded.collect::<Result<_, DbError>>()?;
-    let read_tables = compute_checksums(&client, generation).await?;
+    let tables = tables::export_tables(&client, folder).await?;
+    let mut discarded = Vec::new();
+    for row in client.query(DISCARDED, &[&fact_set]).await? {
+        discarded.push((row.try_get(0)?, row.try_get(1)?));
+    }
+    let read_tables = tables::compute_checksums(&client, generation).await?;
     let (mut messages, mut log) = (0, None);
     if let Some(genesis) = &genesis {
-        let opened =
-            stream.ok_or_else(|| StreamError::Absent { stream: settings.stream.nats_stream.clone() })?;
-        messages = export_log(settings, opened, genesis, sequence, &folder::log_path(&args.folder)).await?;
-        log = Some(folder::digest_file(&folder::log_path(&args.folder))?);
+        let name = &settings.applying.stream.nats_stream;
+        let opened = stream.ok_or_else(|| StreamError::Absent { stream: name.clone() })?;
+        let path = folder::log_path(folder);
+        messages = export_log(settings, opened, genesis, sequence, &path).await?;
+        log = Some(folder::digest_file(&path)?);
     }
     let manifest = BackupManifest {
         layout: BackupManifest::LAYOUT,
@@ -108,7 +105,7 @@ pub async fn create_backup(
         read_tables,
         log,
     };
-    manifest.write(&args.folder)?;
+    manifest.write(folder)?;
     let rows = manifest.tables.iter().map(|table| table.rows).sum();
     let missing_messages = last.saturating_sub(sequence.to_u64());
     if missing_messages > 0 {
@@ -118,13 +115,13 @@ pub async fn create_backup(
             "the backup lacks the end of the log; the projector has not applied it"
         );
     }
-    Ok(BackupReport { folder: args.folder.display().to_string(), sequence, messages, rows, missing_messages })
+    Ok(BackupReport { folder: folder.display().to_string(), sequence, messages, rows, missing_messages })
 }
 
 /// Opens the log; `None` if the stream does not exist.
 async fn open_log(settings: &ProjectorSettings) -> Result<Option<(Context, Stream)>, BackupError> {
-    let context = settings.stream.connect("projector-backup").await?;
-    match settings.stream.open_existing(&context).await {
+    let context = settings.applying.stream.connect("projector-backup").await?;
+    match settings.applying.stream.open_existing(&context).await {
         Err(StreamError::Absent { .. }) => Ok(None),
         stream => Ok(Some((context, stream?))),
     }
@@ -169,13 +166,13 @@ async fn export_log(
     path: &Path,
 ) -> Result<u64, BackupError> {
     if event_log::stream::stream_identity(&stream)? != genesis {
-        return Err(BackupError::Refused(format!(
-            "cannot back up stream {}: the tables were derived from another log",
-            settings.stream.nats_stream
-        )));
+        let name = &settings.applying.stream.nats_stream;
+        let reason = format!("cannot back up stream {name}: the tables were derived from another log");
+        return Err(BackupError::Refused(reason));
     }
     let mut archive = ArchiveWriter::create(path, genesis.to_owned())?;
-    let mut reader = LogReader::open(&context, &stream, Sequence::default(), settings.batch_bytes).await?;
+    let mut reader =
+        LogReader::open(&context, &stream, Sequence::default(), settings.applying.batch_bytes).await?;
     let mut read = Sequence::default();
     while read < end {
         let batch = tokio::time::timeout(CATCH_UP_TIMEOUT, reader.next_checked_batch()).await;

@@ -6,7 +6,7 @@ use event_log::archive::ArchiveError;
 use event_log::stream::StreamError;
 use store::db::DbError;
 
-use crate::error::{ConsumeError, RunError};
+use crate::error::{ConsumeError, RunError, from_statement};
 
 /// Reason for the failure of a backup or restore.
 #[expect(missing_docs, reason = "each message describes its variant")]
@@ -38,11 +38,7 @@ pub enum BackupError {
     Run(#[from] RunError),
 }
 
-impl From<tokio_postgres::Error> for BackupError {
-    fn from(error: tokio_postgres::Error) -> Self {
-        Self::Db(error.into())
-    }
-}
+from_statement!(BackupError);
 
 impl BackupError {
     /// `true` if a server could not be reached.

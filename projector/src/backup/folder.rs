@@ -1,7 +1,6 @@
 //! Layout of a backup folder, whose files only the owner can read.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::Read;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -18,17 +17,15 @@ pub(super) fn table_path(folder: &Path, name: &str) -> PathBuf {
 
 /// Creates the folder. Fails if it is a link, or if it exists and is not empty.
 pub(super) fn create_folder(folder: &Path) -> Result<(), BackupError> {
+    let refuse = |reason: &str| {
+        let folder = folder.display();
+        Err(BackupError::Refused(format!("cannot create {folder}: {reason}; name a new folder")))
+    };
     if fs::symlink_metadata(folder).is_ok_and(|metadata| metadata.is_symlink()) {
-        return Err(BackupError::Refused(format!(
-            "cannot create {}: it is a link; name a new folder",
-            folder.display()
-        )));
+        return refuse("it is a link");
     }
     if fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some()) {
-        return Err(BackupError::Refused(format!(
-            "cannot create {}: the folder is not empty; name a new folder",
-            folder.display()
-        )));
+        return refuse("the folder is not empty");
     }
     let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
     made.map_err(|source| BackupError::File { path: folder.to_owned(), source })
@@ -42,13 +39,8 @@ pub(super) fn create_file(path: &Path) -> Result<File, BackupError> {
 
 /// BLAKE3 digest of a file, in hexadecimal.
 pub(super) fn digest_file(path: &Path) -> Result<String, BackupError> {
-    let failed = |source| BackupError::File { path: path.to_owned(), source };
-    let (mut file, mut hasher) = (File::open(path).map_err(failed)?, blake3::Hasher::new());
-    let mut buffer = vec![0; 1 << 20];
-    loop {
-        match file.read(&mut buffer).map_err(failed)? {
-            0 => return Ok(hasher.finalize().to_hex().to_string()),
-            read => hasher.update(&buffer[..read]),
-        };
-    }
+    let mut hasher = blake3::Hasher::new();
+    let read = File::open(path).and_then(|file| hasher.update_reader(file).map(drop));
+    read.map_err(|source| BackupError::File { path: path.to_owned(), source })?;
+    Ok(hasher.finalize().to_hex().to_string())
 }

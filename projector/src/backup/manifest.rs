@@ -1,6 +1,5 @@
 //! Manifest of a backup. It is written last, so a folder without a manifest is an incomplete backup.
 
-use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
 
@@ -9,12 +8,11 @@ use event_log::sequence::Sequence;
 use serde::{Deserialize, Serialize};
 use store::ids::GenerationId;
 
-use super::checksums::TableChecksum;
 use super::error::BackupError;
 use super::folder;
+use super::tables::{BackupTable, Checksums};
 
 const NAME: &str = "backup.json";
-const LAYOUT: u32 = 1;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct BackupManifest {
@@ -47,22 +45,13 @@ pub(super) struct BackupManifest {
     /// message).
     pub discarded: Vec<(Sequence, i32)>,
     /// Checksums of the read tables, by table name.
-    pub read_tables: BTreeMap<String, TableChecksum>,
+    pub read_tables: Checksums,
     /// BLAKE3 digest of the log file, in hexadecimal; `None` if nothing was loaded yet.
     pub log: Option<String>,
 }
 
-/// Table of the backup, stored in its own file in the text format of `copy`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct BackupTable {
-    pub name: String,
-    pub columns: Vec<String>,
-    pub rows: u64,
-    pub digest: String,
-}
-
 impl BackupManifest {
-    pub(super) const LAYOUT: u32 = LAYOUT;
+    pub(super) const LAYOUT: u32 = 1;
 
     /// Writes the manifest atomically.
     pub(super) fn write(&self, folder: &Path) -> Result<(), BackupError> {
@@ -82,21 +71,17 @@ impl BackupManifest {
             .map_err(|source| BackupError::ManifestFile { path: folder.to_owned(), source })?;
         let manifest: Self = serde_json::from_str(&text)
             .map_err(|source| BackupError::Manifest { path: folder.to_owned(), source })?;
-        if manifest.layout != LAYOUT {
-            return Err(incomplete(format!(
-                "its layout is {}, this program reads {LAYOUT}",
-                manifest.layout
-            )));
+        if manifest.layout != Self::LAYOUT {
+            let (layout, known) = (manifest.layout, Self::LAYOUT);
+            return Err(incomplete(format!("its layout is {layout}, this program reads {known}")));
         }
         let log = manifest.log.iter().map(|digest| (folder::log_path(folder), digest));
         let tables =
             manifest.tables.iter().map(|table| (folder::table_path(folder, &table.name), &table.digest));
         for (file, digest) in log.chain(tables) {
             if folder::digest_file(&file)? != *digest {
-                return Err(incomplete(format!(
-                    "{} has another digest than in the manifest",
-                    file.display()
-                )));
+                let file = file.display();
+                return Err(incomplete(format!("{file} has another digest than in the manifest")));
             }
         }
         Ok(manifest)

@@ -13,8 +13,6 @@
 //!   columns, and replaces rows that a migration inserted, such as plans.
 //! - The manifest contains a digest of every file. A damaged backup is refused before anything is written.
 
-mod args;
-mod checksums;
 mod create;
 mod error;
 mod folder;
@@ -22,7 +20,6 @@ mod manifest;
 mod restore;
 mod tables;
 
-pub use args::{BackupArgs, RestoreArgs};
 pub use create::{BackupReport, create_backup};
 pub use error::BackupError;
 pub use restore::{RestoreReport, restore_backup};

@@ -1,6 +1,5 @@
 //! Restore of a backup to empty servers. Every read table is compared with the checksums of the backup.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -15,10 +14,9 @@ use store::{analysts, db};
 use telemetry::Shutdown;
 use tokio_postgres::Client;
 
-use super::args::RestoreArgs;
-use super::checksums::{TableChecksum, compute_checksums};
 use super::error::BackupError;
 use super::manifest::BackupManifest;
+use super::tables::Checksums;
 use super::{folder, tables};
 use crate::daemon::run::run_projector;
 use crate::error::RunError;
@@ -123,15 +121,14 @@ impl RestoreReport {
 /// Restores a backup.
 pub async fn restore_backup(
     settings: &ProjectorSettings,
-    args: &RestoreArgs,
+    folder: &Path,
     shutdown: Shutdown,
 ) -> Result<RestoreReport, BackupError> {
-    let manifest = BackupManifest::read(&args.folder)?;
-    if manifest.schema > db::newest_schema() {
+    let manifest = BackupManifest::read(folder)?;
+    let (schema, supported) = (manifest.schema, db::newest_schema());
+    if schema > supported {
         return Err(BackupError::Refused(format!(
-            "cannot restore a backup with schema {}: this program supports {}; use the version that created the backup, or a newer one",
-            manifest.schema,
-            db::newest_schema()
+            "cannot restore a backup with schema {schema}: this program supports {supported}; use the version that created the backup, or a newer one"
         )));
     }
     let owner = db::owner_config(&settings.database.owner)?;
@@ -143,16 +140,16 @@ pub async fn restore_backup(
         renumber_generation(&mut client, &manifest).await?;
     }
     if manifest.log.is_some() {
-        import_archive(&folder::log_path(&args.folder), &settings.stream).await?;
+        import_archive(&folder::log_path(folder), &settings.applying.stream).await?;
     }
-    let accounts = import_state(&mut client, &args.folder, &manifest).await?;
+    let accounts = import_state(&mut client, folder, &manifest).await?;
     let metrics = Arc::new(ProjectorMetrics::new().map_err(RunError::from)?);
     run_projector(settings, true, &metrics, shutdown).await?;
     for (sequence, item) in &manifest.discarded {
         client.execute(DISCARD, &[sequence, item]).await?;
     }
-    let differing =
-        compare_checksums(&manifest.read_tables, &compute_checksums(&client, manifest.generation).await?);
+    let restored = tables::compute_checksums(&client, manifest.generation).await?;
+    let differing = compare_checksums(&manifest.read_tables, &restored);
     let other_rules = (manifest.method_version != METHOD_VERSION).then_some(manifest.method_version);
     Ok(RestoreReport { sequence: manifest.sequence, differing, other_rules, accounts })
 }
@@ -176,8 +173,8 @@ async fn refuse_full_database(client: &Client) -> Result<(), BackupError> {
 /// Fails if the stream contains messages of another log. Messages from an interrupted restore of the same backup are
 /// accepted.
 async fn refuse_full_log(settings: &ProjectorSettings, manifest: &BackupManifest) -> Result<(), BackupError> {
-    let context = settings.stream.connect("projector-restore").await?;
-    let stream = match settings.stream.open_existing(&context).await {
+    let context = settings.applying.stream.connect("projector-restore").await?;
+    let stream = match settings.applying.stream.open_existing(&context).await {
         Err(StreamError::Absent { .. }) => return Ok(()),
         stream => stream?,
     };
@@ -187,7 +184,7 @@ async fn refuse_full_log(settings: &ProjectorSettings, manifest: &BackupManifest
     }
     Err(BackupError::Refused(format!(
         "cannot restore into stream {}: it has {last} messages of another log; set NATS_STREAM and NATS_SUBJECT_PREFIX to a stream that does not exist",
-        settings.stream.nats_stream
+        settings.applying.stream.nats_stream
     )))
 }
 
@@ -234,28 +231,23 @@ async fn import_state(
 }
 
 /// Tables whose checksums differ.
-fn compare_checksums(
-    before: &BTreeMap<String, TableChecksum>,
-    now: &BTreeMap<String, TableChecksum>,
-) -> Vec<DifferingTable> {
+fn compare_checksums(before: &Checksums, now: &Checksums) -> Vec<DifferingTable> {
     let names = before.keys().chain(now.keys().filter(|name| !before.contains_key(*name)));
-    let rows =
-        |sums: &BTreeMap<String, TableChecksum>, name: &String| sums.get(name).map_or(0, |sum| sum.rows);
-    names
-        .filter(|name| before.get(*name) != now.get(*name))
-        .map(|name| DifferingTable {
-            table: name.clone(),
-            rows: rows(now, name),
-            rows_in_backup: rows(before, name),
-        })
-        .collect()
+    let rows = |sums: &Checksums, name: &String| sums.get(name).map_or(0, |sum| sum.rows);
+    let differing = names.filter(|name| before.get(*name) != now.get(*name)).map(|name| DifferingTable {
+        table: name.clone(),
+        rows: rows(now, name),
+        rows_in_backup: rows(before, name),
+    });
+    differing.collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::tables::TableChecksum;
     use super::*;
 
-    fn sums(tables: &[(&str, i64, &str)]) -> BTreeMap<String, TableChecksum> {
+    fn sums(tables: &[(&str, i64, &str)]) -> Checksums {
         let sum = |(name, rows, sum): &(&str, i64, &str)| {
             ((*name).to_owned(), TableChecksum { rows: *rows, sum: (*sum).to_owned() })
         };

@@ -1,19 +1,33 @@
-//! Export of the accounts and policy tables into files, and their import.
+//! Export of the accounts and policy tables into files, and their import. Checksums of the read tables.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::pin::pin;
 
 use bytes::Bytes;
 use futures::{SinkExt, StreamExt};
+use serde::{Deserialize, Serialize};
+use store::db::{DbError, generation_schema};
+use store::ids::GenerationId;
+use store::{FromRow, sql_row};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio_postgres::{Client, Transaction};
 
 use super::error::BackupError;
 use super::folder;
-use super::manifest::BackupTable;
 
 const TABLES: &str = include_str!("../../queries/backup/tables.sql");
+const READ_TABLES: &str = include_str!("../../queries/backup/read_tables.sql");
 const COUNTERS: &str = include_str!("../../queries/backup/counters.sql");
+
+/// Table of the backup, stored in its own file in the text format of `copy`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct BackupTable {
+    pub name: String,
+    pub columns: Vec<String>,
+    pub rows: u64,
+    pub digest: String,
+}
 
 /// Exports every table into its own file.
 pub(super) async fn export_tables(snapshot: &Client, folder: &Path) -> Result<Vec<BackupTable>, BackupError> {
@@ -93,4 +107,38 @@ async fn import_table(
         return Err(BackupError::Incomplete { path: folder.to_owned(), reason });
     }
     Ok(())
+}
+
+sql_row! {
+    /// Checksum of a read table: the sum of its row digests, independent of the order of rows.
+    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+    pub(super) struct TableChecksum {
+        pub(super) rows: i64,
+        /// Two sums over all rows: one of the first half and one of the second half of each row's MD5. The sums detect
+        /// accidental changes, but not forgery.
+        pub(super) sum: String,
+    }
+}
+
+/// Checksums of the read tables of a generation, by table name.
+pub(super) type Checksums = BTreeMap<String, TableChecksum>;
+
+/// Computes the checksum of each read table of a generation, by table name.
+pub(super) async fn compute_checksums(
+    client: &Client,
+    generation: GenerationId,
+) -> Result<Checksums, DbError> {
+    let schema = generation_schema(generation);
+    let mut sums = Checksums::new();
+    for row in client.query(READ_TABLES, &[&schema]).await? {
+        let name: String = row.try_get("name")?;
+        let statement = format!(
+            "select count(*) as rows, concat_ws('.', \
+               sum(('x' || substr(d.digest, 1, 15))::bit(60)::bigint), \
+               sum(('x' || substr(d.digest, 17, 15))::bit(60)::bigint)) as sum \
+             from (select md5(t::text) as digest from {schema}.{name} t) d"
+        );
+        sums.insert(name, TableChecksum::from_row(&client.query_one(&statement, &[]).await?)?);
+    }
+    Ok(sums)
 }

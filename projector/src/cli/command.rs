@@ -1,8 +1,8 @@
 //! Commands of the projector and their help.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
-use crate::backup::{BackupArgs, RestoreArgs};
 use crate::facts::known_at::KnownAt;
 use crate::generations::promote::PromoteArgs;
 use crate::generations::rebuild_args::RebuildArgs;
@@ -70,8 +70,11 @@ pub(crate) enum Command {
     /// Exit codes: 0 the backup has all messages that were in the log at its start, 4 the last messages are missing,
     /// because the projector has not applied them.
     Backup {
-        #[command(flatten)]
-        args: BackupArgs,
+        /// Folder to create
+        folder: PathBuf,
+        /// Print one JSON object
+        #[arg(long)]
+        json: bool,
         #[command(flatten)]
         applying: ApplyArgs,
     },
@@ -82,8 +85,11 @@ pub(crate) enum Command {
     ///
     /// Exit codes: 0 every table is identical, 4 some tables differ; their names are printed.
     Restore {
-        #[command(flatten)]
-        args: RestoreArgs,
+        /// Folder that `projector backup` created
+        folder: PathBuf,
+        /// Print one JSON object
+        #[arg(long)]
+        json: bool,
         #[command(flatten)]
         applying: ApplyArgs,
     },

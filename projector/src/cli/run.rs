@@ -8,14 +8,14 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use store::db::{self, DbError, error_chain};
-use telemetry::Shutdown;
 use telemetry::command_line::HiddenOptions;
 use telemetry::listener::MetricsSettings;
 use telemetry::table::ListArgs;
+use telemetry::{Shutdown, outln};
 use tokio_postgres::Client;
 
 use crate::apply::{dead_letters, retry};
-use crate::backup::{self, BackupArgs, BackupError, RestoreArgs};
+use crate::backup::{self, BackupError};
 use crate::cli::command::{Arguments, Command, DeadLetterCommand, HealthArgs, PolicyCommand};
 use crate::cli::status::print_status;
 use crate::daemon::run::run_projector;
@@ -95,13 +95,13 @@ async fn execute_command(arguments: Arguments) -> anyhow::Result<ExitCode> {
             tracing::info!("the database is at the newest schema");
         }
         Command::Run { until_caught_up, applying, metrics } => {
-            let settings = ProjectorSettings::new(database, applying);
+            let settings = ProjectorSettings { database, applying };
             run_daemon(&settings, until_caught_up, metrics).await?;
         }
         Command::Health(args) => return check_health(args).await,
         Command::Status { stream, output } => return print_status(&database, &stream, output.json).await,
         Command::Rebuild { args, applying } => {
-            let settings = ProjectorSettings::new(database, applying);
+            let settings = ProjectorSettings { database, applying };
             let generation = rebuild_generation(&settings, &args, Shutdown::listen()?).await?;
             if args.json {
                 report::print_json(&serde_json::json!({ "generation": generation }))?;
@@ -109,13 +109,19 @@ async fn execute_command(arguments: Arguments) -> anyhow::Result<ExitCode> {
         }
         Command::Diff(args) => {
             let found = diff::compare_generations(&database, &args, Shutdown::listen()?).await?;
-            report::print_result(args.json, &found, |found| diff::print_diff(found, &args))?;
+            report::print_result(args.json, &found, |found| diff::print_diff(found, args.limit))?;
         }
-        Command::Backup { args, applying } => {
-            return run_backup(&ProjectorSettings::new(database, applying), &args).await;
+        Command::Backup { folder, json, applying } => {
+            let settings = ProjectorSettings { database, applying };
+            let created = backup::create_backup(&settings, &folder).await?;
+            report::print_result(json, &created, |created| outln!("{}", created.summary()))?;
+            return Ok(exit_with_findings(created.missing_messages > 0));
         }
-        Command::Restore { args, applying } => {
-            return run_restore(&ProjectorSettings::new(database, applying), &args).await;
+        Command::Restore { folder, json, applying } => {
+            let settings = ProjectorSettings { database, applying };
+            let restored = backup::restore_backup(&settings, &folder, Shutdown::listen()?).await?;
+            report::print_result(json, &restored, |restored| outln!("{}", restored.summary()))?;
+            return Ok(exit_with_findings(!restored.is_identical()));
         }
         #[cfg(not(feature = "parquet"))]
         Command::Export { .. } => anyhow::bail!("cannot write Parquet: {}", diff::NEEDS_PARQUET),
@@ -127,13 +133,58 @@ async fn execute_command(arguments: Arguments) -> anyhow::Result<ExitCode> {
             })?;
         }
         Command::Audit(args) => return run_audit(&database, &args).await,
-        Command::Rules(output) => {
-            let parameters = market::metrics::Rules::PARAMETERS;
-            lists::print_rules(parameters, &output)?
+        Command::Rules(output) => lists::print_rules(market::metrics::Rules::PARAMETERS, &output)?,
+        Command::List(output) => {
+            let listed = promote::list_generations(&connect(&database).await?).await?;
+            lists::print_generations(&listed, &output)?
         }
-        command => run_database_command(&database, command).await?,
+        Command::Explain { symbol, metric, generation, known_at, date, output } => {
+            let mut client = connect(&database).await?;
+            let metric = metric.as_deref();
+            anyhow::ensure!(
+                date.is_none() || metric == Some("price"),
+                "cannot explain this metric by date: --date needs the metric price; run projector explain {symbol} price --date DATE"
+            );
+            let request = ExplainRequest { metric, session: date, generation, known_at };
+            let found = explain_security(&mut client, &symbol, &request).await?;
+            report::print_result(output.json, &found, report::print_explanation)?;
+        }
+        Command::Promote { args, output } => {
+            let switched = promote::promote_generation(&mut connect(&database).await?, &args).await?;
+            report::print_result(output.json, &switched, report::print_switchover)?;
+        }
+        Command::Rollback { stale_ok, output } => {
+            let switched = promote::rollback_generation(&mut connect(&database).await?, stale_ok).await?;
+            report::print_result(output.json, &switched, report::print_switchover)?;
+        }
+        Command::Drop { generation } => {
+            promote::drop_generation(&mut connect(&database).await?, generation).await?;
+            outln!("generation {generation} was removed");
+        }
+        Command::Pause => {
+            promote::set_paused(&connect(&database).await?, true).await?;
+            outln!("paused: the projector applies no messages until projector resume");
+        }
+        Command::Resume => {
+            promote::set_paused(&connect(&database).await?, false).await?;
+            outln!("resumed: the projector applies the log again");
+        }
+        Command::Policy(command) => run_policy_command(&mut connect(&database).await?, command).await?,
+        Command::Quarantine(command) => run_quarantine(&mut connect(&database).await?, command).await?,
+        Command::DeadLetters(command) => {
+            run_dead_letter_command(&database, &connect(&database).await?, command).await?;
+        }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Connects to the database for one command.
+async fn connect(database: &DatabaseArgs) -> Result<Client, DbError> {
+    db::connect(&database.projector_config(LIVE_FACTS)?).await
+}
+
+fn exit_with_findings(has_findings: bool) -> ExitCode {
+    if has_findings { ExitCode::from(EXIT_FINDINGS) } else { ExitCode::SUCCESS }
 }
 
 /// Runs the daemon and, if configured, its metrics listener.
@@ -160,18 +211,6 @@ async fn check_health(args: HealthArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::from(telemetry::health_check::check_health(address, "/health").await))
 }
 
-async fn run_backup(settings: &ProjectorSettings, args: &BackupArgs) -> anyhow::Result<ExitCode> {
-    let created = backup::create_backup(settings, args).await?;
-    report::print_result(args.json, &created, |created| report::print_line(&created.summary()))?;
-    Ok(if created.missing_messages == 0 { ExitCode::SUCCESS } else { ExitCode::from(EXIT_FINDINGS) })
-}
-
-async fn run_restore(settings: &ProjectorSettings, args: &RestoreArgs) -> anyhow::Result<ExitCode> {
-    let restored = backup::restore_backup(settings, args, Shutdown::listen()?).await?;
-    report::print_result(args.json, &restored, |restored| report::print_line(&restored.summary()))?;
-    Ok(if restored.is_identical() { ExitCode::SUCCESS } else { ExitCode::from(EXIT_FINDINGS) })
-}
-
 async fn run_audit(database: &DatabaseArgs, args: &AuditArgs) -> anyhow::Result<ExitCode> {
     if let Some(run) = &args.since {
         let found = effect::measure_effect(database, args, run).await?;
@@ -183,83 +222,26 @@ async fn run_audit(database: &DatabaseArgs, args: &AuditArgs) -> anyhow::Result<
         report::print_result(args.json, &found, quality::print_quality)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let mut client = db::connect(&database.projector_config(LIVE_FACTS)?).await?;
-    let found = audit_served(&mut client).await?;
+    let found = audit_served(&mut connect(database).await?).await?;
     report::print_result(args.json, &found, report::print_audit)?;
-    Ok(if found.is_clean() { ExitCode::SUCCESS } else { ExitCode::from(EXIT_FINDINGS) })
-}
-
-/// Runs the commands that need one database connection and no other settings.
-async fn run_database_command(database: &DatabaseArgs, command: Command) -> anyhow::Result<()> {
-    let mut client = db::connect(&database.projector_config(LIVE_FACTS)?).await?;
-    match command {
-        Command::List(output) => {
-            let listed = promote::list_generations(&client).await?;
-            lists::print_generations(&listed, &output)?
-        }
-        Command::Explain { symbol, metric, generation, known_at, date, output } => {
-            let metric = metric.as_deref();
-            anyhow::ensure!(
-                date.is_none() || metric == Some("price"),
-                "cannot explain this metric by date: --date needs the metric price; run projector explain {symbol} price --date DATE"
-            );
-            let request = ExplainRequest { metric, session: date, generation, known_at };
-            let found = explain_security(&mut client, &symbol, &request).await?;
-            report::print_result(output.json, &found, report::print_explanation)?;
-        }
-        Command::Promote { args, output } => {
-            let switched = promote::promote_generation(&mut client, &args).await?;
-            report::print_result(output.json, &switched, report::print_switchover)?;
-        }
-        Command::Rollback { stale_ok, output } => {
-            let switched = promote::rollback_generation(&mut client, stale_ok).await?;
-            report::print_result(output.json, &switched, report::print_switchover)?;
-        }
-        Command::Drop { generation } => {
-            promote::drop_generation(&mut client, generation).await?;
-            report::print_line(&format!("generation {generation} was removed"));
-        }
-        Command::Pause => {
-            promote::set_paused(&client, true).await?;
-            report::print_line("paused: the projector applies no messages until projector resume");
-        }
-        Command::Resume => {
-            promote::set_paused(&client, false).await?;
-            report::print_line("resumed: the projector applies the log again");
-        }
-        Command::Policy(command) => run_policy_command(&mut client, command).await?,
-        Command::Quarantine(command) => run_quarantine(&mut client, command).await?,
-        Command::DeadLetters(command) => run_dead_letter_command(database, &client, command).await?,
-        Command::Migrate(_)
-        | Command::Run { .. }
-        | Command::Health(_)
-        | Command::Backup { .. }
-        | Command::Restore { .. }
-        | Command::Status { .. }
-        | Command::Rebuild { .. }
-        | Command::Diff(_)
-        | Command::Rules(_)
-        | Command::Audit(_) => {}
-        #[cfg(feature = "parquet")]
-        Command::Export(_) => {}
-        #[cfg(not(feature = "parquet"))]
-        Command::Export { .. } => {}
-    }
-    Ok(())
+    Ok(exit_with_findings(!found.is_clean()))
 }
 
 async fn run_policy_command(client: &mut Client, command: PolicyCommand) -> anyhow::Result<()> {
-    match command {
-        PolicyCommand::List(output) => lists::print_policy(&policy::list_rules(client).await?, &output),
+    let (rule, rank, mode) = match command {
+        PolicyCommand::List(output) => {
+            return lists::print_policy(&policy::list_rules(client).await?, &output);
+        }
         PolicyCommand::Set { line, rank, unknown_ok, taking } => {
-            let change = policy::set_rank(client, &line, rank, unknown_ok, &taking).await?;
-            report::print_result(taking.json, &change, report::print_policy_change)
+            if !unknown_ok {
+                policy::check_source_known(client, &line).await?;
+            }
+            (line, Some(rank), taking)
         }
-        PolicyCommand::Remove { line, taking } => {
-            let change = policy::remove_rule(client, &line, &taking).await?;
-            report::print_result(taking.json, &change, report::print_policy_change)
-        }
-    }
+        PolicyCommand::Remove { line, taking } => (line, None, taking),
+    };
+    let change = policy::change_policy(client, &rule, rank, &mode).await?;
+    report::print_result(mode.json, &change, report::print_policy_change)
 }
 
 async fn run_dead_letter_command(
@@ -282,23 +264,21 @@ async fn run_dead_letter_command(
                 found,
                 "cannot discard {sequence}/{item}: no such dead letter has status held; see projector dead-letters list"
             );
-            report::print_line(&format!(
-                "dead letter {sequence}/{item} was discarded; its row stays in the table"
-            ));
+            outln!("dead letter {sequence}/{item} was discarded; its row stays in the table");
         }
         DeadLetterCommand::Retry { sequence, stream } => {
             let mut held = dead_letters::list_dead_letters(client, sequence).await?;
             held.retain(|letter| letter.status == "held");
             let applied = retry::retry_dead_letters(database, &stream, &held).await?;
             match held.len() {
-                0 => report::print_line("nothing to retry: no dead letter has status held"),
-                count => report::print_line(&format!("{applied} of {count} dead letters were applied")),
+                0 => outln!("nothing to retry: no dead letter has status held"),
+                count => outln!("{applied} of {count} dead letters were applied"),
             }
         }
         DeadLetterCommand::Export { stream } => {
             let held = dead_letters::list_dead_letters(client, None).await?;
             let (records, unreadable) = retry::export_rows(&stream, &held).await?;
-            records.iter().for_each(|record| report::print_line(&record.to_string()));
+            records.iter().for_each(|record| outln!("{record}"));
             for letter in unreadable {
                 tracing::warn!(
                     sequence = letter.sequence.to_i64(),
@@ -318,7 +298,7 @@ fn exit_code(error: &anyhow::Error) -> u8 {
     match (error.downcast_ref::<RunError>(), error.downcast_ref::<DbError>()) {
         (Some(RunError::Db(db)), _) | (_, Some(db)) if db.is_unreachable() => 3,
         (Some(RunError::Stream(_)), _) => 3,
-        (Some(RunError::Db(_) | RunError::Lost(_)), _) | (None, _) => 1,
+        (Some(RunError::Db(_) | RunError::Lost { .. }), _) | (None, _) => 1,
         (Some(_), _) => 2,
     }
 }

@@ -13,13 +13,12 @@ use serde::Serialize;
 use store::db::{self, error_chain};
 use store::ids::GenerationId;
 use telemetry::outln;
-use tokio_postgres::Client;
 
+use crate::generations::disk_space::load_schema_bytes;
 use crate::report;
 use crate::settings::{DatabaseArgs, LIVE_FACTS};
 
 const STATUS: &str = include_str!("../../queries/status.sql");
-const SCHEMA_BYTES: &str = include_str!("../../queries/schema_bytes.sql");
 
 /// Maximum wait for an answer from Postgres, and for an answer from NATS.
 const PART_TIMEOUT: Duration = Duration::from_secs(10);
@@ -51,7 +50,7 @@ struct FactsStatus {
     halted: Option<String>,
     dead_letters: i64,
     /// Size of the facts on disk including indexes, in bytes.
-    facts_bytes: i64,
+    facts_bytes: u64,
     active_generation: GenerationId,
     generations: Vec<GenerationStatus>,
 }
@@ -64,7 +63,7 @@ struct GenerationStatus {
     sequence: Sequence,
     as_of: Option<NaiveDate>,
     /// Size of the read tables on disk including indexes, in bytes.
-    bytes: i64,
+    bytes: u64,
 }
 
 /// Prints the status. If Postgres or NATS cannot be reached, prints the error instead of its state, and the exit code
@@ -74,19 +73,20 @@ pub async fn print_status(
     stream: &StreamSettings,
     json: bool,
 ) -> anyhow::Result<ExitCode> {
-    let (facts, log) = tokio::join!(load_facts_status(database), load_stream_info(stream));
+    let (facts, log) = tokio::join!(
+        limit_wait("Postgres", load_facts_status(database)),
+        limit_wait("NATS", load_stream_info(stream))
+    );
     // Before the first load, the stream does not exist.
-    let is_unreachable = facts.is_err()
-        || log
-            .as_ref()
-            .is_err_and(|error| !matches!(error, LogStatusError::Stream(StreamError::Absent { .. })));
+    let is_absent = |error: &anyhow::Error| matches!(error.downcast_ref(), Some(StreamError::Absent { .. }));
+    let is_unreachable = facts.is_err() || log.as_ref().is_err_and(|error| !is_absent(error));
     let applied = facts.as_ref().ok().map(|facts| facts.checkpoint.to_u64());
     let last = log.as_ref().ok().map(|log| log.state.last_sequence);
     let status = StatusReport {
         log_last_sequence: last,
         lag_events: last.zip(applied).map(|(last, applied)| last.saturating_sub(applied)),
         lagging_replicas: log.as_ref().ok().map(find_lagging_replicas),
-        log_error: log.as_ref().err().map(|error| error_chain(error)),
+        log_error: log.as_ref().err().map(|error| error_chain(error.as_ref())),
         postgres_error: facts.as_ref().err().map(|error| error_chain(error.as_ref())),
         facts: facts.ok(),
     };
@@ -94,61 +94,45 @@ pub async fn print_status(
     Ok(if is_unreachable { ExitCode::from(3) } else { ExitCode::SUCCESS })
 }
 
+async fn limit_wait<T>(server: &str, loading: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+    let loaded = tokio::time::timeout(PART_TIMEOUT, loading).await;
+    loaded.map_err(|_| anyhow!("{server} does not answer within {} s", PART_TIMEOUT.as_secs()))?
+}
+
 async fn load_facts_status(database: &DatabaseArgs) -> anyhow::Result<FactsStatus> {
-    let loading = async {
-        let client = db::connect(&database.projector_config(LIVE_FACTS)?).await?;
-        let row = client.query_one(STATUS, &[]).await?;
-        let mut status = FactsStatus {
-            fact_set: row.try_get("name")?,
-            checkpoint: row.try_get("checkpoint")?,
-            holder: row.try_get("holder")?,
-            leased: row.try_get("leased")?,
-            halted: row.try_get("halted")?,
-            dead_letters: row.try_get("dead_letters")?,
-            facts_bytes: load_schema_bytes(&client, row.try_get("name")?).await?,
-            active_generation: row.try_get("active")?,
-            generations: Vec::new(),
-        };
-        for row in client.query("select id, state, method_version from generations order by id", &[]).await? {
-            let id: GenerationId = row.try_get("id")?;
-            let version = client
-                .query_one(&format!("select sequence, as_of from {}.version", db::generation_schema(id)), &[])
-                .await?;
-            status.generations.push(GenerationStatus {
-                id,
-                state: row.try_get("state")?,
-                method_version: row.try_get("method_version")?,
-                sequence: version.try_get("sequence")?,
-                as_of: version.try_get("as_of")?,
-                bytes: load_schema_bytes(&client, &db::generation_schema(id)).await?,
-            });
-        }
-        Ok(status)
+    let client = db::connect(&database.projector_config(LIVE_FACTS)?).await?;
+    let row = client.query_one(STATUS, &[]).await?;
+    let mut status = FactsStatus {
+        fact_set: row.try_get("name")?,
+        checkpoint: row.try_get("checkpoint")?,
+        holder: row.try_get("holder")?,
+        leased: row.try_get("leased")?,
+        halted: row.try_get("halted")?,
+        dead_letters: row.try_get("dead_letters")?,
+        facts_bytes: load_schema_bytes(&client, row.try_get("name")?).await?,
+        active_generation: row.try_get("active")?,
+        generations: Vec::new(),
     };
-    let loaded = tokio::time::timeout(PART_TIMEOUT, loading).await;
-    loaded.map_err(|_| anyhow!("Postgres does not answer within {} s", PART_TIMEOUT.as_secs()))?
+    for row in client.query("select id, state, method_version from generations order by id", &[]).await? {
+        let id: GenerationId = row.try_get("id")?;
+        let schema = db::generation_schema(id);
+        let query = format!("select sequence, as_of from {schema}.version");
+        let version = client.query_one(&query, &[]).await?;
+        status.generations.push(GenerationStatus {
+            id,
+            state: row.try_get("state")?,
+            method_version: row.try_get("method_version")?,
+            sequence: version.try_get("sequence")?,
+            as_of: version.try_get("as_of")?,
+            bytes: load_schema_bytes(&client, &schema).await?,
+        });
+    }
+    Ok(status)
 }
 
-async fn load_schema_bytes(client: &Client, schema: &str) -> anyhow::Result<i64> {
-    Ok(client.query_one(SCHEMA_BYTES, &[&schema]).await?.try_get(0)?)
-}
-
-/// Reason why the log cannot be read.
-#[derive(Debug, thiserror::Error)]
-enum LogStatusError {
-    #[error(transparent)]
-    Stream(#[from] StreamError),
-    #[error("NATS does not answer within {0} s")]
-    Unanswered(u64),
-}
-
-async fn load_stream_info(settings: &StreamSettings) -> Result<Info, LogStatusError> {
-    let loading = async {
-        let context = settings.connect("projector-status").await?;
-        Ok(settings.open_existing(&context).await?.cached_info().clone())
-    };
-    let loaded = tokio::time::timeout(PART_TIMEOUT, loading).await;
-    loaded.map_err(|_| LogStatusError::Unanswered(PART_TIMEOUT.as_secs()))?
+async fn load_stream_info(settings: &StreamSettings) -> anyhow::Result<Info> {
+    let context = settings.connect("projector-status").await?;
+    Ok(settings.open_existing(&context).await?.cached_info().clone())
 }
 
 fn print_text(status: &StatusReport) {
@@ -170,7 +154,7 @@ fn print_text(status: &StatusReport) {
 
 fn print_facts(status: &FactsStatus, lag_events: Option<u64>) {
     let lag = lag_events.map_or("unknown".to_owned(), |lag| format!("{lag} events"));
-    let size = |bytes: i64| format!("{:.1} MB", bytes as f64 / 1e6);
+    let size = |bytes: u64| format!("{:.1} MB", bytes as f64 / 1e6);
     let facts = size(status.facts_bytes);
     outln!("facts        applied to sequence {}, lag {lag}, {facts} on disk", status.checkpoint);
     match &status.holder {
@@ -185,13 +169,10 @@ fn print_facts(status: &FactsStatus, lag_events: Option<u64>) {
     for generation in &status.generations {
         let active = if generation.id == status.active_generation { "served" } else { "" };
         let as_of = generation.as_of.map_or("no session yet".to_owned(), |date| date.to_string());
+        let GenerationStatus { id, state, method_version, sequence, .. } = generation;
+        let size = size(generation.bytes);
         outln!(
-            "generation   {} {} sequence {} as of {as_of} rules {} {} on disk {active}",
-            generation.id,
-            generation.state,
-            generation.sequence,
-            generation.method_version,
-            size(generation.bytes)
+            "generation   {id} {state} sequence {sequence} as of {as_of} rules {method_version} {size} on disk {active}"
         );
     }
 }

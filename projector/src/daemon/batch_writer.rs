@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use event_log::message::LogMessage;
 use event_log::sequence::Sequence;
 use market::symbol::Symbol;
 use store::symbol_links::fill_symbol_links;
@@ -65,36 +66,31 @@ pub(crate) struct BatchWriter<'a> {
 
 impl<'a> BatchWriter<'a> {
     /// Creates a writer. `lease_length` is the time after which the lease expires without renewal. `reader` is a second
-    /// connection.
+    /// connection. If `sets_aside_repeated` is true, those rows of the next batch become dead letters whose error may be
+    /// caused by the row itself.
     pub(crate) fn new(
         lease: Lease,
         genesis: String,
         lease_length: Duration,
         reader: Client,
         cache: FactCache,
+        sets_aside_repeated: bool,
         metrics: &'a ProjectorMetrics,
     ) -> Self {
-        let (derivers, derived, deriving) = (DeriversByGeneration::new(), Instant::now(), Duration::ZERO);
-        let (underived, unanalyzed) = (0, 0);
         Self {
             lease,
             genesis,
             lease_length,
-            derivers,
+            derivers: DeriversByGeneration::new(),
             cache,
-            derived,
-            deriving,
-            underived,
-            unanalyzed,
+            derived: Instant::now(),
+            deriving: Duration::ZERO,
+            underived: 0,
+            unanalyzed: 0,
             reader,
-            sets_aside_repeated: false,
+            sets_aside_repeated,
             metrics,
         }
-    }
-
-    /// Makes dead letters of those rows of the next batch whose error may be caused by the row itself.
-    pub(crate) fn set_aside_repeated_failures(&mut self) {
-        self.sets_aside_repeated = true;
     }
 
     /// Derives the read tables if a policy change or a dead-letter retry has requested it. Returns `true` if the
@@ -142,7 +138,8 @@ impl<'a> BatchWriter<'a> {
         apply_messages(&mut transaction, &self.lease.fact_set, &batch.messages, &mut self.cache, repeated)
             .await?;
         self.unanalyzed += batch.bytes();
-        let (lease_length, message) = (self.lease_length.as_secs_f64(), batch.last_id());
+        let lease_length = self.lease_length.as_secs_f64();
+        let message = batch.messages.last().map(LogMessage::id);
         let values: [&(dyn tokio_postgres::types::ToSql + Sync); 5] =
             [&self.lease.fact_set, &sequence.to_i64(), &self.genesis, &lease_length, &message];
         let advanced = transaction.execute(ADVANCE, &values).await?;
@@ -183,7 +180,7 @@ impl<'a> BatchWriter<'a> {
         self.derivers = derivers;
         self.sets_aside_repeated &= batch.messages.is_empty();
         failpoint!("projector.committed");
-        tracing::info!(sequence = sequence.to_u64(), messages = batch.messages.len(), pending = batch.pending, securities = outcome.securities, changes = outcome.changes.len(), cache = self.cache.bytes(), ?applying, committing = ?committing.elapsed(), elapsed = ?started.elapsed(), "applied");
+        tracing::info!(sequence = sequence.to_u64(), messages = batch.messages.len(), pending = batch.pending, securities = outcome.securities, changes = outcome.changes, cache = self.cache.bytes(), ?applying, committing = ?committing.elapsed(), elapsed = ?started.elapsed(), "applied");
         Ok(())
     }
 
@@ -239,18 +236,15 @@ impl<'a> BatchWriter<'a> {
         for DerivationPlan { generation, touched } in plans {
             let Some(deriver) = derivers.remove(&generation.id) else { continue };
             generation.set_local_search_path(transaction).await?;
-            let (deriver, derived) = match facts_first {
-                true => {
-                    generation.set_session_search_path(&self.reader).await?;
-                    deriver.derive(transaction, &self.reader, cache, generation, touched, sequence).await?
-                }
-                false => {
-                    deriver.derive(transaction, transaction, cache, generation, touched, sequence).await?
-                }
+            let (deriver, derived) = if facts_first {
+                generation.set_session_search_path(&self.reader).await?;
+                deriver.derive(transaction, &self.reader, cache, generation, touched, sequence).await?
+            } else {
+                deriver.derive(transaction, transaction, cache, generation, touched, sequence).await?
             };
             derivers.insert(generation.id, deriver);
             outcome.securities += derived.securities;
-            outcome.changes.extend(derived.changes);
+            outcome.changes += derived.changes;
             transaction.execute(NOTIFY, &[&format!("{}.{sequence}", generation.id)]).await?;
         }
         Ok(outcome)

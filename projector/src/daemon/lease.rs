@@ -10,7 +10,7 @@ use store::db::{self, DbError};
 use tokio_postgres::{Client, Config, Transaction};
 use tokio_util::sync::CancellationToken;
 
-use crate::error::{LeaseLost, RunError};
+use crate::error::RunError;
 
 const ACQUIRE: &str = include_str!("../../queries/lease_acquire.sql");
 const RENEW: &str = include_str!("../../queries/lease_renew.sql");
@@ -57,7 +57,7 @@ pub async fn confirm_epoch(transaction: &Transaction<'_>, lease: &Lease) -> Resu
     let row = transaction.query_one(CONFIRM, &[&lease.fact_set]).await?;
     let epoch: i64 = row.try_get(0)?;
     if epoch != lease.epoch {
-        return Err(LeaseLost { fact_set: lease.fact_set.clone() }.into());
+        return Err(RunError::Lost { fact_set: lease.fact_set.clone() });
     }
     Ok(())
 }

@@ -28,19 +28,13 @@ pub(super) fn check_log(stream: &Stream, lease: &Lease) -> Result<String, RunErr
             "the stream was deleted and created again: its genesis_id is not the one of the facts".to_owned(),
         );
     }
-    let checkpoint = lease.checkpoint.to_u64();
-    if state.last_sequence < checkpoint {
-        return halt(format!(
-            "the log ends at {}, but message {} was already applied",
-            state.last_sequence, checkpoint
-        ));
+    let (applied, first, last) = (lease.checkpoint.to_u64(), state.first_sequence, state.last_sequence);
+    if last < applied {
+        return halt(format!("the log ends at {last}, but message {applied} was already applied"));
     }
-    if state.messages > 0 && state.first_sequence > checkpoint + 1 {
-        return halt(format!(
-            "the log begins at {}, but message {} is next",
-            state.first_sequence,
-            checkpoint + 1
-        ));
+    let next = applied + 1;
+    if state.messages > 0 && first > next {
+        return halt(format!("the log begins at {first}, but message {next} is next"));
     }
     Ok(genesis)
 }
@@ -59,8 +53,8 @@ pub(super) async fn check_position(
     message: Option<&str>,
 ) -> Result<(), RunError> {
     let Some(applied) = message else { return Ok(()) };
-    let found = LogMessage::fetch(context, &settings.stream.nats_stream, sequence.to_u64()).await;
-    match found.map_err(|error| ConsumeError::Consumer(error.into()))? {
+    let found = LogMessage::fetch(context, &settings.applying.stream.nats_stream, sequence.to_u64()).await;
+    match found.map_err(ConsumeError::of_server)? {
         Some(found) if found.id() != applied => Err(RunError::Halt(format!(
             "cannot continue: message {sequence} of the log is not the one that was applied; the log lost its end and reused \
              its sequences; restore the log from its second copy (ingest import), or start with an empty database"

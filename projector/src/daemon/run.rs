@@ -24,7 +24,7 @@ use crate::apply::consumer::{LogReader, MessageBatch};
 use crate::daemon::batch_writer::BatchWriter;
 use crate::daemon::lease::{self, Lease};
 use crate::daemon::log_identity::{check_log, check_position, connect_count};
-use crate::error::{LeaseLost, RunError};
+use crate::error::RunError;
 use crate::monitoring::metrics::ProjectorMetrics;
 use crate::settings::{LIVE_FACTS, ProjectorSettings};
 
@@ -218,27 +218,19 @@ async fn run_session(
     let config = settings.projector_config(fact_set)?;
     let mut client = db::connect(&config).await?;
     db::refuse_newer_schema(&client).await?;
-    let holder = format!("{}@{}", std::process::id(), read_hostname());
     metrics.set_lease_held(fact_set, false);
-    let waiting = wait_for_lease(&client, fact_set, settings, &holder, metrics, &mut shutdown);
-    let Some(lease) = waiting.await? else {
-        return Ok(());
-    };
+    let waiting = wait_for_lease(&client, fact_set, settings, metrics, &mut shutdown);
+    let Some(lease) = waiting.await? else { return Ok(()) };
     tracing::info!(epoch = lease.epoch, checkpoint = lease.checkpoint.to_u64(), "lease acquired");
     metrics.set_lease_held(fact_set, true);
     failures.begin_at(lease.checkpoint);
     let (stop, lost) = (CancellationToken::new(), CancellationToken::new());
     let _stopping = stop.clone().drop_guard();
-    tokio::spawn(lease::renew_lease(
-        config.clone(),
-        lease.clone(),
-        settings.lease(),
-        stop.clone(),
-        lost.clone(),
-    ));
+    let (renewed, length) = (lease.clone(), settings.lease());
+    tokio::spawn(lease::renew_lease(config, renewed, length, stop.clone(), lost.clone()));
     let outcome = tokio::select! {
         outcome = apply_batches(settings, &mut client, &lease, mode, metrics, failures, shutdown) => outcome,
-        () = lost.cancelled() => Err(LeaseLost { fact_set: lease.fact_set.clone() }.into()),
+        () = lost.cancelled() => Err(RunError::Lost { fact_set: lease.fact_set.clone() }),
     };
     stop.cancel();
     metrics.set_lease_held(fact_set, false);
@@ -255,13 +247,14 @@ async fn wait_for_lease(
     client: &Client,
     fact_set: &str,
     settings: &ProjectorSettings,
-    holder: &str,
     metrics: &ProjectorMetrics,
     shutdown: &mut Shutdown,
 ) -> Result<Option<Lease>, RunError> {
+    let hostname = std::fs::read_to_string("/etc/hostname").unwrap_or_else(|_| "localhost".to_owned());
+    let holder = format!("{}@{}", std::process::id(), hostname.trim());
     let mut announced = false;
     loop {
-        if let Some(lease) = lease::acquire_lease(client, fact_set, holder, settings.lease()).await? {
+        if let Some(lease) = lease::acquire_lease(client, fact_set, &holder, settings.lease()).await? {
             return Ok(Some(lease));
         }
         metrics.set_healthy(fact_set);
@@ -281,36 +274,37 @@ async fn apply_batches(
     failures: &PositionFailures,
     mut shutdown: Shutdown,
 ) -> Result<(), RunError> {
-    let context = settings.stream.connect("projector").await?;
+    let context = settings.applying.stream.connect("projector").await?;
     // If facts exist, the stream must exist too. A new empty stream would hide the loss of the log.
     let stream = match lease.genesis_id {
-        Some(_) => settings.stream.open_existing(&context).await?,
-        None => settings.stream.open(&context).await?,
+        Some(_) => settings.applying.stream.open_existing(&context).await?,
+        None => settings.applying.stream.open(&context).await?,
     };
     let genesis = check_log(&stream, lease)?;
     client.batch_execute(STAGING).await?;
-    let until = load_end_sequence(client, &lease.fact_set).await?;
+    // The last sequence of a frozen fact set; `None` if the fact set follows the log.
+    let until: Option<Sequence> = client.query_one(UNTIL, &[&lease.fact_set]).await?.try_get(0)?;
     let last = Sequence::try_from(stream.cached_info().state.last_sequence)?;
     let last = until.map_or(last, |until| until.min(last));
     // A session that follows the log ends only for a frozen fact set, at the fact set's last sequence.
     let end = if mode == RunMode::CatchUp { Some(last) } else { until };
     let facts = db::connect(&settings.projector_config(&lease.fact_set)?).await?;
+    let (cache, repeated) = (settings.fact_cache(), failures.are_repeated());
     let mut writer =
-        BatchWriter::new(lease.clone(), genesis, settings.lease(), facts, settings.fact_cache(), metrics);
+        BatchWriter::new(lease.clone(), genesis, settings.lease(), facts, cache, repeated, metrics);
     writer.complete_facts(client).await?;
-    if failures.are_repeated() {
+    if repeated {
         tracing::warn!(
             checkpoint = lease.checkpoint.to_u64(),
             failures = failures.count,
             "the same messages failed repeatedly; rows that fail again become dead letters"
         );
-        writer.set_aside_repeated_failures();
     }
     let mut sequence = lease.checkpoint;
     // Derive the symbols that an earlier process left dirty before reading the first message.
     let pending = last.to_u64().saturating_sub(sequence.to_u64());
     writer.write_batch(client, &MessageBatch { pending, ..MessageBatch::default() }, sequence).await?;
-    let mut reader = LogReader::open(&context, &stream, sequence, settings.batch_bytes).await?;
+    let mut reader = LogReader::open(&context, &stream, sequence, settings.applying.batch_bytes).await?;
     let (mut message, mut connects) = (lease.message.clone(), connect_count(&context));
     check_position(&context, settings, sequence, message.as_deref()).await?;
     loop {
@@ -376,11 +370,6 @@ async fn write_and_read_ahead(
     Err(error.into())
 }
 
-/// Last sequence of a frozen fact set; `None` if the fact set follows the log.
-async fn load_end_sequence(client: &Client, fact_set: &str) -> Result<Option<Sequence>, RunError> {
-    Ok(client.query_one(UNTIL, &[&fact_set]).await?.try_get(0)?)
-}
-
 /// Stores the reason for a halt in the fact set's row, for `projector status`.
 async fn record_halt(settings: &ProjectorSettings, fact_set: &str, reason: &str) {
     tracing::error!(reason, "halted");
@@ -394,9 +383,4 @@ async fn record_halt(settings: &ProjectorSettings, fact_set: &str, reason: &str)
         Err(_) => tracing::warn!("cannot store the halt reason: Postgres does not answer"),
         Ok(Ok(())) => {}
     }
-}
-
-fn read_hostname() -> String {
-    std::fs::read_to_string("/etc/hostname")
-        .map_or_else(|_| "localhost".to_owned(), |name| name.trim().to_owned())
 }

@@ -24,7 +24,7 @@ use crate::error::DeriveError;
 use crate::facts::fact_cache::FactCache;
 use crate::write::encoded_security::EncodedSecurity;
 use crate::write::fingerprints::{HASHER, PublishedFingerprints, load_fingerprints};
-use crate::write::journal::{Journal, RowChange};
+use crate::write::journal::Journal;
 use crate::write::prepared_statements::PreparedStatements;
 use crate::write::read_tables;
 
@@ -46,22 +46,18 @@ struct DerivedChunk {
     facts: FactsBySymbol,
 }
 
+/// Caches shared by the stages.
 struct Caches<'a> {
     generation: &'a mut GenerationCache,
     facts: &'a mut FactCache,
 }
 
-/// Caches shared by the stages.
-struct SharedCaches<'a>(Mutex<Caches<'a>>);
-
-impl<'a> SharedCaches<'a> {
-    fn lock(&self) -> MutexGuard<'_, Caches<'a>> {
-        // The lock is poisoned only by a panic, which ends the derivation and drops the caches.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+fn lock<'l, 'a>(caches: &'l Mutex<Caches<'a>>) -> MutexGuard<'l, Caches<'a>> {
+    // The lock is poisoned only by a panic, which ends the derivation and drops the caches.
+    caches.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Derives securities and writes them in the transaction of `statements`.
+/// Derives securities and writes them in the transaction of `statements`. Returns the number of changes.
 ///
 /// `reader` must see the same facts as the transaction. It may see the read tables as they were before the transaction.
 pub(crate) async fn derive_all(
@@ -72,8 +68,8 @@ pub(crate) async fn derive_all(
     market: &Arc<MarketContext>,
     generation: &mut GenerationCache,
     facts: &mut FactCache,
-) -> Result<Vec<RowChange>, DeriveError> {
-    let caches = SharedCaches(Mutex::new(Caches { generation, facts }));
+) -> Result<usize, DeriveError> {
+    let caches = Mutex::new(Caches { generation, facts });
     let (loaded, mut to_derive) = mpsc::channel(QUEUE_DEPTH);
     let (derived, mut to_write) = mpsc::channel(QUEUE_DEPTH);
     let loading = async {
@@ -89,16 +85,19 @@ pub(crate) async fn derive_all(
         let derived = derived;
         while let Some(chunk) = to_derive.recv().await {
             let (chunk, incomplete) = derive_chunk(reader, chunk, market).await?;
-            caches.lock().generation.full_bars.extend(incomplete);
+            lock(&caches).generation.full_bars.extend(incomplete);
             let _ = derived.send(chunk).await;
         }
         Ok::<_, DeriveError>(())
     };
     let writing = async {
-        let mut changes = Vec::new();
+        let mut changes = 0;
         while let Some(chunk) = to_write.recv().await {
-            changes.extend(write_chunk(statements, journal, &chunk).await?);
-            chunk.update_caches(&mut caches.lock())?;
+            let updates: Vec<_> =
+                chunk.built.iter().map(|(subject, built)| (&subject.served, built)).collect();
+            changes += read_tables::replace_securities(statements, journal, &updates).await?;
+            failpoint!("projector.deriving");
+            chunk.update_caches(&mut lock(&caches))?;
         }
         Ok(changes)
     };
@@ -110,10 +109,10 @@ async fn load_chunk(
     reader: &impl GenericClient,
     identities: &[&Identity],
     market: &MarketContext,
-    caches: &SharedCaches<'_>,
+    caches: &Mutex<Caches<'_>>,
 ) -> Result<InputChunk, DeriveError> {
-    let is_new = caches.lock().generation.is_new;
-    let is_unknown = |symbol: &&Symbol| !is_new && !caches.lock().generation.served.contains_key(*symbol);
+    let is_new = lock(caches).generation.is_new;
+    let is_unknown = |symbol: &&Symbol| !is_new && !lock(caches).generation.served.contains_key(*symbol);
     let unknown = identities.iter().map(|identity| &identity.symbol).filter(is_unknown);
     let unknown: Vec<Symbol> = unknown.cloned().collect();
     let mut read = match unknown.is_empty() {
@@ -121,7 +120,7 @@ async fn load_chunk(
         false => load_fingerprints(reader, &unknown).await?,
     };
     let subjects = identities.iter().map(|identity| {
-        let known = &mut caches.lock().generation;
+        let known = &mut lock(caches).generation;
         // The writing stage inserts the fingerprints again. After an error the whole cache is dropped.
         let served = known.served.remove(&identity.symbol);
         DerivationTarget {
@@ -141,11 +140,11 @@ async fn load_chunk(
 async fn load_facts(
     reader: &impl GenericClient,
     subjects: &[DerivationTarget],
-    caches: &SharedCaches<'_>,
+    caches: &Mutex<Caches<'_>>,
 ) -> Result<FactsBySymbol, DeriveError> {
     let (mut facts, mut missing) = (FactsBySymbol::new(), Vec::new());
     for symbol in symbols_of_identities(subjects.iter().map(|subject| &subject.identity)) {
-        match caches.lock().facts.get(symbol) {
+        match lock(caches).facts.get(symbol) {
             Some(held) => drop(facts.insert(symbol.to_owned(), Arc::clone(held))),
             None => missing.push(symbol),
         }
@@ -190,7 +189,7 @@ async fn derive_chunk(
 ) -> Result<(DerivedChunk, Vec<Symbol>), DeriveError> {
     let (mut derived, incomplete) = derive_in_parallel(chunk, market).await?;
     let (mut subjects, mut symbols) = (Vec::new(), Vec::new());
-    for NeedsFullBars { mut subject, is_permanent } in incomplete {
+    for (mut subject, is_permanent) in incomplete {
         subject.closes = 0..0;
         if is_permanent {
             symbols.push(subject.identity.symbol.clone());
@@ -207,17 +206,12 @@ async fn derive_chunk(
     Ok((derived, symbols))
 }
 
-/// Security that must be derived again with all columns of bars.
-struct NeedsFullBars {
-    subject: DerivationTarget,
-    /// `true` if later derivations of the security need all columns of bars too.
-    is_permanent: bool,
-}
-
+/// Derives a chunk on all cores. Also returns the securities that must be derived again with all columns of bars, each
+/// with `true` if later derivations of the security need all columns too.
 async fn derive_in_parallel(
     chunk: InputChunk,
     market: &Arc<MarketContext>,
-) -> Result<(DerivedChunk, Vec<NeedsFullBars>), DeriveError> {
+) -> Result<(DerivedChunk, Vec<(DerivationTarget, bool)>), DeriveError> {
     let market = Arc::clone(market);
     let derive = move || {
         let InputChunk { subjects, facts } = chunk;
@@ -232,9 +226,7 @@ async fn derive_in_parallel(
     for (subject, outcome) in outcomes {
         match outcome {
             EncodeOutcome::Encoded(outcome) => built.push((subject, *outcome)),
-            EncodeOutcome::NeedsFullBars { is_permanent } => {
-                incomplete.push(NeedsFullBars { subject, is_permanent })
-            }
+            EncodeOutcome::NeedsFullBars { is_permanent } => incomplete.push((subject, is_permanent)),
         }
     }
     Ok((DerivedChunk { built, facts }, incomplete))
@@ -310,16 +302,4 @@ fn derive_catching_panics(
             message: message.unwrap_or("it panicked").to_owned(),
         }
     })
-}
-
-async fn write_chunk(
-    statements: &PreparedStatements<'_>,
-    journal: &Journal,
-    derived: &DerivedChunk,
-) -> Result<Vec<RowChange>, DeriveError> {
-    let built = derived.built.iter().map(|(subject, built)| (&subject.served, built));
-    let built: Vec<(&PublishedFingerprints, &EncodedSecurity)> = built.collect();
-    let changes = read_tables::replace_securities(statements, journal, &built).await?;
-    failpoint!("projector.deriving");
-    Ok(changes)
 }

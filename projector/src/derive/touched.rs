@@ -26,8 +26,8 @@ use crate::derive::input::{GenerationCache, MarketContext};
 use crate::derive::pipeline::derive_all;
 use crate::error::DeriveError;
 use crate::facts::fact_cache::FactCache;
-use crate::generation::Generation;
-use crate::write::journal::{Journal, RowChange};
+use crate::generation::{Generation, load_last_inputs};
+use crate::write::journal::Journal;
 use crate::write::prepared_statements::PreparedStatements;
 use crate::write::read_tables;
 
@@ -60,8 +60,8 @@ pub struct Deriver {
 pub struct DerivationSummary {
     /// Number of derived securities.
     pub securities: usize,
-    /// Changes of published rows, by table and security.
-    pub changes: Vec<RowChange>,
+    /// Number of changes of published rows: tables of a security, and years of its prices.
+    pub changes: usize,
 }
 
 impl Deriver {
@@ -169,16 +169,15 @@ impl Deriver {
         let statements = PreparedStatements::new(transaction);
         let mut changes =
             derive_all(&statements, reader, journal, &identities, &market, &mut self.rows, cache).await?;
-        changes.extend(read_tables::delete_securities(&statements, journal, &gone).await?);
+        changes += read_tables::delete_securities(&statements, journal, &gone).await?;
         for symbol in gone {
             self.rows.served.remove(symbol);
             self.rows.sectors.replace_member(symbol, None);
         }
         let served = &self.rows.served;
         let unlisted = |symbol: &Symbol| served.get(symbol).is_some_and(|served| !served.is_listed());
-        let spelled =
+        changes +=
             read_tables::replace_symbols(&statements, journal, &directory.symbols, symbols, unlisted).await?;
-        changes.extend(spelled);
         self.rows.sectors.write_touched(transaction, as_of).await?;
         Ok(DerivationSummary { securities: identities.len(), changes })
     }
@@ -251,9 +250,7 @@ impl Deriver {
         &mut self,
         transaction: &Transaction<'_>,
     ) -> Result<SecurityDirectory, DeriveError> {
-        let row = transaction.query_one(DERIVED_WITH, &[]).await?;
-        let JsonColumn(policy) = row.try_get("policy")?;
-        (self.as_of, self.policy) = (row.try_get("as_of")?, policy);
+        (self.as_of, self.policy) = load_last_inputs(transaction).await?;
         let identities = read_tables::load_identities(transaction).await?;
         self.rows.is_new =
             identities.is_empty() && transaction.query_one(UNTOUCHED, &[]).await?.try_get("untouched")?;

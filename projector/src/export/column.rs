@@ -7,8 +7,8 @@ use bytes::Bytes;
 use chrono::{DateTime, NaiveDate, Utc};
 use market::day::day_number;
 use market::decimal::ExactDecimal;
-use parquet::column::writer::ColumnWriter;
-use parquet::data_type::{ByteArray, FixedLenByteArray};
+use parquet::column::writer::{ColumnWriter, ColumnWriterImpl};
+use parquet::data_type::{ByteArray, DataType, FixedLenByteArray};
 use parquet::errors::ParquetError;
 use rust_decimal::Decimal;
 use tokio_postgres::Row;
@@ -41,6 +41,17 @@ enum ColumnValues {
     Decimals(Vec<u8>),
 }
 
+/// Appends an optional value to the buffered values of one variant.
+macro_rules! push_value {
+    ($column:expr, $variant:ident, $value:expr) => {{
+        let value = $value;
+        $column.present.push(i16::from(value.is_some()));
+        if let ColumnValues::$variant(values) = &mut $column.values {
+            values.extend(value);
+        }
+    }};
+}
+
 impl ParquetColumn {
     pub(crate) fn new(name: &str, kind: ColumnType) -> Self {
         let values = match kind {
@@ -64,8 +75,8 @@ impl ParquetColumn {
                 let text: Option<TextValue<'_>> = row.try_get(index)?;
                 self.push_text(text.map(|TextValue(text)| ByteArray::from(text)));
             }
-            ColumnType::Flag => self.push_flag(row.try_get(index)?),
-            ColumnType::Integer => self.push_narrow(row.try_get(index)?),
+            ColumnType::Flag => push_value!(self, Flags, row.try_get::<_, Option<bool>>(index)?),
+            ColumnType::Integer => push_value!(self, Narrow, row.try_get::<_, Option<i32>>(index)?),
             ColumnType::Date => self.push_day(row.try_get::<_, Option<NaiveDate>>(index)?.map(day_number)),
             ColumnType::Long => self.push_wide(row.try_get(index)?),
             ColumnType::Instant => {
@@ -97,36 +108,16 @@ impl ParquetColumn {
     }
 
     pub(super) fn push_text(&mut self, text: Option<ByteArray>) {
-        self.present.push(i16::from(text.is_some()));
-        if let ColumnValues::Text(values) = &mut self.values {
-            values.extend(text);
-        }
-    }
-
-    fn push_flag(&mut self, flag: Option<bool>) {
-        self.present.push(i16::from(flag.is_some()));
-        if let ColumnValues::Flags(values) = &mut self.values {
-            values.extend(flag);
-        }
-    }
-
-    fn push_narrow(&mut self, value: Option<i32>) {
-        self.present.push(i16::from(value.is_some()));
-        if let ColumnValues::Narrow(values) = &mut self.values {
-            values.extend(value);
-        }
+        push_value!(self, Text, text);
     }
 
     /// Appends a day number, counted from 0001-01-01.
     pub(super) fn push_day(&mut self, day: Option<i32>) {
-        self.push_narrow(day.map(|day| day - UNIX_EPOCH_DAY));
+        push_value!(self, Narrow, day.map(|day| day - UNIX_EPOCH_DAY));
     }
 
     pub(super) fn push_wide(&mut self, value: Option<i64>) {
-        self.present.push(i16::from(value.is_some()));
-        if let ColumnValues::Wide(values) = &mut self.values {
-            values.extend(value);
-        }
+        push_value!(self, Wide, value);
     }
 
     /// Appends a decimal, given as an integer in units of the column's last decimal place.
@@ -139,38 +130,44 @@ impl ParquetColumn {
 
     /// Writes the buffered values to a row group and empties the buffer.
     pub(super) fn write(&mut self, writer: &mut ColumnWriter<'_>) -> Result<(), ParquetError> {
-        let present = Some(self.present.as_slice());
+        let present = self.present.as_slice();
         match (&mut self.values, writer) {
             (ColumnValues::Text(values), ColumnWriter::ByteArrayColumnWriter(writer)) => {
-                writer.write_batch(values, present, None)?;
-                values.clear();
+                write_values(writer, values, present)?;
             }
             (ColumnValues::Flags(values), ColumnWriter::BoolColumnWriter(writer)) => {
-                writer.write_batch(values, present, None)?;
-                values.clear();
+                write_values(writer, values, present)?;
             }
             (ColumnValues::Narrow(values), ColumnWriter::Int32ColumnWriter(writer)) => {
-                writer.write_batch(values, present, None)?;
-                values.clear();
+                write_values(writer, values, present)?;
             }
             (ColumnValues::Wide(values), ColumnWriter::Int64ColumnWriter(writer)) => {
-                writer.write_batch(values, present, None)?;
-                values.clear();
+                write_values(writer, values, present)?;
             }
             (ColumnValues::Decimals(values), ColumnWriter::FixedLenByteArrayColumnWriter(writer)) => {
                 let bytes = Bytes::from(std::mem::take(values));
                 let cut = |start| {
                     FixedLenByteArray::from(ByteArray::from(bytes.slice(start..start + DECIMAL_BYTES)))
                 };
-                let decimals: Vec<FixedLenByteArray> =
-                    (0..bytes.len()).step_by(DECIMAL_BYTES).map(cut).collect();
-                writer.write_batch(&decimals, present, None)?;
+                let mut decimals = (0..bytes.len()).step_by(DECIMAL_BYTES).map(cut).collect();
+                write_values(writer, &mut decimals, present)?;
             }
             _ => return Err(ParquetError::General(format!("column {} has another type", self.name))),
         }
         self.present.clear();
         Ok(())
     }
+}
+
+/// Writes buffered values and empties their buffer.
+fn write_values<T: DataType>(
+    writer: &mut ColumnWriterImpl<'_, T>,
+    values: &mut Vec<T::T>,
+    present: &[i16],
+) -> Result<(), ParquetError> {
+    writer.write_batch(values, Some(present), None)?;
+    values.clear();
+    Ok(())
 }
 
 /// Text of a text or JSON column.

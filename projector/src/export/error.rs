@@ -7,6 +7,8 @@ use parquet::errors::ParquetError;
 use store::db::DbError;
 use store::ids::GenerationId;
 
+use crate::error::from_statement;
+
 /// Reason for the failure of an export.
 #[expect(missing_docs, reason = "each message describes its variant")]
 #[derive(Debug, thiserror::Error)]
@@ -43,8 +45,4 @@ pub enum ExportError {
     Db(#[from] DbError),
 }
 
-impl From<tokio_postgres::Error> for ExportError {
-    fn from(error: tokio_postgres::Error) -> Self {
-        Self::Db(error.into())
-    }
-}
+from_statement!(ExportError);

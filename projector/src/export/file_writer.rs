@@ -39,11 +39,7 @@ pub(crate) struct ParquetFileWriter {
 
 impl ParquetFileWriter {
     /// Creates the file `path` under `folder`.
-    pub(super) fn create(
-        folder: &Path,
-        path: PathBuf,
-        columns: Vec<ParquetColumn>,
-    ) -> Result<Self, ExportError> {
+    fn create(folder: &Path, path: PathBuf, columns: Vec<ParquetColumn>) -> Result<Self, ExportError> {
         let whole = folder.join(&path);
         let file = || -> std::io::Result<File> {
             whole.parent().map_or(Ok(()), std::fs::create_dir_all)?;
@@ -103,6 +99,53 @@ impl ParquetFileWriter {
 
     fn parquet_error(&self, source: ParquetError) -> ExportError {
         ExportError::Parquet { path: self.folder.join(&self.path), source }
+    }
+}
+
+/// Files of one table: one file per year, or a single file. The rows must arrive sorted by year.
+pub(super) struct TableFiles<'a> {
+    table: &'static str,
+    folder: &'a Path,
+    /// File of the last row, with its year.
+    open: Option<(Option<i32>, ParquetFileWriter)>,
+    finished: Vec<ExportedFile>,
+}
+
+impl<'a> TableFiles<'a> {
+    pub(super) fn new(table: &'static str, folder: &'a Path) -> Self {
+        Self { table, folder, open: None, finished: Vec::new() }
+    }
+
+    /// Writer of the file for a year. A new year finishes the file of the previous year.
+    pub(super) fn writer(
+        &mut self,
+        year: Option<i32>,
+        columns: impl FnOnce() -> Result<Vec<ParquetColumn>, ExportError>,
+    ) -> Result<&mut ParquetFileWriter, ExportError> {
+        if let Some((_, previous)) = self.open.take_if(|(open, _)| *open != year) {
+            self.finished.push(previous.finish()?);
+        }
+        let (_, writer) = match &mut self.open {
+            Some(open) => open,
+            none => {
+                let mut path = PathBuf::from(self.table);
+                path.extend(year.map(|year| format!("year={year}")));
+                path.push("part-0.parquet");
+                none.insert((year, ParquetFileWriter::create(self.folder, path, columns()?)?))
+            }
+        };
+        Ok(writer)
+    }
+
+    /// `true` if no file was created.
+    pub(super) fn is_empty(&self) -> bool {
+        self.open.is_none()
+    }
+
+    pub(super) fn finish(mut self) -> Result<Vec<ExportedFile>, ExportError> {
+        let last = self.open.map(|(_, last)| last.finish());
+        self.finished.extend(last.transpose()?);
+        Ok(self.finished)
     }
 }
 

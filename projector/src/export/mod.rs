@@ -81,13 +81,8 @@ pub async fn export_generation(
 pub fn print_manifest(manifest: &ExportManifest, folder: &Path) {
     for table in &manifest.tables {
         let bytes: u64 = table.files.iter().map(|part| part.bytes).sum();
-        outln!(
-            "{:<13} {:>12} rows {:>5} files {:>14} bytes",
-            table.name,
-            table.rows,
-            table.files.len(),
-            bytes
-        );
+        let TableManifest { name, rows, files, .. } = table;
+        outln!("{name:<13} {rows:>12} rows {:>5} files {bytes:>14} bytes", files.len());
     }
     outln!("{} as {}, method {}", folder.display(), manifest.data_version, manifest.method_version);
 }

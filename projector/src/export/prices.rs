@@ -14,8 +14,7 @@ use tokio_postgres::{Client, Row};
 use super::column::ParquetColumn;
 use super::column_type::{ColumnType, SCALE};
 use super::error::ExportError;
-use super::file_writer::{ExportedFile, ParquetFileWriter};
-use super::rows::file_path;
+use super::file_writer::{ExportedFile, ParquetFileWriter, TableFiles};
 
 const PRICES: &str = include_str!("../../queries/export/prices.sql");
 
@@ -47,27 +46,15 @@ pub(super) async fn write_prices(
 ) -> Result<Vec<ExportedFile>, ExportError> {
     let parameters: [&(dyn ToSql + Sync); 2] = [&readers, &reader];
     let mut rows = pin!(client.query_raw(PRICES, parameters).await?);
-    let (mut files, mut part): (Vec<ExportedFile>, Option<(i32, ParquetFileWriter)>) = (Vec::new(), None);
+    let mut files = TableFiles::new("prices", folder);
     while let Some(row) = rows.try_next().await? {
         let year: i32 = row.try_get("year")?;
         tokio::task::block_in_place(|| {
-            if part.as_ref().is_some_and(|(open, _)| *open != year) {
-                files.extend(part.take().map(|(_, part)| part.finish()).transpose()?);
-            }
-            let (_, part) = match &mut part {
-                Some(part) => part,
-                none => none.insert((
-                    year,
-                    ParquetFileWriter::create(folder, file_path("prices", Some(year)), price_columns())?,
-                )),
-            };
-            add_year(part, &row, year)
+            add_year(files.writer(Some(year), || Ok(price_columns()))?, &row, year)
         })?;
         wrote();
     }
-    let last = part.map(|(_, part)| tokio::task::block_in_place(|| part.finish()));
-    files.extend(last.transpose()?);
-    Ok(files)
+    tokio::task::block_in_place(|| files.finish())
 }
 
 /// Appends the bars of one security in one year.

@@ -1,6 +1,6 @@
 //! Export of all tables except prices, streamed from Postgres.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::pin::pin;
 
 use futures::TryStreamExt;
@@ -10,7 +10,7 @@ use tokio_postgres::{Client, Row, Statement};
 use super::column::ParquetColumn;
 use super::column_type::ColumnType;
 use super::error::ExportError;
-use super::file_writer::{ExportedFile, ParquetFileWriter};
+use super::file_writer::{ParquetFileWriter, TableFiles};
 use super::manifest::TableManifest;
 
 /// Query of an exported table. If its first column is named `partition`, that column has the year by which rows are
@@ -53,26 +53,18 @@ pub(super) async fn write_table(
     let statement = client.prepare(table.statement).await?;
     let partitioned = statement.columns().first().is_some_and(|column| column.name() == PARTITION);
     let mut rows = pin!(client.query_raw(&statement, std::iter::empty::<&(dyn ToSql + Sync)>()).await?);
-    let (mut files, mut part): (Vec<ExportedFile>, Option<(Option<i32>, ParquetFileWriter)>) =
-        (Vec::new(), None);
+    let columns = || parquet_columns(table, &statement, partitioned);
+    let mut files = TableFiles::new(table.name, folder);
     while let Some(row) = rows.try_next().await? {
         let year: Option<i32> = if partitioned { Some(row.try_get(0)?) } else { None };
-        if part.as_ref().is_some_and(|(open, _)| *open != year) {
-            files.extend(part.take().map(|(_, part)| part.finish()).transpose()?);
-        }
-        let (_, part) = match &mut part {
-            Some(part) => part,
-            none => none.insert((year, create_file(table, &statement, partitioned, folder, year)?)),
-        };
-        add_row(part, &row, usize::from(partitioned))?;
+        add_row(files.writer(year, columns)?, &row, usize::from(partitioned))?;
     }
-    files.extend(part.map(|(_, part)| part.finish()).transpose()?);
     if files.is_empty() {
         // A table without rows still has a file with its columns.
-        files.push(create_file(table, &statement, partitioned, folder, None)?.finish()?);
+        files.writer(None, columns)?;
     }
-    let columns = parquet_columns(table, &statement, partitioned)?;
-    Ok(TableManifest::new(table.name, partitioned.then_some("year of ex_date"), &columns, files))
+    let partition = partitioned.then_some("year of ex_date");
+    Ok(TableManifest::new(table.name, partition, &columns()?, files.finish()?))
 }
 
 fn add_row(part: &mut ParquetFileWriter, row: &Row, first: usize) -> Result<(), ExportError> {
@@ -80,27 +72,6 @@ fn add_row(part: &mut ParquetFileWriter, row: &Row, first: usize) -> Result<(), 
         column.push(row, first + place)?;
     }
     part.flush_full_group()
-}
-
-fn create_file(
-    table: &TableQuery,
-    statement: &Statement,
-    partitioned: bool,
-    folder: &Path,
-    year: Option<i32>,
-) -> Result<ParquetFileWriter, ExportError> {
-    ParquetFileWriter::create(
-        folder,
-        file_path(table.name, year),
-        parquet_columns(table, statement, partitioned)?,
-    )
-}
-
-/// Relative path of a table's file, or of the table's file for one year.
-pub(super) fn file_path(table: &str, year: Option<i32>) -> PathBuf {
-    let folder = PathBuf::from(table);
-    let folder = year.map_or(folder.clone(), |year| folder.join(format!("year={year}")));
-    folder.join("part-0.parquet")
 }
 
 fn parquet_columns(

@@ -79,14 +79,11 @@ async fn insert_years(
     if years.is_empty() {
         return Ok(());
     }
-    let sequences: Vec<i64> = years.values().copied().collect();
-    let (sources, years): (Vec<&str>, Vec<i32>) =
-        years.keys().map(|(source, year)| (source.as_str(), *year)).unzip();
-    let mut grown = BTreeSet::new();
-    for row in transaction.query(INSERT, &[&sources, &years, &sequences]).await? {
-        grown.insert(row.try_get::<_, String>("source")?);
-    }
-    let grown: Vec<String> = grown.into_iter().collect();
+    let (sources, years, sequences): (Vec<&str>, Vec<i32>, Vec<i64>) =
+        years.iter().map(|((source, year), first)| (source.as_str(), *year, *first)).collect();
+    let rows = transaction.query(INSERT, &[&sources, &years, &sequences]).await?;
+    let grown: BTreeSet<&str> = rows.iter().map(|row| row.try_get("source")).collect::<Result<_, _>>()?;
+    let grown: Vec<&str> = grown.into_iter().collect();
     if !grown.is_empty() {
         transaction.execute(MARK_DIRTY, &[&fact_set, &grown]).await?;
     }

@@ -59,12 +59,9 @@ pub async fn find_version(client: &mut Client, known_at: KnownAt) -> anyhow::Res
 /// Policy and rules of a served data version. Fails if the version has another rule version than this program.
 pub fn derivation_inputs(version: &ServedVersion) -> anyhow::Result<&(SourcePolicy, Rules)> {
     let Some(inputs) = version.derivable() else {
+        let ServedVersion { generation, sequence, method_version, program_version, .. } = version;
         bail!(
-            "cannot derive version g{}.{}: it has rules {}, this program {METHOD_VERSION}; use program {}",
-            version.generation,
-            version.sequence,
-            version.method_version,
-            version.program_version
+            "cannot derive version g{generation}.{sequence}: it has rules {method_version}, this program {METHOD_VERSION}; use program {program_version}"
         );
     };
     Ok(inputs)

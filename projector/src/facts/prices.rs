@@ -129,11 +129,9 @@ async fn merge_years(work: Vec<YearMerge>) -> Result<MergedYears, ApplyError> {
 
 /// Replaces the rows of the merged years. The lock on the fact set's row excludes other writers.
 async fn write_years(transaction: &Transaction<'_>, merged: &MergedYears) -> Result<(), ApplyError> {
-    let replaced: Vec<&BarsKey> = merged.years.iter().filter(|m| m.replaces).map(|m| &m.key).collect();
-    if !replaced.is_empty() {
-        let symbols: Vec<&str> = replaced.iter().map(|key| key.0.as_str()).collect();
-        let sources: Vec<&str> = replaced.iter().map(|key| key.1.as_str()).collect();
-        let years: Vec<i32> = replaced.iter().map(|key| key.2).collect();
+    let (symbols, sources, years) =
+        key_columns(merged.years.iter().filter(|merged| merged.replaces).map(|merged| &merged.key));
+    if !symbols.is_empty() {
         transaction.execute(DELETE, &[&symbols, &sources, &years]).await?;
     }
     if !merged.rows.is_empty() {
@@ -198,14 +196,17 @@ async fn load_existing(
     keys: &[BarsKey],
 ) -> Result<HashMap<BarsKey, PackedBars>, ApplyError> {
     let mut existing = HashMap::new();
-    let symbols: Vec<&str> = keys.iter().map(|key| key.0.as_str()).collect();
-    let sources: Vec<&str> = keys.iter().map(|key| key.1.as_str()).collect();
-    let numbers: Vec<i32> = keys.iter().map(|key| key.2).collect();
-    for row in transaction.query(EXISTING, &[&symbols, &sources, &numbers]).await? {
+    let (symbols, sources, years) = key_columns(keys);
+    for row in transaction.query(EXISTING, &[&symbols, &sources, &years]).await? {
         let key = (row.try_get("symbol")?, row.try_get("source")?, row.try_get("year")?);
         existing.insert(key, read_packed_bars(&row)?);
     }
     Ok(existing)
+}
+
+/// Symbols, sources and years of some rows, as parallel arrays.
+fn key_columns<'a>(keys: impl IntoIterator<Item = &'a BarsKey>) -> (Vec<&'a str>, Vec<&'a str>, Vec<i32>) {
+    keys.into_iter().map(|(symbol, source, year)| (symbol.as_str(), source.as_str(), *year)).collect()
 }
 
 /// Merges the new bars of one year into its stored bars; `None` if the stored bars do not change.

@@ -176,13 +176,7 @@ async fn load_stored<'a>(
 }
 
 fn key_columns<'a>(keys: impl Iterator<Item = &'a RecordsKey>) -> (Vec<&'a str>, Vec<&'a str>, Vec<&'a str>) {
-    let (mut symbols, mut kinds, mut sources) = (Vec::new(), Vec::new(), Vec::new());
-    for key in keys {
-        symbols.push(key.symbol.as_str());
-        kinds.push(key.kind.as_str());
-        sources.push(key.source.as_str());
-    }
-    (symbols, kinds, sources)
+    keys.map(|key| (key.symbol.as_str(), key.kind.as_str(), key.source.as_str())).collect()
 }
 
 /// Merges new observations into a stored row; `None` if the row does not change.

@@ -28,13 +28,13 @@ pub(crate) async fn check_disk_space(
     if let Some(facts) = second_fact_set {
         cost += load_schema_bytes(client, facts).await?;
     }
-    let needed_mb = megabytes(cost);
+    let needed_mb = cost.div_ceil(1_000_000);
     let directory: Option<String> = client.query_one(DATA_DIRECTORY, &[]).await?.try_get(0)?;
     let Some((directory, free)) = directory.filter(|_| is_local(config)).and_then(free_bytes_at) else {
         tracing::info!(needed_mb, "disk space of the new generation; free space is unknown");
         return Ok(());
     };
-    let free_mb = megabytes(free);
+    let free_mb = free.div_ceil(1_000_000);
     if free < cost {
         bail!(
             "cannot build a generation: it needs about {needed_mb} MB, and {free_mb} MB are free at {directory}; remove an unused \
@@ -45,14 +45,10 @@ pub(crate) async fn check_disk_space(
     Ok(())
 }
 
-/// Size of a schema's tables with indexes, in bytes.
-async fn load_schema_bytes(client: &Client, schema: &str) -> anyhow::Result<u64> {
+/// Size of a schema's tables on disk including indexes, in bytes.
+pub(crate) async fn load_schema_bytes(client: &Client, schema: &str) -> anyhow::Result<u64> {
     let bytes: i64 = client.query_one(SCHEMA_BYTES, &[&schema]).await?.try_get(0)?;
     Ok(bytes.unsigned_abs())
-}
-
-fn megabytes(bytes: u64) -> u64 {
-    bytes.div_ceil(1_000_000)
 }
 
 /// `true` if all server addresses are local.

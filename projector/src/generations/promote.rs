@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{Context, anyhow, bail, ensure};
+use anyhow::{anyhow, bail, ensure};
 use clap::Args;
 use event_log::sequence::Sequence;
 use market::metrics::METHOD_VERSION;
@@ -17,17 +17,16 @@ use store::db::generation_schema;
 use store::ids::GenerationId;
 use telemetry::failpoint;
 use tokio_postgres::error::SqlState;
-use tokio_postgres::{Client, Row, Transaction};
+use tokio_postgres::{Client, Transaction};
 
 use crate::derive::touched::Deriver;
-use crate::generation::Generation;
+use crate::generation::{Generation, load_generation_row};
 use crate::write::journal::{JOURNALED_TABLES, Journal};
 use crate::write::prepared_statements::PreparedStatements;
 use crate::write::read_tables;
 use crate::write::renamed_symbols::RenamedSymbols;
 use crate::write::table::JOURNALED_VALUES;
 
-const BY_ID: &str = include_str!("../../queries/generation_by_id.sql");
 const LOCK: &str = include_str!("../../queries/fact_set_lock.sql");
 /// Locks the rows of all fact sets, before the row that names the served generation. The daemon locks the rows in the
 /// same order.
@@ -79,11 +78,6 @@ pub struct Switchover {
     pub before: GenerationId,
     /// Last log sequence that the served tables contain.
     pub sequence: Sequence,
-}
-
-async fn load_generation_row(transaction: &Transaction<'_>, id: GenerationId) -> anyhow::Result<Row> {
-    let row = transaction.query_opt(BY_ID, &[&id]).await?;
-    row.with_context(|| format!("generation {id} does not exist; see projector list"))
 }
 
 /// Serves a generation. First checks that its differences were reviewed, and derives it up to the checkpoint of its

@@ -13,29 +13,29 @@ use event_log::sequence::Sequence;
 use market::metrics::{METHOD_VERSION, Rules};
 use market::row::JsonColumn;
 use market::symbol::Symbol;
-use store::db::{self, create_fact_set, create_generation};
+use store::db::{self, create_fact_set, create_generation, generation_schema};
 use store::ids::GenerationId;
 use telemetry::{Shutdown, failpoint};
-use tokio_postgres::Client;
 use tokio_postgres::types::ToSql;
+use tokio_postgres::{Client, Transaction};
 
 use crate::daemon::batch_writer::ANALYZE;
 use crate::daemon::run::{UNTIL, apply_log};
 use crate::derive::touched::Deriver;
 use crate::error::DeriveError;
 use crate::facts::fact_cache::FactCache;
-use crate::generation::Generation;
-use crate::generations::copied_tables::copy_served_tables;
+use crate::generation::{Generation, load_generation_row};
 use crate::generations::disk_space::check_disk_space;
 use crate::generations::promote::{LOCK_TIMEOUT, lock_timeout_error};
 use crate::generations::rebuild_args::{FactSource, RebuildArgs, RequestedInputs};
 use crate::progress::ProgressReport;
+use crate::review::diff::TABLES;
 use crate::settings::{LIVE_FACTS, ProjectorSettings};
 use crate::write::journal::Journal;
 
 const PENDING: &str = include_str!("../../queries/generation_building.sql");
 const SERVED: &str = include_str!("../../queries/generation_active.sql");
-const BY_ID: &str = include_str!("../../queries/generation_by_id.sql");
+const ORIGIN: &str = include_str!("../../queries/generation_origin.sql");
 const DESCRIBE: &str = include_str!("../../queries/generation_describe.sql");
 const PROGRESS: &str = include_str!("../../queries/generation_progress.sql");
 const FINISH: &str = include_str!("../../queries/generation_finish.sql");
@@ -74,7 +74,7 @@ pub async fn rebuild_generation(
             create_building(&mut client, args, requested).await?
         }
     };
-    let generation = Generation::from_row(&client.query_one(BY_ID, &[&id]).await?)?;
+    let generation = Generation::from_row(&load_generation_row(&client, id).await?)?;
     if generation.fact_set != LIVE_FACTS {
         apply_log(settings, &generation.fact_set, shutdown.clone()).await?;
         // Update the planner statistics. Without new statistics, Postgres would not use the indexes of the newly filled
@@ -100,7 +100,7 @@ async fn find_conflicting_setting(
     requested: &RequestedInputs,
     id: GenerationId,
 ) -> anyhow::Result<Option<&'static str>> {
-    let row = client.query_one(BY_ID, &[&id]).await?;
+    let row = load_generation_row(client, id).await?;
     let generation = Generation::from_row(&row)?;
     let only: Option<Vec<String>> = row.try_get("projections")?;
     let until: Option<Sequence> = client.query_one(UNTIL, &[&generation.fact_set]).await?.try_get(0)?;
@@ -117,13 +117,11 @@ async fn find_conflicting_setting(
 }
 
 fn check_table_names(only: &[String]) -> anyhow::Result<()> {
-    for name in only {
-        if !crate::review::diff::TABLES.iter().any(|table| table.name == name) {
-            let known: Vec<&str> = crate::review::diff::TABLES.iter().map(|table| table.name).collect();
-            bail!("cannot rebuild {name}: no such read table; there are {}", known.join(", "));
-        }
+    let known = TABLES.map(|table| table.name);
+    match only.iter().find(|name| !known.contains(&name.as_str())) {
+        Some(name) => bail!("cannot rebuild {name}: no such read table; there are {}", known.join(", ")),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 async fn create_building(
@@ -190,7 +188,7 @@ async fn derive_securities(
     let checkpoint: Sequence =
         transaction.query_one(LOCK, &[&generation.fact_set]).await?.try_get("checkpoint")?;
     let reached: Option<String> =
-        transaction.query_one(BY_ID, &[&generation.id]).await?.try_get("rebuilt_to")?;
+        load_generation_row(&transaction, generation.id).await?.try_get("rebuilt_to")?;
     generation.set_local_search_path(&transaction).await?;
     let (symbols, same) = deriver.prepare(&transaction, generation, checkpoint).await?;
     // If the market date or the policy has changed since the interruption, start again with the first symbol.
@@ -239,4 +237,23 @@ async fn finish_rebuild(client: &mut Client, generation: &Generation) -> anyhow:
     transaction.commit().await?;
     failpoint!("rebuild.finished");
     Ok(())
+}
+
+/// Copies the tables that were not selected for the rebuild from the served generation into generation `id`.
+async fn copy_served_tables(
+    transaction: &Transaction<'_>,
+    id: GenerationId,
+) -> Result<(), tokio_postgres::Error> {
+    let row = transaction.query_one(ORIGIN, &[&id]).await?;
+    let (only, active): (Option<Vec<String>>, GenerationId) =
+        (row.try_get("projections")?, row.try_get("active")?);
+    let Some(only) = only else { return Ok(()) };
+    let (target, origin) = (generation_schema(id), generation_schema(active));
+    for table in TABLES.iter().filter(|table| !only.iter().any(|name| name == table.name)) {
+        let (target, origin) = (format!("{target}.{}", table.name), format!("{origin}.{}", table.name));
+        let copy = format!("truncate {target}; insert into {target} select * from {origin}");
+        transaction.batch_execute(&copy).await?;
+    }
+    // The stored digests belong to the derived rows and not to the copied rows, so all digests are removed.
+    transaction.batch_execute(&format!("truncate {target}.digests")).await
 }

@@ -105,13 +105,17 @@ impl RequestedInputs {
                 benchmark: version.benchmark,
             });
         }
-        Ok(Self {
-            rules: requested_rules(client, args).await?,
-            until: requested_end(settings, args).await?,
-            as_of: args.as_of,
-            policy: args.policy.as_deref().map(read_policy).transpose()?,
-            benchmark: args.benchmark.symbol.clone(),
-        })
+        // A generation has one set of rules. If some tables are copied, these are the rules of the served generation.
+        let rules = match args.only.is_empty() {
+            true => Rules::parse(&args.rules).context("--rule (projector rules lists the parameters)")?,
+            false => Generation::from_row(&client.query_one(SERVED, &[]).await?)?.rules,
+        };
+        let until = match args.until_time {
+            Some(time) => Some(sequence_before(settings, time).await?),
+            None => args.until_seq,
+        };
+        let policy = args.policy.as_deref().map(read_policy).transpose()?;
+        Ok(Self { rules, until, as_of: args.as_of, policy, benchmark: args.benchmark.symbol.clone() })
     }
 
     /// `true` if the generation has a separate fact set, to which the log is applied again.
@@ -120,25 +124,8 @@ impl RequestedInputs {
     }
 }
 
-/// Rules of the new generation: those of the served generation if some tables are copied, because a generation has one
-/// set of rules.
-async fn requested_rules(client: &Client, args: &RebuildArgs) -> anyhow::Result<Rules> {
-    if args.only.is_empty() {
-        return Rules::parse(&args.rules).context("--rule (projector rules lists the parameters)");
-    }
-    Ok(Generation::from_row(&client.query_one(SERVED, &[]).await?)?.rules)
-}
-
-/// Last log sequence to apply, from `--until-seq` or `--until-time`; `None` if no limit was requested.
-async fn requested_end(settings: &ProjectorSettings, args: &RebuildArgs) -> anyhow::Result<Option<Sequence>> {
-    Ok(match args.until_time {
-        Some(time) => Some(sequence_before(settings, time).await?),
-        None => args.until_seq,
-    })
-}
-
 /// Reads a source policy: a JSON list of `{"kind", "source", "from", "to", "rank"}`.
-pub fn read_policy(path: &Path) -> anyhow::Result<SourcePolicy> {
+fn read_policy(path: &Path) -> anyhow::Result<SourcePolicy> {
     let read = || format!("cannot read {}", path.display());
     // Reading a FIFO would wait for its writer, and reading a device may never end.
     anyhow::ensure!(path.metadata().with_context(read)?.is_file(), "{}: it is not a regular file", read());
@@ -149,13 +136,13 @@ pub fn read_policy(path: &Path) -> anyhow::Result<SourcePolicy> {
 /// Last sequence that was published before an instant. Binary search finds it, because publication times rise with the
 /// sequence.
 async fn sequence_before(settings: &ProjectorSettings, time: DateTime<Utc>) -> anyhow::Result<Sequence> {
-    let context = settings.stream.connect("projector-rebuild").await?;
-    let stream = settings.stream.open(&context).await?;
+    let context = settings.applying.stream.connect("projector-rebuild").await?;
+    let stream = settings.applying.stream.open(&context).await?;
     let state = &stream.cached_info().state;
     let (mut low, mut high) = (state.first_sequence, state.last_sequence + 1);
     while low < high {
         let middle = low + (high - low) / 2;
-        let message = LogMessage::fetch(&context, &settings.stream.nats_stream, middle).await?;
+        let message = LogMessage::fetch(&context, &settings.applying.stream.nats_stream, middle).await?;
         let message = message.with_context(|| format!("cannot read message {middle} of the log"))?;
         if message.stored_at < time { low = middle + 1 } else { high = middle }
     }

@@ -93,17 +93,23 @@ impl Gauges {
         })
     }
 
-    /// Sets the age, the row count and the reject count of one kind of a feed.
-    pub(crate) fn set_feed(&self, feed: &FeedFreshness<'_>) {
-        let labels = [feed.source, feed.kind];
-        let rows = if feed.kind == REJECT { &self.feed_rejects } else { &self.feed_rows };
-        set_counter(&rows.with_label_values(&labels), feed.rows);
+    /// Sets the age, the row count and the reject count of one kind of a feed. `labels` are its source and kind.
+    pub(crate) fn set_feed(
+        &self,
+        labels: [&str; 2],
+        rows: u64,
+        loaded: Option<DateTime<Utc>>,
+        newest: Option<NaiveDate>,
+    ) {
+        let [source, kind] = labels;
+        let counter = if kind == REJECT { &self.feed_rejects } else { &self.feed_rows };
+        set_counter(&counter.with_label_values(&labels), rows);
         // Create the counter of a feed that has no rejects, so that it is exported as 0.
-        self.feed_rejects.with_label_values(&[feed.source, REJECT]).inc_by(0);
-        if let Some(loaded) = feed.loaded {
+        self.feed_rejects.with_label_values(&[source, REJECT]).inc_by(0);
+        if let Some(loaded) = loaded {
             self.feed_load.with_label_values(&labels).set(loaded.timestamp());
         }
-        if let Some(newest) = feed.newest {
+        if let Some(newest) = newest {
             self.feed_session.with_label_values(&labels).set(midnight_timestamp(newest));
         }
     }
@@ -115,16 +121,6 @@ fn set_counter(counter: &IntCounter, sum: u64) {
         counter.reset();
     }
     counter.inc_by(sum - counter.get());
-}
-
-/// Age and row count of one kind of one feed.
-#[derive(Debug)]
-pub(crate) struct FeedFreshness<'a> {
-    pub(crate) source: &'a str,
-    pub(crate) kind: &'a str,
-    pub(crate) rows: u64,
-    pub(crate) loaded: Option<DateTime<Utc>>,
-    pub(crate) newest: Option<NaiveDate>,
 }
 
 /// Midnight UTC of a day, in seconds since 1970.

@@ -67,7 +67,7 @@ pub(crate) struct WriteInProgress<'a>(&'a ProjectorMetrics, bool);
 impl Drop for WriteInProgress<'_> {
     fn drop(&mut self) {
         if self.1 {
-            let mut progress = self.0.progress();
+            let mut progress = lock(&self.0.progress);
             progress.writing = progress.writing.saturating_sub(1);
             progress.at = Instant::now();
         }
@@ -117,8 +117,7 @@ impl ProjectorMetrics {
 
     /// Stores the replicas of the log that lack messages or are offline.
     pub(crate) fn set_lagging_replicas(&self, replicas: &[LaggingReplica]) {
-        *self.lagging_replicas.lock().unwrap_or_else(PoisonError::into_inner) =
-            replicas.iter().map(ToString::to_string).collect();
+        *lock(&self.lagging_replicas) = replicas.iter().map(ToString::to_string).collect();
     }
 
     /// Sets the lease gauge of a fact set.
@@ -128,18 +127,18 @@ impl ProjectorMetrics {
 
     /// Records that a fact set has no failure: this projector follows it or is on standby for it.
     pub(crate) fn set_healthy(&self, fact_set: &str) {
-        self.failing().remove(fact_set);
+        lock(&self.failing).remove(fact_set);
     }
 
     /// Records the reason why this projector cannot follow a fact set.
     pub(crate) fn set_failing(&self, fact_set: &str, reason: String) {
-        let mut failing = self.failing();
+        let mut failing = lock(&self.failing);
         failing.entry(fact_set.to_owned()).or_insert_with(|| (Instant::now(), String::new())).1 = reason;
     }
 
     /// Records that Postgres answered, with the fact set of the served generation and its checkpoint.
     pub(crate) fn set_checkpoint(&self, fact_set: &str, checkpoint: i64) {
-        let mut progress = self.progress();
+        let mut progress = lock(&self.progress);
         progress.answered = Instant::now();
         if progress.checkpoint != checkpoint || progress.fact_set != fact_set {
             (progress.checkpoint, progress.at) = (checkpoint, Instant::now());
@@ -149,7 +148,7 @@ impl ProjectorMetrics {
 
     /// Records the number of log messages that are not applied.
     pub(crate) fn set_pending(&self, pending: i64) {
-        let mut progress = self.progress();
+        let mut progress = lock(&self.progress);
         progress.pending = pending;
         if pending == 0 {
             progress.at = Instant::now();
@@ -158,7 +157,7 @@ impl ProjectorMetrics {
 
     /// Restarts the stall timeout of a paused fact set.
     pub(crate) fn record_progress(&self, fact_set: &str) {
-        let mut progress = self.progress();
+        let mut progress = lock(&self.progress);
         if progress.fact_set == fact_set {
             progress.at = Instant::now();
         }
@@ -166,7 +165,7 @@ impl ProjectorMetrics {
 
     /// Records that a batch is being written, until the returned guard is dropped.
     pub(crate) fn begin_write(&self, fact_set: &str) -> WriteInProgress<'_> {
-        let mut progress = self.progress();
+        let mut progress = lock(&self.progress);
         let counts = progress.fact_set == fact_set;
         progress.writing += u32::from(counts);
         WriteInProgress(self, counts)
@@ -175,7 +174,7 @@ impl ProjectorMetrics {
     /// Reason why the health check fails; `None` if it passes. It fails if log messages stay unapplied without
     /// progress, or if Postgres does not answer.
     fn find_stall(&self) -> Option<String> {
-        let progress = self.progress();
+        let progress = lock(&self.progress);
         let unanswered = progress.answered.elapsed();
         if unanswered > UNANSWERED_AFTER {
             return Some(format!("Postgres does not answer for {} s", unanswered.as_secs()));
@@ -188,24 +187,10 @@ impl ProjectorMetrics {
             format!("fact set {fact_set} lags {pending} messages without progress for {seconds} s")
         })
     }
-
-    fn progress(&self) -> MutexGuard<'_, ServedProgress> {
-        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn failing(&self) -> MutexGuard<'_, BTreeMap<String, (Instant, String)>> {
-        self.failing.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
-#[cfg(test)]
-impl ProjectorMetrics {
-    /// Moves the recorded times into the past by `by`.
-    fn age(&self, by: Duration) {
-        let mut progress = self.progress();
-        let before = |at: Instant| at.checked_sub(by).unwrap_or(at);
-        (progress.at, progress.answered) = (before(progress.at), before(progress.answered));
-    }
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl MetricsSource for ProjectorMetrics {
@@ -214,14 +199,14 @@ impl MetricsSource for ProjectorMetrics {
     }
 
     fn warnings(&self) -> Vec<String> {
-        self.lagging_replicas.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.lagging_replicas).clone()
     }
 
     fn health(&self) -> Result<(), String> {
         if let Some(reason) = self.find_stall() {
             return Err(reason);
         }
-        let failing = self.failing();
+        let failing = lock(&self.failing);
         let long = failing.iter().find(|(_, (since, _))| since.elapsed() > UNHEALTHY_AFTER);
         long.map_or(Ok(()), |(fact_set, (since, reason))| {
             Err(format!("fact set {fact_set} failing for {} s: {reason}", since.elapsed().as_secs()))
@@ -233,12 +218,19 @@ impl MetricsSource for ProjectorMetrics {
 mod tests {
     use super::*;
 
+    /// Moves the recorded times into the past by `by`.
+    fn age(metrics: &ProjectorMetrics, by: Duration) {
+        let mut progress = lock(&metrics.progress);
+        let before = |at: Instant| at.checked_sub(by).unwrap_or(at);
+        (progress.at, progress.answered) = (before(progress.at), before(progress.answered));
+    }
+
     #[test]
     fn a_lag_without_progress_is_not_healthy() {
         let metrics = ProjectorMetrics::new().unwrap();
         let of_health = |by: u64| {
             metrics.set_checkpoint(LIVE_FACTS, 7);
-            metrics.age(Duration::from_secs(by));
+            age(&metrics, Duration::from_secs(by));
             metrics.set_checkpoint(LIVE_FACTS, 7);
             metrics.health()
         };
@@ -253,7 +245,7 @@ mod tests {
         assert!(of_health(31).is_err());
         metrics.set_lease_held(LIVE_FACTS, false);
         assert_eq!(of_health(31), Ok(()), "another projector writes");
-        metrics.age(Duration::from_secs(46));
+        age(&metrics, Duration::from_secs(46));
         assert!(metrics.health().unwrap_err().contains("Postgres does not answer"));
     }
 }

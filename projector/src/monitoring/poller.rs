@@ -5,15 +5,16 @@ use std::convert::Infallible;
 use std::time::{Duration, Instant};
 
 use async_nats::jetstream::stream::Info;
-use chrono::{DateTime, NaiveDate, Utc};
+use chrono::{NaiveDate, Utc};
 use event_log::replica::find_lagging_replicas;
 use market::metrics::calendar::{new_york_date, previous_session};
 use market::row::QuarantineReason;
+use prometheus::IntGaugeVec;
 use store::db::{self, DbError, error_chain};
 use store::ids::GenerationId;
-use tokio_postgres::{Client, Row};
+use tokio_postgres::Client;
 
-use crate::monitoring::gauges::{FeedFreshness, Gauges, midnight_timestamp};
+use crate::monitoring::gauges::{Gauges, midnight_timestamp};
 use crate::monitoring::metrics::ProjectorMetrics;
 use crate::settings::{LIVE_FACTS, ProjectorSettings};
 
@@ -94,10 +95,11 @@ impl PollState {
             gauges.as_of.set(midnight_timestamp(as_of));
         }
         self.poll_generations(client, gauges).await?;
-        poll_dead_letters(client, gauges).await?;
+        poll_counts(client, DEAD_LETTERS, &gauges.dead_letters, ["held", "discarded", "applied"]).await?;
         let state = Some((active, served.try_get("sequence")?, checkpoint));
         if self.state != state {
-            poll_quarantined(client, gauges).await?;
+            let reasons = QuarantineReason::ALL.iter().map(|reason| reason.as_str());
+            poll_counts(client, QUARANTINED, &gauges.quarantined, reasons).await?;
             poll_feeds(client, gauges).await?;
             self.state = state;
         }
@@ -124,39 +126,28 @@ impl PollState {
     }
 }
 
-async fn poll_dead_letters(client: &Client, gauges: &Gauges) -> Result<(), DbError> {
-    let rows = client.query(DEAD_LETTERS, &[]).await?;
-    let counts = count_by_label(&rows)?;
-    for status in ["held", "discarded", "applied"] {
-        gauges.dead_letters.with_label_values(&[status]).set(counts.get(status).copied().unwrap_or(0));
+/// Sets a gauge for each of `labels`. The query selects a label and a count; a label without a row gets 0.
+async fn poll_counts(
+    client: &Client,
+    query: &str,
+    gauges: &IntGaugeVec,
+    labels: impl IntoIterator<Item = &'static str>,
+) -> Result<(), DbError> {
+    let mut counts: BTreeMap<String, i64> = BTreeMap::new();
+    for row in client.query(query, &[]).await? {
+        counts.insert(row.try_get(0)?, row.try_get(1)?);
+    }
+    for label in labels {
+        gauges.with_label_values(&[label]).set(counts.get(label).copied().unwrap_or(0));
     }
     Ok(())
-}
-
-async fn poll_quarantined(client: &Client, gauges: &Gauges) -> Result<(), DbError> {
-    let rows = client.query(QUARANTINED, &[]).await?;
-    let counts = count_by_label(&rows)?;
-    for reason in QuarantineReason::ALL.iter().map(|reason| reason.as_str()) {
-        gauges.quarantined.with_label_values(&[reason]).set(counts.get(reason).copied().unwrap_or(0));
-    }
-    Ok(())
-}
-
-/// Reads rows with two columns: a label and a count.
-fn count_by_label(rows: &[Row]) -> Result<BTreeMap<&str, i64>, DbError> {
-    rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect()
 }
 
 async fn poll_feeds(client: &Client, gauges: &Gauges) -> Result<(), DbError> {
-    let rows = client.query(FEEDS, &[]).await?;
-    for row in rows {
-        gauges.set_feed(&FeedFreshness {
-            source: row.try_get("source")?,
-            kind: row.try_get("kind")?,
-            rows: row.try_get::<_, i64>("rows")?.unsigned_abs(),
-            loaded: row.try_get::<_, Option<DateTime<Utc>>>("loaded")?,
-            newest: row.try_get("newest")?,
-        });
+    for row in client.query(FEEDS, &[]).await? {
+        let labels = [row.try_get("source")?, row.try_get("kind")?];
+        let rows: i64 = row.try_get("rows")?;
+        gauges.set_feed(labels, rows.unsigned_abs(), row.try_get("loaded")?, row.try_get("newest")?);
     }
     Ok(())
 }
@@ -167,7 +158,7 @@ async fn poll_log(settings: &ProjectorSettings, metrics: &ProjectorMetrics) -> I
     loop {
         if let Err(error) = poll_log_connection(settings, metrics, &mut caught_up_at, || up.set(1)).await {
             up.set(0);
-            tracing::debug!(error, "cannot poll the log");
+            tracing::debug!(error = error.to_string(), "cannot poll the log");
         }
         tokio::time::sleep(POLL_INTERVAL).await;
     }
@@ -178,15 +169,12 @@ async fn poll_log_connection(
     metrics: &ProjectorMetrics,
     caught_up_at: &mut Instant,
     up: impl Fn(),
-) -> Result<(), String> {
-    let error_text = |error: &dyn std::fmt::Display| error.to_string();
-    let context = settings.stream.connect("projector-metrics").await.map_err(|error| error_text(&error))?;
-    let stream = settings.stream.open_existing(&context).await.map_err(|error| error_text(&error))?;
+) -> anyhow::Result<()> {
+    let context = settings.applying.stream.connect("projector-metrics").await?;
+    let stream = settings.applying.stream.open_existing(&context).await?;
     loop {
-        let info = tokio::time::timeout(POLL_INTERVAL, stream.get_info())
-            .await
-            .map_err(|error| error_text(&error))?;
-        set_log_gauges(metrics, &info.map_err(|error| error_text(&error))?, caught_up_at);
+        let info = tokio::time::timeout(POLL_INTERVAL, stream.get_info()).await??;
+        set_log_gauges(metrics, &info, caught_up_at);
         up();
         tokio::time::sleep(POLL_INTERVAL).await;
     }
@@ -216,10 +204,8 @@ fn set_log_gauges(metrics: &ProjectorMetrics, info: &Info, caught_up_at: &mut In
     let lagging = find_lagging_replicas(info);
     metrics.set_lagging_replicas(&lagging);
     let behind = lagging.len();
-    let copies = info.config.num_replicas.max(1);
-    gauges.log_replicas.with_label_values(&["behind"]).set(gauge_value(behind as u64));
-    gauges
-        .log_replicas
-        .with_label_values(&["current"])
-        .set(gauge_value(copies.saturating_sub(behind) as u64));
+    let current = info.config.num_replicas.max(1).saturating_sub(behind);
+    for (state, replicas) in [("behind", behind), ("current", current)] {
+        gauges.log_replicas.with_label_values(&[state]).set(gauge_value(replicas as u64));
+    }
 }

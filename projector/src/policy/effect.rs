@@ -13,17 +13,15 @@ use market::identity::{Identity, SecurityDirectory};
 use market::metrics;
 use market::metrics::fund::{FundRows, fund};
 use market::metrics::{DerivationContext, DerivedRows, MonthlyReturns, Rules};
-use market::row::JsonColumn;
 use market::symbol::Symbol;
 use rayon::prelude::*;
 use store::facts::{load_known_symbols, load_securities};
 use store::history::load_histories;
 use tokio_postgres::{Client, Transaction};
 
-use crate::generation::{Generation, begin_snapshot};
+use crate::generation::{Generation, begin_snapshot, load_last_inputs};
 use crate::progress::ProgressReport;
 
-const DERIVED_WITH: &str = include_str!("../../queries/version_derived.sql");
 const RECORDS: &str = include_str!("../../queries/records_sources.sql");
 const BARS: &str = include_str!("../../queries/bars_sources.sql");
 
@@ -37,9 +35,7 @@ pub(super) async fn find_changed_securities(
 ) -> anyhow::Result<Vec<Symbol>> {
     let transaction = begin_snapshot(client).await?;
     let generation = Generation::load_served(&transaction).await?;
-    let row = transaction.query_one(DERIVED_WITH, &[]).await?;
-    let (as_of, JsonColumn(before)): (Option<NaiveDate>, JsonColumn<SourcePolicy>) =
-        (row.try_get("as_of")?, row.try_get("policy")?);
+    let (as_of, before) = load_last_inputs(&transaction).await?;
     // Without a session nothing is published yet.
     let Some(as_of) = as_of else { return Ok(Vec::new()) };
     let rules = &generation.rules;
@@ -82,11 +78,13 @@ impl PolicyComparison<'_> {
         let left: Vec<&Identity> = left.filter_map(|symbol| directory.identities.get(symbol)).collect();
         let mut progress =
             ProgressReport::new("looked at", "securities of several sources", left.len() as u64);
+        let (as_of, rules) = (self.as_of, self.rules);
+        let market = |policy, benchmark| DerivationContext { as_of, newest: as_of, benchmark, policy, rules };
+        let before = market(self.before, months[0].as_ref());
+        let after = market(self.after, months[1].as_ref());
         for chunk in left.chunks(CHUNK_HISTORIES) {
             let histories = load_histories(transaction, chunk).await?;
-            let differ = |history: &&History| {
-                self.derive_side(history, &months, 0) != self.derive_side(history, &months, 1)
-            };
+            let differ = |history: &&History| derive(history, &before) != derive(history, &after);
             changed.extend(tokio::task::block_in_place(|| {
                 let differing = histories.par_iter().filter(differ).map(|history| history.symbol.clone());
                 differing.collect::<Vec<_>>()
@@ -149,19 +147,10 @@ impl PolicyComparison<'_> {
         let months = |policy| metrics::benchmark(history, self.as_of, policy, self.rules);
         Ok([self.before, self.after].map(|policy| Some(months(policy))))
     }
+}
 
-    /// Derives a security. `side` selects the policy: 0 before the change, 1 after it.
-    fn derive_side(
-        &self,
-        history: &History,
-        months: &[Option<MonthlyReturns>; 2],
-        side: usize,
-    ) -> (DerivedRows, Option<FundRows>) {
-        let (as_of, rules, policy) = (self.as_of, self.rules, [self.before, self.after][side]);
-        let market =
-            DerivationContext { as_of, newest: as_of, benchmark: months[side].as_ref(), policy, rules };
-        let derived = metrics::derive(history, &market);
-        let fund = fund(history, &market, &derived.stock, &derived.metrics);
-        (derived, fund)
-    }
+fn derive(history: &History, market: &DerivationContext<'_>) -> (DerivedRows, Option<FundRows>) {
+    let derived = metrics::derive(history, market);
+    let fund = fund(history, market, &derived.stock, &derived.metrics);
+    (derived, fund)
 }

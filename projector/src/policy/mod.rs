@@ -4,25 +4,22 @@
 //! with `--now`. With `--now`, every generation that follows the log is derived again, each in one transaction.
 
 mod effect;
-mod rule_args;
-mod rule_list;
 
 use anyhow::{bail, ensure};
+use chrono::NaiveDate;
 use clap::Args;
 use market::event::Kind;
-use market::history::SourcePolicy;
+use market::history::{PolicyRule, SourcePolicy};
 use market::metrics::METHOD_VERSION;
 use market::row::JsonColumn;
 use market::symbol::Symbol;
 use serde::Serialize;
+use store::db::generation_schema;
 use store::facts::load_policy;
 use store::ids::GenerationId;
 use tokio_postgres::{Client, Transaction};
 
 use effect::find_changed_securities;
-
-pub use rule_args::PolicyRuleArgs;
-pub use rule_list::{ListedRule, RuleState, list_rules};
 
 const SERVED: &str = include_str!("../../queries/generation_active.sql");
 const SET: &str = include_str!("../../queries/policy_set.sql");
@@ -32,6 +29,41 @@ const APPLY: &str = include_str!("../../queries/policy_apply.sql");
 const RECOMPUTE: &str = include_str!("../../queries/recompute.sql");
 const LOCK: &str = include_str!("../../queries/fact_sets_lock.sql");
 const SOURCES: &str = include_str!("../../queries/sources_of_kind.sql");
+
+/// Rule of the policy without its rank.
+#[derive(Debug, Clone, Args)]
+pub struct PolicyRuleArgs {
+    /// Kind of rows: security, price, dividend, split, fundamentals, etf or holding
+    pub kind: Kind,
+    /// Source, as in ingest load --source
+    pub source: String,
+    /// First day; default: unlimited
+    #[arg(long)]
+    pub from: Option<NaiveDate>,
+    /// Last day; default: unlimited
+    #[arg(long)]
+    pub to: Option<NaiveDate>,
+}
+
+impl PolicyRuleArgs {
+    /// Policy in which this rule has the rank `rank`. If `rank` is `None`, the rule is removed. Returns `None` if the
+    /// rule to remove does not exist.
+    fn change_rule(&self, policy: &SourcePolicy, rank: Option<i32>) -> Option<SourcePolicy> {
+        let is_other = |rule: &&PolicyRule| {
+            (rule.kind, &rule.source, rule.from, rule.to) != (self.kind, &self.source, self.from, self.to)
+        };
+        let mut rules: Vec<PolicyRule> = policy.rules.iter().filter(is_other).cloned().collect();
+        match rank {
+            Some(rank) => {
+                let source = self.source.clone();
+                rules.push(PolicyRule { kind: self.kind, source, from: self.from, to: self.to, rank });
+            }
+            None if rules.len() == policy.rules.len() => return None,
+            None => {}
+        }
+        Some(SourcePolicy { rules })
+    }
+}
 
 /// Arguments that decide when a policy change takes effect.
 #[derive(Debug, Clone, Args)]
@@ -59,36 +91,13 @@ pub struct PolicyChange {
     pub dry_run: bool,
 }
 
-/// Sets the rank of a source. The lowest rank is preferred. `unknown_ok` accepts a source without loaded rows.
-pub async fn set_rank(
-    client: &mut Client,
-    line: &PolicyRuleArgs,
-    rank: i32,
-    unknown_ok: bool,
-    mode: &ApplyMode,
-) -> anyhow::Result<PolicyChange> {
-    if !unknown_ok {
-        check_source_known(client, line.kind, &line.source).await?;
-    }
-    change_policy(client, line, Some(rank), mode).await
-}
-
-/// Removes a rule of the policy.
-pub async fn remove_rule(
-    client: &mut Client,
-    line: &PolicyRuleArgs,
-    mode: &ApplyMode,
-) -> anyhow::Result<PolicyChange> {
-    change_policy(client, line, None, mode).await
-}
-
-async fn check_source_known(client: &Client, kind: Kind, source: &str) -> anyhow::Result<()> {
-    let rows = client.query(SOURCES, &[&kind]).await?;
+/// Fails if the source of a rule has no loaded rows of the rule's kind.
+pub async fn check_source_known(client: &Client, rule: &PolicyRuleArgs) -> anyhow::Result<()> {
+    let PolicyRuleArgs { kind, source, .. } = rule;
+    let rows = client.query(SOURCES, &[kind]).await?;
     let known: Vec<String> = rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;
-    if known.iter().any(|known| known == source) {
-        return Ok(());
-    }
     match known.as_slice() {
+        known if known.contains(source) => Ok(()),
         [] => bail!(
             "cannot rank {source:?}: no rows of kind {kind} were loaded yet; to set the policy before the load, use --unknown-ok"
         ),
@@ -99,7 +108,8 @@ async fn check_source_known(client: &Client, kind: Kind, source: &str) -> anyhow
     }
 }
 
-async fn change_policy(
+/// Sets the rank of a source, or removes the rule if `rank` is `None`. The lowest rank is preferred.
+pub async fn change_policy(
     client: &mut Client,
     line: &PolicyRuleArgs,
     rank: Option<i32>,
@@ -161,4 +171,44 @@ async fn check_served_follows(transaction: &Transaction<'_>) -> anyhow::Result<(
         "cannot apply the change to served generation {id}: it has rules {version}, this program {METHOD_VERSION}; {otherwise}"
     );
     Ok(())
+}
+
+/// State of a rule: its effect on the served tables now and on the next generation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RuleState {
+    /// The served tables and the next generation follow the rule.
+    Served,
+    /// The served tables do not follow the rule yet. The next generation will follow it.
+    Waits,
+    /// The rule was removed. The served tables follow it until the next generation is served.
+    Ends,
+}
+
+/// Rule of the live policy, or of the served tables' policy, with its state.
+#[derive(Debug, Serialize)]
+pub struct ListedRule {
+    /// Source, kind, date range and rank.
+    #[serde(flatten)]
+    pub rule: PolicyRule,
+    /// State of the rule.
+    pub standing: RuleState,
+}
+
+/// Lists the rules of the live policy and of the served tables.
+pub async fn list_rules(client: &Client) -> anyhow::Result<Vec<ListedRule>> {
+    let live = load_policy(client).await?;
+    let generation: GenerationId = client.query_one(SERVED, &[]).await?.try_get("id")?;
+    // The table `version` has the policy by which the served rows were derived.
+    let query = format!("select policy from {}.version", generation_schema(generation));
+    let JsonColumn(served): JsonColumn<SourcePolicy> =
+        client.query_one(&query, &[]).await?.try_get("policy")?;
+    let mut listed = Vec::new();
+    for rule in live.rules.iter().cloned() {
+        let standing = if served.rules.contains(&rule) { RuleState::Served } else { RuleState::Waits };
+        listed.push(ListedRule { rule, standing });
+    }
+    let ending = served.rules.into_iter().filter(|rule| !live.rules.contains(rule));
+    listed.extend(ending.map(|rule| ListedRule { rule, standing: RuleState::Ends }));
+    Ok(listed)
 }

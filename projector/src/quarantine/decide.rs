@@ -1,18 +1,25 @@
 //! Decisions on quarantined rows: selects rows and publishes a release, confirmation or revocation.
 
-use anyhow::bail;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use chrono::{DateTime, Utc};
+use event_log::record_batch::{BatchId, Body, RecordBatch, schema_name};
 use event_log::stream::StreamSettings;
-use market::event::{Action, DecidedRow, Decision, DecisionVerdict};
+use market::event::{Action, DecidedRow, Decision, DecisionVerdict, EventRow, Kind};
 use market::history::Observation;
 use market::metrics;
+use market::metrics::source_preference::MANUAL;
 use market::row::{QuarantineReason, Quarantined};
 use serde::Serialize;
 use tokio_postgres::Client;
 
 use super::args::{DecideArgs, RevokeArgs, RowSelector};
-use super::publish::publish_decisions;
 use crate::generation::{Generation, begin_snapshot};
 use crate::review::security::SecurityContext;
+
+/// Maximum wait for the acknowledgement of NATS.
+const PUBLISH_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Decision that was published or revoked.
 #[derive(Debug, Serialize)]
@@ -37,17 +44,16 @@ pub(super) async fn decide_rows(
     for (quarantined, row) in held {
         let reason: QuarantineReason = quarantined.reason.parse().map_err(anyhow::Error::msg)?;
         if verdict == DecisionVerdict::Release && !reason.is_releasable() {
+            let (described, reason) = (describe_row(&quarantined), quarantined.message);
             bail!(
-                "cannot release {}: the row is impossible by itself ({}); load a correction",
-                describe_row(&quarantined),
-                quarantined.message
+                "cannot release {described}: the row is impossible by itself ({reason}); load a correction"
             );
         }
         let symbol = security.history.symbol.clone();
         let decision = Decision { symbol, verdict, row, reason: reason.to_string(), note: args.note.clone() };
         decided.push(DecisionReport { revoked: false, decision });
     }
-    publish_reports(&args.stream, &decided).await?;
+    publish_decisions(&args.stream, &decided).await?;
     Ok(decided)
 }
 
@@ -63,25 +69,58 @@ pub(super) async fn revoke_decisions(
         .filter(|(row, newest)| newest.action == Action::Put && is_selected(&args.which, row));
     let selected: Vec<&Observation<Decision>> = selected.map(|(_, newest)| newest).collect();
     if selected.is_empty() {
-        bail!(
-            "cannot revoke a decision: {} has none for such a row; see projector explain {}",
-            args.which.symbol,
-            args.which.symbol
-        );
+        let symbol = &args.which.symbol;
+        bail!("cannot revoke a decision: {symbol} has none for such a row; see projector explain {symbol}");
     }
     check_selection(&args.which, selected.iter().map(|newest| describe_decision(&newest.record)).collect())?;
-    let revocation =
-        |newest: &Observation<Decision>| DecisionReport { revoked: true, decision: newest.record.clone() };
-    let decided: Vec<DecisionReport> = selected.into_iter().map(revocation).collect();
-    publish_reports(&args.stream, &decided).await?;
+    let decisions = selected.into_iter().map(|newest| newest.record.clone());
+    let decided: Vec<_> = decisions.map(|decision| DecisionReport { revoked: true, decision }).collect();
+    publish_decisions(&args.stream, &decided).await?;
     Ok(decided)
 }
 
-async fn publish_reports(log: &StreamSettings, decided: &[DecisionReport]) -> anyhow::Result<()> {
-    let rows = decided
-        .iter()
-        .map(|one| (if one.revoked { Action::Retract } else { Action::Put }, one.decision.clone()));
-    publish_decisions(log, rows.collect()).await
+/// Publishes decisions as one record batch, with the current time as their observation time. NATS acknowledges the batch
+/// after it is on disk.
+async fn publish_decisions(log: &StreamSettings, decided: &[DecisionReport]) -> anyhow::Result<()> {
+    let context = log.connect("projector-quarantine").await?;
+    // If the stream is missing, fail instead of creating it. Decisions in a new stream would refer to rows that are
+    // lost.
+    log.open_existing(&context).await?;
+    let (headers, body) = encode_decisions(decided, Utc::now())?.encode()?;
+    let published = context.publish_with_headers(log.subject(Kind::Decision), headers, body);
+    let acknowledged = tokio::time::timeout(PUBLISH_TIMEOUT, async { published.await?.await });
+    acknowledged
+        .await
+        .context("cannot publish the decision: NATS does not answer")?
+        .context("cannot publish the decision")?;
+    Ok(())
+}
+
+fn encode_decisions(decided: &[DecisionReport], now: DateTime<Utc>) -> anyhow::Result<RecordBatch> {
+    // Times in the log have microsecond precision.
+    let observed_at = DateTime::from_timestamp_micros(now.timestamp_micros())
+        .context("cannot use the system time: it is out of range")?;
+    let rows = decided.iter().zip(1..).map(|(report, line)| EventRow {
+        line,
+        id: None,
+        revision: 0,
+        action: if report.revoked { Action::Retract } else { Action::Put },
+        observed_at,
+        security_ref: None,
+        record: report.decision.clone(),
+    });
+    let rows: Vec<EventRow<Decision>> = rows.collect();
+    let encoded = serde_json::to_string(&rows)?;
+    let id = BatchId::from_provenance(MANUAL, &encoded, 0, &schema_name(Kind::Decision));
+    Ok(RecordBatch {
+        id,
+        source: MANUAL.to_owned(),
+        run: format!("quarantine-{id}"),
+        chunk: 0,
+        file: "projector quarantine".to_owned(),
+        line: 1,
+        body: Body::Decisions(rows),
+    })
 }
 
 pub(super) fn describe_report(decided: &DecisionReport) -> String {

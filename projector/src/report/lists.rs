@@ -4,25 +4,35 @@ use chrono::NaiveDate;
 use market::metrics::rules::RuleParameter;
 use market::row::Quarantined;
 use serde::Serialize;
-use telemetry::table::{Column, ListArgs, Table};
+use telemetry::table::Column::{self, Number, Text};
+use telemetry::table::{ListArgs, Table};
 
 use super::print_json;
 use crate::apply::dead_letters::DeadLetterEntry;
 use crate::generations::promote::GenerationSummary;
 use crate::policy::{ListedRule, RuleState};
 
-/// Prints a list as JSON, or as `table`. `add_row` adds the row of one entry to the table.
+/// Column of a table, and the function that formats its cell for one entry of the list.
+type ListColumn<T> = (Column, fn(&T) -> String);
+
+/// Prints a list as JSON, or as a table. `nouns` are the singular and the plural of an entry. `details` returns the lines
+/// that are printed below an entry.
 fn print_list<T: Serialize>(
     listed: &[T],
     output: &ListArgs,
-    mut table: Table,
+    nouns: [&'static str; 2],
+    columns: &[ListColumn<T>],
     empty: &str,
-    add_row: impl Fn(&mut Table, &T),
+    details: impl Fn(&T) -> Vec<String>,
 ) -> anyhow::Result<()> {
     if output.json {
         return print_json(&&listed[..listed.len().min(output.max_rows())]);
     }
-    listed.iter().for_each(|one| add_row(&mut table, one));
+    let headers: Vec<Column> = columns.iter().map(|(column, _)| *column).collect();
+    let mut table = Table::new(nouns, &headers, output.max_rows());
+    for one in listed {
+        table.add_detailed_row(columns.iter().map(|(_, cell)| cell(one)), details(one));
+    }
     table.print(empty);
     Ok(())
 }
@@ -33,152 +43,98 @@ fn date_text(date: Option<NaiveDate>) -> String {
 
 /// Prints `projector list`.
 pub fn print_generations(listed: &[GenerationSummary], output: &ListArgs) -> anyhow::Result<()> {
-    let columns = [
-        Column::Number("generation"),
-        Column::Text("state"),
-        Column::Text("rules"),
-        Column::Text("facts"),
-        Column::Number("sequence"),
-        Column::Number("lag"),
-        Column::Text("as of"),
-        Column::Text("use"),
+    let columns: [ListColumn<GenerationSummary>; 8] = [
+        (Number("generation"), |one| one.generation.to_string()),
+        (Text("state"), |one| one.state.clone()),
+        (Text("rules"), |one| one.method_version.clone()),
+        (Text("facts"), |one| one.fact_set.clone()),
+        (Number("sequence"), |one| one.sequence.to_string()),
+        (Number("lag"), |one| one.lag_events.to_string()),
+        (Text("as of"), |one| date_text(one.as_of)),
+        (Text("use"), |one| {
+            let mark = if one.previous { "previous" } else { "" };
+            (if one.served { "served" } else { mark }).to_owned()
+        }),
     ];
-    let table = Table::new(["generation", "generations"], &columns, output.max_rows());
-    print_list(
-        listed,
-        output,
-        table,
-        "no generations: projector migrate creates the first one",
-        |table, one| {
-            let mark = match (one.served, one.previous) {
-                (true, _) => "served",
-                (false, true) => "previous",
-                (false, false) => "",
-            };
-            let cells = [
-                one.generation.to_string(),
-                one.state.clone(),
-                one.method_version.clone(),
-                one.fact_set.clone(),
-                one.sequence.to_string(),
-                one.lag_events.to_string(),
-                date_text(one.as_of),
-                mark.to_owned(),
-            ];
-            let rules = one.rules.iter().map(|(name, value)| format!("{name} = {value}"));
-            table.add_detailed_row(cells, rules.chain(one.note.clone()));
-        },
-    )
+    let empty = "no generations: projector migrate creates the first one";
+    print_list(listed, output, ["generation", "generations"], &columns, empty, |one| {
+        let rules = one.rules.iter().map(|(name, value)| format!("{name} = {value}"));
+        rules.chain(one.note.clone()).collect()
+    })
 }
 
 /// Prints `projector rules`.
 pub fn print_rules(parameters: &[RuleParameter], output: &ListArgs) -> anyhow::Result<()> {
-    let columns = [
-        Column::Text("parameter"),
-        Column::Text("rule"),
-        Column::Number("default"),
-        Column::Text("allowed"),
-        Column::Text("meaning"),
+    let columns: [ListColumn<RuleParameter>; 5] = [
+        (Text("parameter"), |one| one.name.to_owned()),
+        (Text("rule"), |one| one.rule.to_owned()),
+        (Number("default"), |one| one.default.to_string()),
+        (Text("allowed"), |one| format!("{} to {} {}", one.least, one.most, one.unit)),
+        (Text("meaning"), |one| one.meaning.to_owned()),
     ];
-    let table = Table::new(["parameter", "parameters"], &columns, output.max_rows());
-    print_list(parameters, output, table, "no parameters", |table, one| {
-        table.add_row([
-            one.name.to_owned(),
-            one.rule.to_owned(),
-            one.default.to_string(),
-            format!("{} to {} {}", one.least, one.most, one.unit),
-            one.meaning.to_owned(),
-        ]);
-    })
+    print_list(parameters, output, ["parameter", "parameters"], &columns, "no parameters", |_| Vec::new())
 }
 
 /// Prints `projector policy list`.
 pub fn print_policy(listed: &[ListedRule], output: &ListArgs) -> anyhow::Result<()> {
-    let columns = [
-        Column::Text("kind"),
-        Column::Text("source"),
-        Column::Text("from"),
-        Column::Text("to"),
-        Column::Number("rank"),
-        Column::Text("state"),
+    let columns: [ListColumn<ListedRule>; 6] = [
+        (Text("kind"), |one| one.rule.kind.to_string()),
+        (Text("source"), |one| one.rule.source.clone()),
+        (Text("from"), |one| date_text(one.rule.from)),
+        (Text("to"), |one| date_text(one.rule.to)),
+        (Number("rank"), |one| one.rule.rank.to_string()),
+        (Text("state"), |one| {
+            let state = match one.standing {
+                RuleState::Served => "served",
+                RuleState::Waits => "followed by the next generation",
+                RuleState::Ends => "removed with the next generation",
+            };
+            state.to_owned()
+        }),
     ];
-    let table = Table::new(["rule", "rules"], &columns, output.max_rows());
     let empty = "no policy is set: the newest source wins; projector policy set ranks a source";
-    print_list(listed, output, table, empty, |table, ListedRule { rule, standing }| {
-        let state = match standing {
-            RuleState::Served => "served",
-            RuleState::Waits => "followed by the next generation",
-            RuleState::Ends => "removed with the next generation",
-        };
-        table.add_row([
-            rule.kind.to_string(),
-            rule.source.clone(),
-            date_text(rule.from),
-            date_text(rule.to),
-            rule.rank.to_string(),
-            state.to_owned(),
-        ]);
-    })
+    print_list(listed, output, ["rule", "rules"], &columns, empty, |_| Vec::new())
 }
 
 /// Prints `projector dead-letters list` and `show`. If `whole` is true, the payloads are printed too.
 pub fn print_dead_letters(letters: &[DeadLetterEntry], whole: bool, output: &ListArgs) -> anyhow::Result<()> {
-    let columns = [
-        Column::Text("letter"),
-        Column::Text("status"),
-        Column::Text("code"),
-        Column::Text("source"),
-        Column::Text("row"),
-        Column::Text("reason"),
+    let columns: [ListColumn<DeadLetterEntry>; 6] = [
+        (Text("letter"), |one| format!("{}/{}", one.sequence, one.item)),
+        (Text("status"), |one| one.status.clone()),
+        (Text("code"), |one| one.code.clone()),
+        (Text("source"), |one| one.source.clone().unwrap_or_else(|| "-".to_owned())),
+        (Text("row"), |one| match (&one.file, one.line) {
+            (Some(file), Some(line)) => format!("{file}:{line}"),
+            (Some(file), None) => file.clone(),
+            (None, _) => "-".to_owned(),
+        }),
+        (Text("reason"), |one| one.reason.clone()),
     ];
-    let table = Table::new(["dead letter", "dead letters"], &columns, output.max_rows());
     let empty = match whole {
         true => "no dead letters: every row of this message was applied, or the log has no such message",
         false => {
             "no dead letters: every message and row was applied, or is decided (projector dead-letters show SEQUENCE)"
         }
     };
-    print_list(letters, output, table, empty, |table, one| {
-        let place = match (&one.file, one.line) {
-            (Some(file), Some(line)) => format!("{file}:{line}"),
-            (Some(file), None) => file.clone(),
-            (None, _) => "-".to_owned(),
-        };
-        let cells = [
-            format!("{}/{}", one.sequence, one.item),
-            one.status.clone(),
-            one.code.clone(),
-            one.source.clone().unwrap_or_else(|| "-".to_owned()),
-            place,
-            one.reason.clone(),
-        ];
-        table.add_detailed_row(cells, whole.then(|| one.payload.clone()));
+    print_list(letters, output, ["dead letter", "dead letters"], &columns, empty, |one| {
+        whole.then(|| one.payload.clone()).into_iter().collect()
     })
 }
 
 /// Prints `projector quarantine list`.
 pub fn print_quarantine(rows: &[Quarantined], output: &ListArgs) -> anyhow::Result<()> {
-    let columns = [
-        Column::Text("symbol"),
-        Column::Text("kind"),
-        Column::Text("date"),
-        Column::Text("source"),
-        Column::Number("line"),
-        Column::Text("reason"),
-        Column::Text("message"),
+    let columns: [ListColumn<Quarantined>; 7] = [
+        (Text("symbol"), |row| row.symbol.to_string()),
+        (Text("kind"), |row| row.kind.to_string()),
+        (Text("date"), |row| date_text(row.date)),
+        (Text("source"), |row| row.source.clone()),
+        (Number("line"), |row| row.line.to_string()),
+        (Text("reason"), |row| row.reason.clone()),
+        (Text("message"), |row| {
+            let id = row.id.as_ref().map(|id| format!(" (id {id})")).unwrap_or_default();
+            format!("{}{id}", row.message)
+        }),
     ];
-    let table = Table::new(["quarantined row", "quarantined rows"], &columns, output.max_rows());
     let empty = "no quarantined rows: the rules exclude no row of this selection from the figures";
-    print_list(rows, output, table, empty, |table, row| {
-        let id = row.id.as_ref().map(|id| format!(" (id {id})")).unwrap_or_default();
-        table.add_row([
-            row.symbol.to_string(),
-            row.kind.to_string(),
-            date_text(row.date),
-            row.source.clone(),
-            row.line.to_string(),
-            row.reason.clone(),
-            format!("{}{id}", row.message),
-        ]);
-    })
+    print_list(rows, output, ["quarantined row", "quarantined rows"], &columns, empty, |_| Vec::new())
 }

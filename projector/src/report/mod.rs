@@ -11,7 +11,7 @@ use telemetry::{counted, outln};
 
 use crate::generations::promote::Switchover;
 use crate::policy::PolicyChange;
-use crate::review::audit::{AuditFinding, AuditReport};
+use crate::review::audit::{AuditFinding, AuditReport, FindingExample, SourceAgreement};
 
 /// Maximum number of securities that one line names.
 const MAX_NAMED_SECURITIES: usize = 12;
@@ -35,30 +35,21 @@ pub fn print_result<T: Serialize>(json: bool, result: &T, print_text: impl FnOnc
     Ok(())
 }
 
-/// Prints a line.
-pub fn print_line(text: &str) {
-    outln!("{text}");
-}
-
 /// Prints `projector audit`.
 pub fn print_audit(audit: &AuditReport) {
+    let AuditReport { generation, sequence, as_of, method_version, .. } = audit;
+    let securities = counted(audit.securities, "security");
     outln!(
-        "generation {} as of {} at sequence {}, rules {}, {}",
-        audit.generation,
-        audit.as_of,
-        audit.sequence,
-        audit.method_version,
-        counted(audit.securities, "security")
+        "generation {generation} as of {as_of} at sequence {sequence}, rules {method_version}, {securities}"
     );
     let (found, nothing): (Vec<&AuditFinding>, Vec<&AuditFinding>) =
         audit.findings.iter().partition(|finding| finding.count > 0);
     for finding in found {
         let topic = finding.topic.as_ref().map(|topic| format!(": {topic}")).unwrap_or_default();
         outln!("\n{:>6}  {}{topic}", finding.count, finding.title);
-        finding
-            .first
-            .iter()
-            .for_each(|observation| outln!("        {:<10} {}", observation.symbol, observation.seen));
+        for FindingExample { symbol, seen } in &finding.first {
+            outln!("        {symbol:<10} {seen}");
+        }
         let shown = i64::try_from(finding.first.len()).unwrap_or(finding.count);
         if finding.count > shown {
             outln!("        … and {} more", finding.count - shown);
@@ -66,29 +57,18 @@ pub fn print_audit(audit: &AuditReport) {
         outln!("        → {}", finding.next);
     }
     if !nothing.is_empty() {
-        outln!(
-            "\nno findings: {}",
-            nothing.iter().map(|finding| finding.title).collect::<Vec<_>>().join("; ")
-        );
+        let titles: Vec<&str> = nothing.iter().map(|finding| finding.title).collect();
+        outln!("\nno findings: {}", titles.join("; "));
     }
-    for source in &audit.adjusted_closes {
-        outln!(
-            "adjusted closes of {}: {} of {} ex-dates agree with the price factors",
-            source.source,
-            source.agreeing,
-            source.ex_dates
-        );
+    for SourceAgreement { source, ex_dates, agreeing } in &audit.adjusted_closes {
+        outln!("adjusted closes of {source}: {agreeing} of {ex_dates} ex-dates agree with the price factors");
     }
 }
 
 /// Prints `projector promote` and `rollback`.
 pub fn print_switchover(switched: &Switchover) {
-    outln!(
-        "generation {} is served at sequence {}; before: {}",
-        switched.served,
-        switched.sequence,
-        switched.before
-    );
+    let Switchover { served, before, sequence } = switched;
+    outln!("generation {served} is served at sequence {sequence}; before: {before}");
 }
 
 /// Prints `projector policy set` and `remove`.
@@ -153,30 +133,16 @@ pub fn print_explanation(explanation: &Explanation) {
 fn print_quarantined(row: &Quarantined) {
     let date = row.date.map(|date| date.to_string()).unwrap_or_default();
     let id = row.id.as_ref().map(|id| format!(", id {id}")).unwrap_or_default();
-    outln!(
-        "    {:<10} {:<8} {date:<10} {:<20} {} (source {}, line {}{id})",
-        row.symbol,
-        row.kind,
-        row.reason,
-        row.message,
-        row.source,
-        row.line
-    );
+    let Quarantined { symbol, kind, reason, message, source, line, .. } = row;
+    outln!("    {symbol:<10} {kind:<8} {date:<10} {reason:<20} {message} (source {source}, line {line}{id})");
 }
 
 fn print_decision(decision: &ExplainedDecision) {
     let date = decision.date.map(|date| date.to_string()).unwrap_or_default();
     let id = decision.id.as_ref().map(|id| format!(" (id {id})")).unwrap_or_default();
     let revoked = if decision.revoked { ", revoked" } else { "" };
-    outln!(
-        "    {} {} {date} {} from {}{id}, quarantined as {}{revoked}: {}",
-        decision.verdict,
-        decision.kind,
-        decision.value,
-        decision.source,
-        decision.reason,
-        decision.note
-    );
+    let ExplainedDecision { verdict, kind, value, source, reason, note, .. } = decision;
+    outln!("    {verdict} {kind} {date} {value} from {source}{id}, quarantined as {reason}{revoked}: {note}");
 }
 
 /// Prints unused observations of one kind, source and outcome. Of more than [`MAX_SIMILAR_ROWS`] observations, only the

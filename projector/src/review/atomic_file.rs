@@ -14,20 +14,16 @@ pub(crate) struct AtomicFile {
 }
 
 impl AtomicFile {
-    /// Prepares the temporary file for the path `wanted`, without creating it.
-    pub(crate) fn new(wanted: &Path) -> anyhow::Result<Self> {
+    /// Creates the temporary file for the path `wanted`.
+    pub(crate) fn create(wanted: &Path) -> anyhow::Result<(File, Self)> {
         let name = wanted
             .file_name()
             .with_context(|| format!("cannot create {}: the path has no file name", wanted.display()))?;
         let written = wanted.with_file_name(format!(".{}.unfinished", name.to_string_lossy()));
-        Ok(Self { wanted: wanted.to_owned(), written })
-    }
-
-    /// Creates the temporary file.
-    pub(crate) fn create(&self) -> anyhow::Result<File> {
+        let file = Self { wanted: wanted.to_owned(), written };
         // Remove the temporary file of an interrupted command. `create_new` fails if the path is a link.
-        let _ = fs::remove_file(&self.written);
-        File::create_new(&self.written).with_context(|| self.to_string())
+        let _ = fs::remove_file(&file.written);
+        Ok((File::create_new(&file.written).with_context(|| file.to_string())?, file))
     }
 
     /// Path of the temporary file.

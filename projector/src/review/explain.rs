@@ -4,7 +4,7 @@
 //! The explanation is computed again from the facts, with the market date, policy and rule parameters of the
 //! generation.
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use chrono::NaiveDate;
 use market::metrics;
 use market::metrics::{Explanation, METHOD_VERSION};
@@ -14,11 +14,10 @@ use store::ids::GenerationId;
 use tokio_postgres::{Client, Transaction};
 
 use crate::facts::known_at::{KnownAt, find_version};
-use crate::generation::{Generation, begin_snapshot};
+use crate::generation::{Generation, begin_snapshot, load_generation_row};
 use crate::review::security::SecurityContext;
 
 const ACTIVE: &str = "select generation from active";
-const BY_ID: &str = include_str!("../../queries/generation_by_id.sql");
 
 /// Request for an explanation.
 #[derive(Debug, Clone, Default)]
@@ -71,8 +70,7 @@ async fn load_of_generation(
         Some(id) => id,
         None => transaction.query_one(ACTIVE, &[]).await?.try_get("generation")?,
     };
-    let row = transaction.query_opt(BY_ID, &[&id]).await?;
-    let row = row.with_context(|| format!("generation {id} does not exist; see projector list"))?;
+    let row = load_generation_row(transaction, id).await?;
     let version: String = row.try_get("method_version")?;
     if version != METHOD_VERSION {
         bail!(

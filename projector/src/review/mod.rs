@@ -6,6 +6,5 @@ pub mod diff;
 pub mod effect;
 pub mod explain;
 pub(crate) mod html_page;
-mod html_plot;
 pub mod quality;
 pub(crate) mod security;

@@ -14,9 +14,8 @@ use store::versions::ServedVersion;
 use tokio_postgres::Transaction;
 
 use crate::facts::known_at::derivation_inputs;
-use crate::generation::Generation;
+use crate::generation::{Generation, load_last_inputs};
 
-const DERIVED_WITH: &str = include_str!("../../queries/version_derived.sql");
 const IDENTITY: &str = include_str!("../../queries/identity_of_symbol.sql");
 
 /// History of a security, with the other inputs of the derivation in its generation.
@@ -35,9 +34,7 @@ impl SecurityContext {
         symbol: &Symbol,
         generation: &Generation,
     ) -> anyhow::Result<Self> {
-        let row = transaction.query_one(DERIVED_WITH, &[]).await?;
-        let (as_of, JsonColumn(policy)): (Option<NaiveDate>, JsonColumn<SourcePolicy>) =
-            (row.try_get("as_of")?, row.try_get("policy")?);
+        let (as_of, policy) = load_last_inputs(transaction).await?;
         let as_of = as_of.context("nothing is derived yet; load prices first")?;
         let own = load_identity(transaction, symbol).await?;
         let own = own.with_context(|| format!("security {symbol} does not exist"))?;

@@ -31,7 +31,7 @@ pub(crate) struct EncodedSecurity {
     /// Encoded rows of each table, in the order of [`TABLES`].
     pub(crate) tables: [EncodedRows; TABLES.len()],
     /// Digest of each journaled value, in the order of [`JOURNALED_VALUES`].
-    values: [i64; JOURNALED_VALUES.len()],
+    pub(crate) values: [i64; JOURNALED_VALUES.len()],
     /// Encoded dividend rows by year of the ex-date; empty if no dividend changed.
     dividends: BTreeMap<i32, Bytes>,
     input_hashes: InputHashes,
@@ -108,7 +108,7 @@ impl EncodedSecurity {
         let of_dividends =
             EncodedRows::encode_unless(served.unchanged_dividends(&input_hashes.dividends), || {
                 dividends = encode_dividends(&derived.dividends)?;
-                Ok(concatenate(dividends.values()))
+                Ok(dividends.values().map(Bytes::as_ref).collect::<Vec<&[u8]>>().concat().into())
             })?;
         let of_identity = EncodedRows::encode_unless(
             unchanged_digest(IDENTITIES, |a, b| a.identity == b.identity),
@@ -181,11 +181,6 @@ impl EncodedSecurity {
         self.tables.iter().map(|rows| rows.digest).chain(self.values).collect()
     }
 
-    /// Digest of the journaled value at `index` of [`JOURNALED_VALUES`].
-    pub(crate) fn value_digest(&self, index: usize) -> i64 {
-        self.values[index]
-    }
-
     /// Fingerprints of the published rows after this security is written. `before` are those before the write.
     pub(crate) fn into_fingerprints(
         self,
@@ -230,10 +225,6 @@ fn digest_values(
 fn encode_dividends(dividends: &[DividendRow]) -> Result<BTreeMap<i32, Bytes>, EncodeError> {
     let years = dividends.chunk_by(|row, next| row.ex_date.year() == next.ex_date.year());
     years.map(|rows| Ok((rows[0].ex_date.year(), encode_rows(rows)?))).collect()
-}
-
-fn concatenate<'a>(rows: impl Iterator<Item = &'a Bytes>) -> Bytes {
-    rows.map(Bytes::as_ref).collect::<Vec<&[u8]>>().concat().into()
 }
 
 fn encode_json<T: Serialize + Sync + std::fmt::Debug>(symbol: &str, value: &T) -> Result<Bytes, EncodeError> {

@@ -61,9 +61,11 @@ impl InputHashes {
             derived.bars.hash_range(range.clone(), &mut state);
             (*year, state.finish())
         };
+        let mut factors = HASHER.build_hasher();
+        derived.factors.iter().for_each(|factor| factor.hash_into(&mut factors));
         Self {
             identity: HASHER.hash_one(identity),
-            factors: hash_values(&derived.factors),
+            factors: factors.finish(),
             dividends,
             years: years.iter().map(hash_year).collect(),
         }
@@ -72,12 +74,6 @@ impl InputHashes {
 
 /// Hasher of all values whose hashes are compared. Its seed is fixed, so that equal values have equal hashes.
 pub const HASHER: FixedState = FixedState::with_seed(0);
-
-fn hash_values(values: &[impl Fingerprint]) -> u64 {
-    let mut state = HASHER.build_hasher();
-    values.iter().for_each(|value| value.hash_into(&mut state));
-    state.finish()
-}
 
 impl PublishedFingerprints {
     /// Digest of the security's rows in a table, or of a journaled value; `None` if the security was never written.

@@ -7,8 +7,6 @@
 
 use std::collections::HashSet;
 
-use market::row::{DividendRow, SplitRow, TableRow};
-use market::symbol::Symbol;
 use store::db::{DbError, generation_schema};
 use store::ids::{GenerationId, JournalPosition};
 use tokio_postgres::Transaction;
@@ -16,7 +14,7 @@ use tokio_postgres::types::ToSql;
 
 use crate::write::prepared_statements::PreparedStatements;
 use crate::write::renamed_symbols::RenamedSymbols;
-use crate::write::table::{FACTORS, JOURNALED_VALUES, ReplacedRows};
+use crate::write::table::{DIVIDENDS, FACTORS, JOURNALED_VALUES, ReadTable, ReplacedRows, SPLITS, TABLES};
 
 const SERVED: &str = include_str!("../../queries/journal_served.sql");
 const IS_THERE: &str = "select where to_regclass($1) is not null";
@@ -35,40 +33,10 @@ const VERSION: &str = include_str!("../../queries/versions_insert.sql");
 /// Version of this program, stored with each data version. A program of this version can derive the data version again.
 const PROGRAM: &str = env!("CARGO_PKG_VERSION");
 
-/// Change of a security's rows in one read table.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct RowChange {
-    /// Name of the read table.
-    pub table: &'static str,
-    /// Security of the rows.
-    pub symbol: Symbol,
-    /// Calendar year of the changed prices; `None` if all rows of the security in the table may have changed.
-    pub year: Option<i32>,
-}
-
-impl RowChange {
-    pub(crate) fn of_table(table: &'static str, symbol: &Symbol) -> Self {
-        Self { table, symbol: symbol.clone(), year: None }
-    }
-
-    pub(crate) fn of_year(symbol: &Symbol, year: i32) -> Self {
-        Self { table: "prices", symbol: symbol.clone(), year: Some(year) }
-    }
-}
-
-/// Read table whose differing rows are journaled one by one.
-#[derive(Debug, Clone, Copy)]
-struct JournaledTable {
-    name: &'static str,
-    columns: &'static [&'static str],
-}
-
 /// Names of the journaled read tables. The values named by [`crate::write::table::JOURNALED_VALUES`] are journaled too.
-pub(crate) const JOURNALED_TABLES: [&str; 3] = ["dividends", "splits", FACTORS];
-const COMPARED_TABLES: [JournaledTable; 2] = [
-    JournaledTable { name: "dividends", columns: DividendRow::COLUMNS },
-    JournaledTable { name: "splits", columns: SplitRow::COLUMNS },
-];
+pub(crate) const JOURNALED_TABLES: [&str; 3] = [DIVIDENDS, SPLITS, FACTORS];
+/// Names of the read tables whose differing rows are journaled one by one.
+const COMPARED_TABLES: [&str; 2] = [DIVIDENDS, SPLITS];
 
 /// Journal of one transaction. All its entries have the same position.
 #[derive(Debug)]
@@ -98,7 +66,7 @@ impl Journal {
         replaced: &ReplacedRows<'_>,
     ) -> Result<(), DbError> {
         let Some(table) = self.find_journaled(table) else { return Ok(()) };
-        let kept = table.saved_name();
+        let kept = saved_name(table);
         let there = statements.query(IS_THERE, &[&format!("pg_temp.{kept}")]).await?;
         if there.is_empty() {
             let create = format!("create temp table {kept} (like {}) on commit delete rows", table.name);
@@ -108,7 +76,7 @@ impl Journal {
         if replaced.symbols.is_empty() {
             return Ok(());
         }
-        let keep = table.statement_text(KEEP, &kept).replace("{columns}", &table.columns.join(", "));
+        let keep = statement_text(KEEP, table, &kept).replace("{columns}", &table.columns.join(", "));
         statements.execute(&keep, &[&replaced.symbols, &replaced.since]).await?;
         Ok(())
     }
@@ -121,7 +89,7 @@ impl Journal {
         replaced: &ReplacedRows<'_>,
     ) -> Result<(), DbError> {
         if let Some(table) = self.find_journaled(table) {
-            self.record_differences(statements, table, &table.saved_name(), replaced).await?;
+            self.record_differences(statements, table, &saved_name(table), replaced).await?;
         } else if table == FACTORS {
             self.record_symbols(statements, table, &replaced.symbols).await?;
         }
@@ -154,7 +122,7 @@ impl Journal {
         let securities = renamed.securities();
         if self.served && !securities.is_empty() {
             for table in COMPARED_TABLES {
-                statements.execute(ALL_ROWS, &[&table.name, &securities, &self.position]).await?;
+                statements.execute(ALL_ROWS, &[&table, &securities, &self.position]).await?;
             }
             for value in [FACTORS].into_iter().chain(JOURNALED_VALUES) {
                 self.record_symbols(statements, value, &securities).await?;
@@ -175,14 +143,8 @@ impl Journal {
     ) -> Result<(), DbError> {
         if let Some(table) = self.find_journaled(table) {
             let before = format!("{}.{}", generation_schema(before), table.name);
-            return self
-                .record_differences(
-                    statements,
-                    table,
-                    &before,
-                    &ReplacedRows::all_rows(symbols.iter().copied()),
-                )
-                .await;
+            let replaced = ReplacedRows::all_rows(symbols.iter().copied());
+            return self.record_differences(statements, table, &before, &replaced).await;
         }
         self.record_symbols(statements, table, symbols).await
     }
@@ -212,28 +174,29 @@ impl Journal {
         list_version(transaction).await
     }
 
-    fn find_journaled(&self, table: &str) -> Option<JournaledTable> {
-        COMPARED_TABLES.into_iter().find(|followed| self.served && followed.name == table)
+    fn find_journaled(&self, table: &str) -> Option<&'static ReadTable> {
+        let is_compared = self.served && COMPARED_TABLES.contains(&table);
+        TABLES.iter().find(|known| is_compared && known.name == table)
     }
 
     async fn record_differences(
         &self,
         statements: &PreparedStatements<'_>,
-        table: JournaledTable,
+        table: &ReadTable,
         before: &str,
         replaced: &ReplacedRows<'_>,
     ) -> Result<(), DbError> {
         let mut symbols = replaced.symbols.clone();
         if replaced.since.is_none() {
             // A new security has no earlier rows, so its rows need no comparison.
-            let statement = table.statement_text(NEW_SYMBOLS, before);
+            let statement = statement_text(NEW_SYMBOLS, table, before);
             let new = statements.query(&statement, &[&symbols, &self.position]).await?;
             let new: HashSet<&str> = new.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;
             symbols.retain(|symbol| !new.contains(symbol));
         }
         if !symbols.is_empty() {
             let values: [&(dyn ToSql + Sync); 3] = [&symbols, &replaced.since, &self.position];
-            statements.execute(&table.statement_text(ROWS, before), &values).await?;
+            statements.execute(&statement_text(ROWS, table, before), &values).await?;
         }
         Ok(())
     }
@@ -245,21 +208,20 @@ async fn list_version(transaction: &Transaction<'_>) -> Result<(), DbError> {
     Ok(())
 }
 
-impl JournaledTable {
-    fn saved_name(self) -> String {
-        format!("kept_{}", self.name)
-    }
+/// Name of the temporary table with the rows that are replaced.
+fn saved_name(table: &ReadTable) -> String {
+    format!("kept_{}", table.name)
+}
 
-    /// Replaces the placeholders in an SQL text: the names of both tables, and the columns. The columns are named,
-    /// because generations may have them in different orders.
-    fn statement_text(self, text: &str, before: &str) -> String {
-        let of = |side: &str| {
-            let columns: Vec<String> = self.columns.iter().map(|column| format!("{side}.{column}")).collect();
-            columns.join(", ")
-        };
-        text.replace("{table}", self.name)
-            .replace("{before}", before)
-            .replace("{d}", &of("d"))
-            .replace("{b}", &of("b"))
-    }
+/// Replaces the placeholders in an SQL text: the names of both tables, and the columns. The columns are named, because
+/// generations may have them in different orders.
+fn statement_text(text: &str, table: &ReadTable, before: &str) -> String {
+    let of = |side: &str| {
+        let columns: Vec<String> = table.columns.iter().map(|column| format!("{side}.{column}")).collect();
+        columns.join(", ")
+    };
+    text.replace("{table}", table.name)
+        .replace("{before}", before)
+        .replace("{d}", &of("d"))
+        .replace("{b}", &of("b"))
 }

@@ -19,7 +19,7 @@ use tokio_postgres::types::{ToSql, Type};
 use crate::error::DeriveError;
 use crate::write::encoded_security::{EncodedSecurity, NOTHING};
 use crate::write::fingerprints::PublishedFingerprints;
-use crate::write::journal::{Journal, RowChange};
+use crate::write::journal::Journal;
 use crate::write::prepared_statements::PreparedStatements;
 use crate::write::renamed_symbols::RenamedSymbols;
 use crate::write::table::{JOURNALED_VALUES, ReadTable, ReplacedRows, TABLES, digest_index};
@@ -31,19 +31,20 @@ const DELETE_DIGESTS: &str = "delete from digests where symbol = any ($1)";
 const COPY_DIGESTS: &str = "copy digests (symbol, tables) from stdin binary";
 const IDENTITIES: &str = include_str!("../../queries/identities.sql");
 const SYMBOLS: &str = include_str!("../../queries/symbols_of.sql");
+const COPY_SYMBOLS: &str = "copy symbols (symbol, canonical) from stdin binary";
 const DELETE_SYMBOLS: &str = include_str!("../../queries/symbols_delete.sql");
 
 /// Update of a security: fingerprints of its published rows, and its new rows.
 type SecurityUpdate<'a> = (&'a PublishedFingerprints, &'a EncodedSecurity);
 
-/// Deletes all rows of securities that do not exist anymore.
+/// Deletes all rows of securities that do not exist anymore. Returns the number of changes.
 pub(crate) async fn delete_securities(
     statements: &PreparedStatements<'_>,
     journal: &Journal,
     gone: &[&Symbol],
-) -> Result<Vec<RowChange>, DbError> {
+) -> Result<usize, DbError> {
     if gone.is_empty() {
-        return Ok(Vec::new());
+        return Ok(0);
     }
     let replaced = ReplacedRows::all_rows(gone.iter().map(|symbol| symbol.as_str()));
     for table in &TABLES {
@@ -56,17 +57,18 @@ pub(crate) async fn delete_securities(
     }
     statements.execute(DELETE_DIGESTS, &[&replaced.symbols]).await?;
     statements.execute(DELETE_PRICES, &[&replaced.symbols]).await?;
-    let tables = TABLES.iter().map(|table| table.name).chain(["prices"]);
-    Ok(tables.flat_map(|table| gone.iter().map(move |symbol| RowChange::of_table(table, symbol))).collect())
+    // A change is counted for each read table, and one for the prices.
+    Ok((TABLES.len() + 1) * gone.len())
 }
 
-/// Replaces the changed rows of a chunk of securities. Returns the changes.
+/// Replaces the changed rows of a chunk of securities. Returns the number of changes: tables of a security, and years of
+/// its prices.
 pub(crate) async fn replace_securities(
     statements: &PreparedStatements<'_>,
     journal: &Journal,
     securities: &[SecurityUpdate<'_>],
-) -> Result<Vec<RowChange>, DeriveError> {
-    let mut changes = Vec::new();
+) -> Result<usize, DeriveError> {
+    let mut changes = 0;
     for (place, table) in TABLES.iter().enumerate() {
         let differs = |(served, built): &&SecurityUpdate<'_>| {
             served.tables.get(place) != Some(&built.tables[place].digest)
@@ -77,7 +79,7 @@ pub(crate) async fn replace_securities(
             let seen = changed.iter().filter(|(served, built)| {
                 served.tables.get(place).is_some() || !built.tables[place].encoded.is_empty()
             });
-            changes.extend(seen.map(|(_, built)| RowChange::of_table(table.name, &built.symbol)));
+            changes += seen.count();
             for (since, securities) in split_by_first_year(table, &changed) {
                 replace_rows(statements, journal, place, since, &securities).await?;
             }
@@ -86,14 +88,13 @@ pub(crate) async fn replace_securities(
     for (index, value) in JOURNALED_VALUES.into_iter().enumerate() {
         let changed = securities.iter().filter(|(served, built)| {
             let nothing = codec::digest([NOTHING]);
-            served.digest(value).unwrap_or(nothing) != built.value_digest(index)
+            served.digest(value).unwrap_or(nothing) != built.values[index]
         });
         let symbols: Vec<&str> = changed.map(|(_, built)| built.symbol.as_str()).collect();
         journal.record_symbols(statements, value, &symbols).await?;
     }
     replace_digests(statements, securities).await?;
-    changes.extend(replace_prices(statements, securities).await?);
-    Ok(changes)
+    Ok(changes + replace_prices(statements, securities).await?)
 }
 
 /// Splits changed securities into two groups: those whose rows are all replaced, and those whose rows from a certain
@@ -170,17 +171,17 @@ async fn replace_digests(
     Ok(())
 }
 
+/// Replaces the changed price years. Returns the number of written and removed years.
 async fn replace_prices(
     statements: &PreparedStatements<'_>,
     securities: &[SecurityUpdate<'_>],
-) -> Result<Vec<RowChange>, DeriveError> {
+) -> Result<usize, DeriveError> {
     let (mut stale_symbols, mut stale_years, mut written) = (Vec::new(), Vec::new(), Vec::new());
-    let mut changes = Vec::new();
+    let mut removed = 0;
     for (served, built) in securities {
         let after = built.published_years(served)?;
         for year in &built.years {
             if served.years.get(&year.year) != Some(&year.digest) {
-                changes.push(RowChange::of_year(&built.symbol, year.year));
                 written.push(Ok(year.encoded.clone()));
             }
         }
@@ -190,14 +191,13 @@ async fn replace_prices(
                 stale_symbols.push(built.symbol.as_str());
                 stale_years.push(*year);
             }
-            if !after.contains_key(year) {
-                changes.push(RowChange::of_year(&built.symbol, *year));
-            }
+            removed += usize::from(!after.contains_key(year));
         }
     }
     if !stale_symbols.is_empty() {
         statements.execute(DELETE_YEARS, &[&stale_symbols, &stale_years]).await?;
     }
+    let changes = written.len() + removed;
     if !written.is_empty() {
         statements.copy(PricesRow::STATEMENT, written).await?;
     }
@@ -233,15 +233,15 @@ pub async fn load_identities(
 
 /// Replaces the rows of table `symbols` (spelling, canonical symbol) for the securities in `touched`.
 ///
-/// Unlisted securities have no spellings. Returns the securities whose spellings changed, and journals the renamed
-/// ones.
+/// Unlisted securities have no spellings. Returns the number of securities whose spellings changed, and journals the
+/// renamed ones.
 pub(crate) async fn replace_symbols(
     statements: &PreparedStatements<'_>,
     journal: &Journal,
     symbols: &BTreeMap<Symbol, Symbol>,
     touched: &BTreeSet<Symbol>,
     unlisted: impl Fn(&Symbol) -> bool,
-) -> Result<Vec<RowChange>, DeriveError> {
+) -> Result<usize, DeriveError> {
     let listed = |canonical: &Symbol| touched.contains(canonical) && !unlisted(canonical);
     let entries = symbols.iter().filter(|(_, canonical)| listed(canonical));
     let entries: BTreeSet<(&str, &str)> = entries.map(|(s, c)| (s.as_str(), c.as_str())).collect();
@@ -254,24 +254,12 @@ pub(crate) async fn replace_symbols(
         .collect::<Result<_, tokio_postgres::Error>>()?;
     let changed: BTreeSet<&str> = stored.symmetric_difference(&entries).map(|(_, of)| *of).collect();
     if changed.is_empty() {
-        return Ok(Vec::new());
+        return Ok(0);
     }
     statements.execute(DELETE_SYMBOLS, &[&spellings, &canonicals]).await?;
-    let tuples = entries.iter().map(|(symbol, canonical)| {
-        let tuple: Vec<&(dyn ToSql + Sync)> = vec![symbol, canonical];
-        tuple
-    });
-    copy_values(
-        statements.transaction,
-        "copy symbols (symbol, canonical) from stdin binary",
-        &[Type::TEXT, Type::TEXT],
-        tuples,
-    )
-    .await?;
+    let tuples =
+        entries.iter().map(|(symbol, canonical)| -> Vec<&(dyn ToSql + Sync)> { vec![symbol, canonical] });
+    copy_values(statements.transaction, COPY_SYMBOLS, &[Type::TEXT, Type::TEXT], tuples).await?;
     journal.record_renamed(statements, &RenamedSymbols::between(&stored, &entries)).await?;
-    let change = |canonical: &str| {
-        let symbol = canonical.parse().map_err(|_| DeriveError::Symbol(canonical.to_owned()))?;
-        Ok(RowChange::of_table("symbols", &symbol))
-    };
-    changed.into_iter().map(change).collect()
+    Ok(changed.len())
 }

@@ -13,6 +13,8 @@ const DELETE_SINCE: &str = include_str!("../../queries/delete_since.sql");
 
 /// Name of the table of dividends, whose rows are compared year by year.
 pub(crate) const DIVIDENDS: &str = "dividends";
+/// Name of the table of splits.
+pub(crate) const SPLITS: &str = "splits";
 /// Name of the table with the identity of each security, as JSON.
 pub(crate) const IDENTITIES: &str = "identities";
 /// Name of the table with the adjustment factors of each security, as JSON.
@@ -24,7 +26,7 @@ pub(crate) struct ReadTable {
     pub(crate) name: &'static str,
     /// Name of the column with the symbol of the security.
     owner: &'static str,
-    columns: &'static [&'static str],
+    pub(super) columns: &'static [&'static str],
 }
 
 const fn table(name: &'static str, columns: &'static [&'static str]) -> ReadTable {
@@ -38,7 +40,7 @@ pub(crate) const TABLES: [ReadTable; 11] = [
     table("fundamentals", FundamentalsRow::COLUMNS),
     table("metrics", Metrics::COLUMNS),
     table(DIVIDENDS, DividendRow::COLUMNS),
-    table("splits", SplitRow::COLUMNS),
+    table(SPLITS, SplitRow::COLUMNS),
     table("quarantine", Quarantined::COLUMNS),
     table("etfs", EtfRow::COLUMNS),
     ReadTable { owner: "etf_symbol", ..table("holdings", HoldingRow::COLUMNS) },

@@ -2,20 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use market::identity::Identity;
 use market::metrics;
-use market::metrics::{DerivationContext, FactorAgreement};
-use market::row::JsonColumn;
+use market::metrics::FactorAgreement;
 use rayon::prelude::*;
 use serde::Serialize;
 use store::history::load_histories;
 use tokio_postgres::Transaction;
 
-use super::finding::AuditContext;
+use super::finding::{AuditContext, CHUNK_HISTORIES, load_identities};
 
 const IDENTITIES: &str = include_str!("../../../queries/audit/evidence_identities.sql");
-/// Maximum number of securities whose histories are in memory at the same time.
-const CHUNK_HISTORIES: usize = 100;
 
 /// Agreement of the adjusted closes of one source with the price factors.
 #[derive(Debug, Serialize)]
@@ -34,18 +30,8 @@ pub(crate) async fn count_agreements(
     transaction: &Transaction<'_>,
     market: &AuditContext,
 ) -> anyhow::Result<Vec<SourceAgreement>> {
-    let context = DerivationContext {
-        as_of: market.as_of,
-        newest: market.as_of,
-        benchmark: None,
-        policy: &market.policy,
-        rules: &market.rules,
-    };
-    let mut identities: Vec<Identity> = Vec::new();
-    for row in transaction.query(IDENTITIES, &[]).await? {
-        let JsonColumn(identity) = row.try_get("identity")?;
-        identities.push(identity);
-    }
+    let context = market.derivation(market.as_of);
+    let identities = load_identities(transaction, IDENTITIES).await?;
     let mut by_source: BTreeMap<String, FactorAgreement> = BTreeMap::new();
     for chunk in identities.chunks(CHUNK_HISTORIES) {
         let histories = load_histories(transaction, &chunk.iter().collect::<Vec<_>>()).await?;

@@ -1,6 +1,7 @@
 //! Audit check for dividend payers whose dividend status changed within a month.
 
 use anyhow::Context;
+use chrono::Months;
 use market::identity::Identity;
 use market::metrics;
 use market::metrics::Rules;
@@ -11,11 +12,9 @@ use store::history::load_histories;
 use tokio_postgres::Transaction;
 use tokio_postgres::types::ToSql;
 
-use super::finding::{AuditContext, AuditFinding, FindingExample, MAX_EXAMPLES, month_before};
+use super::finding::{AuditContext, AuditFinding, CHUNK_HISTORIES, FindingExample, MAX_EXAMPLES};
 
 const CANDIDATES: &str = include_str!("../../../queries/audit/status_candidates.sql");
-/// Maximum number of securities whose histories are in memory at the same time.
-const CHUNK_HISTORIES: usize = 100;
 
 /// Finds payers whose dividend status differs from their status one month before the market date. Derives the earlier
 /// status of each candidate again.
@@ -23,14 +22,8 @@ pub(super) async fn find_changed(
     transaction: &Transaction<'_>,
     market: &AuditContext,
 ) -> anyhow::Result<AuditFinding> {
-    let before = month_before(market.as_of);
-    let then = metrics::DerivationContext {
-        as_of: before,
-        newest: market.as_of,
-        benchmark: None,
-        policy: &market.policy,
-        rules: &market.rules,
-    };
+    let before = market.as_of.checked_sub_months(Months::new(1)).unwrap_or(market.as_of);
+    let then = market.derivation(before);
     let mut candidates: Vec<(Identity, DividendState)> = Vec::new();
     let [any, yearly, irregular] = lapse_days(&market.rules)?;
     let values: [&(dyn ToSql + Sync); 4] = [&before, &any, &yearly, &irregular];
@@ -49,10 +42,8 @@ pub(super) async fn find_changed(
             }
             count += 1;
             if first.len() < MAX_EXAMPLES {
-                first.push(FindingExample {
-                    symbol: identity.symbol.to_string(),
-                    seen: format!("{was} on {before}, {now} now"),
-                });
+                let seen = format!("{was} on {before}, {now} now");
+                first.push(FindingExample { symbol: identity.symbol.to_string(), seen });
             }
         }
     }

@@ -6,10 +6,9 @@ use std::collections::BTreeMap;
 use chrono::Datelike;
 use serde::Serialize;
 
-use super::difference::{ChangeKind, RowDifference};
+use super::difference::{ChangeKind, DifferenceSink, RowDifference};
 use super::prices::PriceDifference;
 use super::ranking::{DiffRanking, TopicSummary};
-use super::sink::DifferenceSink;
 use super::tables::PRICES;
 
 /// Name of the table whose differences are ranked by size.

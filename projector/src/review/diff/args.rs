@@ -39,12 +39,8 @@ pub struct DiffArgs {
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
     /// Parquet file for all differing values, one per row
-    #[cfg(feature = "parquet")]
-    #[arg(long, value_name = "FILE")]
-    pub parquet: Option<PathBuf>,
-    /// Parquet file; without the feature `parquet`, this option fails with a hint.
-    #[cfg(not(feature = "parquet"))]
-    #[arg(long, value_name = "FILE", hide = true)]
+    // Without the feature `parquet`, this option is hidden and fails with a hint.
+    #[arg(long, value_name = "FILE", hide = cfg!(not(feature = "parquet")))]
     pub parquet: Option<PathBuf>,
     /// HTML file for a report without external resources
     #[arg(long, value_name = "FILE")]

@@ -3,11 +3,13 @@
 use std::error::Error;
 use std::fmt;
 
+use bytes::BytesMut;
 use chrono::{DateTime, NaiveDate, SecondsFormat, Utc};
 use market::decimal::ExactDecimal;
+use market::row::TableRow;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
-use tokio_postgres::types::{FromSql, Type};
+use tokio_postgres::types::{FromSql, IsNull, Type};
 
 /// Decoded value of a column; decimals are exact.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -92,4 +94,18 @@ impl Serialize for CellValue {
             Self::Date(_) | Self::Timestamp(_) | Self::Text(_) => serializer.collect_str(self),
         }
     }
+}
+
+/// Decodes the values of a derived row, in the form in which its table stores them and in the order of the columns.
+pub(crate) fn read_cells<T: TableRow>(row: &T) -> anyhow::Result<Vec<CellValue>> {
+    let mut cells = Vec::with_capacity(T::COLUMNS.len());
+    for (value, ty) in row.values().into_iter().zip(T::types()) {
+        let mut bytes = BytesMut::new();
+        let cell = match value.to_sql_checked(ty, &mut bytes).map_err(|error| anyhow::anyhow!(error))? {
+            IsNull::Yes => PostgresCell(None),
+            IsNull::No => PostgresCell(Some(&bytes)),
+        };
+        cells.push(CellValue::decode(ty, cell).map_err(|error| anyhow::anyhow!(error))?);
+    }
+    Ok(cells)
 }

@@ -2,13 +2,13 @@
 
 use std::fs::File;
 use std::io::BufWriter;
+use std::path::Path;
 
 use anyhow::Context;
 use telemetry::csv_cell::escape_formula;
 
 use super::cell::CellValue;
-use super::difference::RowDifference;
-use super::sink::{DifferenceSink, HEADER};
+use super::difference::{DifferenceSink, HEADER, RowDifference};
 use crate::review::atomic_file::AtomicFile;
 
 #[derive(Debug)]
@@ -18,8 +18,9 @@ pub(crate) struct CsvDifferences {
 }
 
 impl CsvDifferences {
-    pub(crate) fn create(file: AtomicFile) -> anyhow::Result<Self> {
-        let mut writer = csv::Writer::from_writer(BufWriter::new(file.create()?));
+    pub(crate) fn create(path: &Path) -> anyhow::Result<Self> {
+        let (created, file) = AtomicFile::create(path)?;
+        let mut writer = csv::Writer::from_writer(BufWriter::new(created));
         writer.write_record(HEADER).with_context(|| file.to_string())?;
         Ok(Self { writer, file })
     }

@@ -82,3 +82,15 @@ fn as_pairs<S: Serializer>(columns: &[ColumnDifference], serializer: S) -> Resul
     }
     map.end()
 }
+
+/// Column names of an output file for differing values.
+pub(super) const HEADER: [&str; 7] = ["table", "symbol", "key", "change", "column", "a", "b"];
+
+/// Output file for differing values.
+pub(crate) trait DifferenceSink: fmt::Debug {
+    /// Writes one line or row per differing column.
+    fn write(&mut self, difference: &RowDifference) -> anyhow::Result<()>;
+
+    /// Completes the file and gives it its final name.
+    fn finish(self: Box<Self>) -> anyhow::Result<()>;
+}

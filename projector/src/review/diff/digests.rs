@@ -2,7 +2,6 @@
 //!
 //! Every row is stored with its digest. Rows with equal digests are equal and are not compared.
 
-use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::pin::Pin;
 
@@ -27,24 +26,13 @@ pub(super) struct DiffCandidates {
     pub(super) years: Vec<(String, i32)>,
     /// Number of price years in the first and in the second generation, including years with equal digests.
     pub(super) years_in_all: [u64; 2],
-    sums: HashMap<&'static str, [DigestSum; 2]>,
+    /// Sums of the digests of each table's rows in the first and in the second generation. The order of the rows has no
+    /// effect on a sum. `None` if some rows have no digest.
+    sums: HashMap<&'static str, [Option<i128>; 2]>,
 }
 
-/// Sum of the digests of a table's rows. The order of the rows has no effect on the sum.
-#[derive(Debug, Clone, Copy)]
-enum DigestSum {
-    Known(i128),
-    /// Some rows have no digest.
-    Unknown,
-}
-
-impl DigestSum {
-    fn add(&mut self, digest: Option<i64>) {
-        *self = match (*self, digest) {
-            (Self::Known(sum), Some(digest)) => Self::Known(sum + i128::from(digest)),
-            _ => Self::Unknown,
-        };
-    }
+fn add_digest(sum: &mut Option<i128>, digest: Option<i64>) {
+    *sum = sum.zip(digest).map(|(sum, digest)| sum + i128::from(digest));
 }
 
 impl DiffCandidates {
@@ -53,18 +41,17 @@ impl DiffCandidates {
     /// If `include_equal` is true, rows with equal digests are included. Price years before `first_price_year` are
     /// skipped.
     pub(super) async fn find(
-        a: &GenerationReader,
-        b: &GenerationReader,
+        readers: &[GenerationReader; 2],
         only: Option<&[String]>,
         first_price_year: Option<i32>,
         include_equal: bool,
     ) -> Result<Self, Error> {
         let mut found = Self::default();
-        found.compare_securities(a, b, only, include_equal).await?;
-        found.compare_years(a, b, only, first_price_year, include_equal).await?;
+        found.compare_securities(readers, only, include_equal).await?;
+        found.compare_years(readers, only, first_price_year, include_equal).await?;
         if only.is_none() {
             let slugs = found.owners.entry(SECTORS).or_default();
-            for reader in [a, b] {
+            for reader in readers {
                 for row in reader.client.query(SECTOR_SLUGS, &[]).await? {
                     slugs.push(row.try_get(0)?);
                 }
@@ -82,22 +69,18 @@ impl DiffCandidates {
 
     /// Checksum of a table in the first and in the second generation; `None` if some rows have no digest.
     pub(super) fn checksums(&self, table: &ComparedTable) -> [Option<String>; 2] {
-        let sums = self.sums.get(table.name).copied().unwrap_or([DigestSum::Unknown; 2]);
-        sums.map(|sum| match sum {
-            DigestSum::Known(sum) => Some(sum.to_string()),
-            DigestSum::Unknown => None,
-        })
+        let sums = self.sums.get(table.name).copied().unwrap_or_default();
+        sums.map(|sum| sum.map(|sum| sum.to_string()))
     }
 
     async fn compare_securities(
         &mut self,
-        a: &GenerationReader,
-        b: &GenerationReader,
+        readers: &[GenerationReader; 2],
         only: Option<&[String]>,
         include_equal: bool,
     ) -> Result<(), Error> {
         let mut pairs =
-            MergeJoin::open(a, b, DIGESTS, &[&only], |row| row.try_get::<_, String>("symbol")).await?;
+            MergeJoin::open(readers, DIGESTS, &[&only], |row| row.try_get::<_, String>("symbol")).await?;
         while let Some((symbol, sides)) = pairs.next().await? {
             let mut digests = [const { None }; 2];
             for (digests, row) in digests.iter_mut().zip(&sides) {
@@ -112,9 +95,9 @@ impl DiffCandidates {
                 let place = digest_index(table.name);
                 let digest = |side: usize| Some(*digests[side].as_ref()?.get(place?)?);
                 let both = [digest(0), digest(1)];
-                let sums = self.sums.entry(table.name).or_insert([DigestSum::Known(0); 2]);
+                let sums = self.sums.entry(table.name).or_insert([Some(0); 2]);
                 for side in (0..2).filter(|side| present[*side]) {
-                    sums[side].add(both[side]);
+                    add_digest(&mut sums[side], both[side]);
                 }
                 if include_equal || both[0].is_none() || both[0] != both[1] {
                     self.owners.entry(table.name).or_default().push(symbol.clone());
@@ -126,22 +109,21 @@ impl DiffCandidates {
 
     async fn compare_years(
         &mut self,
-        a: &GenerationReader,
-        b: &GenerationReader,
+        readers: &[GenerationReader; 2],
         only: Option<&[String]>,
         first_price_year: Option<i32>,
         include_equal: bool,
     ) -> Result<(), Error> {
         let key = |row: &Row| Ok((row.try_get::<_, String>("symbol")?, row.try_get::<_, i32>("year")?));
-        let mut pairs = MergeJoin::open(a, b, YEARS, &[&only, &first_price_year], key).await?;
-        let mut sums = [DigestSum::Known(0); 2];
+        let mut pairs = MergeJoin::open(readers, YEARS, &[&only, &first_price_year], key).await?;
+        let mut sums = [Some(0); 2];
         while let Some((key, sides)) = pairs.next().await? {
             let mut digests = [None; 2];
             for side in 0..2 {
                 if let Some(row) = &sides[side] {
                     digests[side] = Some(row.try_get::<_, i64>("digest")?);
                     self.years_in_all[side] += 1;
-                    sums[side].add(digests[side]);
+                    add_digest(&mut sums[side], digests[side]);
                 }
             }
             if include_equal || digests[0] != digests[1] {
@@ -162,8 +144,7 @@ struct MergeJoin<K, F> {
 
 impl<K: Ord, F: Fn(&Row) -> Result<K, Error>> MergeJoin<K, F> {
     async fn open(
-        a: &GenerationReader,
-        b: &GenerationReader,
+        readers: &[GenerationReader; 2],
         query: &str,
         parameters: &[&(dyn ToSql + Sync)],
         key: F,
@@ -171,7 +152,8 @@ impl<K: Ord, F: Fn(&Row) -> Result<K, Error>> MergeJoin<K, F> {
         let open = async |reader: &GenerationReader| {
             Ok::<_, Error>(Box::pin(reader.client.query_raw(query, parameters.iter().copied()).await?))
         };
-        let mut pairs = Self { rows: [open(a).await?, open(b).await?], next: [None, None], key };
+        let rows = [open(&readers[0]).await?, open(&readers[1]).await?];
+        let mut pairs = Self { rows, next: [None, None], key };
         pairs.advance(0).await?;
         pairs.advance(1).await?;
         Ok(pairs)
@@ -179,18 +161,12 @@ impl<K: Ord, F: Fn(&Row) -> Result<K, Error>> MergeJoin<K, F> {
 
     /// Next key, with its row in the first and in the second generation; `None` at the end.
     async fn next(&mut self) -> Result<Option<(K, [Option<Row>; 2])>, Error> {
-        let order = match (&self.next[0], &self.next[1]) {
-            (None, None) => return Ok(None),
-            (Some(_), None) => Ordering::Less,
-            (None, Some(_)) => Ordering::Greater,
-            (Some((a, _)), Some((b, _))) => a.cmp(b),
-        };
-        let mut rows = [None, None];
-        let mut key = None;
-        for (side, absent) in [(0, Ordering::Greater), (1, Ordering::Less)] {
-            if order != absent
-                && let Some((own, row)) = self.next[side].take()
-            {
+        let keys = self.next.each_ref().map(|next| next.as_ref().map(|(key, _)| key));
+        let Some(least) = keys.into_iter().flatten().min() else { return Ok(None) };
+        let has_least = keys.map(|key| key == Some(least));
+        let (mut key, mut rows) = (None, [None, None]);
+        for side in (0..2).filter(|side| has_least[*side]) {
+            if let Some((own, row)) = self.next[side].take() {
                 (key, rows[side]) = (Some(own), Some(row));
                 self.advance(side).await?;
             }

@@ -24,6 +24,8 @@ const MAX_TERMS: usize = 8;
 const SAME_INPUTS: &str = "observations and formula are identical; other inputs of the derivation differ";
 /// Text for a differing row in which no figure can be explained.
 const FOLLOWS: &str = "it follows from reference data, prices, dividends or rules that differ";
+/// Text for a differing row of one day whose observations have the same outcome in both generations.
+const SAME_OBSERVATIONS: &str = "both use the same observations; factors, currencies or rules differ";
 /// Text between the terms of a formula.
 const TERM_END: &str = ", ";
 
@@ -40,10 +42,9 @@ pub(super) async fn explain_findings(
                 finding.why.push(format!("{lacking}: no row makes this symbol a security"));
                 continue;
             }
-            let sides = explain_sides(client, generations, &finding.symbol).await?;
-            finding.why.extend(match &sides {
-                Ok([a, b]) => find_reasons(&finding.figure, a, b),
-                Err(unexplained) => unexplained.clone(),
+            finding.why.extend(match explain_sides(client, generations, &finding.symbol, None).await? {
+                Ok([a, b]) => find_reasons(&finding.figure, &a, &b),
+                Err(unexplained) => unexplained,
             });
         }
     }
@@ -55,15 +56,17 @@ type ExplainedGeneration = (GenerationId, Explanation);
 /// Explanations of a security in both generations. If a generation cannot be explained, the error has the reasons.
 type ExplainedSides = Result<[ExplainedGeneration; 2], Vec<String>>;
 
+/// Explains a security in both generations: the price of `session`, or all metrics if it is `None`.
 async fn explain_sides(
     client: &mut Client,
     generations: [GenerationId; 2],
     symbol: &str,
+    session: Option<NaiveDate>,
 ) -> anyhow::Result<ExplainedSides> {
     let symbol = Symbol::parse(symbol)?;
     let (mut sides, mut unexplained) = (Vec::new(), Vec::new());
     for generation in generations {
-        let request = ExplainRequest { generation: Some(generation), ..ExplainRequest::default() };
+        let request = ExplainRequest { generation: Some(generation), session, ..ExplainRequest::default() };
         match explain_security(client, &symbol, &request).await {
             Ok(explanation) => sides.push((generation, explanation)),
             // A generation with another rule version can only be explained by the program version that built it.
@@ -83,11 +86,8 @@ fn find_reasons(figure: &str, a: &ExplainedGeneration, b: &ExplainedGeneration) 
         for seen in only.take(MAX_OBSERVATIONS) {
             let fate = other.unused.iter().find(|unused| is_same(seen, unused));
             let fate = fate.map(|unused| format!("; on the other side: {}", unused.reason));
-            reasons.push(format!(
-                "only in {generation}: {}{}",
-                describe_observation(seen),
-                fate.unwrap_or_default()
-            ));
+            let (seen, fate) = (describe_observation(seen), fate.unwrap_or_default());
+            reasons.push(format!("only in {generation}: {seen}{fate}"));
         }
     }
     if in_a.formula != in_b.formula {
@@ -174,34 +174,15 @@ pub(super) async fn explain_rows(
         };
         for row in table.rows.iter_mut().take(limit) {
             let Some(day) = row_day(row) else { continue };
-            let symbol = Symbol::parse(&row.owner())?;
             let session = (*name == PRICES).then_some(day);
-            let mut outcomes: BTreeMap<String, [Option<String>; 2]> = BTreeMap::new();
-            let mut unexplained = Vec::new();
-            for (side, generation) in generations.into_iter().enumerate() {
-                let request =
-                    ExplainRequest { generation: Some(generation), session, ..ExplainRequest::default() };
-                match explain_security(client, &symbol, &request).await {
-                    Ok(explained) => observations_of_day(&explained, kind, day).for_each(|seen| {
-                        outcomes.entry(observation_key(seen)).or_default()[side] = Some(seen.outcome.clone());
-                    }),
-                    // A generation with another rule version can only be explained by the program version that built
-                    // it.
-                    Err(error) => unexplained.push(format!("{generation}: {}", error_chain(error.as_ref()))),
-                }
-            }
             // If one generation cannot be explained, print the reason. The explanation of the other generation alone
             // shows no difference.
-            row.why = match unexplained.is_empty() {
-                true => outcomes
-                    .iter()
-                    .filter_map(|(seen, both)| describe_outcomes(seen, both, generations))
-                    .collect(),
-                false => unexplained,
+            row.why = match explain_sides(client, generations, &row.owner(), session).await? {
+                Ok(sides) => compare_outcomes(&sides, kind, day),
+                Err(unexplained) => unexplained,
             };
             if row.why.is_empty() {
-                row.why
-                    .push("both use the same observations; factors, currencies or rules differ".to_owned());
+                row.why.push(SAME_OBSERVATIONS.to_owned());
             }
         }
     }
@@ -221,7 +202,7 @@ async fn explain_derived_rows(
             row.why.push("only the time of the change differs".to_owned());
             continue;
         }
-        row.why = match explain_sides(client, generations, &row.owner()).await? {
+        row.why = match explain_sides(client, generations, &row.owner(), None).await? {
             Err(unexplained) => unexplained,
             Ok([a, b]) => {
                 let is_explained = |column: &&str| find_metric(&a.1, column).is_some();
@@ -254,20 +235,17 @@ fn observations_of_day<'a>(
     used.chain(&explained.unused).filter(move |seen| seen.kind == kind && seen.date == Some(day))
 }
 
-/// Text that identifies an observation in both generations: its description without the outcome.
-fn observation_key(seen: &ExplainedObservation) -> String {
-    describe_observation(&ExplainedObservation { outcome: "used".to_owned(), ..seen.clone() })
-}
-
-/// Outcome of an observation in both generations. Example: `price 2024-06-27 52 USD from tiingo: used in 2,
-/// other_source in 1`, where 2 and 1 are generation numbers.
-///
-/// `None` if both outcomes are equal.
-fn describe_outcomes(
-    seen: &str,
-    outcomes: &[Option<String>; 2],
-    generations: [GenerationId; 2],
-) -> Option<String> {
-    let [a, b] = outcomes.each_ref().map(|outcome| outcome.as_deref().unwrap_or("unknown"));
-    (a != b).then(|| format!("{seen}: {a} in {}, {b} in {}", generations[0], generations[1]))
+/// Observations of a day whose outcomes differ between the generations. Example: `price 2024-06-27 52 USD from tiingo:
+/// used in 2, other_source in 1`, where 2 and 1 are generation numbers.
+fn compare_outcomes(sides: &[ExplainedGeneration; 2], kind: &str, day: NaiveDate) -> Vec<String> {
+    let mut outcomes: BTreeMap<String, [&str; 2]> = BTreeMap::new();
+    for (side, (_, explained)) in sides.iter().enumerate() {
+        for seen in observations_of_day(explained, kind, day) {
+            // The description without the outcome identifies an observation in both generations.
+            let used = ExplainedObservation { outcome: "used".to_owned(), ..seen.clone() };
+            outcomes.entry(describe_observation(&used)).or_insert(["unknown"; 2])[side] = &seen.outcome;
+        }
+    }
+    let differing = outcomes.into_iter().filter(|(_, [a, b])| a != b);
+    differing.map(|(seen, [a, b])| format!("{seen}: {a} in {}, {b} in {}", sides[0].0, sides[1].0)).collect()
 }

@@ -3,7 +3,6 @@
 //! The readers of both generations use one database snapshot, so that concurrent writes have no effect on the
 //! comparison.
 
-use anyhow::Context;
 use chrono::NaiveDate;
 use event_log::sequence::Sequence;
 use market::history::SourcePolicy;
@@ -15,10 +14,9 @@ use store::ids::GenerationId;
 use tokio_postgres::{Client, NoTls, Statement};
 
 use super::tables::ComparedTable;
-use crate::generation::Generation;
+use crate::generation::{Generation, load_generation_row};
 use crate::settings::{DatabaseArgs, LIVE_FACTS};
 
-const BY_ID: &str = include_str!("../../../queries/generation_by_id.sql");
 const BEGIN: &str = include_str!("../../../queries/diff_begin.sql");
 const EXPORT: &str = "select pg_export_snapshot()";
 const VERSION: &str = include_str!("../../../queries/diff_version.sql");
@@ -45,61 +43,37 @@ pub(super) struct GenerationReader {
     pub(super) generation: ComparedGeneration,
 }
 
-/// Connection to a generation that has not joined the snapshot yet.
-struct GenerationConnection {
-    client: Client,
-    generation: Generation,
-    method_version: String,
-    unfinished: bool,
-}
-
-/// Opens both generations in one snapshot.
+/// Opens two generations in one snapshot.
 pub(super) async fn open_readers(
     database: &DatabaseArgs,
-    a: GenerationId,
-    b: GenerationId,
-) -> anyhow::Result<(GenerationReader, GenerationReader)> {
-    let (a, b) = (connect_generation(database, a).await?, connect_generation(database, b).await?);
-    a.client.batch_execute(BEGIN).await?;
-    let snapshot: String = a.client.query_one(EXPORT, &[]).await?.try_get(0)?;
-    b.client.batch_execute(&format!("{BEGIN}; set transaction snapshot '{snapshot}'")).await?;
-    Ok((GenerationReader::new(a).await?, GenerationReader::new(b).await?))
-}
-
-/// Opens a connection to a generation and loads its rules.
-async fn connect_generation(
-    database: &DatabaseArgs,
-    id: GenerationId,
-) -> anyhow::Result<GenerationConnection> {
-    let client = db::connect(&database.projector_config(LIVE_FACTS)?).await?;
-    let row = client.query_opt(BY_ID, &[&id]).await?;
-    let row = row.with_context(|| format!("generation {id} does not exist; see projector list"))?;
-    let generation = Generation::from_row(&row)?;
-    let opened = GenerationConnection {
-        method_version: generation.rules.with_deviations(row.try_get("method_version")?),
-        unfinished: row.try_get::<_, &str>("state")? == "building",
-        client,
-        generation,
-    };
-    opened.generation.set_session_search_path(&opened.client).await?;
-    Ok(opened)
+    ids: [GenerationId; 2],
+) -> anyhow::Result<[GenerationReader; 2]> {
+    let config = database.projector_config(LIVE_FACTS)?;
+    let (a, b) = (db::connect(&config).await?, db::connect(&config).await?);
+    a.batch_execute(BEGIN).await?;
+    let snapshot: String = a.query_one(EXPORT, &[]).await?.try_get(0)?;
+    b.batch_execute(&format!("{BEGIN}; set transaction snapshot '{snapshot}'")).await?;
+    Ok([GenerationReader::open(a, ids[0]).await?, GenerationReader::open(b, ids[1]).await?])
 }
 
 impl GenerationReader {
-    async fn new(opened: GenerationConnection) -> anyhow::Result<Self> {
-        let GenerationConnection { client, generation, method_version, unfinished } = opened;
-        let row = client.query_one(VERSION, &[]).await?;
-        let JsonColumn(policy): JsonColumn<SourcePolicy> = row.try_get("policy")?;
-        let compared = ComparedGeneration {
-            generation: generation.id,
-            method_version,
+    /// Loads a generation with its rules, and sets the search path of the connection to it.
+    async fn open(client: Client, id: GenerationId) -> anyhow::Result<Self> {
+        let row = load_generation_row(&client, id).await?;
+        let generation = Generation::from_row(&row)?;
+        generation.set_session_search_path(&client).await?;
+        let version = client.query_one(VERSION, &[]).await?;
+        let JsonColumn(policy) = version.try_get("policy")?;
+        let generation = ComparedGeneration {
+            generation: id,
+            method_version: generation.rules.with_deviations(row.try_get("method_version")?),
             fact_set: generation.fact_set,
-            sequence: row.try_get("sequence")?,
-            as_of: row.try_get("as_of")?,
+            sequence: version.try_get("sequence")?,
+            as_of: version.try_get("as_of")?,
             policy,
-            unfinished,
+            unfinished: row.try_get::<_, &str>("state")? == "building",
         };
-        Ok(Self { client, generation: compared })
+        Ok(Self { client, generation })
     }
 
     /// Canonical symbol of a spelling in this generation; `None` if no security has the spelling.
@@ -109,10 +83,15 @@ impl GenerationReader {
     }
 
     /// Prepares the query of a table's rows. `$1` is the list of owners (securities, funds or sectors), `$2` the first
-    /// day.
+    /// day; null selects all days.
     pub(super) async fn prepare_rows(&self, table: &ComparedTable) -> anyhow::Result<Statement> {
+        let ComparedTable { name, owner, .. } = table;
+        let day = table.day.unwrap_or("$2");
         let order = table.tie.map_or_else(String::new, |tie| format!(" order by {tie}"));
-        Ok(self.client.prepare(&format!("select * from {}{order}", filter_clause(table))).await?)
+        let query = format!(
+            "select * from {name} where {owner} = any ($1) and ($2::date is null or {day} >= $2){order}"
+        );
+        Ok(self.client.prepare(&query).await?)
     }
 
     /// Counts the rows of a table. `only` limits the owners, `since` is the first day.
@@ -136,10 +115,4 @@ impl GenerationReader {
         let token = self.client.cancel_token();
         async move { token.cancel_query(NoTls).await }
     }
-}
-
-/// Selects rows of the owners `$1`. If the rows have a day, `$2` is the first day; null selects all days.
-fn filter_clause(table: &ComparedTable) -> String {
-    let day = table.day.unwrap_or("$2");
-    format!("{} where {} = any ($1) and ($2::date is null or {day} >= $2)", table.name, table.owner)
 }

@@ -4,7 +4,7 @@ use std::fmt::{self, Write as _};
 
 use super::accumulator::{Differences, TableDiff};
 use super::cell::CellValue;
-use super::difference::{ColumnDifference, RowDifference};
+use super::difference::ColumnDifference;
 use super::ranking::{DiffTopic, TopicSummary};
 use super::result::GenerationDiff;
 use super::text::{shorten_values, topic_title};
@@ -97,16 +97,13 @@ fn write_rows(page: &mut String, table: &TableDiff) -> fmt::Result {
             |changed: &&ColumnDifference| changed.a != CellValue::Null || changed.b != CellValue::Null;
         // Print the explanation of a row once, in the line of its first differing column.
         row.columns.iter().filter(has_value).enumerate().map(move |(position, changed)| {
-            value_cells(row, changed, if position == 0 { why.clone() } else { String::new() })
+            let why = if position == 0 { why.clone() } else { String::new() };
+            let [a, b] = shorten_values(&changed.a, &changed.b);
+            vec![row.owner(), row.rest_of_key(), row.change.to_string(), changed.column.clone(), a, b, why]
         })
     });
     write_table(page, &heading, &ROW_COLUMNS, rows)?;
     write_hidden_count(page, table.differing, table.rows.len())
-}
-
-fn value_cells(row: &RowDifference, changed: &ColumnDifference, why: String) -> Vec<String> {
-    let [a, b] = shorten_values(&changed.a, &changed.b);
-    vec![row.owner(), row.rest_of_key(), row.change.to_string(), changed.column.clone(), a, b, why]
 }
 
 fn write_hidden_count(page: &mut String, count: u64, shown: usize) -> fmt::Result {

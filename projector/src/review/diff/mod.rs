@@ -21,9 +21,7 @@ mod parquet;
 mod prices;
 mod ranking;
 mod result;
-mod row_cells;
 mod rows;
-mod sink;
 mod tables;
 mod text;
 
@@ -35,7 +33,6 @@ use tokio_postgres::Client;
 use tokio_postgres::types::ToSql;
 
 use crate::progress::ProgressReport;
-use crate::review::atomic_file::AtomicFile;
 use crate::review::html_page::HtmlFile;
 use crate::settings::{DatabaseArgs, LIVE_FACTS};
 use digests::DiffCandidates;
@@ -45,19 +42,18 @@ use rows::TableComparison;
 use tables::{HOLDINGS, PRICES, SECTORS, SYMBOLS};
 
 pub(crate) use self::csv::CsvDifferences;
-pub(crate) use self::sink::DifferenceSink;
 pub use accumulator::Differences;
 pub(crate) use accumulator::{DiffAccumulator, TableDiff};
 pub use args::DiffArgs;
-pub(crate) use cell::CellValue;
+pub(crate) use cell::{CellValue, read_cells};
 pub use difference::RowDifference;
-pub(crate) use difference::{ChangeKind, ColumnDifference};
+pub(crate) use difference::{ChangeKind, ColumnDifference, DifferenceSink};
 pub(crate) use html::write_differences;
+use prices::PriceDifference;
 pub(crate) use prices::{BAR_FIELDS, compare_bars};
 pub use result::GenerationDiff;
-pub(crate) use row_cells::read_cells;
 pub use tables::{ComparedTable, TABLES};
-pub(crate) use text::print_topic;
+pub(crate) use text::{print_diff, print_topic};
 
 /// Hint that a build without the feature `parquet` prints.
 #[cfg(not(feature = "parquet"))]
@@ -82,39 +78,32 @@ pub async fn compare_generations(
     args: &DiffArgs,
     mut shutdown: Shutdown,
 ) -> anyhow::Result<GenerationDiff> {
-    let (a, b) = open_readers(database, args.a, args.b).await?;
-    let cancel = [a.cancel_query(), b.cancel_query()];
-    let found = tokio::select! {
-        found = compare_readers(database, args, &a, &b) => found?,
+    let readers = open_readers(database, [args.a, args.b]).await?;
+    let cancel = readers.each_ref().map(GenerationReader::cancel_query);
+    tokio::select! {
+        found = compare_readers(database, args, &readers) => found,
         () = shutdown.wait() => {
             for cancelled in cancel {
                 cancelled.await?;
             }
             bail!("interrupted; no review was recorded");
         }
-    };
-    Ok(found)
-}
-
-/// Prints a comparison as text.
-pub fn print_diff(diff: &GenerationDiff, args: &DiffArgs) {
-    text::print_diff(diff, args.limit);
+    }
 }
 
 async fn compare_readers(
     database: &DatabaseArgs,
     args: &DiffArgs,
-    a: &GenerationReader,
-    b: &GenerationReader,
+    readers: &[GenerationReader; 2],
 ) -> anyhow::Result<GenerationDiff> {
-    let only = canonical_symbols(args, a, b).await?;
+    let only = canonical_symbols(args, readers).await?;
     // Create the output files first, so that a file error is reported before the long comparison.
     let files = create_sinks(args)?;
     let page = args.html.as_deref().map(HtmlFile::create).transpose()?;
     let keep = if page.is_some() { args.limit.max(HTML_ROWS) } else { args.limit };
     let first_year = args.since.map(|since| since.year());
-    let candidates = DiffCandidates::find(a, b, only.as_deref(), first_year, args.whole).await?;
-    let mut comparing = DiffRun { args, a, b, candidates, accumulator: DiffAccumulator::new(keep, files) };
+    let candidates = DiffCandidates::find(readers, only.as_deref(), first_year, args.whole).await?;
+    let mut comparing = DiffRun { args, readers, candidates, accumulator: DiffAccumulator::new(keep, files) };
     comparing.compare_tables(only.as_deref()).await?;
     let mut differences = comparing.accumulator.finish()?;
     let mut client = db::connect(&database.projector_config(LIVE_FACTS)?).await?;
@@ -124,13 +113,9 @@ async fn compare_readers(
         explain::explain_findings(&mut client, [args.a, args.b], ranked).await?;
         explain::explain_rows(&mut client, [args.a, args.b], tables, args.limit).await?;
     }
-    let found = GenerationDiff {
-        reasons: find_reasons(&a.generation, &b.generation),
-        a: a.generation.clone(),
-        b: b.generation.clone(),
-        differences,
-        reviewed: args.is_complete() && !a.generation.unfinished && !b.generation.unfinished,
-    };
+    let [a, b] = readers.each_ref().map(|reader| reader.generation.clone());
+    let (reasons, reviewed) = (find_reasons(&a, &b), args.is_complete() && !a.unfinished && !b.unfinished);
+    let found = GenerationDiff { a, b, reasons, differences, reviewed };
     // Write the HTML report before storing the review. If the report fails, no review is stored.
     if let Some(page) = page {
         html::write_page(page, &found)?;
@@ -149,11 +134,11 @@ fn create_sinks(args: &DiffArgs) -> anyhow::Result<Vec<Box<dyn DifferenceSink>>>
     }
     let mut files: Vec<Box<dyn DifferenceSink>> = Vec::new();
     if let Some(path) = &args.csv {
-        files.push(Box::new(CsvDifferences::create(AtomicFile::new(path)?)?));
+        files.push(Box::new(CsvDifferences::create(path)?));
     }
     #[cfg(feature = "parquet")]
     if let Some(path) = &args.parquet {
-        files.push(Box::new(parquet::ParquetDifferences::create(AtomicFile::new(path)?)?));
+        files.push(Box::new(parquet::ParquetDifferences::create(path)?));
     }
     Ok(files)
 }
@@ -174,8 +159,7 @@ async fn record_review(client: &mut Client, found: &GenerationDiff) -> anyhow::R
 /// securities are compared.
 async fn canonical_symbols(
     args: &DiffArgs,
-    a: &GenerationReader,
-    b: &GenerationReader,
+    [a, b]: &[GenerationReader; 2],
 ) -> anyhow::Result<Option<Vec<String>>> {
     let Some(symbol) = &args.symbol else { return Ok(None) };
     let (of_a, of_b) = tokio::try_join!(a.load_canonical_symbol(symbol), b.load_canonical_symbol(symbol))?;
@@ -190,8 +174,7 @@ async fn canonical_symbols(
 /// Comparison in progress.
 struct DiffRun<'a> {
     args: &'a DiffArgs,
-    a: &'a GenerationReader,
-    b: &'a GenerationReader,
+    readers: &'a [GenerationReader; 2],
     candidates: DiffCandidates,
     accumulator: DiffAccumulator,
 }
@@ -224,16 +207,13 @@ impl DiffRun<'_> {
         let [rows_a, rows_b] = match table.name {
             PRICES => self.candidates.years_in_all,
             _ => {
-                let (a, b) = tokio::try_join!(
-                    self.a.count_rows(table, only, since),
-                    self.b.count_rows(table, only, since)
-                )?;
-                [a, b]
+                let [a, b] = self.readers.each_ref().map(|reader| reader.count_rows(table, only, since));
+                tokio::try_join!(a, b)?.into()
             }
         };
         let [checksum_a, checksum_b] = self.candidates.checksums(table);
-        let name = table.name.to_owned();
-        let begun = TableDiff { table: name, rows_a, rows_b, checksum_a, checksum_b, ..TableDiff::default() };
+        let table = table.name.to_owned();
+        let begun = TableDiff { table, rows_a, rows_b, checksum_a, checksum_b, ..TableDiff::default() };
         self.accumulator.begin_table(begun);
         Ok(())
     }
@@ -243,7 +223,7 @@ impl DiffRun<'_> {
         table: &ComparedTable,
         progress: &mut ProgressReport,
     ) -> anyhow::Result<()> {
-        let comparison = TableComparison::prepare(table, self.a, self.b).await?;
+        let comparison = TableComparison::prepare(table, self.readers).await?;
         let owners = self.candidates.owners(table);
         let together = match table.name {
             // Compare all spellings together. A spelling that moved to another security is then one change, not a
@@ -254,7 +234,7 @@ impl DiffRun<'_> {
             _ => SECURITIES_PER_CHUNK,
         };
         for owners in owners.chunks(together) {
-            let found = comparison.compare_owners(self.a, self.b, owners, self.args.since).await?;
+            let found = comparison.compare_owners(self.readers, owners, self.args.since).await?;
             found.into_iter().try_for_each(|difference| self.accumulator.add_row(difference))?;
             progress.add(owners.len() as u64);
         }
@@ -264,11 +244,9 @@ impl DiffRun<'_> {
     async fn compare_prices(&mut self, progress: &mut ProgressReport) -> anyhow::Result<()> {
         let accumulator = &mut self.accumulator;
         for years in self.candidates.years.chunks(YEARS_PER_CHUNK) {
-            prices::compare_years(self.a, self.b, years, self.args.since, |day| {
-                accumulator.add_price_day(day)
-            })
-            .await
-            .context("cannot compare prices")?;
+            let note = |day: &PriceDifference<'_>| accumulator.add_price_day(day);
+            let compared = prices::compare_years(self.readers, years, self.args.since, note).await;
+            compared.context("cannot compare prices")?;
             progress.add(years.len() as u64);
         }
         Ok(())

@@ -5,8 +5,7 @@ use std::path::Path;
 
 use anyhow::Context;
 
-use super::difference::RowDifference;
-use super::sink::{DifferenceSink, HEADER};
+use super::difference::{DifferenceSink, HEADER, RowDifference};
 use crate::export::{ColumnType, ParquetColumn, ParquetFileWriter};
 use crate::review::atomic_file::AtomicFile;
 
@@ -17,11 +16,12 @@ pub(super) struct ParquetDifferences {
 }
 
 impl ParquetDifferences {
-    pub(super) fn create(file: AtomicFile) -> anyhow::Result<Self> {
+    pub(super) fn create(path: &Path) -> anyhow::Result<Self> {
+        let (created, file) = AtomicFile::create(path)?;
         let columns = HEADER.map(|name| ParquetColumn::new(name, ColumnType::Text)).into();
         let folder = file.path().parent().unwrap_or(Path::new(""));
         let name = file.path().file_name().unwrap_or(OsStr::new(""));
-        let writer = ParquetFileWriter::open(file.create()?, folder, name.into(), columns);
+        let writer = ParquetFileWriter::open(created, folder, name.into(), columns);
         Ok(Self { writer: writer.with_context(|| file.to_string())?, file })
     }
 }

@@ -45,8 +45,7 @@ pub(crate) struct PriceDifference<'a> {
 /// Compares the prices of the given years (symbol and calendar year). Calls `note` for every differing day, but not for
 /// days before `since`.
 pub(super) async fn compare_years(
-    a: &GenerationReader,
-    b: &GenerationReader,
+    [a, b]: &[GenerationReader; 2],
     years: &[(String, i32)],
     since: Option<NaiveDate>,
     mut note: impl FnMut(&PriceDifference<'_>) -> anyhow::Result<()>,

@@ -8,7 +8,7 @@ use rust_decimal::Decimal;
 use serde::Serialize;
 
 use super::cell::CellValue;
-use super::difference::{ChangeKind, RowDifference};
+use super::difference::{ChangeKind, ColumnDifference, RowDifference};
 
 /// Topics, the most important first, each with the columns of table `metrics` that belong to it.
 const TOPICS: [(DiffTopic, &[&str]); 6] = [
@@ -135,20 +135,20 @@ fn keep_largest(findings: &mut Vec<MetricDifference>, keep: usize) {
 
 /// Largest difference of a security in a topic; `None` if no metric of the topic differs.
 fn find_largest(topic: DiffTopic, figures: &[&str], difference: &RowDifference) -> Option<MetricDifference> {
-    let symbol = difference.owner();
+    let found = |figure: &str, a, b, size| MetricDifference {
+        symbol: difference.owner(),
+        figure: figure.to_owned(),
+        a,
+        b,
+        size,
+        why: Vec::new(),
+    };
     if difference.change != ChangeKind::Changed {
-        let there = |is_there: bool| CellValue::Text(if is_there { "there" } else { "not there" }.to_owned());
-        let (a, b) = (difference.change == ChangeKind::Removed, difference.change == ChangeKind::Added);
-        let figure = "security".to_owned();
-        let found = MetricDifference {
-            symbol,
-            figure,
-            a: there(a),
-            b: there(b),
-            size: ExactDecimal::default(),
-            why: Vec::new(),
+        let presence = |change: ChangeKind| {
+            CellValue::Text(if difference.change == change { "there" } else { "not there" }.to_owned())
         };
-        return (topic == DiffTopic::Securities).then_some(found);
+        let (a, b) = (presence(ChangeKind::Removed), presence(ChangeKind::Added));
+        return (topic == DiffTopic::Securities).then(|| found("security", a, b, ExactDecimal::default()));
     }
     let changed = figures.iter().filter_map(|figure| difference.column(figure));
     let sized = changed.map(|changed| match topic {
@@ -156,23 +156,15 @@ fn find_largest(topic: DiffTopic, figures: &[&str], difference: &RowDifference) 
         DiffTopic::Prices => (percent_distance(&changed.a, &changed.b), changed),
         _ => (yield_distance(difference), changed),
     });
-    let first_of_greatest = sized.rev().max_by_key(|(size, _)| *size);
-    first_of_greatest.map(|(size, changed)| MetricDifference {
-        symbol,
-        figure: changed.column.clone(),
-        a: changed.a.clone(),
-        b: changed.b.clone(),
-        size,
-        why: Vec::new(),
-    })
+    let (size, first_of_greatest) = sized.rev().max_by_key(|(size, _)| *size)?;
+    let ColumnDifference { column, a, b } = first_of_greatest;
+    Some(found(column, a.clone(), b.clone(), size))
 }
 
 /// Absolute change of the dividend yield, in percentage points; 0 if the yield does not differ.
 fn yield_distance(difference: &RowDifference) -> ExactDecimal {
-    difference
-        .column("dividend_yield")
-        .map(|changed| value_distance(&changed.a, &changed.b))
-        .unwrap_or_default()
+    let changed = difference.column("dividend_yield");
+    changed.map(|changed| value_distance(&changed.a, &changed.b)).unwrap_or_default()
 }
 
 /// Absolute change in percent of the value `a`, rounded. If `a` is 0 or absent, 100 %.
@@ -191,7 +183,6 @@ fn value_distance(a: &CellValue, b: &CellValue) -> ExactDecimal {
 
 #[cfg(test)]
 mod tests {
-    use super::super::difference::ColumnDifference;
     use super::*;
 
     fn moved(symbol: &str, columns: &[(&str, i64, i64)]) -> RowDifference {

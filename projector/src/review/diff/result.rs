@@ -24,24 +24,18 @@ pub struct GenerationDiff {
 
 /// Inputs of the derivations that differ between the generations, as texts.
 pub(super) fn find_reasons(a: &ComparedGeneration, b: &ComparedGeneration) -> Vec<String> {
-    let mut reasons = Vec::new();
-    let mut note = |differ: bool, text: String| {
-        if differ {
-            reasons.push(text);
-        }
+    let inputs = |generation: &ComparedGeneration| {
+        let as_of = generation.as_of.map_or_else(|| "none".to_owned(), |day| day.to_string());
+        [
+            ("rules: version", generation.method_version.clone()),
+            ("source policy:", describe_policy(&generation.policy)),
+            ("market date:", as_of),
+            ("facts:", generation.fact_set.clone()),
+            ("log: applied to", generation.sequence.to_string()),
+        ]
     };
-    note(
-        a.method_version != b.method_version,
-        format!("rules: version {} against {}", a.method_version, b.method_version),
-    );
-    let [policy_a, policy_b] = [a, b].map(|generation| describe_policy(&generation.policy));
-    note(a.policy != b.policy, format!("source policy: {policy_a} against {policy_b}"));
-    let [as_of_a, as_of_b] =
-        [a, b].map(|generation| generation.as_of.map_or_else(|| "none".to_owned(), |day| day.to_string()));
-    note(a.as_of != b.as_of, format!("market date: {as_of_a} against {as_of_b}"));
-    note(a.fact_set != b.fact_set, format!("facts: {} against {}", a.fact_set, b.fact_set));
-    note(a.sequence != b.sequence, format!("log: applied to {} against {}", a.sequence, b.sequence));
-    reasons
+    let pairs = inputs(a).into_iter().zip(inputs(b)).filter(|((_, a), (_, b))| a != b);
+    pairs.map(|((input, a), (_, b))| format!("{input} {a} against {b}")).collect()
 }
 
 /// Rules of a policy as text, for example `price desk rank 1 from 2020-01-01, dividend other rank 2`. A policy without

@@ -25,8 +25,7 @@ pub(super) struct TableComparison<'a> {
 impl<'a> TableComparison<'a> {
     pub(super) async fn prepare(
         table: &'a ComparedTable,
-        a: &GenerationReader,
-        b: &GenerationReader,
+        [a, b]: &[GenerationReader; 2],
     ) -> anyhow::Result<Self> {
         let statements = [a.prepare_rows(table).await?, b.prepare_rows(table).await?];
         let mut places: BTreeMap<String, [Option<usize>; 2]> = BTreeMap::new();
@@ -42,8 +41,7 @@ impl<'a> TableComparison<'a> {
     /// Differences between the rows of some owners (securities, funds or sectors), sorted by key.
     pub(super) async fn compare_owners(
         &self,
-        a: &GenerationReader,
-        b: &GenerationReader,
+        [a, b]: &[GenerationReader; 2],
         owners: &[String],
         since: Option<NaiveDate>,
     ) -> anyhow::Result<Vec<RowDifference>> {
@@ -72,7 +70,7 @@ impl<'a> TableComparison<'a> {
         for row in rows {
             let mut key = Vec::new();
             for name in self.table.key {
-                let value = self.raw_value(&row, side, name)?;
+                let value = raw_value(Some(&row), self.place(side, name))?;
                 key.push(u8::from(value.0.is_some()));
                 key.extend(value.0.unwrap_or_default());
                 key.push(0);
@@ -86,65 +84,46 @@ impl<'a> TableComparison<'a> {
         Ok(found)
     }
 
-    fn raw_value<'r>(&self, row: &'r Row, side: usize, name: &str) -> anyhow::Result<PostgresCell<'r>> {
-        let found = self.columns.iter().find(|(column, _)| column == name);
-        match found.and_then(|(_, places)| places[side]) {
-            Some(place) => Ok(row.try_get(place)?),
-            None => Ok(PostgresCell(None)),
-        }
+    /// Index of a column in the rows of one generation; `None` if the generation lacks the column.
+    fn place(&self, side: usize, name: &str) -> Option<usize> {
+        self.columns.iter().find(|(column, _)| column == name).and_then(|(_, places)| places[side])
     }
 
     /// Difference of two rows with equal keys, one from each generation; `None` if all compared columns are equal.
     fn compare_rows(&self, rows: [Option<&Row>; 2]) -> anyhow::Result<Option<RowDifference>> {
         let mut columns = Vec::new();
         for (column, places) in &self.columns {
-            let mut raws = [PostgresCell(None); 2];
-            for side in 0..2 {
-                if let Some((row, place)) = rows[side].zip(places[side]) {
-                    raws[side] = row.try_get(place)?;
-                }
-            }
+            let raws = [raw_value(rows[0], places[0])?, raw_value(rows[1], places[1])?];
             if raws[0] != raws[1] && !self.table.key.contains(&column.as_str()) {
-                let [a, b] = self.decode_values(raws, places)?;
+                let (a, b) = (self.decode(0, places[0], raws[0])?, self.decode(1, places[1], raws[1])?);
                 columns.push(ColumnDifference { column: column.clone(), a, b });
             }
         }
-        let change = match rows {
-            [None, _] => ChangeKind::Added,
-            [_, None] => ChangeKind::Removed,
-            _ if columns.is_empty() => return Ok(None),
-            _ => ChangeKind::Changed,
-        };
-        let (side, row) = match rows {
-            [Some(row), _] => (0, row),
-            [_, Some(row)] => (1, row),
+        let (change, side) = match rows {
             [None, None] => return Ok(None),
+            [None, _] => (ChangeKind::Added, 1),
+            [_, None] => (ChangeKind::Removed, 0),
+            _ if columns.is_empty() => return Ok(None),
+            _ => (ChangeKind::Changed, 0),
         };
         let mut key = Vec::new();
         for name in self.table.key {
-            let places = self.columns.iter().find(|(column, _)| column == name).map(|(_, places)| *places);
-            let mut raws = [PostgresCell(None); 2];
-            raws[side] = self.raw_value(row, side, name)?;
-            let cells = self.decode_values(raws, &places.unwrap_or_default())?;
-            key.push((*name, cells[side].clone()));
+            let place = self.place(side, name);
+            key.push((*name, self.decode(side, place, raw_value(rows[side], place)?)?));
         }
         Ok(Some(RowDifference { table: self.table.name, key, change, columns, why: Vec::new() }))
     }
 
-    /// Decodes the values of one column from both generations, in which the column may have different types.
-    fn decode_values(
-        &self,
-        raws: [PostgresCell<'_>; 2],
-        places: &[Option<usize>; 2],
-    ) -> anyhow::Result<[CellValue; 2]> {
-        let read = |side: usize| match places[side] {
-            Some(place) => {
-                let ty = self.statements[side].columns()[place].type_();
-                CellValue::decode(ty, raws[side])
-                    .map_err(|error| anyhow::anyhow!("cannot decode a value of {}: {error}", self.table.name))
-            }
-            None => Ok(CellValue::Null),
-        };
-        Ok([read(0)?, read(1)?])
+    /// Decodes a value of one generation. The column may have another type in the other generation.
+    fn decode(&self, side: usize, place: Option<usize>, raw: PostgresCell<'_>) -> anyhow::Result<CellValue> {
+        let Some(place) = place else { return Ok(CellValue::Null) };
+        let ty = self.statements[side].columns()[place].type_();
+        CellValue::decode(ty, raw)
+            .map_err(|error| anyhow::anyhow!("cannot decode a value of {}: {error}", self.table.name))
     }
+}
+
+/// Value of the column at `place` in a row; null without a row or a column.
+fn raw_value(row: Option<&Row>, place: Option<usize>) -> Result<PostgresCell<'_>, tokio_postgres::Error> {
+    row.zip(place).map_or(Ok(PostgresCell(None)), |(row, place)| row.try_get(place))
 }

@@ -18,7 +18,7 @@ const MAX_VALUE_CHARACTERS: usize = 60;
 const MAX_LIST_ELEMENTS: usize = 5;
 
 /// Prints a comparison with up to `limit` rows per table.
-pub(super) fn print_diff(diff: &GenerationDiff, limit: usize) {
+pub(crate) fn print_diff(diff: &GenerationDiff, limit: usize) {
     outln!("generation {} (before) against {} (after)", diff.a.generation, diff.b.generation);
     diff.reasons.iter().for_each(|reason| outln!("  differs in {reason}"));
     let columns = [

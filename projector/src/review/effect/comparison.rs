@@ -15,7 +15,7 @@ use super::earlier_facts::EarlierFacts;
 use super::market_inputs::MarketInputs;
 use super::replacement::Replacements;
 use super::result::{FlagChanges, FoundEffect, QuarantineChange};
-use super::security_figures::{COMPARED, ComparedRows, SecurityFigures, bars_of, compare_figures};
+use super::security_figures::{COMPARED, ComparedRows, SecurityFigures, compare_figures};
 use crate::generation::Generation;
 use crate::progress::ProgressReport;
 use crate::review::diff::{DiffAccumulator, DifferenceSink, TableDiff, compare_bars};
@@ -80,7 +80,7 @@ impl EffectComparison<'_> {
     /// Canonical symbols of the securities whose facts or other inputs differ between the two times.
     async fn find_touched(&self, transaction: &Transaction<'_>) -> anyhow::Result<BTreeSet<Symbol>> {
         let sides = [&self.before, &self.after];
-        let all: BTreeSet<&Symbol> = sides.iter().flat_map(|side| side.symbols()).collect();
+        let all: BTreeSet<&Symbol> = sides.iter().flat_map(|side| side.directory.identities.keys()).collect();
         if self.before.as_of != self.after.as_of || self.before.benchmark != self.after.benchmark {
             return Ok(all.into_iter().cloned().collect());
         }
@@ -113,15 +113,11 @@ impl EffectComparison<'_> {
         let facts = fetch_facts(transaction, &wanted).await?;
         tokio::task::block_in_place(|| {
             let input = |market, facts| {
-                let market: &MarketInputs = market;
-                DerivationInputs {
-                    market,
-                    context: market.context(self.policy, &self.generation.rules),
-                    facts,
-                }
+                let context = MarketInputs::context(market, self.policy, &self.generation.rules);
+                DerivationInputs { market, context, facts }
             };
-            let [before, after] =
-                [input(&self.before, self.earlier.restore(&facts)?), input(&self.after, facts)];
+            let before = input(&self.before, self.earlier.restore(&facts)?);
+            let after = input(&self.after, facts);
             let derive = |symbol: &'s Symbol| {
                 let (before, after) = (before.derive(symbol)?, after.derive(symbol)?);
                 let rows = compare_figures([before.as_ref(), after.as_ref()])?;
@@ -184,7 +180,7 @@ impl EffectAccumulator {
                 self.differences.add_row(difference.clone())?;
             }
         }
-        let bars = bars_of(sides, &none);
+        let bars = sides.map(|side| side.map_or(&none, |side| &side.rows.bars));
         self.differences.add_row_counts("prices", bars.map(|bars| bars.years().len() as u64));
         if sides.iter().all(Option::is_some) && bars[0] != bars[1] {
             compare_bars(symbol, bars, |day| {

@@ -1,11 +1,11 @@
 //! `--html`: the effect of a load as one page, similar to the comparison of two generations.
 
-use super::result::RunEffect;
+use super::result::{FlagChange, RunEffect};
 use crate::review::diff::write_differences;
 use crate::review::html_page::{HtmlFile, write_list, write_table};
 
 pub(super) fn write_page(file: HtmlFile, effect: &RunEffect) -> anyhow::Result<()> {
-    let found = effect.found();
+    let found = &effect.found;
     let heading = format!("Effect of run {}", effect.run);
     file.write(&heading, |page| {
         let mut lines = vec![effect.scope()];
@@ -35,13 +35,8 @@ pub(super) fn write_page(file: HtmlFile, effect: &RunEffect) -> anyhow::Result<(
             write_table(page, "Rows quarantined now", &columns, rows)?;
         }
         if !found.flags.is_empty() {
-            let rows = found.flags.iter().map(|change| {
-                vec![
-                    change.flag.clone(),
-                    change.added.to_string(),
-                    change.removed.to_string(),
-                    change.first.join(" "),
-                ]
+            let rows = found.flags.iter().map(|FlagChange { flag, added, removed, first }| {
+                vec![flag.clone(), added.to_string(), removed.to_string(), first.join(" ")]
             });
             write_table(page, "Flags of securities", &["flag", "more", "fewer", "first"], rows)?;
         }

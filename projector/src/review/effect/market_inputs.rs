@@ -1,7 +1,5 @@
 //! Inputs that the derivations of all securities share, before a run or now.
 
-use std::collections::BTreeSet;
-
 use anyhow::Context;
 use chrono::{Datelike, NaiveDate};
 use codec::bars::unpack_days;
@@ -12,7 +10,6 @@ use market::history::{DividendFeeds, SourcePolicy, newest_session};
 use market::identity::SecurityDirectory;
 use market::metrics;
 use market::metrics::{DerivationContext, MonthlyReturns, Rules};
-use market::symbol::Symbol;
 use store::facts::{load_dividend_feeds, load_known_symbols};
 use store::history::{build_history, fetch_facts, symbols_of_identities};
 use tokio_postgres::{Row, Transaction};
@@ -87,11 +84,6 @@ impl MarketInputs {
     ) -> Option<DerivationContext<'a>> {
         let as_of = self.as_of?;
         Some(DerivationContext { as_of, newest: as_of, benchmark: self.benchmark.as_ref(), policy, rules })
-    }
-
-    /// Canonical symbols of all securities.
-    pub(super) fn symbols(&self) -> BTreeSet<&Symbol> {
-        self.directory.identities.keys().collect()
     }
 }
 

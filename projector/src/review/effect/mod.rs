@@ -17,12 +17,9 @@ mod security_figures;
 mod text;
 
 use anyhow::Context;
-use market::history::SourcePolicy;
-use market::row::JsonColumn;
 use store::db;
 
-use crate::generation::{Generation, begin_snapshot};
-use crate::review::atomic_file::AtomicFile;
+use crate::generation::{Generation, begin_snapshot, load_last_inputs};
 use crate::review::audit::AuditArgs;
 use crate::review::diff::{CsvDifferences, DifferenceSink, HTML_ROWS};
 use crate::review::html_page::HtmlFile;
@@ -37,7 +34,6 @@ pub use result::{FlagChange, QuarantineChange, RunEffect};
 pub use text::print_effect;
 
 const ACTIVE: &str = include_str!("../../../queries/generation_active.sql");
-const DERIVED_WITH: &str = include_str!("../../../queries/version_derived.sql");
 
 /// Measures the effect of a run together with all later runs.
 pub async fn measure_effect(
@@ -48,7 +44,7 @@ pub async fn measure_effect(
     let page = args.html.as_deref().map(HtmlFile::create).transpose()?;
     let mut files: Vec<Box<dyn DifferenceSink>> = Vec::new();
     if let Some(path) = &args.csv {
-        files.push(Box::new(CsvDifferences::create(AtomicFile::new(path)?)?));
+        files.push(Box::new(CsvDifferences::create(path)?));
     }
     let keep = if page.is_some() { args.limit.max(HTML_ROWS) } else { args.limit };
     let mut client = db::connect(&database.review_config(LIVE_FACTS)?).await?;
@@ -62,15 +58,23 @@ pub async fn measure_effect(
         position.is_current(),
         "cannot compare run {run}: the served tables changed at the same time\nrun the command again"
     );
-    let row = transaction.query_one(DERIVED_WITH, &[]).await?;
-    let JsonColumn(policy): JsonColumn<SourcePolicy> = row.try_get("policy")?;
+    let (_, policy) = load_last_inputs(&transaction).await?;
     let earlier = EarlierFacts::load(&transaction, &args.stream, first).await?;
     let before = MarketInputs::load(&transaction, &generation, &policy, Some(&earlier)).await?;
     let after = MarketInputs::load(&transaction, &generation, &policy, None).await?;
     let comparison =
         EffectComparison { generation: &generation, policy: &policy, earlier: &earlier, before, after };
     let found = comparison.compare(&transaction, keep, files).await?;
-    let effect = RunEffect::new(run, &position, first, &generation, found);
+    let effect = RunEffect {
+        run: run.to_owned(),
+        complete: position.is_complete(),
+        source: position.source,
+        later_runs: position.later_runs,
+        generation: generation.id,
+        first_message: first,
+        last_message: position.served,
+        found,
+    };
     if let Some(page) = page {
         html::write_page(page, &effect)?;
     }

@@ -8,10 +8,8 @@ use serde::Serialize;
 use store::ids::GenerationId;
 use telemetry::counted;
 
-use super::position::RunPosition;
 use super::replacement::SourceReplacement;
 use super::security_figures::SecurityFigures;
-use crate::generation::Generation;
 use crate::review::diff::Differences;
 
 /// Maximum number of securities that are named per flag.
@@ -35,7 +33,7 @@ pub struct RunEffect {
     /// Sequence of the last log message that the served tables contain.
     pub last_message: i64,
     #[serde(flatten)]
-    found: FoundEffect,
+    pub(super) found: FoundEffect,
 }
 
 /// Effect of a run: compared securities, differences and their causes.
@@ -82,29 +80,6 @@ pub struct FlagChange {
 }
 
 impl RunEffect {
-    pub(super) fn new(
-        run: &str,
-        position: &RunPosition,
-        first: i64,
-        generation: &Generation,
-        found: FoundEffect,
-    ) -> Self {
-        Self {
-            run: run.to_owned(),
-            source: position.source.clone(),
-            complete: position.is_complete(),
-            later_runs: position.later_runs,
-            generation: generation.id,
-            first_message: first,
-            last_message: position.served,
-            found,
-        }
-    }
-
-    pub(super) fn found(&self) -> &FoundEffect {
-        &self.found
-    }
-
     /// Removes all but the first `limit` rows of each table and topic.
     pub(super) fn truncated(mut self, limit: usize) -> Self {
         self.found.differences = self.found.differences.truncated(limit);

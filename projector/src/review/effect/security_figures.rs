@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use market::bars::Bars;
 use market::history::History;
 use market::metrics::fund::{FundRows, fund};
 use market::metrics::{Derivation, DerivationContext, DerivedRows, RowsBySource};
@@ -39,11 +38,6 @@ impl SecurityFigures {
         let is_listed = history.security.is_some() || fund.is_some() || rows.has_live_rows();
         is_listed.then_some(Self { rows, fund, sources })
     }
-}
-
-/// Bars of a security before the run and now; `none` in place of the bars of an unlisted security.
-pub(super) fn bars_of<'a>(sides: [Option<&'a SecurityFigures>; 2], none: &'a Bars) -> [&'a Bars; 2] {
-    sides.map(|side| side.map_or(none, |side| &side.rows.bars))
 }
 
 /// Compares the rows of a security before the run and now. If it is listed at only one of these times, only its metrics

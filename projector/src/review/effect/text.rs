@@ -1,13 +1,14 @@
 //! Text output of the effect of a load.
 
+use market::row::Quarantined;
 use telemetry::outln;
 
-use super::result::RunEffect;
+use super::result::{FlagChange, RunEffect};
 use crate::review::diff::print_topic;
 
 /// Prints an effect with up to `limit` securities per topic.
 pub fn print_effect(effect: &RunEffect, limit: usize) {
-    let found = effect.found();
+    let found = &effect.found;
     outln!("effect on served figures of {}", effect.scope());
     if !effect.complete {
         outln!("the run is incomplete; ingest resume continues it");
@@ -25,27 +26,15 @@ pub fn print_effect(effect: &RunEffect, limit: usize) {
     if let Some(sentence) = found.quarantined.sentence() {
         outln!("\n{sentence}");
         for row in found.quarantined.first.iter().take(limit) {
-            outln!(
-                "        {:<10} {}: {} (source {}, line {})",
-                row.symbol,
-                row.reason,
-                row.message,
-                row.source,
-                row.line
-            );
+            let Quarantined { symbol, reason, message, source, line, .. } = row;
+            outln!("        {symbol:<10} {reason}: {message} (source {source}, line {line})");
         }
     }
     if !found.flags.is_empty() {
         outln!("\nflags of securities:");
     }
-    for change in &found.flags {
-        outln!(
-            "    {:<28} {} more, {} fewer  {}",
-            change.flag,
-            change.added,
-            change.removed,
-            change.first.join(", ")
-        );
+    for FlagChange { flag, added, removed, first } in &found.flags {
+        outln!("    {flag:<28} {added} more, {removed} fewer  {}", first.join(", "));
     }
     let differing = found.differences.tables.iter().filter(|table| table.differing > 0);
     let differing: Vec<String> =

@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use market::event::Kind;
-
-use super::result::{FieldConflicts, QualityReport, SourceQuality};
+use super::result::{QualityReport, SourceQuality};
 use super::text::{or_dash, percent, reading_rows};
 use crate::review::html_page::{HtmlFile, escape_html, write_bars, write_list, write_table};
 
@@ -83,17 +81,18 @@ fn reason_rows(source: &SourceQuality, counts: &BTreeMap<String, u64>) -> Vec<Ve
 }
 
 fn conflict_rows(source: &SourceQuality) -> Vec<Vec<String>> {
-    let fields =
-        source.conflicts.iter().flat_map(|(kind, fields)| fields.iter().map(move |field| (kind, field)));
-    let row = |(kind, (field, found)): (&Kind, (&&'static str, &FieldConflicts))| {
-        vec![
-            source.source.clone(),
-            kind.to_string(),
-            (*field).to_owned(),
-            found.differing.to_string(),
-            found.compared.to_string(),
-            percent(found.differing, found.compared),
-        ]
-    };
-    fields.map(row).collect()
+    let mut rows = Vec::new();
+    for (kind, fields) in &source.conflicts {
+        for (field, found) in fields {
+            rows.push(vec![
+                source.source.clone(),
+                kind.to_string(),
+                (*field).to_owned(),
+                found.differing.to_string(),
+                found.compared.to_string(),
+                percent(found.differing, found.compared),
+            ]);
+        }
+    }
+    rows
 }

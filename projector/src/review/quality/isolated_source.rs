@@ -1,7 +1,6 @@
 //! Derivation of a security as if one source were the only source.
 
 use market::bars::Bars;
-use market::event::{EventRecord, Kind};
 use market::history::{History, Observation};
 use market::metrics::{Derivation, DerivationContext};
 use market::row::{DividendRow, FundamentalsRow, SplitRow};
@@ -42,15 +41,11 @@ pub(super) fn judge(
         *quality.quarantined.entry(format!("{} {}", row.kind, row.reason)).or_default() += 1;
     }
     let has_prices = history.prices.iter().any(|prices| prices.source == source);
-    let has = |kind: Kind| match kind {
-        Kind::Split => has_rows(&history.splits, source),
-        _ => has_rows(&history.fundamentals, source),
-    };
     let own = IsolatedRows {
         bars: if has_prices { rows.bars } else { Bars::default() },
         dividends: rows.dividends,
-        splits: if has(Kind::Split) { rows.splits } else { Vec::new() },
-        fundamentals: rows.fundamentals.filter(|_| has(Kind::Fundamentals)),
+        splits: if has_rows(&history.splits, source) { rows.splits } else { Vec::new() },
+        fundamentals: rows.fundamentals.filter(|_| has_rows(&history.fundamentals, source)),
     };
     (quality, own)
 }
@@ -62,10 +57,10 @@ fn has_rows<T>(rows: &[Observation<T>], source: &str) -> bool {
 /// History with only the rows of one source. If the source has no prices, splits or company figures, those of all
 /// sources stay.
 fn isolate(history: &History, source: &str) -> History {
-    fn own<T: EventRecord + Clone>(rows: &[Observation<T>], source: &str) -> Vec<Observation<T>> {
+    fn own<T: Clone>(rows: &[Observation<T>], source: &str) -> Vec<Observation<T>> {
         rows.iter().filter(|row| row.source == source).cloned().collect()
     }
-    fn own_or_all<T: EventRecord + Clone>(rows: &[Observation<T>], source: &str) -> Vec<Observation<T>> {
+    fn own_or_all<T: Clone>(rows: &[Observation<T>], source: &str) -> Vec<Observation<T>> {
         if has_rows(rows, source) { own(rows, source) } else { rows.to_vec() }
     }
     let mut prices = history.prices.clone();

@@ -13,12 +13,9 @@ mod text;
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Context;
-use chrono::NaiveDate;
 use market::history::History;
-use market::identity::Identity;
 use market::metrics::DerivationContext;
 use market::metrics::source_preference::MANUAL;
-use market::row::JsonColumn;
 use rayon::prelude::*;
 use store::db;
 use store::facts::load_securities;
@@ -27,7 +24,7 @@ use tokio_postgres::Transaction;
 
 use crate::generation::{Generation, begin_snapshot};
 use crate::progress::ProgressReport;
-use crate::review::audit::{AuditArgs, AuditContext, MARKET, count_agreements};
+use crate::review::audit::{AuditArgs, AuditContext, CHUNK_HISTORIES, count_agreements, load_identities};
 use crate::review::html_page::HtmlFile;
 use crate::settings::{DatabaseArgs, LIVE_FACTS};
 use conflicts::{compare_securities, count_conflicts};
@@ -41,8 +38,6 @@ pub use text::print_quality;
 const IDENTITIES: &str = "select identity from identities order by symbol";
 const ACTIVE_SECURITIES: &str = include_str!("../../../queries/quality/active.sql");
 const REJECTS: &str = include_str!("../../../queries/quality/rejects.sql");
-/// Maximum number of securities whose histories are in memory at the same time.
-const CHUNK_HISTORIES: usize = 100;
 
 /// Measures the quality of every source in the facts of the served generation.
 pub async fn measure_quality(database: &DatabaseArgs, args: &AuditArgs) -> anyhow::Result<QualityReport> {
@@ -50,11 +45,8 @@ pub async fn measure_quality(database: &DatabaseArgs, args: &AuditArgs) -> anyho
     let mut client = db::connect(&database.review_config(LIVE_FACTS)?).await?;
     let transaction = begin_snapshot(&mut client).await?;
     let generation = Generation::load_served(&transaction).await?;
-    let row = transaction.query_one(MARKET, &[]).await?;
-    let as_of: Option<NaiveDate> = row.try_get("as_of")?;
-    let as_of = as_of.context("cannot report on the sources: nothing is derived yet; load prices first")?;
-    let JsonColumn(policy) = row.try_get("policy")?;
-    let market = AuditContext { as_of, policy, rules: generation.rules };
+    let (market, row) = AuditContext::load(&transaction, &generation).await?;
+    let market = market.context("cannot report on the sources: nothing is derived yet; load prices first")?;
     let mut active = BTreeMap::new();
     for row in transaction.query(ACTIVE_SECURITIES, &[]).await? {
         active.insert(row.try_get("symbol")?, row.try_get("exchange")?);
@@ -72,7 +64,7 @@ pub async fn measure_quality(database: &DatabaseArgs, args: &AuditArgs) -> anyho
     let report = QualityReport {
         generation: generation.id,
         sequence: row.try_get("sequence")?,
-        as_of,
+        as_of: market.as_of,
         active: active.len() as u64,
         sources: sources.into_iter().map(|(source, quality)| SourceQuality { source, ..quality }).collect(),
     };
@@ -87,22 +79,12 @@ async fn measure_securities(
     market: &AuditContext,
     active: &BTreeMap<String, String>,
 ) -> anyhow::Result<BySource> {
-    let context = DerivationContext {
-        as_of: market.as_of,
-        newest: market.as_of,
-        benchmark: None,
-        policy: &market.policy,
-        rules: &market.rules,
-    };
+    let context = market.derivation(market.as_of);
     let mut sources = BySource::new();
     let records = load_securities(transaction).await?;
     records.iter().for_each(|record| add_security(&mut sources, record, active));
     compare_securities(&mut sources, &records);
-    let mut identities: Vec<Identity> = Vec::new();
-    for row in transaction.query(IDENTITIES, &[]).await? {
-        let JsonColumn(identity) = row.try_get("identity")?;
-        identities.push(identity);
-    }
+    let identities = load_identities(transaction, IDENTITIES).await?;
     let mut days = SessionDays::new(market.as_of);
     let mut progress = ProgressReport::new("judged", "securities", identities.len() as u64);
     for chunk in identities.chunks(CHUNK_HISTORIES) {

@@ -10,13 +10,9 @@ use super::result::{KindCoverage, QualityReport, SourceQuality};
 
 /// Prints a report.
 pub fn print_quality(report: &QualityReport) {
-    outln!(
-        "sources of generation {} as of {}, {} active securities",
-        report.generation,
-        report.as_of,
-        report.active
-    );
-    report.sources.iter().for_each(|source| print_source(source, report.active));
+    let QualityReport { generation, as_of, active, .. } = report;
+    outln!("sources of generation {generation} as of {as_of}, {active} active securities");
+    report.sources.iter().for_each(|source| print_source(source, *active));
 }
 
 fn print_source(source: &SourceQuality, active: u64) {
