@@ -1,6 +1,6 @@
 -- Account of the address $1 and its password hash, if the account may sign in. $2 browser and $3 network of the
 -- attempt.
-select a.id, p.hash,
+select a.id as account_id, p.hash,
   exists (select from accounts.known_devices d
     where d.account_id = a.id and d.device = $2 and d.seen_at > now() - interval '30 days') as knows_browser,
   exists (select from accounts.known_devices d

@@ -3,13 +3,14 @@
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 use serde_json::json;
-use store::{FromRow, sql_row};
+use store::sql_row;
 use tokio_postgres::error::SqlState;
-use tokio_postgres::{Client, Transaction};
+use tokio_postgres::{Client, Error, Transaction};
 
 use super::actor::{AccountActor, LockedAccount};
-use super::error::AccountError;
+use super::error::{AccountError, Result};
 use super::revocation;
+use super::rows::{find_row, find_rows};
 use crate::auth::ids::AccountId;
 use crate::auth::tier::Tier;
 
@@ -44,88 +45,74 @@ sql_row! {
     }
 }
 
-/// Creates an account in the caller's transaction, and locks its row. `holder` is true if the holder creates the
+/// Creates an account in a new transaction of the caller, and locks its row. `holder` is true if the holder creates the
 /// account, and false if the operator creates it.
-pub(crate) async fn create_account(
-    transaction: &Transaction<'_>,
+pub(crate) async fn create_account<'t>(
+    transaction: Transaction<'t>,
     email: &str,
     tier: Tier,
     paid_until: Option<DateTime<Utc>>,
     holder: bool,
-) -> Result<LockedAccount, AccountError> {
-    let row = match transaction.query_one(CREATE, &[&email, &tier, &paid_until]).await {
-        Err(error) if error.code() == Some(&SqlState::UNIQUE_VIOLATION) => {
-            return Err(AccountError::Taken(email.to_owned()));
-        }
-        created => created?,
-    };
+) -> Result<LockedAccount<'t>> {
+    let created = transaction.query_one(CREATE, &[&email, &tier, &paid_until]).await;
+    let row = created.map_err(|error| taken_or(error, email))?;
     let actor = if holder { AccountActor::Holder(row.try_get("id")?) } else { AccountActor::Operator(email) };
     let account = actor.lock(transaction).await?;
     let details = json!({ "email": email, "tier": tier, "paid_until": paid_until });
-    account.record(transaction, "account.create", details).await?;
+    account.record("account.create", details).await?;
     Ok(account)
 }
 
+/// Converts a database error. A violation of uniqueness means that an account with this email address exists.
+fn taken_or(error: Error, email: &str) -> AccountError {
+    match error.code() {
+        Some(&SqlState::UNIQUE_VIOLATION) => AccountError::Taken(email.to_owned()),
+        _ => error.into(),
+    }
+}
+
 /// Finds the account of an email address, which must be in lower case.
-pub(crate) async fn find_account(client: &Client, email: &str) -> Result<AccountDetails, AccountError> {
-    let row = client.query_opt(SHOW, &[&email]).await?;
-    Ok(AccountDetails::from_row(&row.ok_or_else(|| AccountError::NoAccount(email.to_owned()))?)?)
+pub(crate) async fn find_account(client: &Client, email: &str) -> Result<AccountDetails> {
+    find_row(client, SHOW, &[&email]).await?.ok_or_else(|| AccountError::NoAccount(email.to_owned()))
 }
 
 /// Lists all accounts, ordered by email address.
-pub(crate) async fn list_accounts(client: &Client) -> Result<Vec<AccountDetails>, AccountError> {
-    let rows = client.query(LIST, &[]).await?;
-    Ok(rows.iter().map(AccountDetails::from_row).collect::<Result<_, _>>()?)
+pub(crate) async fn list_accounts(client: &Client) -> Result<Vec<AccountDetails>> {
+    find_rows(client, LIST, &[]).await
 }
 
 /// Disables or enables an account, from the next request on. Disabling also ends the account's sessions and one-time
 /// links, and deletes its known devices.
-pub(crate) async fn set_disabled(
-    client: &mut Client,
-    actor: AccountActor<'_>,
-    disabled: bool,
-) -> Result<(), AccountError> {
-    let transaction = client.transaction().await?;
-    let account = actor.lock(&transaction).await?;
-    let changed = transaction.execute(DISABLE, &[&account.id, &disabled]).await?;
-    let ended =
-        if disabled { revocation::end_links_and_sessions(&transaction, account.id).await? } else { 0 };
+pub(crate) async fn set_disabled(client: &mut Client, actor: AccountActor<'_>, disabled: bool) -> Result<()> {
+    let account = actor.begin(client).await?;
+    let changed = account.transaction.execute(DISABLE, &[&account.id, &disabled]).await?;
+    let ended = if disabled { revocation::end_links_and_sessions(&account).await? } else { 0 };
     let action = if disabled { "account.disable" } else { "account.enable" };
     if changed + ended > 0 {
-        account.record(&transaction, action, json!({ "sessions": ended })).await?;
+        account.record(action, json!({ "sessions": ended })).await?;
     }
-    Ok(transaction.commit().await?)
+    account.commit().await
 }
 
 /// Changes an account's email address in the caller's transaction. `email` must be in lower case. One-time links that
 /// were sent to the old email address are revoked.
-pub(crate) async fn change_address(
-    transaction: &Transaction<'_>,
-    account: &LockedAccount,
-    email: &str,
-) -> Result<(), AccountError> {
+pub(crate) async fn change_address(account: &LockedAccount<'_>, email: &str) -> Result<()> {
     if account.email == email {
         return Ok(());
     }
-    match transaction.execute(RENAME, &[&account.id, &email]).await {
-        Err(error) if error.code() == Some(&SqlState::UNIQUE_VIOLATION) => {
-            return Err(AccountError::Taken(email.to_owned()));
-        }
-        renamed => renamed?,
-    };
-    revocation::end_links(transaction, account.id).await?;
-    let details = json!({ "before": account.email, "after": email });
-    account.record(transaction, "account.address", details).await
+    let renamed = account.transaction.execute(RENAME, &[&account.id, &email]).await;
+    renamed.map_err(|error| taken_or(error, email))?;
+    revocation::end_links(account).await?;
+    account.record("account.address", json!({ "before": account.email, "after": email })).await
 }
 
 /// Deletes an account with its keys, sessions, one-time links, portfolios and password, from the next request on. A new
 /// account with the same email address takes over the number of calls used in the current month.
-pub(crate) async fn delete_account(client: &mut Client, actor: AccountActor<'_>) -> Result<(), AccountError> {
-    let transaction = client.transaction().await?;
-    let account = actor.lock(&transaction).await?;
-    account.lock_limiter(&transaction).await?;
-    let keys = account.count_active_keys(&transaction).await?;
-    transaction.execute(DELETE, &[&account.id]).await?;
-    account.record(&transaction, "account.delete", json!({ "keys": keys })).await?;
-    Ok(transaction.commit().await?)
+pub(crate) async fn delete_account(client: &mut Client, actor: AccountActor<'_>) -> Result<()> {
+    let account = actor.begin(client).await?;
+    account.lock_limiter().await?;
+    let keys = account.count_active_keys().await?;
+    account.transaction.execute(DELETE, &[&account.id]).await?;
+    account.record("account.delete", json!({ "keys": keys })).await?;
+    account.commit().await
 }

@@ -4,9 +4,9 @@ use chrono::{DateTime, Utc};
 use serde::Serialize;
 use serde_json::Value;
 use store::{FromRow, sql_row};
-use tokio_postgres::Transaction;
+use tokio_postgres::{Client, Transaction};
 
-use super::error::AccountError;
+use super::error::{AccountError, Result};
 use crate::auth::ids::AccountId;
 use crate::auth::tier::Tier;
 
@@ -32,10 +32,10 @@ pub(crate) enum AccountActor<'a> {
     Holder(AccountId),
 }
 
-/// Locked row of an account. The lock lasts until the transaction ends, so that changes of the account are made one
-/// after the other.
-#[derive(Debug)]
-pub(crate) struct LockedAccount {
+/// Locked row of an account, with the transaction that changes the account. The lock lasts until the transaction ends,
+/// so that changes of the account are made one after the other.
+pub(crate) struct LockedAccount<'t> {
+    pub(crate) transaction: Transaction<'t>,
     pub(crate) id: AccountId,
     pub(crate) email: String,
     pub(crate) subscription: Subscription,
@@ -54,35 +54,36 @@ sql_row! {
 }
 
 impl AccountActor<'_> {
+    /// Begins a transaction, and locks the row of the actor's account.
+    pub(crate) async fn begin(self, client: &mut Client) -> Result<LockedAccount<'_>> {
+        self.lock(client.transaction().await?).await
+    }
+
     /// Locks the row of the actor's account until the transaction ends.
-    pub(crate) async fn lock(self, transaction: &Transaction<'_>) -> Result<LockedAccount, AccountError> {
+    pub(crate) async fn lock(self, transaction: Transaction<'_>) -> Result<LockedAccount<'_>> {
         let (row, actor) = match self {
             Self::Operator(email) => (transaction.query_opt(BY_ADDRESS, &[&email]).await?, None),
             Self::Holder(id) => (transaction.query_opt(BY_ID, &[&id]).await?, Some(HOLDER)),
         };
-        let missing = || AccountError::NoAccount(self.lookup_name());
-        let row = row.ok_or_else(missing)?;
+        let row = row.ok_or_else(|| match self {
+            Self::Operator(email) => AccountError::NoAccount(email.to_owned()),
+            Self::Holder(id) => AccountError::NoAccount(id.to_string()),
+        })?;
         Ok(LockedAccount {
             id: row.try_get("id")?,
             email: row.try_get("email")?,
             subscription: Subscription::from_row(&row)?,
             actor,
+            transaction,
         })
-    }
-
-    fn lookup_name(self) -> String {
-        match self {
-            Self::Operator(email) => email.to_owned(),
-            Self::Holder(id) => id.to_string(),
-        }
     }
 }
 
-impl LockedAccount {
+impl LockedAccount<'_> {
     /// Locks the account's row in `accounts.limiter`. Every change of a key needs this lock. The admission of the
     /// account's calls waits until the transaction ends.
-    pub(crate) async fn lock_limiter(&self, transaction: &Transaction<'_>) -> Result<(), AccountError> {
-        transaction.execute(LIMITER, &[&self.id]).await?;
+    pub(crate) async fn lock_limiter(&self) -> Result<()> {
+        self.transaction.execute(LIMITER, &[&self.id]).await?;
         Ok(())
     }
 
@@ -92,19 +93,14 @@ impl LockedAccount {
     }
 
     /// Number of the account's active keys. The count is exact, because the account is locked.
-    pub(crate) async fn count_active_keys(&self, transaction: &Transaction<'_>) -> Result<i64, AccountError> {
-        Ok(transaction.query_one(ACTIVE_KEYS, &[&self.id]).await?.try_get("active")?)
+    pub(crate) async fn count_active_keys(&self) -> Result<i64> {
+        Ok(self.transaction.query_one(ACTIVE_KEYS, &[&self.id]).await?.try_get("active")?)
     }
 
     /// Appends an audit log entry for the transaction's change. `details` must not contain a secret. Fails if the
     /// holder has made [`MAX_CHANGES`] changes of this action within 24 hours.
-    pub(crate) async fn record(
-        &self,
-        transaction: &Transaction<'_>,
-        action: &str,
-        details: Value,
-    ) -> Result<(), AccountError> {
-        if self.append(transaction, action, details, self.is_own().then_some(MAX_CHANGES)).await? {
+    pub(crate) async fn record(&self, action: &str, details: Value) -> Result<()> {
+        if self.append(action, details, Some(MAX_CHANGES)).await? {
             return Ok(());
         }
         Err(AccountError::Refused(format!(
@@ -114,37 +110,26 @@ impl LockedAccount {
 
     /// Appends an audit log entry for a change of a key. These entries have no separate limit, because the number
     /// of new keys per day is limited.
-    pub(crate) async fn record_key(
-        &self,
-        transaction: &Transaction<'_>,
-        action: &str,
-        details: Value,
-    ) -> Result<(), AccountError> {
-        self.append(transaction, action, details, None).await?;
+    pub(crate) async fn record_key(&self, action: &str, details: Value) -> Result<()> {
+        self.append(action, details, None).await?;
         Ok(())
     }
 
     /// Appends an audit log entry for the start or end of a session. If the holder already has [`MAX_SESSION_ENTRIES`]
     /// entries of this action within 24 hours, no entry is appended. The session change itself is not refused.
-    pub(crate) async fn record_session(
-        &self,
-        transaction: &Transaction<'_>,
-        action: &str,
-        details: Value,
-    ) -> Result<(), AccountError> {
-        self.append(transaction, action, details, self.is_own().then_some(MAX_SESSION_ENTRIES)).await?;
+    pub(crate) async fn record_session(&self, action: &str, details: Value) -> Result<()> {
+        self.append(action, details, Some(MAX_SESSION_ENTRIES)).await?;
         Ok(())
     }
 
-    /// Appends an audit log entry. Returns `false` without appending if the actor already has `most` entries of the
-    /// action within 24 hours. If `most` is `None`, the number is not limited.
-    async fn append(
-        &self,
-        transaction: &Transaction<'_>,
-        action: &str,
-        details: Value,
-        most: Option<i64>,
-    ) -> Result<bool, AccountError> {
-        Ok(transaction.execute(RECORD, &[&self.id, &action, &details, &self.actor, &most]).await? > 0)
+    /// Appends an audit log entry. Returns `false` without appending if the holder already has `most` entries of the
+    /// action within 24 hours. If `most` is `None`, the number is not limited. The operator has no limit.
+    async fn append(&self, action: &str, details: Value, most: Option<i64>) -> Result<bool> {
+        let most = most.filter(|_| self.is_own());
+        Ok(self.transaction.execute(RECORD, &[&self.id, &action, &details, &self.actor, &most]).await? > 0)
+    }
+
+    pub(crate) async fn commit(self) -> Result<()> {
+        Ok(self.transaction.commit().await?)
     }
 }

@@ -3,10 +3,11 @@
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 use serde_json::Value;
-use store::{FromRow, sql_row};
+use store::sql_row;
 use tokio_postgres::Client;
 
-use super::error::AccountError;
+use super::error::Result;
+use super::rows::find_rows;
 use crate::auth::ids::AccountId;
 
 const HISTORY: &str = include_str!("../../queries/accounts/history.sql");
@@ -31,29 +32,17 @@ sql_row! {
 
 /// Appends a refused sign-in to the account's audit log. After [`MAX_REFUSALS`] such entries within 24 hours, no entry
 /// is appended.
-pub(crate) async fn record_refused_sign_in(
-    client: &Client,
-    account_id: AccountId,
-    address: &str,
-) -> Result<(), AccountError> {
-    client.execute(REFUSAL, &[&account_id, &address, &MAX_REFUSALS]).await?;
+pub(crate) async fn record_refused_sign_in(client: &Client, id: AccountId, address: &str) -> Result<()> {
+    client.execute(REFUSAL, &[&id, &address, &MAX_REFUSALS]).await?;
     Ok(())
 }
 
 /// Lists the changes of all accounts with this email address, oldest first. Deleted accounts are included.
-pub(crate) async fn list_email_history(
-    client: &Client,
-    email: &str,
-) -> Result<Vec<AuditEntry>, AccountError> {
-    let rows = client.query(HISTORY, &[&email]).await?;
-    Ok(rows.iter().map(AuditEntry::from_row).collect::<Result<_, _>>()?)
+pub(crate) async fn list_email_history(client: &Client, email: &str) -> Result<Vec<AuditEntry>> {
+    find_rows(client, HISTORY, &[&email]).await
 }
 
 /// Lists the latest entries of one account, newest first.
-pub(crate) async fn list_recent_entries(
-    client: &Client,
-    account_id: AccountId,
-) -> Result<Vec<AuditEntry>, AccountError> {
-    let rows = client.query(LOG, &[&account_id, &SHOWN]).await?;
-    Ok(rows.iter().map(AuditEntry::from_row).collect::<Result<_, _>>()?)
+pub(crate) async fn list_recent_entries(client: &Client, account_id: AccountId) -> Result<Vec<AuditEntry>> {
+    find_rows(client, LOG, &[&account_id, &SHOWN]).await
 }

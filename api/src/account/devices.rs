@@ -4,12 +4,11 @@
 //! password.
 
 use sha2::{Digest, Sha256};
-use tokio_postgres::Transaction;
 
-use super::error::AccountError;
+use super::actor::LockedAccount;
+use super::error::Result;
 use super::secret_token::Token;
 use crate::auth::client_address::ClientNetwork;
-use crate::auth::ids::AccountId;
 
 const REMEMBER: &str = include_str!("../../queries/accounts/remember_devices.sql");
 const FORGET: &str = include_str!("../../queries/accounts/forget_devices.sql");
@@ -38,23 +37,19 @@ impl ClientDevices {
 /// Stores a new browser hash and the client's network as known devices, in the transaction of the sign-in. The new hash
 /// replaces the hash of the browser's previous device cookie.
 pub(super) async fn remember_devices(
-    transaction: &Transaction<'_>,
-    account_id: AccountId,
+    account: &LockedAccount<'_>,
     browser: &DeviceHash,
     client: &ClientDevices,
-) -> Result<(), AccountError> {
+) -> Result<()> {
     let devices = [&browser[..], &client.network[..]];
     let replaced = client.browser.as_ref().map(|browser| &browser[..]);
-    transaction.execute(REMEMBER, &[&account_id, &&devices[..], &replaced]).await?;
-    transaction.execute(FORGET, &[&account_id, &MAX_DEVICES]).await?;
+    account.transaction.execute(REMEMBER, &[&account.id, &&devices[..], &replaced]).await?;
+    account.transaction.execute(FORGET, &[&account.id, &MAX_DEVICES]).await?;
     Ok(())
 }
 
 /// Deletes all known devices of an account.
-pub(super) async fn forget_devices(
-    transaction: &Transaction<'_>,
-    account_id: AccountId,
-) -> Result<(), AccountError> {
-    transaction.execute(FORGET, &[&account_id, &0i64]).await?;
+pub(super) async fn forget_devices(account: &LockedAccount<'_>) -> Result<()> {
+    account.transaction.execute(FORGET, &[&account.id, &0i64]).await?;
     Ok(())
 }

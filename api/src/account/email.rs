@@ -1,9 +1,9 @@
 //! Email addresses, which identify accounts.
 
-use super::error::AccountError;
+use super::error::{AccountError, Result};
 
 /// Parses an email address: one @, a local part, and a domain with a dot. The result is in lower case.
-pub(crate) fn parse_email(text: &str) -> Result<String, AccountError> {
+pub(crate) fn parse_email(text: &str) -> Result<String> {
     let trimmed = text.trim();
     let valid = trimmed.split_once('@').is_some_and(|(local, domain)| {
         let local = (1..=64).contains(&local.len())

@@ -1,5 +1,8 @@
 //! Errors of account operations.
 
+/// Result of an account operation.
+pub(crate) type Result<T, E = AccountError> = std::result::Result<T, E>;
+
 /// Errors of an account operation.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AccountError {

@@ -3,15 +3,10 @@
 
 use unicode_normalization::UnicodeNormalization;
 
-use super::error::AccountError;
-
-/// Parses the name of a key. Surrounding spaces are removed.
-pub(super) fn parse_key_name(text: &str) -> Result<String, AccountError> {
-    parse_name("create the key", text)
-}
+use super::error::{AccountError, Result};
 
 /// Parses a name. Surrounding spaces are removed. `action` is the start of the error message, such as `create the key`.
-pub(super) fn parse_name(action: &str, text: &str) -> Result<String, AccountError> {
+pub(super) fn parse_name(action: &str, text: &str) -> Result<String> {
     let name: String = text.trim().nfc().collect();
     let has_control = name.chars().any(|c| c.is_control() || is_bidi_control(c));
     if !(1..=64).contains(&name.chars().count()) || has_control || visible_part(&name).is_empty() {
@@ -70,15 +65,15 @@ mod tests {
 
     #[test]
     fn a_name_is_visible_and_has_one_spelling() {
-        assert_eq!(parse_key_name(" cafe\u{301} ").ok().as_deref(), Some("caf\u{e9}"));
+        assert_eq!(parse_name("create the key", " cafe\u{301} ").ok().as_deref(), Some("caf\u{e9}"));
         for valid in ["laptop", "日本", "👩\u{200d}💻", "x".repeat(64).as_str()] {
-            assert!(parse_key_name(valid).is_ok(), "{valid}");
+            assert!(parse_name("create the key", valid).is_ok(), "{valid}");
         }
         let long = "x".repeat(65);
         for invalid in
             ["", " ", "\u{200b}", "\u{feff}\u{2060} \u{ad}", "\u{2800}", "a\nb", "a\u{202e}b", &long]
         {
-            assert!(parse_key_name(invalid).is_err(), "{invalid:?}");
+            assert!(parse_name("create the key", invalid).is_err(), "{invalid:?}");
         }
         assert!(is_same_name("caf\u{e9}", "cafe\u{301}") && is_same_name("lap\u{200b}top", "laptop\u{feff}"));
         assert!(!is_same_name("laptop", "Laptop"));

@@ -6,12 +6,13 @@ use secrecy::SecretString;
 use serde::Serialize;
 use serde_json::json;
 use store::{FromRow, sql_row};
-use tokio_postgres::{Client, Error, Row, Transaction};
+use tokio_postgres::{Client, Error, Row};
 use unicode_normalization::UnicodeNormalization;
 
 use super::actor::{AccountActor, LockedAccount};
-use super::error::AccountError;
-use super::key_name::{is_same_name, parse_key_name};
+use super::error::{AccountError, Result};
+use super::key_name::{is_same_name, parse_name};
+use super::rows::{find_row, find_rows};
 use crate::auth::GeneratedKey;
 use crate::auth::ids::{AccountId, KeyId};
 
@@ -45,6 +46,16 @@ sql_row! {
         /// Time of the last call in the usage statistics; `None` without a call. A new call appears after a few
         /// seconds.
         pub(crate) last_used: Option<DateTime<Utc>>,
+    }
+}
+
+sql_row! {
+    /// Active key that is changed.
+    struct ActiveKey {
+        id: KeyId,
+        name: String,
+        expires_at: Option<DateTime<Utc>>,
+        rate_per_minute: Option<i32>,
     }
 }
 
@@ -84,24 +95,23 @@ pub(crate) async fn create_key(
     client: &mut Client,
     actor: AccountActor<'_>,
     new: &NewKey<'_>,
-) -> Result<CreatedKey, AccountError> {
-    let name = parse_key_name(new.name)?;
+) -> Result<CreatedKey> {
+    let name = parse_name("create the key", new.name)?;
     if new.expires_at.is_some_and(|expires| expires <= Utc::now()) {
         return Err(refused("cannot create the key: its expiry is in the past"));
     }
-    let transaction = client.transaction().await?;
-    let account = actor.lock(&transaction).await?;
-    refuse_full(&transaction, &account, "delete one first").await?;
+    let account = actor.begin(client).await?;
+    refuse_full(&account, "delete one first").await?;
     let is_same = |row: &Row| Ok::<_, Error>(is_same_name(row.try_get("name")?, &name));
-    let names = transaction.query(NAMES, &[&account.id]).await?;
+    let names = account.transaction.query(NAMES, &[&account.id]).await?;
     if names.iter().map(is_same).collect::<Result<Vec<_>, _>>()?.contains(&true) {
         return Err(refused(format!(
             "cannot create the key: an active key is already named {name}; if its secret is lost, replace that key"
         )));
     }
-    let created = insert_key(&transaction, &account, &NewKey { name: &name, ..*new }).await?;
-    account.record_key(&transaction, "key.create", json!(created.key)).await?;
-    transaction.commit().await?;
+    let created = insert_key(&account, &NewKey { name: &name, ..*new }).await?;
+    account.record_key("key.create", json!(created.key)).await?;
+    account.commit().await?;
     Ok(created)
 }
 
@@ -111,31 +121,25 @@ pub(crate) async fn replace_key(
     actor: AccountActor<'_>,
     key: &str,
     overlap: Overlap,
-) -> Result<CreatedKey, AccountError> {
-    let transaction = client.transaction().await?;
-    let account = actor.lock(&transaction).await?;
-    account.lock_limiter(&transaction).await?;
-    let old = find_active_key(&transaction, &account, key).await?;
-    let (id, name): (KeyId, String) = (old.try_get("id")?, old.try_get("name")?);
-    refuse_replaced(&transaction, &account, &name, id).await?;
-    let new = NewKey {
-        name: &name,
-        expires_at: old.try_get("expires_at")?,
-        rate_per_minute: old.try_get("rate_per_minute")?,
-    };
+) -> Result<CreatedKey> {
+    let account = actor.begin(client).await?;
+    account.lock_limiter().await?;
+    let old = find_active_key(&account, key).await?;
+    refuse_replaced(&account, &old).await?;
     if overlap == Overlap::None {
-        transaction.execute(DELETE, &[&id]).await?;
+        account.transaction.execute(DELETE, &[&old.id]).await?;
     } else {
         let otherwise = "delete one first, or replace the key without an overlap (--overlap 0)";
-        refuse_full(&transaction, &account, otherwise).await?;
-        transaction.execute(EXPIRE, &[&id, &overlap.hours()]).await?;
+        refuse_full(&account, otherwise).await?;
+        account.transaction.execute(EXPIRE, &[&old.id, &overlap.hours()]).await?;
     }
-    let created = insert_key(&transaction, &account, &new).await?;
+    let new = NewKey { name: &old.name, expires_at: old.expires_at, rate_per_minute: old.rate_per_minute };
+    let created = insert_key(&account, &new).await?;
     let mut details = json!(created.key);
-    details["replaces"] = json!(id);
+    details["replaces"] = json!(old.id);
     details["overlap"] = overlap.as_str().into();
-    account.record_key(&transaction, "key.re_roll", details).await?;
-    transaction.commit().await?;
+    account.record_key("key.re_roll", details).await?;
+    account.commit().await?;
     Ok(created)
 }
 
@@ -144,15 +148,13 @@ pub(crate) async fn delete_key(
     client: &mut Client,
     actor: AccountActor<'_>,
     key: &str,
-) -> Result<(KeyId, String), AccountError> {
-    let transaction = client.transaction().await?;
-    let account = actor.lock(&transaction).await?;
-    account.lock_limiter(&transaction).await?;
-    let key = find_active_key(&transaction, &account, key).await?;
-    let (id, name): (KeyId, String) = (key.try_get("id")?, key.try_get("name")?);
-    transaction.execute(DELETE, &[&id]).await?;
-    account.record_key(&transaction, "key.delete", json!({ "id": id, "name": name })).await?;
-    transaction.commit().await?;
+) -> Result<(KeyId, String)> {
+    let account = actor.begin(client).await?;
+    account.lock_limiter().await?;
+    let ActiveKey { id, name, .. } = find_active_key(&account, key).await?;
+    account.transaction.execute(DELETE, &[&id]).await?;
+    account.record_key("key.delete", json!({ "id": id, "name": name })).await?;
+    account.commit().await?;
     Ok((id, name))
 }
 
@@ -161,28 +163,22 @@ pub(crate) async fn find_key(
     client: &Client,
     account_id: AccountId,
     key_id: KeyId,
-) -> Result<Option<ApiKey>, AccountError> {
-    let row = client.query_opt(ONE, &[&account_id, &key_id]).await?;
-    Ok(row.as_ref().map(ApiKey::from_row).transpose()?)
+) -> Result<Option<ApiKey>> {
+    find_row(client, ONE, &[&account_id, &key_id]).await
 }
 
 /// Lists the keys of an account in order of creation, at most 200. Keys that were deleted more than 30 days ago are
 /// left out.
-pub(crate) async fn list_keys(client: &Client, account_id: AccountId) -> Result<Vec<ApiKey>, AccountError> {
-    let rows = client.query(LIST, &[&account_id]).await?;
-    Ok(rows.iter().map(ApiKey::from_row).collect::<Result<_, _>>()?)
+pub(crate) async fn list_keys(client: &Client, account_id: AccountId) -> Result<Vec<ApiKey>> {
+    find_rows(client, LIST, &[&account_id]).await
 }
 
 fn refused(message: impl Into<String>) -> AccountError {
     AccountError::Refused(message.into())
 }
 
-async fn refuse_full(
-    transaction: &Transaction<'_>,
-    account: &LockedAccount,
-    otherwise: &str,
-) -> Result<(), AccountError> {
-    if account.count_active_keys(transaction).await? < MAX_ACTIVE_KEYS {
+async fn refuse_full(account: &LockedAccount<'_>, otherwise: &str) -> Result<()> {
+    if account.count_active_keys().await? < MAX_ACTIVE_KEYS {
         return Ok(());
     }
     Err(refused(format!("an account can have at most {MAX_ACTIVE_KEYS} active keys: {otherwise}")))
@@ -190,15 +186,9 @@ async fn refuse_full(
 
 /// Fails if the key was already replaced. Otherwise a repeated request would create a second replacement, which would
 /// expire together with the old key.
-async fn refuse_replaced(
-    transaction: &Transaction<'_>,
-    account: &LockedAccount,
-    name: &str,
-    key_id: KeyId,
-) -> Result<(), AccountError> {
-    let Some(newer) = transaction.query_opt(REPLACEMENT, &[&account.id, &name, &key_id]).await? else {
-        return Ok(());
-    };
+async fn refuse_replaced(account: &LockedAccount<'_>, key: &ActiveKey) -> Result<()> {
+    let newer = account.transaction.query_opt(REPLACEMENT, &[&account.id, &key.name, &key.id]).await?;
+    let Some(newer) = newer else { return Ok(()) };
     let last_four: &str = newer.try_get("last_four")?;
     Err(refused(format!(
         "the key was replaced already, by …{last_four}; if the secret of the new key is lost, replace the new key"
@@ -206,43 +196,36 @@ async fn refuse_replaced(
 }
 
 /// Creates a random secret and stores its hash.
-async fn insert_key(
-    transaction: &Transaction<'_>,
-    account: &LockedAccount,
-    new: &NewKey<'_>,
-) -> Result<CreatedKey, AccountError> {
+async fn insert_key(account: &LockedAccount<'_>, new: &NewKey<'_>) -> Result<CreatedKey> {
     if account.is_own() {
-        let made: i64 = transaction.query_one(MADE, &[&account.id]).await?.try_get("made")?;
+        let made: i64 = account.transaction.query_one(MADE, &[&account.id]).await?.try_get("made")?;
         if made >= MAX_KEYS_PER_DAY {
             return Err(refused(format!(
                 "cannot create the key: at most {MAX_KEYS_PER_DAY} keys can be created per day; try again tomorrow"
             )));
         }
     }
-    let secret = GeneratedKey::generate();
-    let hash = &secret.hash[..];
-    let row = transaction
-        .query_one(
-            CREATE,
-            &[&account.id, &hash, &new.name, &secret.last_four, &new.expires_at, &new.rate_per_minute],
-        )
+    let GeneratedKey { text, hash, last_four } = GeneratedKey::generate();
+    let hash = &hash[..];
+    let NewKey { name, expires_at, rate_per_minute } = new;
+    let row = account
+        .transaction
+        .query_one(CREATE, &[&account.id, &hash, name, &last_four, expires_at, rate_per_minute])
         .await?;
-    Ok(CreatedKey { key: ApiKey::from_row(&row)?, secret: secret.text })
+    Ok(CreatedKey { key: ApiKey::from_row(&row)?, secret: text })
 }
 
 /// Finds the active key with this id or name. Fails if several keys have this name and none has this id.
-async fn find_active_key(
-    transaction: &Transaction<'_>,
-    account: &LockedAccount,
-    key: &str,
-) -> Result<Row, AccountError> {
+async fn find_active_key(account: &LockedAccount<'_>, key: &str) -> Result<ActiveKey> {
     let normalized: String = key.nfc().collect();
-    let mut found = transaction.query(FIND, &[&account.id, &key, &normalized]).await?;
-    let by_id = found.first().map(|row| row.try_get::<_, KeyId>("id")).transpose()?;
+    let rows = account.transaction.query(FIND, &[&account.id, &key, &normalized]).await?;
+    let mut found = rows.iter().map(ActiveKey::from_row).collect::<Result<Vec<_>, _>>()?;
+    let is_id = found.first().is_some_and(|first| first.id.to_string() == key);
     match found.len() {
         0 => Err(refused(format!("there is no active key {key}"))),
-        1 => Ok(found.remove(0)),
-        _ if by_id.is_some_and(|id| id.to_string() == key) => Ok(found.remove(0)),
-        count => Err(refused(format!("{count} active keys are named {key}: use the id instead of the name"))),
+        count if count > 1 && !is_id => {
+            Err(refused(format!("{count} active keys are named {key}: use the id instead of the name")))
+        }
+        _ => Ok(found.remove(0)),
     }
 }

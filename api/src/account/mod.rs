@@ -15,12 +15,12 @@ pub(crate) mod keys;
 pub(crate) mod links;
 pub(crate) mod password;
 pub(crate) mod portfolios;
-mod revocation;
+pub(crate) mod revocation;
+mod rows;
 mod secret_token;
 pub(crate) mod sessions;
 pub(crate) mod statistics;
 pub(crate) mod subscription_changes;
-pub(crate) mod usage;
 
 pub(crate) use actor::{AccountActor, LockedAccount};
 pub(crate) use email::parse_email;

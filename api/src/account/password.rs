@@ -4,6 +4,7 @@
 //! as much work as one with a known email address. The number of concurrent hashes is bounded, so that sign-ins cannot
 //! starve the API.
 
+use std::collections::HashSet;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
@@ -11,12 +12,14 @@ use argon2::password_hash::{PasswordHasher, PasswordVerifier};
 use argon2::{Algorithm, Argon2, Params, Version};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::json;
-use tokio_postgres::{Client, Transaction};
+use store::sql_row;
+use tokio_postgres::Client;
 
 use super::actor::{AccountActor, LockedAccount};
 use super::devices::ClientDevices;
-use super::error::AccountError;
+use super::error::{AccountError, Result};
 use super::revocation;
+use super::rows::find_row;
 use crate::auth::client_address::ClientNetwork;
 use crate::auth::ids::AccountId;
 use crate::concurrency::cpu_pool::{CpuPoolError, run_low_priority};
@@ -76,15 +79,17 @@ impl QueueKey for HashingQueueKey {
 #[derive(Debug, Clone)]
 pub(crate) struct PasswordHashing(Arc<FairQueue<HashingQueueKey>>);
 
-/// Account found by its email address, with its password hash and the trust in the client's devices.
-#[derive(Debug)]
-pub(crate) struct StoredPassword {
-    pub(crate) account: AccountId,
-    hash: String,
-    /// True if the attempt came from a known browser of the account.
-    pub(crate) knows_browser: bool,
-    /// True if the attempt came from a known network of the account.
-    pub(crate) knows_network: bool,
+sql_row! {
+    /// Account found by its email address, with its password hash and the trust in the client's devices.
+    #[derive(Debug)]
+    pub(crate) struct StoredPassword {
+        pub(crate) account_id: AccountId,
+        hash: String,
+        /// True if the attempt came from a known browser of the account.
+        pub(crate) knows_browser: bool,
+        /// True if the attempt came from a known network of the account.
+        pub(crate) knows_network: bool,
+    }
 }
 
 impl PasswordHashing {
@@ -145,56 +150,41 @@ pub(crate) async fn find_password(
     client: &Client,
     email: &str,
     devices: &ClientDevices,
-) -> Result<Option<StoredPassword>, AccountError> {
+) -> Result<Option<StoredPassword>> {
     let browser = devices.browser.as_ref().map(|browser| &browser[..]);
-    let Some(row) = client.query_opt(FIND, &[&email, &browser, &&devices.network[..]]).await? else {
-        return Ok(None);
-    };
-    Ok(Some(StoredPassword {
-        account: row.try_get("id")?,
-        hash: row.try_get("hash")?,
-        knows_browser: row.try_get("knows_browser")?,
-        knows_network: row.try_get("knows_network")?,
-    }))
+    find_row(client, FIND, &[&email, &browser, &&devices.network[..]]).await
 }
 
 /// Stores the hash of an account's password, in the caller's transaction.
-pub(crate) async fn store_hash(
-    transaction: &Transaction<'_>,
-    account: &LockedAccount,
-    hash: &str,
-) -> Result<(), AccountError> {
-    transaction.execute(SET, &[&account.id, &hash]).await?;
+pub(crate) async fn store_hash(account: &LockedAccount<'_>, hash: &str) -> Result<()> {
+    account.transaction.execute(SET, &[&account.id, &hash]).await?;
     Ok(())
 }
 
-/// Locks the account whose password was verified, in the caller's transaction. `None` if the password was changed, or
-/// the account disabled or deleted, after the verification.
-pub(crate) async fn lock_verified_account(
-    transaction: &Transaction<'_>,
+/// Begins a transaction and locks the account whose password was verified. `None` if the password was changed, or the
+/// account disabled or deleted, after the verification.
+pub(crate) async fn begin_verified<'t>(
+    client: &'t mut Client,
     stored: &StoredPassword,
-) -> Result<Option<LockedAccount>, AccountError> {
-    let account = match AccountActor::Holder(stored.account).lock(transaction).await {
+) -> Result<Option<LockedAccount<'t>>> {
+    let account = match AccountActor::Holder(stored.account_id).begin(client).await {
         Err(AccountError::NoAccount(_)) => return Ok(None),
         locked => locked?,
     };
-    let holds = transaction.query_one(HOLDS, &[&stored.account, &stored.hash]).await?.try_get("holds")?;
+    let row = account.transaction.query_one(HOLDS, &[&stored.account_id, &stored.hash]).await?;
+    let holds = row.try_get("holds")?;
     Ok(Some(account).filter(|_| holds))
 }
 
 /// Changes an account's password in the caller's transaction. Ends all sessions and one-time links of the account.
-pub(crate) async fn change_password(
-    transaction: &Transaction<'_>,
-    account: &LockedAccount,
-    hash: &str,
-) -> Result<(), AccountError> {
-    store_hash(transaction, account, hash).await?;
-    let ended = revocation::end_links_and_sessions(transaction, account.id).await?;
-    account.record(transaction, "password.change", json!({ "sessions": ended })).await
+pub(crate) async fn change_password(account: &LockedAccount<'_>, hash: &str) -> Result<()> {
+    store_hash(account, hash).await?;
+    let ended = revocation::end_links_and_sessions(account).await?;
+    account.record("password.change", json!({ "sessions": ended })).await
 }
 
 /// Refuses a password that is easy to guess. Every character is allowed.
-pub(crate) fn check_strength(password: &SecretString, email: &str) -> Result<(), AccountError> {
+pub(crate) fn check_strength(password: &SecretString, email: &str) -> Result<()> {
     let refused = |message: &str| Err(AccountError::Refused(message.to_owned()));
     let text = password.expose_secret();
     if !LENGTH.contains(&text.chars().count()) {
@@ -208,9 +198,7 @@ pub(crate) fn check_strength(password: &SecretString, email: &str) -> Result<(),
         return refused("the password contains your address; choose another one");
     }
     let plain: String = lower.chars().filter(|c| c.is_alphanumeric()).collect();
-    let mut kinds: Vec<char> = lower.chars().collect();
-    kinds.sort_unstable();
-    kinds.dedup();
+    let kinds: HashSet<char> = lower.chars().collect();
     if kinds.len() < 5 || COMMON.lines().any(|common| common == lower || common == plain) {
         return refused("this password is too common; choose another one");
     }
@@ -276,7 +264,7 @@ mod tests {
         let hash = hashing.hash("correct horse battery".into(), STRANGER).await.unwrap();
         assert!(hash.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{hash}");
         let stored =
-            StoredPassword { account: AccountId(1), hash, knows_browser: false, knows_network: false };
+            StoredPassword { account_id: AccountId(1), hash, knows_browser: false, knows_network: false };
         assert!(hashing.verify("correct horse battery".into(), Some(&stored), STRANGER).await.unwrap());
         assert!(!hashing.verify("correct horse".into(), Some(&stored), STRANGER).await.unwrap());
         assert!(!hashing.verify("no one's password".into(), None, STRANGER).await.unwrap());

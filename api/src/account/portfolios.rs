@@ -2,12 +2,13 @@
 
 use chrono::{DateTime, Utc};
 use serde_json::json;
-use store::{FromRow, sql_row};
+use store::sql_row;
 use tokio_postgres::Client;
 
 use super::actor::AccountActor;
-use super::error::AccountError;
+use super::error::{AccountError, Result};
 use super::key_name::parse_name;
+use super::rows::{find_row, find_rows};
 use crate::auth::ids::AccountId;
 use crate::parameters::parse_holdings;
 
@@ -33,12 +34,8 @@ sql_row! {
 }
 
 /// Lists the portfolios of an account, ordered by name.
-pub(crate) async fn list_portfolios(
-    client: &Client,
-    account_id: AccountId,
-) -> Result<Vec<Portfolio>, AccountError> {
-    let rows = client.query(LIST, &[&account_id]).await?;
-    Ok(rows.iter().map(Portfolio::from_row).collect::<Result<_, _>>()?)
+pub(crate) async fn list_portfolios(client: &Client, account_id: AccountId) -> Result<Vec<Portfolio>> {
+    find_rows(client, LIST, &[&account_id]).await
 }
 
 /// Finds the portfolio with this name; `None` if it does not exist.
@@ -46,9 +43,8 @@ pub(crate) async fn find_portfolio(
     client: &Client,
     account_id: AccountId,
     name: &str,
-) -> Result<Option<Portfolio>, AccountError> {
-    let row = client.query_opt(FIND, &[&account_id, &name]).await?;
-    Ok(row.as_ref().map(Portfolio::from_row).transpose()?)
+) -> Result<Option<Portfolio>> {
+    find_row(client, FIND, &[&account_id, &name]).await
 }
 
 /// Saves holdings under a name. A portfolio of this name is replaced.
@@ -57,30 +53,24 @@ pub(crate) async fn save_portfolio(
     actor: AccountActor<'_>,
     name: &str,
     holdings: &str,
-) -> Result<(), AccountError> {
+) -> Result<()> {
     let name = parse_name("save the portfolio", name)?;
     let refused = |cause: String| AccountError::Refused(format!("cannot save the portfolio: {cause}"));
     let parsed = parse_holdings(holdings).map_err(|error| refused(format!("it {error}")))?;
-    let transaction = client.transaction().await?;
-    let account = actor.lock(&transaction).await?;
-    if transaction.execute(SAVE, &[&account.id, &name, &holdings, &MOST]).await? == 0 {
+    let account = actor.begin(client).await?;
+    if account.transaction.execute(SAVE, &[&account.id, &name, &holdings, &MOST]).await? == 0 {
         return Err(refused(format!("an account can have at most {MOST}; delete one first")));
     }
     let details = json!({ "name": name, "holdings": parsed.holdings.len() });
-    account.record(&transaction, "portfolio.save", details).await?;
-    Ok(transaction.commit().await?)
+    account.record("portfolio.save", details).await?;
+    account.commit().await
 }
 
 /// Deletes the portfolio with this name, if there is one.
-pub(crate) async fn delete_portfolio(
-    client: &mut Client,
-    actor: AccountActor<'_>,
-    name: &str,
-) -> Result<(), AccountError> {
-    let transaction = client.transaction().await?;
-    let account = actor.lock(&transaction).await?;
-    if transaction.execute(DELETE, &[&account.id, &name]).await? > 0 {
-        account.record(&transaction, "portfolio.delete", json!({ "name": name })).await?;
+pub(crate) async fn delete_portfolio(client: &mut Client, actor: AccountActor<'_>, name: &str) -> Result<()> {
+    let account = actor.begin(client).await?;
+    if account.transaction.execute(DELETE, &[&account.id, &name]).await? > 0 {
+        account.record("portfolio.delete", json!({ "name": name })).await?;
     }
-    Ok(transaction.commit().await?)
+    account.commit().await
 }

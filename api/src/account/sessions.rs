@@ -8,13 +8,14 @@ use chrono::{DateTime, Utc};
 use secrecy::SecretString;
 use serde::Serialize;
 use serde_json::json;
-use store::{FromRow, sql_row};
-use tokio_postgres::{Client, Transaction};
+use store::sql_row;
+use tokio_postgres::Client;
 
 use super::actor::{AccountActor, LockedAccount};
 use super::devices::{self, ClientDevices};
-use super::error::AccountError;
+use super::error::{AccountError, Result};
 use super::revocation;
+use super::rows::{find_row, find_rows};
 use super::secret_token::Token;
 use crate::auth::ids::{AccountId, SessionId};
 
@@ -55,12 +56,14 @@ impl SessionCookies {
     }
 }
 
-/// Active browser session, as found by the session cookie of a request.
-#[derive(Debug, Clone)]
-pub(crate) struct BrowserSession {
-    pub(crate) id: SessionId,
-    pub(crate) account: AccountId,
-    pub(crate) email: String,
+sql_row! {
+    /// Active browser session, as found by the session cookie of a request.
+    #[derive(Debug, Clone)]
+    pub(crate) struct BrowserSession {
+        pub(crate) id: SessionId,
+        pub(crate) account_id: AccountId,
+        pub(crate) email: String,
+    }
 }
 
 sql_row! {
@@ -78,94 +81,64 @@ sql_row! {
 /// Starts a session in the caller's transaction, and stores the client's browser and network as known devices. Returns
 /// the values of the session cookie and the device cookie.
 pub(crate) async fn begin_session(
-    transaction: &Transaction<'_>,
-    account: &LockedAccount,
+    account: &LockedAccount<'_>,
     origin: &SessionOrigin,
-) -> Result<SessionCookies, AccountError> {
+) -> Result<SessionCookies> {
     let (token, device) = (Token::generate(), Token::generate());
     let agent: String = origin.agent.chars().filter(|c| !c.is_control()).take(AGENT).collect();
+    let transaction = &account.transaction;
     transaction.execute(BEGIN, &[&&token.hash[..], &account.id, &origin.address, &agent]).await?;
     transaction.execute(PRUNE, &[&account.id, &MAX_SESSIONS]).await?;
-    account.record_session(transaction, "session.begin", json!({ "address": origin.address })).await?;
-    devices::remember_devices(transaction, account.id, &device.hash, &origin.devices).await?;
+    account.record_session("session.begin", json!({ "address": origin.address })).await?;
+    devices::remember_devices(account, &device.hash, &origin.devices).await?;
     Ok(SessionCookies { session: token.text, device: device.text })
 }
 
 /// Finds the active session of a cookie value; `None` if there is no active session.
-pub(crate) async fn find_session(
-    client: &Client,
-    cookie: &str,
-) -> Result<Option<BrowserSession>, AccountError> {
-    let Some(row) = client.query_opt(FIND, &[&&Token::hash(cookie)[..]]).await? else { return Ok(None) };
-    Ok(Some(BrowserSession {
-        id: row.try_get("id")?,
-        account: row.try_get("account_id")?,
-        email: row.try_get("email")?,
-    }))
+pub(crate) async fn find_session(client: &Client, cookie: &str) -> Result<Option<BrowserSession>> {
+    find_row(client, FIND, &[&&Token::hash(cookie)[..]]).await
 }
 
 /// Ends the session with this cookie value. Does nothing if there is no such session.
-pub(crate) async fn end_session_of_cookie(client: &mut Client, cookie: &str) -> Result<(), AccountError> {
+pub(crate) async fn end_session_of_cookie(client: &mut Client, cookie: &str) -> Result<()> {
     let transaction = client.transaction().await?;
-    if let Some(row) = transaction.query_opt(END_OF_COOKIE, &[&&Token::hash(cookie)[..]]).await? {
-        let account = AccountActor::Holder(row.try_get("account_id")?).lock(&transaction).await?;
-        account.record_session(&transaction, "session.end", json!({})).await?;
-    }
-    Ok(transaction.commit().await?)
+    let row = transaction.query_opt(END_OF_COOKIE, &[&&Token::hash(cookie)[..]]).await?;
+    let Some(row) = row else { return Ok(()) };
+    let account = AccountActor::Holder(row.try_get("account_id")?).lock(transaction).await?;
+    account.record_session("session.end", json!({})).await?;
+    account.commit().await
 }
 
 /// Lists the active sessions of an account, newest first.
-pub(crate) async fn list_sessions(
-    client: &Client,
-    account_id: AccountId,
-) -> Result<Vec<SessionSummary>, AccountError> {
-    let rows = client.query(LIST, &[&account_id]).await?;
-    Ok(rows.iter().map(SessionSummary::from_row).collect::<Result<_, _>>()?)
+pub(crate) async fn list_sessions(client: &Client, account_id: AccountId) -> Result<Vec<SessionSummary>> {
+    find_rows(client, LIST, &[&account_id]).await
 }
 
 pub(crate) async fn end_session(
     client: &mut Client,
     actor: AccountActor<'_>,
     session_id: SessionId,
-) -> Result<(), AccountError> {
-    let transaction = client.transaction().await?;
-    let account = actor.lock(&transaction).await?;
-    if transaction.execute(END, &[&account.id, &session_id]).await? == 0 {
+) -> Result<()> {
+    let account = actor.begin(client).await?;
+    if account.transaction.execute(END, &[&account.id, &session_id]).await? == 0 {
         return Err(AccountError::Refused(format!("there is no session {session_id}")));
     }
-    account.record_session(&transaction, "session.end", json!({ "id": session_id })).await?;
-    Ok(transaction.commit().await?)
+    account.record_session("session.end", json!({ "id": session_id })).await?;
+    account.commit().await
 }
 
 /// Ends a session that a new session replaces, in the caller's transaction. No audit log entry is appended.
-pub(crate) async fn end_replaced_session(
-    transaction: &Transaction<'_>,
-    account: &LockedAccount,
-    session_id: SessionId,
-) -> Result<(), AccountError> {
-    transaction.execute(END, &[&account.id, &session_id]).await?;
+pub(crate) async fn end_replaced_session(account: &LockedAccount<'_>, session_id: SessionId) -> Result<()> {
+    account.transaction.execute(END, &[&account.id, &session_id]).await?;
     Ok(())
 }
 
-/// Ends every session of an account. Returns the number of ended sessions.
-pub(crate) async fn end_all_sessions(
-    client: &mut Client,
-    actor: AccountActor<'_>,
-) -> Result<u64, AccountError> {
-    let transaction = client.transaction().await?;
-    let account = actor.lock(&transaction).await?;
-    let ended = end_sessions_in_transaction(&transaction, &account).await?;
+/// Ends every session of an account.
+pub(crate) async fn end_all_sessions(client: &mut Client, actor: AccountActor<'_>) -> Result<()> {
+    let account = actor.begin(client).await?;
+    let ended = revocation::end_sessions(&account).await?;
     if ended > 0 {
-        account.record_session(&transaction, "session.end_all", json!({ "sessions": ended })).await?;
+        account.record_session("session.end_all", json!({ "sessions": ended })).await?;
     }
-    transaction.commit().await?;
-    Ok(ended)
-}
-
-/// Ends every session of an account in the caller's transaction. Returns the number of ended sessions.
-pub(crate) async fn end_sessions_in_transaction(
-    transaction: &Transaction<'_>,
-    account: &LockedAccount,
-) -> Result<u64, AccountError> {
-    revocation::end_sessions(transaction, account.id).await
+    account.commit().await
 }

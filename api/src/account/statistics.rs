@@ -1,14 +1,17 @@
-//! Statistics of an account's calls, by day, endpoint, key and outcome.
+//! Usage of an account: monthly quota, rate-limit bucket, and statistics of calls by day, endpoint, key and outcome.
 
 use chrono::{DateTime, NaiveDate, Utc};
 use market::text_enum;
 use serde::Serialize;
-use store::{FromRow, sql_row};
+use store::sql_row;
 use tokio_postgres::Client;
 
-use super::error::AccountError;
+use super::error::{AccountError, Result};
+use super::rows::{find_row, find_rows};
 use crate::auth::ids::AccountId;
+use crate::auth::tier::Tier;
 
+const USAGE: &str = include_str!("../../queries/accounts/usage.sql");
 const BY_DAY: &str = include_str!("../../queries/accounts/calls_by_day.sql");
 const BY_ENDPOINT: &str = include_str!("../../queries/accounts/calls_by_endpoint.sql");
 const REFUSALS: &str = include_str!("../../queries/accounts/refusals.sql");
@@ -30,6 +33,24 @@ text_enum! {
         Quota = "quota",
         /// Status 5xx
         Failed = "failed",
+    }
+}
+
+sql_row! {
+    /// Used and remaining calls of an account, with its limits.
+    #[derive(Debug, Clone)]
+    pub(crate) struct AccountUsage {
+        pub(crate) tier: Tier,
+        /// First day of the current month, UTC.
+        pub(crate) month: NaiveDate,
+        /// Number of calls in the month that count against the quota.
+        pub(crate) used: i64,
+        pub(crate) monthly_quota: i64,
+        pub(crate) resets_at: DateTime<Utc>,
+        pub(crate) rate_per_minute: i32,
+        pub(crate) burst: i32,
+        /// Number of calls that the rate limit would accept now.
+        pub(crate) available: i64,
     }
 }
 
@@ -67,14 +88,18 @@ sql_row! {
     }
 }
 
+/// Finds the usage of the account with this email address, which must be in lower case.
+pub(crate) async fn find_usage(client: &Client, email: &str) -> Result<AccountUsage> {
+    find_row(client, USAGE, &[&email]).await?.ok_or_else(|| AccountError::NoAccount(email.to_owned()))
+}
+
 /// Counts an account's calls by day and outcome. The first day is `since`.
 pub(crate) async fn count_by_day(
     client: &Client,
     account_id: AccountId,
     since: NaiveDate,
-) -> Result<Vec<DailyCalls>, AccountError> {
-    let rows = client.query(BY_DAY, &[&account_id, &since]).await?;
-    Ok(rows.iter().map(DailyCalls::from_row).collect::<Result<_, _>>()?)
+) -> Result<Vec<DailyCalls>> {
+    find_rows(client, BY_DAY, &[&account_id, &since]).await
 }
 
 /// Counts an account's calls by endpoint and key. The first day is `since`. The highest count comes first.
@@ -82,9 +107,8 @@ pub(crate) async fn count_by_endpoint(
     client: &Client,
     account_id: AccountId,
     since: NaiveDate,
-) -> Result<Vec<EndpointCalls>, AccountError> {
-    let rows = client.query(BY_ENDPOINT, &[&account_id, &since]).await?;
-    Ok(rows.iter().map(EndpointCalls::from_row).collect::<Result<_, _>>()?)
+) -> Result<Vec<EndpointCalls>> {
+    find_rows(client, BY_ENDPOINT, &[&account_id, &since]).await
 }
 
 /// Counts an account's refused and failed calls by endpoint and outcome. The first day is `since`. The endpoint with
@@ -93,7 +117,6 @@ pub(crate) async fn count_refused(
     client: &Client,
     account_id: AccountId,
     since: NaiveDate,
-) -> Result<Vec<RefusedCalls>, AccountError> {
-    let rows = client.query(REFUSALS, &[&account_id, &since]).await?;
-    Ok(rows.iter().map(RefusedCalls::from_row).collect::<Result<_, _>>()?)
+) -> Result<Vec<RefusedCalls>> {
+    find_rows(client, REFUSALS, &[&account_id, &since]).await
 }

@@ -3,14 +3,16 @@
 //! Invariants: a higher tier applies from the next call on, a lower tier after the paid period. Neither change needs a
 //! background job. Webhooks of a payment provider would call the same functions.
 
+use std::cmp::Ordering;
+
 use chrono::{DateTime, Utc};
 use serde_json::json;
 use store::FromRow;
+use tokio_postgres::Client;
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{Client, Transaction};
 
 use super::actor::{AccountActor, LockedAccount, Subscription};
-use super::error::AccountError;
+use super::error::{AccountError, Result};
 use crate::auth::tier::Tier;
 
 const SET: &str = include_str!("../../queries/accounts/set_tier.sql");
@@ -27,11 +29,9 @@ pub(crate) async fn set_tier(
     actor: AccountActor<'_>,
     tier: Tier,
     paid_until: Option<DateTime<Utc>>,
-) -> Result<(), AccountError> {
-    let transaction = client.transaction().await?;
-    let account = actor.lock(&transaction).await?;
-    record_change(&transaction, &account, "account.set_tier", SET, &[&tier, &paid_until]).await?;
-    Ok(transaction.commit().await?)
+) -> Result<()> {
+    let account = actor.begin(client).await?;
+    apply(account, "account.set_tier", SET, &[&tier, &paid_until]).await
 }
 
 /// Cancels a subscription. The current tier applies until the end of the paid period, and Free applies afterwards. If
@@ -40,88 +40,66 @@ pub(crate) async fn cancel_subscription(
     client: &mut Client,
     actor: AccountActor<'_>,
     paid_until: Option<DateTime<Utc>>,
-) -> Result<(), AccountError> {
-    let transaction = client.transaction().await?;
-    let account = lock_settled_account(&transaction, actor).await?;
+) -> Result<()> {
+    let account = begin_settled(client, actor).await?;
     if account.subscription.tier == Tier::Free {
         return Err(AccountError::Refused("there is no paid plan to cancel".to_owned()));
     }
-    record_change(&transaction, &account, "account.cancel", CANCEL, &[&paid_until]).await?;
-    Ok(transaction.commit().await?)
+    apply(account, "account.cancel", CANCEL, &[&paid_until]).await
 }
 
 /// Sets the tier that applies after the paid period.
-pub(crate) async fn set_next_tier(
-    client: &mut Client,
-    actor: AccountActor<'_>,
-    tier: Tier,
-) -> Result<(), AccountError> {
-    let transaction = client.transaction().await?;
-    let account = lock_settled_account(&transaction, actor).await?;
-    record_change(&transaction, &account, "account.next_tier", CHOOSE_NEXT, &[&tier]).await?;
-    Ok(transaction.commit().await?)
+pub(crate) async fn set_next_tier(client: &mut Client, actor: AccountActor<'_>, tier: Tier) -> Result<()> {
+    let account = begin_settled(client, actor).await?;
+    apply(account, "account.next_tier", CHOOSE_NEXT, &[&tier]).await
 }
 
 /// Selects a tier that is paid by the month. A higher tier applies from the next request on. A lower tier applies after
 /// the paid month. Selecting the current tier cancels a scheduled change of tier.
-pub(crate) async fn choose_tier(
-    client: &mut Client,
-    actor: AccountActor<'_>,
-    tier: Tier,
-) -> Result<(), AccountError> {
-    let transaction = client.transaction().await?;
-    let account = lock_settled_account(&transaction, actor).await?;
-    let present = account.subscription.tier;
-    let (action, statement) = match () {
-        () if tier > present => ("account.upgrade", CHOOSE),
-        () if tier == present => ("account.resume", CHOOSE),
-        () => ("account.next_tier", CHOOSE_NEXT),
+pub(crate) async fn choose_tier(client: &mut Client, actor: AccountActor<'_>, tier: Tier) -> Result<()> {
+    let account = begin_settled(client, actor).await?;
+    let (action, statement) = match tier.cmp(&account.subscription.tier) {
+        Ordering::Greater => ("account.upgrade", CHOOSE),
+        Ordering::Equal => ("account.resume", CHOOSE),
+        Ordering::Less => ("account.next_tier", CHOOSE_NEXT),
     };
-    record_change(&transaction, &account, action, statement, &[&tier]).await?;
-    Ok(transaction.commit().await?)
+    apply(account, action, statement, &[&tier]).await
 }
 
 /// Records the tier that the holder requests from the operator. A request for Free means cancellation.
-pub(crate) async fn request_tier(
-    client: &mut Client,
-    actor: AccountActor<'_>,
-    tier: Tier,
-) -> Result<(), AccountError> {
-    let transaction = client.transaction().await?;
-    let account = lock_settled_account(&transaction, actor).await?;
+pub(crate) async fn request_tier(client: &mut Client, actor: AccountActor<'_>, tier: Tier) -> Result<()> {
+    let account = begin_settled(client, actor).await?;
     if tier == account.subscription.tier {
         return Err(AccountError::Refused("this is already your plan".to_owned()));
     }
-    if transaction.execute(ASK, &[&account.id, &tier]).await? > 0 {
-        account.record(&transaction, "account.ask", json!({ "tier": tier })).await?;
+    if account.transaction.execute(ASK, &[&account.id, &tier]).await? > 0 {
+        account.record("account.ask", json!({ "tier": tier })).await?;
     }
-    Ok(transaction.commit().await?)
+    account.commit().await
 }
 
-/// Locks the account. If its paid period has ended, stores `next_tier` as the current tier.
-async fn lock_settled_account(
-    transaction: &Transaction<'_>,
-    actor: AccountActor<'_>,
-) -> Result<LockedAccount, AccountError> {
-    let account = actor.lock(transaction).await?;
-    match transaction.execute(SETTLE, &[&account.id]).await? {
+/// Begins a transaction and locks the account. If its paid period has ended, stores `next_tier` as the current tier.
+async fn begin_settled<'t>(client: &'t mut Client, actor: AccountActor<'_>) -> Result<LockedAccount<'t>> {
+    let account = actor.begin(client).await?;
+    match account.transaction.execute(SETTLE, &[&account.id]).await? {
         0 => Ok(account),
-        _ => actor.lock(transaction).await,
+        _ => actor.lock(account.transaction).await,
     }
 }
 
-/// Runs a statement whose first parameter is the account's id. If the statement changed the subscription, appends the
-/// old and new subscription to the audit log.
-async fn record_change(
-    transaction: &Transaction<'_>,
-    account: &LockedAccount,
+/// Runs a statement whose first parameter is the account's id, and commits. If the statement changed the subscription,
+/// appends the old and new subscription to the audit log.
+async fn apply(
+    account: LockedAccount<'_>,
     action: &str,
     statement: &str,
     parameters: &[&(dyn ToSql + Sync)],
-) -> Result<(), AccountError> {
+) -> Result<()> {
     let mut all: Vec<&(dyn ToSql + Sync)> = vec![&account.id];
     all.extend(parameters);
-    let Some(changed) = transaction.query_opt(statement, &all).await? else { return Ok(()) };
-    let after = Subscription::from_row(&changed)?;
-    account.record(transaction, action, json!({ "before": account.subscription, "after": after })).await
+    if let Some(changed) = account.transaction.query_opt(statement, &all).await? {
+        let after = Subscription::from_row(&changed)?;
+        account.record(action, json!({ "before": account.subscription, "after": after })).await?;
+    }
+    account.commit().await
 }

@@ -7,10 +7,9 @@ use store::db::DatabaseSettings;
 use telemetry::table::ListArgs;
 use tokio_postgres::Client;
 
-use super::instant_argument::parse_instant;
+use super::arguments::{connect_as_owner, parse_instant};
 use super::links::{self, LinkArguments};
 use super::output::{self, RowList};
-use super::owner_connection::connect_as_owner;
 use super::sessions::{self, SessionArguments};
 use crate::account::accounts::AccountDetails;
 use crate::account::{AccountActor, accounts, parse_email, subscription_changes};
@@ -18,22 +17,64 @@ use crate::auth::tier::Tier;
 
 /// Accounts: create, change, disable and delete.
 #[derive(Debug, Subcommand)]
-pub enum AccountCommand {
+pub(super) enum AccountCommand {
     /// Create an account
-    Create(CreateAccount),
+    Create {
+        /// Tier: free, starter, premium or professional (or pro)
+        #[arg(long, default_value = "free", value_parser = tier)]
+        tier: Tier,
+        /// Last day of the paid period (inclusive, UTC), or an RFC 3339 time. Default: no end
+        #[arg(long, value_parser = parse_instant)]
+        paid_until: Option<DateTime<Utc>>,
+        #[command(flatten)]
+        account: AccountArguments,
+    },
     /// Print a one-time link with which a person can create an account
-    Invite(InviteAccount),
+    Invite {
+        #[command(flatten)]
+        link: LinkArguments,
+        /// Tier of the account: free, starter, premium or professional (or pro)
+        #[arg(long, default_value = "free", value_parser = tier)]
+        tier: Tier,
+    },
     /// Print a one-time link with which the holder of an account can set a new password
     Reset(LinkArguments),
     /// Show an account: tier, keys, usage of the month and requested tier
     Show(AccountArguments),
     /// Change the tier from the next request on, or after the paid period. Calls already used still count against the
     /// quota
-    SetTier(SetAccountTier),
+    SetTier {
+        /// Change the tier at the end of the paid period instead of now
+        #[arg(long, conflicts_with = "paid_until")]
+        after_period: bool,
+        /// Email address of the account
+        email: String,
+        /// Tier: free, starter, premium or professional (or pro)
+        #[arg(value_parser = tier)]
+        tier: Tier,
+        /// Last day of the paid period (inclusive, UTC), or an RFC 3339 time. Default: no end
+        #[arg(long, value_parser = parse_instant)]
+        paid_until: Option<DateTime<Utc>>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// Cancel the subscription. The paid tier applies until the end of the period, then free
-    Cancel(CancelSubscription),
+    Cancel {
+        /// New end of the paid period. Default: its current end, else the end of the paid month, else the end of the
+        /// calendar month, UTC
+        #[arg(long, value_parser = parse_instant)]
+        paid_until: Option<DateTime<Utc>>,
+        #[command(flatten)]
+        account: AccountArguments,
+    },
     /// Change the email address of an account
-    Rename(RenameAccount),
+    Rename {
+        #[command(flatten)]
+        account: AccountArguments,
+        /// New email address
+        to: String,
+    },
     /// Disable an account with its keys, password and sessions, from the next request on
     Disable(AccountArguments),
     /// Enable a disabled account
@@ -43,95 +84,17 @@ pub enum AccountCommand {
     /// Delete an account with all its keys, from the next request on
     Delete(AccountArguments),
     /// List all accounts
-    List(ListAccounts),
+    List(ListArgs),
 }
 
-/// Arguments of the commands that take only an account.
+/// Account of a command, and form of the output.
 #[derive(Debug, Args)]
-pub struct AccountArguments {
+pub(super) struct AccountArguments {
     /// Email address of the account
     email: String,
     /// Print JSON
     #[arg(long)]
     json: bool,
-}
-
-/// Arguments of `api account create`.
-#[derive(Debug, Args)]
-pub struct CreateAccount {
-    /// Email address of the account
-    email: String,
-    /// Tier: free, starter, premium or professional (or pro)
-    #[arg(long, default_value = "free", value_parser = tier)]
-    tier: Tier,
-    /// Last day of the paid period (inclusive, UTC), or an RFC 3339 time. Default: no end
-    #[arg(long, value_parser = parse_instant)]
-    paid_until: Option<DateTime<Utc>>,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
-}
-
-/// Arguments of `api account invite`.
-#[derive(Debug, Args)]
-pub struct InviteAccount {
-    #[command(flatten)]
-    link: LinkArguments,
-    /// Tier of the account: free, starter, premium or professional (or pro)
-    #[arg(long, default_value = "free", value_parser = tier)]
-    tier: Tier,
-}
-
-/// Arguments of `api account set-tier`.
-#[derive(Debug, Args)]
-pub struct SetAccountTier {
-    /// Change the tier at the end of the paid period instead of now
-    #[arg(long, conflicts_with = "paid_until")]
-    after_period: bool,
-    /// Email address of the account
-    email: String,
-    /// Tier: free, starter, premium or professional (or pro)
-    #[arg(value_parser = tier)]
-    tier: Tier,
-    /// Last day of the paid period (inclusive, UTC), or an RFC 3339 time. Default: no end
-    #[arg(long, value_parser = parse_instant)]
-    paid_until: Option<DateTime<Utc>>,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
-}
-
-/// Arguments of `api account cancel`.
-#[derive(Debug, Args)]
-pub struct CancelSubscription {
-    /// Email address of the account
-    email: String,
-    /// New end of the paid period. Default: its current end, else the end of the paid month, else the end of the
-    /// calendar month, UTC
-    #[arg(long, value_parser = parse_instant)]
-    paid_until: Option<DateTime<Utc>>,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
-}
-
-/// Arguments of `api account rename`.
-#[derive(Debug, Args)]
-pub struct RenameAccount {
-    /// Email address of the account
-    email: String,
-    /// New email address
-    to: String,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
-}
-
-/// Arguments of `api account list`.
-#[derive(Debug, Args)]
-pub struct ListAccounts {
-    #[command(flatten)]
-    output: ListArgs,
 }
 
 /// Parses the name of a tier; `pro` is short for professional.
@@ -140,72 +103,58 @@ fn tier(text: &str) -> Result<Tier, String> {
 }
 
 /// Runs an account command.
-pub async fn run_account(command: AccountCommand, database: &DatabaseSettings) -> anyhow::Result<()> {
-    let mut client = connect_as_owner(database).await?;
+pub(super) async fn run_account(command: AccountCommand, database: &DatabaseSettings) -> anyhow::Result<()> {
+    let client = &mut connect_as_owner(database).await?;
     match command {
-        AccountCommand::Create(arguments) => create(&mut client, &arguments).await,
-        AccountCommand::Invite(arguments) => {
-            links::create_invitation(&mut client, &arguments.link, arguments.tier).await
-        }
-        AccountCommand::Reset(arguments) => links::create_reset_link(&mut client, &arguments).await,
-        AccountCommand::Show(arguments) => show(&client, &arguments.email, arguments.json).await,
-        AccountCommand::SetTier(arguments) => {
-            let email = parse_email(&arguments.email)?;
-            let actor = AccountActor::Operator(&email);
-            match arguments.after_period {
-                true => subscription_changes::set_next_tier(&mut client, actor, arguments.tier).await?,
-                false => {
-                    subscription_changes::set_tier(&mut client, actor, arguments.tier, arguments.paid_until)
-                        .await?
-                }
-            }
-            show(&client, &email, arguments.json).await
-        }
-        AccountCommand::Cancel(arguments) => {
-            let email = parse_email(&arguments.email)?;
-            subscription_changes::cancel_subscription(
-                &mut client,
-                AccountActor::Operator(&email),
-                arguments.paid_until,
-            )
-            .await?;
-            show(&client, &email, arguments.json).await
-        }
-        AccountCommand::Rename(arguments) => {
-            let (before, after) = (parse_email(&arguments.email)?, parse_email(&arguments.to)?);
+        AccountCommand::Create { tier, paid_until, account } => {
+            let email = parse_email(&account.email)?;
             let transaction = client.transaction().await?;
-            let account = AccountActor::Operator(&before).lock(&transaction).await?;
-            accounts::change_address(&transaction, &account, &after).await?;
-            transaction.commit().await?;
-            show(&client, &after, arguments.json).await
+            let created = accounts::create_account(transaction, &email, tier, paid_until, false).await?;
+            created.commit().await?;
+            show(client, &email, account.json).await
         }
-        AccountCommand::Disable(arguments) => disable(&mut client, &arguments, true).await,
-        AccountCommand::Enable(arguments) => disable(&mut client, &arguments, false).await,
-        AccountCommand::Sessions(arguments) => sessions::run_sessions(&mut client, &arguments).await,
-        AccountCommand::Delete(arguments) => delete(&mut client, &arguments).await,
-        AccountCommand::List(arguments) => list(&client, &arguments.output).await,
+        AccountCommand::Invite { link, tier } => links::print_link(client, &link, Some(tier)).await,
+        AccountCommand::Reset(link) => links::print_link(client, &link, None).await,
+        AccountCommand::Show(account) => show(client, &account.email, account.json).await,
+        AccountCommand::SetTier { after_period, email, tier, paid_until, json } => {
+            let email = parse_email(&email)?;
+            let actor = AccountActor::Operator(&email);
+            match after_period {
+                true => subscription_changes::set_next_tier(client, actor, tier).await?,
+                false => subscription_changes::set_tier(client, actor, tier, paid_until).await?,
+            }
+            show(client, &email, json).await
+        }
+        AccountCommand::Cancel { paid_until, account } => {
+            let email = parse_email(&account.email)?;
+            let actor = AccountActor::Operator(&email);
+            subscription_changes::cancel_subscription(client, actor, paid_until).await?;
+            show(client, &email, account.json).await
+        }
+        AccountCommand::Rename { account, to } => {
+            let (before, after) = (parse_email(&account.email)?, parse_email(&to)?);
+            let changed = AccountActor::Operator(&before).begin(client).await?;
+            accounts::change_address(&changed, &after).await?;
+            changed.commit().await?;
+            show(client, &after, account.json).await
+        }
+        AccountCommand::Disable(account) => set_disabled(client, &account, true).await,
+        AccountCommand::Enable(account) => set_disabled(client, &account, false).await,
+        AccountCommand::Sessions(arguments) => sessions::run_sessions(client, &arguments).await,
+        AccountCommand::Delete(account) => {
+            let email = parse_email(&account.email)?;
+            accounts::delete_account(client, AccountActor::Operator(&email)).await?;
+            output::print_object(&json!({ "email": email, "deleted": true }), account.json);
+            Ok(())
+        }
+        AccountCommand::List(output) => list(client, &output).await,
     }
 }
 
-async fn create(client: &mut Client, arguments: &CreateAccount) -> anyhow::Result<()> {
-    let email = parse_email(&arguments.email)?;
-    let transaction = client.transaction().await?;
-    accounts::create_account(&transaction, &email, arguments.tier, arguments.paid_until, false).await?;
-    transaction.commit().await?;
-    show(client, &email, arguments.json).await
-}
-
-async fn disable(client: &mut Client, arguments: &AccountArguments, disabled: bool) -> anyhow::Result<()> {
-    let email = parse_email(&arguments.email)?;
+async fn set_disabled(client: &mut Client, account: &AccountArguments, disabled: bool) -> anyhow::Result<()> {
+    let email = parse_email(&account.email)?;
     accounts::set_disabled(client, AccountActor::Operator(&email), disabled).await?;
-    show(client, &email, arguments.json).await
-}
-
-async fn delete(client: &mut Client, arguments: &AccountArguments) -> anyhow::Result<()> {
-    let email = parse_email(&arguments.email)?;
-    accounts::delete_account(client, AccountActor::Operator(&email)).await?;
-    output::print_object(&json!({ "email": email, "deleted": true }), arguments.json);
-    Ok(())
+    show(client, &email, account.json).await
 }
 
 async fn show(client: &Client, address: &str, json: bool) -> anyhow::Result<()> {
@@ -215,16 +164,12 @@ async fn show(client: &Client, address: &str, json: bool) -> anyhow::Result<()> 
 
 async fn list(client: &Client, output: &ListArgs) -> anyhow::Result<()> {
     let accounts = accounts::list_accounts(client).await?;
-    let rows: Vec<_> = accounts
-        .iter()
-        .map(|account| {
-            let mut row = json!(account);
-            if !output.json {
-                row["state"] = describe_state(account).into();
-            }
-            row
-        })
-        .collect();
+    let mut rows: Vec<_> = accounts.iter().map(|account| json!(account)).collect();
+    if !output.json {
+        for (row, account) in rows.iter_mut().zip(&accounts) {
+            row["state"] = describe_state(account).into();
+        }
+    }
     let list = RowList {
         nouns: ["account", "accounts"],
         columns: &[
@@ -243,10 +188,8 @@ async fn list(client: &Client, output: &ListArgs) -> anyhow::Result<()> {
 
 /// State of an account in the list: active or disabled, an ended or scheduled tier, and the requested tier.
 fn describe_state(account: &AccountDetails) -> String {
-    let mut state = vec![match account.disabled_at {
-        Some(_) => "disabled".to_owned(),
-        None => "active".to_owned(),
-    }];
+    let is_disabled = account.disabled_at.is_some();
+    let mut state = vec![if is_disabled { "disabled" } else { "active" }.to_owned()];
     if account.effective_tier != account.tier {
         state.push(format!("{} has ended", account.tier));
     } else if account.next_tier != account.tier {

@@ -1,18 +1,17 @@
 //! `api audit`: audit log of an account.
 
 use clap::Args;
-use serde_json::json;
 use store::db::DatabaseSettings;
 use telemetry::table::ListArgs;
 
+use super::arguments::connect_as_owner;
 use super::output::{self, RowList};
-use super::owner_connection::connect_as_owner;
 use crate::account::audit::list_email_history;
 use crate::account::parse_email;
 
 /// Arguments of `api audit`.
 #[derive(Debug, Args)]
-pub struct AuditArguments {
+pub(super) struct AuditArguments {
     /// Email address of the account, which may be deleted
     email: String,
     #[command(flatten)]
@@ -20,15 +19,14 @@ pub struct AuditArguments {
 }
 
 /// Runs `api audit`.
-pub async fn run_audit(arguments: AuditArguments, database: &DatabaseSettings) -> anyhow::Result<()> {
+pub(super) async fn run_audit(arguments: AuditArguments, database: &DatabaseSettings) -> anyhow::Result<()> {
     let entries =
         list_email_history(&connect_as_owner(database).await?, &parse_email(&arguments.email)?).await?;
-    let rows: Vec<_> = entries.iter().map(|entry| json!(entry)).collect();
     let list = RowList {
         nouns: ["change", "changes"],
         columns: &[("at", "at (UTC)"), ("actor", "actor"), ("action", "action"), ("details", "details")],
         empty: "no changes: no account has or had this address",
     };
-    output::print_rows(&rows, &list, &arguments.output);
+    output::print_rows(&entries, &list, &arguments.output);
     Ok(())
 }

@@ -10,8 +10,11 @@ use clap::{Parser, Subcommand};
 use store::db::{self, DatabaseSettings, error_chain};
 use telemetry::command_line::HiddenOptions;
 
+use super::accounts::{AccountCommand, run_account};
+use super::audit::{AuditArguments, run_audit};
+use super::keys::{KeyCommand, run_key};
+use super::usage::{UsageArguments, run_usage};
 use crate::app::settings::ServeSettings;
-use crate::command::{self, AccountCommand, AuditArguments, KeyCommand, UsageArguments};
 use crate::server::serve::serve;
 
 /// Serves dividend data over HTTP, and administers accounts and keys.
@@ -31,7 +34,11 @@ enum ApiCommand {
     /// Check the health of the local server, for the health check of a container
     ///
     /// Exit code 0: reads are served. 1: reads are not served. 3: no server replies.
-    Health(HealthArguments),
+    Health {
+        /// Address on which the server listens
+        #[arg(long, env = "API_LISTEN", default_value = "127.0.0.1:8080")]
+        listen: SocketAddr,
+    },
     /// Accounts: create, change, disable and delete
     #[command(subcommand)]
     Account(AccountCommand),
@@ -42,14 +49,6 @@ enum ApiCommand {
     Usage(UsageArguments),
     /// Show the audit log of an account: changes and their actors
     Audit(AuditArguments),
-}
-
-/// Arguments of `api health`.
-#[derive(Debug, clap::Args)]
-struct HealthArguments {
-    /// Address on which the server listens
-    #[arg(long, env = "API_LISTEN", default_value = "127.0.0.1:8080")]
-    listen: SocketAddr,
 }
 
 /// Options that have no effect on some commands, and are hidden from the help of these commands.
@@ -68,19 +67,16 @@ pub fn main() -> ExitCode {
         .build()
         .map_err(anyhow::Error::from)
         .and_then(|runtime| runtime.block_on(run(arguments)));
-    match outcome {
-        Ok(code) => code,
-        Err(error) => {
-            tracing::error!("{}", error_chain(error.as_ref()));
-            ExitCode::FAILURE
-        }
-    }
+    outcome.unwrap_or_else(|error| {
+        tracing::error!("{}", error_chain(error.as_ref()));
+        ExitCode::FAILURE
+    })
 }
 
 /// Runs a command. Commands that connect as the owner end when Postgres stops responding. A statement alone would wait
 /// forever for a frozen server.
 async fn run(arguments: ApiArguments) -> anyhow::Result<ExitCode> {
-    let uses_owner = !matches!(arguments.command, ApiCommand::Serve(_) | ApiCommand::Health(_));
+    let uses_owner = !matches!(arguments.command, ApiCommand::Serve(_) | ApiCommand::Health { .. });
     match db::owner_config(&arguments.database) {
         Ok(config) if uses_owner => tokio::select! {
             ended = Box::pin(execute(arguments)) => ended,
@@ -95,13 +91,13 @@ async fn execute(arguments: ApiArguments) -> anyhow::Result<ExitCode> {
         ApiCommand::Serve(settings) => {
             serve(*settings, &arguments.database, telemetry::Shutdown::listen()?).await?
         }
-        ApiCommand::Health(HealthArguments { listen }) => {
+        ApiCommand::Health { listen } => {
             return Ok(ExitCode::from(telemetry::health_check::check_health(listen, "/v1/health").await));
         }
-        ApiCommand::Account(command) => command::run_account(command, &arguments.database).await?,
-        ApiCommand::Key(command) => command::run_key(command, &arguments.database).await?,
-        ApiCommand::Usage(usage) => command::run_usage(usage, &arguments.database).await?,
-        ApiCommand::Audit(audit) => command::run_audit(audit, &arguments.database).await?,
+        ApiCommand::Account(command) => run_account(command, &arguments.database).await?,
+        ApiCommand::Key(command) => run_key(command, &arguments.database).await?,
+        ApiCommand::Usage(usage) => run_usage(usage, &arguments.database).await?,
+        ApiCommand::Audit(audit) => run_audit(audit, &arguments.database).await?,
     }
     Ok(ExitCode::SUCCESS)
 }

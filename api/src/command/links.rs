@@ -12,7 +12,7 @@ use crate::auth::tier::Tier;
 
 /// Arguments of `api account invite` and `api account reset`.
 #[derive(Debug, Args)]
-pub struct LinkArguments {
+pub(super) struct LinkArguments {
     /// Email address of the person
     email: String,
     /// Lifetime of the link, in hours
@@ -26,35 +26,27 @@ pub struct LinkArguments {
     json: bool,
 }
 
-/// Creates an invitation link for an email address, and prints the link.
-pub(super) async fn create_invitation(
+/// Creates a link and prints it: an invitation to an account of the tier `invited`, otherwise a password reset.
+pub(super) async fn print_link(
     client: &mut Client,
     arguments: &LinkArguments,
-    tier: Tier,
+    invited: Option<Tier>,
 ) -> anyhow::Result<()> {
     let email = parse_email(&arguments.email)?;
-    let made = links::create_invitation(client, &email, tier, arguments.hours).await?;
-    print(arguments, &email, &made);
-    Ok(())
-}
-
-/// Creates a password reset link for an account, and prints the link.
-pub(super) async fn create_reset_link(client: &mut Client, arguments: &LinkArguments) -> anyhow::Result<()> {
-    let email = parse_email(&arguments.email)?;
-    let made = links::create_reset_link(client, AccountActor::Operator(&email), arguments.hours).await?;
-    print(arguments, &email, &made);
-    Ok(())
-}
-
-fn print(arguments: &LinkArguments, email: &str, made: &links::CreatedLink) {
-    let link = format!("{}/link/{}", arguments.url.trim_end_matches('/'), made.secret.expose_secret());
+    let created = match invited {
+        Some(tier) => links::create_invitation(client, &email, tier, arguments.hours).await?,
+        None => links::create_reset_link(client, AccountActor::Operator(&email), arguments.hours).await?,
+    };
+    let (secret, expires_at) = (created.secret.expose_secret(), created.expires_at);
+    let link = format!("{}/link/{secret}", arguments.url.trim_end_matches('/'));
     if arguments.json {
-        output::print_object(&json!({ "email": email, "link": link, "expires_at": made.expires_at }), true);
-        return;
+        output::print_object(&json!({ "email": email, "link": link, "expires_at": expires_at }), true);
+        return Ok(());
     }
     outln!("{link}");
     tracing::info!(
         "link for {email}, usable once until {}; it cannot be shown again",
-        made.expires_at.format("%F %R UTC")
+        expires_at.format("%F %R UTC")
     );
+    Ok(())
 }

@@ -1,7 +1,8 @@
 //! Output of the commands, as text or JSON.
 
 use chrono::DateTime;
-use serde_json::Value;
+use serde::Serialize;
+use serde_json::{Value, json};
 use telemetry::outln;
 use telemetry::table::{Column, ListArgs, Table};
 
@@ -28,7 +29,8 @@ pub(super) struct RowList<'a> {
 }
 
 /// Prints rows as a JSON array or as a table.
-pub(super) fn print_rows(rows: &[Value], list: &RowList<'_>, output: &ListArgs) {
+pub(super) fn print_rows<T: Serialize>(rows: &[T], list: &RowList<'_>, output: &ListArgs) {
+    let rows: Vec<Value> = rows.iter().map(|row| json!(row)).collect();
     if output.json {
         outln!("{}", Value::from(rows[..rows.len().min(output.max_rows())].to_vec()));
         return;
@@ -42,7 +44,7 @@ pub(super) fn print_rows(rows: &[Value], list: &RowList<'_>, output: &ListArgs) 
         })
         .collect();
     let mut table = Table::new(list.nouns, &columns, output.max_rows());
-    for row in rows {
+    for row in &rows {
         table.add_row(list.columns.iter().map(|(field, _)| text(&row[*field])));
     }
     table.print(list.empty);

@@ -1,7 +1,6 @@
 //! `api account sessions`: lists or ends the sessions of an account.
 
 use clap::Args;
-use serde_json::json;
 use telemetry::table::ListArgs;
 use tokio_postgres::Client;
 
@@ -11,7 +10,7 @@ use crate::auth::ids::SessionId;
 
 /// Arguments of `api account sessions`.
 #[derive(Debug, Args)]
-pub struct SessionArguments {
+pub(super) struct SessionArguments {
     /// Email address of the account
     email: String,
     /// Id of a session to end
@@ -36,7 +35,6 @@ pub(super) async fn run_sessions(client: &mut Client, arguments: &SessionArgumen
     }
     let account = accounts::find_account(client, &email).await?;
     let left = sessions::list_sessions(client, account.id).await?;
-    let rows: Vec<_> = left.iter().map(|session| json!(session)).collect();
     let list = RowList {
         nouns: ["session", "sessions"],
         columns: &[
@@ -48,6 +46,6 @@ pub(super) async fn run_sessions(client: &mut Client, arguments: &SessionArgumen
         ],
         empty: "no sessions: the holder is not signed in to the dashboard",
     };
-    output::print_rows(&rows, &list, &arguments.output);
+    output::print_rows(&left, &list, &arguments.output);
     Ok(())
 }

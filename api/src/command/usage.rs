@@ -7,16 +7,15 @@ use store::db::DatabaseSettings;
 use telemetry::table::ListArgs;
 use tokio_postgres::Client;
 
+use super::arguments::connect_as_owner;
 use super::output::{self, RowList};
-use super::owner_connection::connect_as_owner;
-use crate::account::statistics::count_by_endpoint;
-use crate::account::usage::find_usage;
+use crate::account::statistics::{count_by_endpoint, find_usage};
 use crate::account::{accounts, parse_email};
 use crate::error::quota_percentage;
 
 /// Usage of an account: month, rate limit and calls.
 #[derive(Debug, Args)]
-pub struct UsageArguments {
+pub(super) struct UsageArguments {
     /// Email address of the account
     email: String,
     /// List the calls of the last DAYS days by endpoint and key, instead of quota and rate limit
@@ -27,7 +26,7 @@ pub struct UsageArguments {
 }
 
 /// Runs `api usage`.
-pub async fn run_usage(arguments: UsageArguments, database: &DatabaseSettings) -> anyhow::Result<()> {
+pub(super) async fn run_usage(arguments: UsageArguments, database: &DatabaseSettings) -> anyhow::Result<()> {
     let email = parse_email(&arguments.email)?;
     let client = connect_as_owner(database).await?;
     if let Some(days) = arguments.calls {
@@ -38,13 +37,13 @@ pub async fn run_usage(arguments: UsageArguments, database: &DatabaseSettings) -
         "account": email,
         "tier": used.tier,
         "month": used.month.format("%Y-%m").to_string(),
-        "current": used.current,
-        "limit": used.limit,
-        "percentage": quota_percentage(used.current, used.limit),
+        "current": used.used,
+        "limit": used.monthly_quota,
+        "percentage": quota_percentage(used.used, used.monthly_quota),
         "resets_at": used.resets_at,
         "rate_per_minute": used.rate_per_minute,
         "burst": used.burst,
-        "available_now": used.available_now,
+        "available_now": used.available,
     });
     output::print_object(&object, arguments.output.json);
     Ok(())
@@ -54,7 +53,6 @@ async fn calls(client: &Client, email: &str, days: i64, output: &ListArgs) -> an
     let account = accounts::find_account(client, email).await?;
     let since = Utc::now().date_naive() - TimeDelta::days(days - 1);
     let rows = count_by_endpoint(client, account.id, since).await?;
-    let rows: Vec<_> = rows.iter().map(|row| json!(row)).collect();
     let empty = format!("no calls: no key of this account was used in the last {days} days");
     let list = RowList {
         nouns: ["endpoint and key", "endpoints and keys"],

@@ -14,6 +14,9 @@ use crate::dashboard::view::layout::{self, PageLayout, Section, Viewer};
 /// Seconds in the `Retry-After` header, if the queue of password hashes is full.
 const BUSY: u64 = 5;
 
+/// Result of the work for a page, by default its response.
+pub(crate) type PageResult<T = Response> = Result<T, PageError>;
+
 /// Errors of a page.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PageError {
@@ -41,39 +44,40 @@ pub(crate) enum PageError {
 }
 
 impl PageError {
-    fn status(&self) -> StatusCode {
+    /// Status and title of the error page, and advice to the visitor.
+    fn describe(&self) -> (StatusCode, &'static str, String) {
         match self {
-            Self::SignIn(_) => StatusCode::SEE_OTHER,
-            Self::NotFound => StatusCode::NOT_FOUND,
-            Self::Forged => StatusCode::FORBIDDEN,
-            Self::TooLong => StatusCode::PAYLOAD_TOO_LARGE,
-            Self::Refused(_) => StatusCode::UNPROCESSABLE_ENTITY,
-            Self::TooMany(_) => StatusCode::TOO_MANY_REQUESTS,
-            Self::Busy | Self::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
-        }
-    }
-
-    /// Title of the error page, and advice to the visitor.
-    fn title_and_advice(&self) -> (&'static str, String) {
-        match self {
-            Self::NotFound | Self::SignIn(_) => {
-                ("Nothing is here", "The address may be mistyped, or what was here is gone.".to_owned())
-            }
+            Self::NotFound | Self::SignIn(_) => (
+                StatusCode::NOT_FOUND,
+                "Nothing is here",
+                "The address may be mistyped, or what was here is gone.".to_owned(),
+            ),
             Self::Forged => (
+                StatusCode::FORBIDDEN,
                 "That form is out of date",
                 "It was not sent from a page of this session. Open the page again and repeat it there."
                     .to_owned(),
             ),
-            Self::TooLong => ("That was too long", "Go back and shorten what you typed.".to_owned()),
-            Self::Refused(sentence) => ("That did not work", layout::to_sentence(sentence)),
+            Self::TooLong => (
+                StatusCode::PAYLOAD_TOO_LARGE,
+                "That was too long",
+                "Go back and shorten what you typed.".to_owned(),
+            ),
+            Self::Refused(sentence) => {
+                (StatusCode::UNPROCESSABLE_ENTITY, "That did not work", layout::to_sentence(sentence))
+            }
             Self::TooMany(seconds) => (
+                StatusCode::TOO_MANY_REQUESTS,
                 "Too many attempts",
                 format!("Wait {seconds} seconds, then try again. Existing sessions stay signed in."),
             ),
-            Self::Busy => {
-                ("Not now", format!("Too many sign-ins at once. Wait {BUSY} seconds, then try again."))
-            }
+            Self::Busy => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                "Not now",
+                format!("Too many sign-ins at once. Wait {BUSY} seconds, then try again."),
+            ),
             Self::Unavailable(_) => (
+                StatusCode::SERVICE_UNAVAILABLE,
                 "Not now",
                 format!(
                     "The service cannot do this now; try again shortly. Request {}.",
@@ -128,9 +132,9 @@ impl IntoResponse for PageError {
         if let Self::Unavailable(cause) = &self {
             tracing::warn!(request_id = current_request_id().as_str(), %cause, "a dashboard page is unavailable");
         }
-        let (title, advice) = self.title_and_advice();
+        let (status, title, advice) = self.describe();
         let text = ErrorText { title, advice };
-        let mut response = (self.status(), text.render(false)).into_response();
+        let mut response = (status, text.render(false)).into_response();
         response.extensions_mut().insert(text);
         let wait = match self {
             Self::TooMany(seconds) => Some(seconds),
@@ -153,12 +157,6 @@ impl From<AccountError> for PageError {
     }
 }
 
-impl From<tokio_postgres::Error> for PageError {
-    fn from(error: tokio_postgres::Error) -> Self {
-        AccountError::from(error).into()
-    }
-}
-
 impl From<PoolError> for PageError {
     fn from(error: PoolError) -> Self {
         Self::Unavailable(store::db::error_chain(&error))
@@ -169,10 +167,7 @@ impl From<PasswordError> for PageError {
     fn from(error: PasswordError) -> Self {
         match error {
             PasswordError::Busy => Self::Busy,
-            PasswordError::Parameters(_)
-            | PasswordError::Hash(_)
-            | PasswordError::Pool(_)
-            | PasswordError::Placeholder(_) => Self::Unavailable(error.to_string()),
+            error => Self::Unavailable(error.to_string()),
         }
     }
 }
@@ -181,9 +176,7 @@ impl From<AttemptError> for PageError {
     fn from(error: AttemptError) -> Self {
         match error {
             AttemptError::TooMany(seconds) => Self::TooMany(seconds),
-            AttemptError::Pool(_) | AttemptError::Database(_) | AttemptError::Timeout => {
-                Self::Unavailable(error.to_string())
-            }
+            error => Self::Unavailable(error.to_string()),
         }
     }
 }

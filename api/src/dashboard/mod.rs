@@ -6,15 +6,19 @@
 //! deadline. All changes of accounts are functions of [`crate::account`].
 
 mod error;
+mod market;
 mod page_deadline;
+pub(crate) mod pages;
 pub(crate) mod security_headers;
+pub(crate) mod session;
 mod session_cookie;
+pub(crate) mod view;
 
 use std::sync::Arc;
 
 use axum::extract::{DefaultBodyLimit, Request};
 use axum::http::StatusCode;
-use axum::middleware::from_fn;
+use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{MethodRouter, get};
 use axum::{Extension, Router};
@@ -23,10 +27,15 @@ use serde_json::Value;
 use tower_http::csrf::CsrfLayer;
 
 use crate::app::state::App;
-use crate::dashboard::pages::reference::ReferencePage;
-use crate::dashboard::view::layout::{PageLayout, Section, Viewer};
-use crate::dashboard::view::live_example::ExampleCache;
 use error::PageError;
+use page_deadline::{PAGE_DEADLINE, PASSWORD_PAGE_DEADLINE, limit_page_time};
+use pages::reference::ReferencePage;
+use pages::{account, key, keys, link, plan, plans, portfolios, reference, sign_in, status};
+use security_headers::{add_security_headers, is_secure_request, set_security_headers};
+use session::visitor::has_market_pages;
+use view::assets::asset_routes;
+use view::layout::{PageLayout, Section, Viewer, render_layout};
+use view::live_example::ExampleCache;
 
 /// Maximum size of a form, in bytes.
 const MAX_FORM_BYTES: usize = 16 * 1024;
@@ -39,121 +48,72 @@ pub(crate) fn dashboard_routes(app: &App, data: Router, document: &Value) -> Rou
         false => pages_without_dashboard(),
     };
     let feeds = market::feed::feed_routes(&data);
-    let pages = pages
-        .merge(market::market_routes(app, data.clone()).layer(from_fn(page_deadline::limit_page_time)))
+    pages
+        .merge(
+            market::market_routes(app, data.clone())
+                .layer(from_fn_with_state(PAGE_DEADLINE, limit_page_time)),
+        )
         .layer(Extension(ExampleCache::new(data)))
         .layer(Extension(Arc::new(ReferencePage::new(document))))
-        .layer(DefaultBodyLimit::max(MAX_FORM_BYTES));
-    let origin_check =
-        CsrfLayer::new().with_rejection_response(crate::dashboard::security_headers::reject_foreign_form);
-    let headers = axum::middleware::from_fn_with_state(
-        app.clone(),
-        crate::dashboard::security_headers::add_security_headers,
-    );
-    pages
-        .layer(origin_check)
-        .layer(headers)
-        .merge(crate::dashboard::view::assets::asset_routes())
+        .layer(DefaultBodyLimit::max(MAX_FORM_BYTES))
+        .layer(CsrfLayer::new().with_rejection_response(|_| PageError::Forged.into_response()))
+        .layer(from_fn_with_state(app.clone(), add_security_headers))
+        .merge(asset_routes())
         .merge(feeds)
 }
 
 fn pages() -> Router<App> {
     Router::new()
-        .route("/", get(crate::dashboard::pages::landing::show_landing))
-        .route("/plans", get(crate::dashboard::pages::plans::show_plans))
-        .route("/docs", get(crate::dashboard::pages::reference::show_reference))
-        .route("/status", get(crate::dashboard::pages::status::show_status))
-        .route("/sign-out", redirect_to_form("/dashboard").post(crate::dashboard::pages::sign_in::sign_out))
-        .route("/dashboard", get(crate::dashboard::pages::overview::show_overview))
-        .route(
-            "/dashboard/keys",
-            get(crate::dashboard::pages::keys::show_keys).post(crate::dashboard::pages::keys::create_key),
-        )
+        .route("/", get(pages::landing::show_landing))
+        .route("/plans", get(plans::show_plans))
+        .route("/docs", get(reference::show_reference))
+        .route("/status", get(status::show_status))
+        .route("/sign-out", redirect_to_form("/dashboard").post(sign_in::sign_out))
+        .route("/dashboard", get(pages::overview::show_overview))
+        .route("/dashboard/keys", get(keys::show_keys).post(keys::create_key))
         .route(
             "/dashboard/keys/reference",
-            redirect_to_form("/docs").post(crate::dashboard::pages::reference_key::create_reference_key),
+            redirect_to_form("/docs").post(pages::reference_key::create_reference_key),
         )
-        .route(
-            "/dashboard/keys/{id}/replace",
-            get(crate::dashboard::pages::key::show_replace_form)
-                .post(crate::dashboard::pages::key::replace_key),
-        )
-        .route(
-            "/dashboard/keys/{id}/delete",
-            get(crate::dashboard::pages::key::show_delete_form)
-                .post(crate::dashboard::pages::key::delete_key),
-        )
-        .route(
-            "/dashboard/portfolios",
-            get(crate::dashboard::pages::portfolios::show_portfolios)
-                .post(crate::dashboard::pages::portfolios::save_portfolio),
-        )
+        .route("/dashboard/keys/{id}/replace", get(key::show_replace_form).post(key::replace_key))
+        .route("/dashboard/keys/{id}/delete", get(key::show_delete_form).post(key::delete_key))
+        .route("/dashboard/portfolios", get(portfolios::show_portfolios).post(portfolios::save_portfolio))
         .route(
             "/dashboard/portfolios/delete",
-            redirect_to_form("/dashboard/portfolios")
-                .post(crate::dashboard::pages::portfolios::delete_portfolio),
+            redirect_to_form("/dashboard/portfolios").post(portfolios::delete_portfolio),
         )
         .route(
             "/dashboard/portfolios/link",
-            redirect_to_form("/dashboard/portfolios").post(crate::dashboard::pages::portfolios::create_link),
+            redirect_to_form("/dashboard/portfolios").post(portfolios::create_link),
         )
-        .route("/dashboard/usage", get(crate::dashboard::pages::usage::show_usage))
-        .route(
-            "/dashboard/plan",
-            get(crate::dashboard::pages::plan::show_plan).post(crate::dashboard::pages::plan::choose_tier),
-        )
-        .route(
-            "/dashboard/plan/cancel",
-            redirect_to_form("/dashboard/plan").post(crate::dashboard::pages::plan::cancel_subscription),
-        )
-        .route("/dashboard/account", get(crate::dashboard::pages::account::show_account))
-        .route(
-            "/dashboard/sessions/end",
-            redirect_to_form("/dashboard/account").post(crate::dashboard::pages::account::end_session),
-        )
-        .route("/dashboard/log", get(crate::dashboard::pages::audit_log::show_audit_log))
+        .route("/dashboard/usage", get(pages::usage::show_usage))
+        .route("/dashboard/plan", get(plan::show_plan).post(plan::choose_tier))
+        .route("/dashboard/plan/cancel", redirect_to_form("/dashboard/plan").post(plan::cancel_subscription))
+        .route("/dashboard/account", get(account::show_account))
+        .route("/dashboard/sessions/end", redirect_to_form("/dashboard/account").post(account::end_session))
+        .route("/dashboard/log", get(pages::audit_log::show_audit_log))
         .route("/dashboard/{*rest}", get(async || PageError::NotFound))
-        .layer(from_fn(page_deadline::limit_page_time))
+        .layer(from_fn_with_state(PAGE_DEADLINE, limit_page_time))
 }
 
 /// Router of the pages with a password form.
 fn pages_with_password() -> Router<App> {
     Router::new()
-        .route(
-            "/sign-up",
-            get(crate::dashboard::pages::sign_in::show_sign_up)
-                .post(crate::dashboard::pages::sign_in::sign_up),
-        )
-        .route(
-            "/sign-in",
-            get(crate::dashboard::pages::sign_in::show_sign_in)
-                .post(crate::dashboard::pages::sign_in::sign_in),
-        )
-        .route(
-            "/link/{secret}",
-            get(crate::dashboard::pages::link::show_link).post(crate::dashboard::pages::link::redeem_link),
-        )
-        .route(
-            "/dashboard/password",
-            redirect_to_form("/dashboard/account").post(crate::dashboard::pages::account::change_password),
-        )
-        .route(
-            "/dashboard/address",
-            redirect_to_form("/dashboard/account").post(crate::dashboard::pages::account::change_address),
-        )
-        .route(
-            "/dashboard/delete",
-            redirect_to_form("/dashboard/account").post(crate::dashboard::pages::account::delete_account),
-        )
-        .layer(from_fn(page_deadline::limit_password_page_time))
+        .route("/sign-up", get(sign_in::show_sign_up).post(sign_in::sign_up))
+        .route("/sign-in", get(sign_in::show_sign_in).post(sign_in::sign_in))
+        .route("/link/{secret}", get(link::show_link).post(link::redeem_link))
+        .route("/dashboard/password", redirect_to_form("/dashboard/account").post(account::change_password))
+        .route("/dashboard/address", redirect_to_form("/dashboard/account").post(account::change_address))
+        .route("/dashboard/delete", redirect_to_form("/dashboard/account").post(account::delete_account))
+        .layer(from_fn_with_state(PASSWORD_PAGE_DEADLINE, limit_page_time))
 }
 
 /// Router of the pages that exist if the dashboard is switched off.
 fn pages_without_dashboard() -> Router<App> {
     Router::new()
-        .route("/plans", get(crate::dashboard::pages::plans::show_plans_without_dashboard))
-        .route("/docs", get(crate::dashboard::pages::reference::show_reference_without_dashboard))
-        .route("/status", get(crate::dashboard::pages::status::show_status_without_dashboard))
+        .route("/plans", get(plans::show_plans_without_dashboard))
+        .route("/docs", get(reference::show_reference_without_dashboard))
+        .route("/status", get(status::show_status_without_dashboard))
 }
 
 /// Renders the page for status 404. `path` is the requested path, with secrets masked.
@@ -167,13 +127,11 @@ pub(crate) fn not_found_page(app: &App, request: &Request, path: &str) -> Respon
             a.button.second href="/docs" { "Reference" }
         }
     };
-    let has_market = crate::dashboard::session::visitor::has_market_pages(app, viewer);
+    let has_market = has_market_pages(app, viewer);
     let (title, section) = ("Page not found", Section::Other);
     let layout = PageLayout { title, viewer, section, has_market, preview: None, body: &body };
-    let page = crate::dashboard::view::layout::render_layout(&layout);
-    let mut response = (StatusCode::NOT_FOUND, page).into_response();
-    let is_secure = crate::dashboard::security_headers::is_secure_request(app, request);
-    crate::dashboard::security_headers::set_security_headers(response.headers_mut(), is_secure);
+    let mut response = (StatusCode::NOT_FOUND, render_layout(&layout)).into_response();
+    set_security_headers(response.headers_mut(), is_secure_request(app, request));
     response
 }
 
@@ -181,7 +139,3 @@ pub(crate) fn not_found_page(app: &App, request: &Request, path: &str) -> Respon
 fn redirect_to_form(page: &'static str) -> MethodRouter<App> {
     get(async move || Redirect::to(page))
 }
-mod market;
-pub(crate) mod pages;
-pub(crate) mod session;
-pub(crate) mod view;

@@ -5,11 +5,11 @@
 
 use std::time::Duration;
 
-use axum::extract::Request;
+use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
-use super::error::PageError;
+use super::error::{PageError, PageResult};
 
 /// Maximum time for the database work of a page.
 pub(crate) const PAGE_DEADLINE: Duration = Duration::from_secs(4);
@@ -18,13 +18,13 @@ pub(crate) const PAGE_DEADLINE: Duration = Duration::from_secs(4);
 pub(crate) const VISITOR_LOOKUP_LIMIT: Duration = Duration::from_millis(300);
 /// Maximum time of a request with a password. The login throttle may delay the request by 20 s, and the queue of
 /// password hashes by 15 s.
-const PASSWORD_PAGE_DEADLINE: Duration = Duration::from_secs(39);
+pub(crate) const PASSWORD_PAGE_DEADLINE: Duration = Duration::from_secs(39);
 
 /// Runs database work with a time limit.
 pub(crate) async fn run_within<T, E>(
     limit: Duration,
     work: impl Future<Output = Result<T, E>>,
-) -> Result<T, PageError>
+) -> PageResult<T>
 where
     PageError: From<E>,
 {
@@ -34,17 +34,8 @@ where
     }
 }
 
-/// Middleware that sets the deadline of a page, [`PAGE_DEADLINE`].
-pub(crate) async fn limit_page_time(request: Request, next: Next) -> Response {
-    bounded(PAGE_DEADLINE, request, next).await
-}
-
-/// Middleware that sets the deadline of a request that may wait for the login throttle.
-pub(crate) async fn limit_password_page_time(request: Request, next: Next) -> Response {
-    bounded(PASSWORD_PAGE_DEADLINE, request, next).await
-}
-
-async fn bounded(limit: Duration, request: Request, next: Next) -> Response {
+/// Middleware that sets the deadline of a page.
+pub(crate) async fn limit_page_time(State(limit): State<Duration>, request: Request, next: Next) -> Response {
     let response = tokio::time::timeout(limit, next.run(request)).await;
     response.unwrap_or_else(|_| too_slow(limit).into_response())
 }

@@ -1,15 +1,14 @@
-//! Security headers of the pages, and the response to forms that other sites send.
+//! Security headers of the pages.
 
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::middleware::Next;
-use axum::response::{IntoResponse, Response};
-use tower_http::csrf::ProtectionError;
+use axum::response::Response;
 
 use crate::admission::RequestContext;
 use crate::app::site_address::is_https;
 use crate::app::state::App;
-use crate::dashboard::error::{ErrorText, PageError};
+use crate::dashboard::error::ErrorText;
 use crate::dashboard::session::visitor::has_market_pages;
 use crate::dashboard::view::layout::Viewer;
 
@@ -60,9 +59,4 @@ pub(crate) fn set_security_headers(target: &mut HeaderMap, is_secure: bool) {
     if is_secure {
         target.insert(header::STRICT_TRANSPORT_SECURITY, HeaderValue::from_static("max-age=31536000"));
     }
-}
-
-/// Response to a form that another site sends.
-pub(crate) fn reject_foreign_form(_: ProtectionError) -> Response {
-    PageError::Forged.into_response()
 }

@@ -7,60 +7,52 @@ use axum::http::{HeaderMap, HeaderValue, header};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-/// Cookie name over HTTPS. Its prefix makes browsers refuse the cookie from other hosts and paths.
-const SECURE_NAME: &str = "__Host-session";
-/// Cookie name on loopback addresses, where there is no HTTPS.
-const LOCAL_NAME: &str = "session";
-const SECURE_DEVICE_NAME: &str = "__Host-device";
-const LOCAL_DEVICE_NAME: &str = "device";
-/// Lifetime of the device cookie in seconds. Known devices in the database have the same lifetime.
-const DEVICE_SECONDS: u32 = 30 * 24 * 60 * 60;
+/// Cookie with a secret, which clients send back.
+#[derive(Debug)]
+pub(crate) struct SecretCookie {
+    /// Name over HTTPS. Its prefix makes browsers refuse the cookie from other hosts and paths.
+    secure_name: &'static str,
+    /// Name on loopback addresses, where there is no HTTPS.
+    local_name: &'static str,
+    /// Lifetime in seconds; `None` if the cookie ends with the browser's session.
+    lifetime: Option<u32>,
+}
+
+/// Cookie with the secret of a session.
+pub(crate) const SESSION: SecretCookie =
+    SecretCookie { secure_name: "__Host-session", local_name: "session", lifetime: None };
+/// Cookie with the secret by which later sign-ins recognize this browser. Known devices in the database have the same
+/// lifetime.
+pub(crate) const DEVICE: SecretCookie =
+    SecretCookie { secure_name: "__Host-device", local_name: "device", lifetime: Some(30 * 24 * 60 * 60) };
 const NONCE: usize = 16;
 
-fn name(is_local: bool) -> &'static str {
-    if is_local { LOCAL_NAME } else { SECURE_NAME }
-}
+impl SecretCookie {
+    fn name(&self, is_local: bool) -> &'static str {
+        if is_local { self.local_name } else { self.secure_name }
+    }
 
-fn device_name(is_local: bool) -> &'static str {
-    if is_local { LOCAL_DEVICE_NAME } else { SECURE_DEVICE_NAME }
-}
+    /// Secret in the request's cookies.
+    pub(crate) fn read(&self, headers: &HeaderMap, is_local: bool) -> Option<String> {
+        let name = self.name(is_local);
+        let lines = headers.get_all(header::COOKIE).iter().filter_map(|line| line.to_str().ok());
+        let mut pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
+        let value = pairs.find(|(given, _)| *given == name)?.1;
+        let is_formed = value.len() == 64 && value.bytes().all(|byte| byte.is_ascii_hexdigit());
+        is_formed.then(|| value.to_owned())
+    }
 
-/// Session secret in the request's cookies.
-pub(crate) fn read_session_secret(headers: &HeaderMap, is_local: bool) -> Option<String> {
-    read_secret(headers, name(is_local))
-}
-
-/// Device secret in the request's cookies.
-pub(crate) fn read_device_secret(headers: &HeaderMap, is_local: bool) -> Option<String> {
-    read_secret(headers, device_name(is_local))
-}
-
-fn read_secret(headers: &HeaderMap, name: &str) -> Option<String> {
-    let lines = headers.get_all(header::COOKIE).iter().filter_map(|line| line.to_str().ok());
-    let mut pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
-    let value = pairs.find(|(given, _)| *given == name)?.1;
-    let is_formed = value.len() == 64 && value.bytes().all(|byte| byte.is_ascii_hexdigit());
-    is_formed.then(|| value.to_owned())
-}
-
-/// `Set-Cookie` header that sets the session cookie, or deletes it if `secret` is `None`.
-pub(crate) fn session_cookie_header(secret: Option<&str>, is_local: bool) -> Option<HeaderValue> {
-    let (name, secure) = (name(is_local), if is_local { "" } else { "; Secure" });
-    let age = if secret.is_some() { "" } else { "; Max-Age=0" };
-    let secret = secret.unwrap_or_default();
-    let mut value: HeaderValue =
-        format!("{name}={secret}; Path=/; HttpOnly; SameSite=Lax{secure}{age}").parse().ok()?;
-    value.set_sensitive(true);
-    Some(value)
-}
-
-/// `Set-Cookie` header with the secret by which later sign-ins recognize this browser.
-pub(crate) fn device_cookie_header(secret: &str, is_local: bool) -> Option<HeaderValue> {
-    let (name, secure) = (device_name(is_local), if is_local { "" } else { "; Secure" });
-    let text = format!("{name}={secret}; Path=/; HttpOnly; SameSite=Lax{secure}; Max-Age={DEVICE_SECONDS}");
-    let mut value: HeaderValue = text.parse().ok()?;
-    value.set_sensitive(true);
-    Some(value)
+    /// `Set-Cookie` header that sets the cookie, or deletes it if `secret` is `None`.
+    pub(crate) fn header(&self, secret: Option<&str>, is_local: bool) -> Option<HeaderValue> {
+        let (name, secure) = (self.name(is_local), if is_local { "" } else { "; Secure" });
+        let lifetime = if secret.is_some() { self.lifetime } else { Some(0) };
+        let age = lifetime.map(|seconds| format!("; Max-Age={seconds}")).unwrap_or_default();
+        let secret = secret.unwrap_or_default();
+        let text = format!("{name}={secret}; Path=/; HttpOnly; SameSite=Lax{secure}{age}");
+        let mut value: HeaderValue = text.parse().ok()?;
+        value.set_sensitive(true);
+        Some(value)
+    }
 }
 
 /// Creates a CSRF token for a form. `secret` is the secret of the session.
@@ -108,14 +100,14 @@ mod tests {
     #[test]
     fn cookies_are_bound_to_the_host() {
         let secret = "c".repeat(64);
-        let far = session_cookie_header(Some(&secret), false).unwrap();
+        let far = SESSION.header(Some(&secret), false).unwrap();
         let text = far.to_str().unwrap();
         assert!(
             text.starts_with("__Host-session=") && text.ends_with("Path=/; HttpOnly; SameSite=Lax; Secure")
         );
         let mut headers = HeaderMap::new();
         headers.insert(header::COOKIE, format!("other=1; __Host-session={secret}").parse().unwrap());
-        assert_eq!(read_session_secret(&headers, false), Some(secret));
-        assert_eq!(read_session_secret(&headers, true), None);
+        assert_eq!(SESSION.read(&headers, false), Some(secret));
+        assert_eq!(SESSION.read(&headers, true), None);
     }
 }

@@ -4,18 +4,17 @@
 //! therefore the same as in the API. Every other message costs one call of the account's rate limit. An invalid message
 //! is charged only to the client address. Requests share no state.
 
-mod call_context;
 mod server;
 mod tool_call;
 mod tool_result;
 mod tools;
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{FromRequestParts, Request, State};
-use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
@@ -30,8 +29,7 @@ use crate::app::state::App;
 use crate::connection::request_id::current_request_id;
 use crate::error::ApiError;
 use crate::parameters::UnroutedParameters;
-use call_context::CallContext;
-use server::McpServer;
+use server::{CallContext, McpServer};
 
 /// Path of the MCP endpoint.
 pub(crate) const PATH: &str = "/mcp";
@@ -45,7 +43,7 @@ type Service = StreamableHttpService<McpServer, NeverSessionManager>;
 
 /// Router of the MCP endpoint. `data` is the router that the tools call.
 pub(crate) fn routes(app: &App, data: Router) -> Router<App> {
-    let server = McpServer::new(app.clone(), data);
+    let server = McpServer { app: app.clone(), data };
     // The Host header needs no check, because a browser never adds a key to the requests of a page.
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
@@ -68,24 +66,20 @@ async fn handle_message(app: App, service: Service, request: Request) -> Result<
     let (mut parts, body) = request.into_parts();
     check_origin(&app, &parts.headers)?;
     let body = read_message(&app, body).await?;
-    let call_context = CallContext::new(current_request_id());
+    let call_context = CallContext { id: current_request_id(), has_refused_key: Arc::default() };
     parts.extensions.insert(call_context.clone());
     let request = Request::from_parts(parts.clone(), Body::from(body));
     let answer = service.handle(request).await;
-    if call_context.has_refused_key() {
+    if call_context.has_refused_key.load(Ordering::Acquire) {
         return Err(ApiError::InvalidKey);
     }
     let was_charged =
         RequestContext::from_extensions(&parts.extensions).is_some_and(|caller| caller.limits().is_some());
+    // A message that is not a tool call is charged here.
     if !was_charged {
-        admit(&mut parts, &app).await?;
+        Access::<Free, UnroutedParameters>::from_request_parts(&mut parts, &app).await?;
     }
     to_service_error(answer.map(Body::new)).await
-}
-
-/// Charges a message that is not a tool call to the account.
-async fn admit(parts: &mut Parts, app: &App) -> Result<(), ApiError> {
-    Access::<Free, UnroutedParameters>::from_request_parts(parts, app).await.map(|_| ())
 }
 
 /// Refuses requests of web pages whose origin is not configured, as the protocol requires.
@@ -101,16 +95,12 @@ fn check_origin(app: &App, headers: &HeaderMap) -> Result<(), ApiError> {
 
 /// Reads the body as one protocol message. Batches are refused.
 async fn read_message(app: &App, body: Body) -> Result<Vec<u8>, ApiError> {
-    let body = match tokio::time::timeout(app.settings.client_timeouts().head, read(body)).await {
-        Ok(read) => read?,
-        Err(_) => return Err(refused(StatusCode::REQUEST_TIMEOUT, "The body took too long")),
-    };
-    match serde_json::from_slice::<ClientJsonRpcMessage>(&body) {
-        Ok(_) => Ok(body),
-        Err(_) => {
-            Err(refused(StatusCode::BAD_REQUEST, "The body is not one JSON-RPC message of the protocol"))
-        }
-    }
+    let body = tokio::time::timeout(app.settings.client_timeouts().head, read(body)).await;
+    let body = body.map_err(|_| refused(StatusCode::REQUEST_TIMEOUT, "The body took too long"))??;
+    serde_json::from_slice::<ClientJsonRpcMessage>(&body).map_err(|_| {
+        refused(StatusCode::BAD_REQUEST, "The body is not one JSON-RPC message of the protocol")
+    })?;
+    Ok(body)
 }
 
 /// Reads a body of at most [`MAX_MESSAGE_BYTES`].

@@ -1,6 +1,8 @@
 //! MCP server handler: server info, list of tools, call of a tool.
 
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use axum::Router;
 use axum::http::StatusCode;
@@ -15,13 +17,12 @@ use rmcp::service::RequestContext as ToolRequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use tower::ServiceExt;
 
-use super::call_context::CallContext;
 use super::tool_call::ToolCall;
 use super::tool_result::ToolResult;
 use super::tools;
 use crate::admission::RequestContext;
 use crate::app::state::App;
-use crate::connection::request_id;
+use crate::connection::request_id::{self, RequestId};
 use crate::error::ApiError;
 
 /// Instructions for the model, sent before the tools.
@@ -29,18 +30,24 @@ const INSTRUCTIONS: &str = include_str!("instructions.md");
 /// Maximum size of an API response, in bytes. It is sufficient for the largest page of the largest rows.
 const MAX_RESPONSE_BYTES: usize = 4 * 1024 * 1024;
 
+/// Context of one HTTP request, shared with the tasks of the MCP library.
+#[derive(Debug, Clone)]
+pub(super) struct CallContext {
+    /// Request id of the HTTP request.
+    pub(super) id: RequestId,
+    /// True if the API refused the key of a tool call.
+    pub(super) has_refused_key: Arc<AtomicBool>,
+}
+
 /// MCP server handler, which calls the API's routes.
 #[derive(Debug, Clone)]
 pub(super) struct McpServer {
-    app: App,
-    data: Router,
+    pub(super) app: App,
+    /// Router that the tools call.
+    pub(super) data: Router,
 }
 
 impl McpServer {
-    pub(super) fn new(app: App, data: Router) -> Self {
-        Self { app, data }
-    }
-
     /// Sends the API request of a tool call, and converts the response to a tool result.
     async fn call_api(
         &self,
@@ -58,7 +65,7 @@ impl McpServer {
         };
         let status = response.status();
         if status == StatusCode::UNAUTHORIZED {
-            call_context.record_refused_key();
+            call_context.has_refused_key.store(true, Ordering::Release);
         }
         if status.is_server_error() {
             self.refund(caller);
@@ -66,7 +73,8 @@ impl McpServer {
         let body = axum::body::to_bytes(response.into_body(), MAX_RESPONSE_BYTES).await;
         let body = body.map_err(|error| {
             self.refund(caller);
-            internal(&error)
+            tracing::error!(error = format!("{error:#}"), "cannot run a tool call");
+            ErrorData::internal_error("the call failed; repeat it in a few seconds", None)
         })?;
         Ok(ToolResult::from_response(call, status, &String::from_utf8_lossy(&body)))
     }
@@ -129,9 +137,4 @@ impl ServerHandler for McpServer {
         };
         Ok(result.into())
     }
-}
-
-fn internal(error: &dyn std::error::Error) -> ErrorData {
-    tracing::error!(error = format!("{error:#}"), "cannot run a tool call");
-    ErrorData::internal_error("the call failed; repeat it in a few seconds", None)
 }

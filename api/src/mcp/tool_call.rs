@@ -96,27 +96,22 @@ fn select_endpoint<'a>(
 
 /// Converts the value of an argument to the text of a parameter; `None` for null. `limit` is reduced to [`MAX_ROWS`].
 fn text(name: &str, value: &Value) -> Result<Option<String>, ParameterError> {
-    Ok(match value {
-        Value::Null => None,
+    let text = match value {
+        Value::Null => return Ok(None),
         Value::String(text) if text.trim().is_empty() => return Err(argument_error(name, "is empty", None)),
-        Value::String(text) if name == "limit" => {
-            Some(text.parse::<u64>().map_or_else(|_| text.clone(), |rows| rows.min(MAX_ROWS).to_string()))
-        }
-        Value::String(text) => Some(text.clone()),
-        Value::Bool(flag) => Some(flag.to_string()),
-        Value::Number(number) if name == "limit" => {
-            Some(number.as_u64().map_or_else(|| number.to_string(), |rows| rows.min(MAX_ROWS).to_string()))
-        }
-        Value::Number(number) => Some(number.to_string()),
+        Value::String(text) => text.clone(),
+        Value::Bool(_) | Value::Number(_) => value.to_string(),
         Value::Array(items) => {
             let items = items.iter().map(|item| text(name, item));
             let items: Vec<Option<String>> = items.collect::<Result<_, _>>()?;
-            Some(items.into_iter().flatten().collect::<Vec<_>>().join(","))
+            items.into_iter().flatten().collect::<Vec<_>>().join(",")
         }
         Value::Object(_) => {
             return Err(argument_error(name, "must be a text, a number, a boolean or a list of them", None));
         }
-    })
+    };
+    let rows = text.parse::<u64>().ok().filter(|_| name == "limit");
+    Ok(Some(rows.map_or(text, |rows| rows.min(MAX_ROWS).to_string())))
 }
 
 /// Parses the cursor of a tool into the number of rows to skip and the cursor of the API page; `None` for the first

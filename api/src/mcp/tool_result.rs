@@ -3,6 +3,7 @@
 //! Invariant: numbers keep their text and are never converted to a binary float.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
@@ -30,14 +31,14 @@ struct ApiEnvelope<'a> {
     #[serde(borrow)]
     data: &'a RawValue,
     #[serde(borrow)]
-    meta: std::collections::BTreeMap<Cow<'a, str>, &'a RawValue>,
+    meta: BTreeMap<Cow<'a, str>, &'a RawValue>,
 }
 
 /// Page of a tool result, with the JSON structure of an API response.
 #[derive(Debug, Serialize)]
 struct ResultPage<'a> {
     data: &'a [&'a RawValue],
-    meta: std::collections::BTreeMap<Cow<'a, str>, &'a RawValue>,
+    meta: BTreeMap<Cow<'a, str>, &'a RawValue>,
 }
 
 impl ToolResult {
@@ -52,9 +53,7 @@ impl ToolResult {
         match serde_json::from_str::<Vec<&RawValue>>(envelope.data.get()) {
             Ok(rows) if rows.is_empty() => Self::empty_list(&envelope, body),
             Ok(rows) => Self::list(call, &envelope, &rows, body).unwrap_or_else(|_| Self::unreadable()),
-            Err(_) if json_string_length(body) <= MAX_TEXT_BYTES => {
-                Self { text: body.to_owned(), is_error: false }
-            }
+            Err(_) if json_string_length(body) <= MAX_TEXT_BYTES => Self::unchanged(body),
             Err(_) => Self::too_large(),
         }
     }
@@ -68,7 +67,7 @@ impl ToolResult {
     ) -> Result<Self, serde_json::Error> {
         let rows = rows.get(call.skip..).unwrap_or_default();
         if call.skip == 0 && json_string_length(body) <= MAX_TEXT_BYTES {
-            return Ok(Self { text: body.to_owned(), is_error: false });
+            return Ok(Self::unchanged(body));
         }
         let meta = serde_json::to_string(&envelope.meta)?;
         let mut room = MAX_TEXT_BYTES.saturating_sub(json_string_length(&meta) + 256);
@@ -92,15 +91,15 @@ impl ToolResult {
         // Quarantined rows cause warnings too, but their symbols are known.
         let warnings = envelope.meta.get("warnings").map_or("", |warnings| warnings.get());
         if names_something("missing") || warnings.contains("\"unknown_symbol\"") {
-            let known: Map<String, Value> = ["missing", "warnings"]
-                .into_iter()
-                .filter_map(|name| {
-                    Some((name.to_owned(), serde_json::from_str(envelope.meta.get(name)?.get()).ok()?))
-                })
-                .collect();
+            let is_reason = |name: &str| matches!(name, "missing" | "warnings");
+            let known: BTreeMap<_, _> = envelope.meta.iter().filter(|(name, _)| is_reason(name)).collect();
             let body = json!({ "error": "There are no rows: the symbols in details are unknown", "code": "UNKNOWN_SYMBOL", "details": known });
             return Self::api_error(StatusCode::NOT_FOUND, &body.to_string());
         }
+        Self::unchanged(body)
+    }
+
+    fn unchanged(body: &str) -> Self {
         Self { text: body.to_owned(), is_error: false }
     }
 
@@ -120,12 +119,9 @@ impl ToolResult {
     }
 
     pub(super) fn too_large() -> Self {
+        let error = "The call or its response exceeds the size limit of a tool";
         let what_to_do = "Request less: name the fields you need, or pass fewer symbols.";
-        Self::error(
-            "ANSWER_TOO_LARGE",
-            "The call or its response exceeds the size limit of a tool",
-            what_to_do,
-        )
+        Self::error("ANSWER_TOO_LARGE", error, what_to_do)
     }
 
     fn unreadable() -> Self {

@@ -13,11 +13,11 @@ use serde_json::{Map, Value, json};
 
 /// Definitions of all tools.
 const TOOLS: &str = include_str!("tools.json");
-/// Additional arguments of every tool: name and description.
-const COMMON: [(&str, &str); 2] = [
-    ("fields", "Fields of a row to return; an unknown name lists all fields"),
-    ("cursor", "meta.next_cursor of the previous result, other arguments unchanged"),
-];
+/// JSON schema of the additional arguments of every tool.
+const COMMON: &str = r#"{
+    "fields": {"type": "array", "items": {"type": "string"}, "description": "Fields of a row to return; an unknown name lists all fields"},
+    "cursor": {"type": "string", "description": "meta.next_cursor of the previous result, other arguments unchanged"}
+}"#;
 
 /// Definition of one tool.
 #[derive(Debug, Deserialize)]
@@ -51,7 +51,14 @@ static ALL: LazyLock<Result<Vec<Tool>, serde_json::Error>> = LazyLock::new(read)
 
 fn read() -> Result<Vec<Tool>, serde_json::Error> {
     let mut tools: Vec<Tool> = serde_json::from_str(TOOLS)?;
-    tools.iter_mut().for_each(Tool::complete);
+    let common: Map<String, Value> = serde_json::from_str(COMMON)?;
+    for tool in &mut tools {
+        tool.arguments.extend(common.clone());
+        // An argument that selects the endpoint accepts the names of the endpoints.
+        if let ToolRoute::Chosen { by, paths } = &tool.route {
+            tool.arguments[by]["enum"] = paths.keys().cloned().collect();
+        }
+    }
     Ok(tools)
 }
 
@@ -66,20 +73,6 @@ pub(super) fn find(name: &str) -> Result<Option<&'static Tool>, ErrorData> {
 }
 
 impl Tool {
-    /// Adds the arguments common to all tools. If an argument selects the endpoint, adds its accepted values.
-    fn complete(&mut self) {
-        if let ToolRoute::Chosen { by, paths } = &self.route {
-            self.arguments[by]["enum"] = paths.keys().cloned().collect();
-        }
-        for (name, meaning) in COMMON {
-            let schema = match name {
-                "fields" => json!({ "type": "array", "items": { "type": "string" }, "description": meaning }),
-                _ => json!({ "type": "string", "description": meaning }),
-            };
-            self.arguments.insert(name.to_owned(), schema);
-        }
-    }
-
     pub(super) fn describe(&self) -> ToolDescription {
         let schema = json!({
             "type": "object",

@@ -7,8 +7,8 @@ use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{Request, StatusCode, header};
 use axum::response::Response;
-use bytes::Bytes;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use store::db::error_chain;
@@ -28,6 +28,9 @@ const LONG: usize = 16 * 1024;
 
 /// Characters that are percent-encoded: all that may have a meaning in a URL.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'.').remove(b'-').remove(b'_').remove(b',').remove(b':');
+
+/// Result of the work for a market page.
+pub(crate) type MarketResult<T> = Result<T, MarketError>;
 
 /// Reason why a page cannot be shown at the requested path: an error or a redirect.
 #[derive(Debug, thiserror::Error)]
@@ -55,6 +58,18 @@ impl From<QueryError> for MarketError {
     }
 }
 
+/// Body of a response.
+#[derive(Deserialize)]
+struct Answer<T> {
+    data: T,
+    meta: AnswerMeta,
+}
+
+#[derive(Deserialize)]
+struct AnswerMeta {
+    data_version: Option<String>,
+}
+
 /// In-process client of the API's routes, with the tier of the reader. It records the data version of every response.
 #[derive(Debug, Clone)]
 pub(crate) struct ApiCalls {
@@ -73,44 +88,45 @@ impl ApiCalls {
         self.versions.lock().unwrap_or_else(PoisonError::into_inner).len() <= 1
     }
 
-    /// Records the data version of an API response.
-    pub(crate) fn note_version(&self, version: &str) {
-        self.versions.lock().unwrap_or_else(PoisonError::into_inner).insert(version.to_owned());
+    fn note_version(&self, version: Option<&str>) {
+        let mut versions = self.versions.lock().unwrap_or_else(PoisonError::into_inner);
+        versions.extend(version.map(str::to_owned));
     }
 
     /// Calls the API and returns the JSON body, in which decimals are strings.
-    pub(crate) async fn json(&self, target: &str) -> Result<Value, MarketError> {
+    pub(crate) async fn json(&self, target: &str) -> MarketResult<Value> {
         Ok(self.json_at_version(target).await?.0)
     }
 
     /// Calls the API. Returns the JSON body, in which decimals are strings, and the data version of the response.
-    pub(crate) async fn json_at_version(&self, target: &str) -> Result<(Value, MinVersion), MarketError> {
+    pub(crate) async fn json_at_version(&self, target: &str) -> MarketResult<(Value, MinVersion)> {
         let (answer, version): (Value, _) = self.read_at_version(target).await?;
-        if let Some(version) = answer["meta"]["data_version"].as_str() {
-            self.note_version(version);
-        }
+        self.note_version(answer["meta"]["data_version"].as_str());
         Ok((answer, version))
     }
 
-    /// Calls the API and deserializes the body, in which decimals are strings. The caller records the data version.
-    pub(crate) async fn read<T: DeserializeOwned + Send + 'static>(
-        &self,
-        target: &str,
-    ) -> Result<T, MarketError> {
-        Ok(self.read_at_version(target).await?.0)
+    /// Calls the API and deserializes the member `data` of the body, in which decimals are strings.
+    pub(crate) async fn data<T: DeserializeOwned + Send + 'static>(&self, target: String) -> MarketResult<T> {
+        let (answer, _): (Answer<T>, _) = self.read_at_version(&target).await?;
+        self.note_version(answer.meta.data_version.as_deref());
+        Ok(answer.data)
     }
 
     async fn read_at_version<T: DeserializeOwned + Send + 'static>(
         &self,
         target: &str,
-    ) -> Result<(T, MinVersion), MarketError> {
+    ) -> MarketResult<(T, MinVersion)> {
         let response = self.respond(&with_parameter(target, "decimals=string")).await?;
         let (status, version) = (response.status(), version_of(&response));
         let body = to_bytes(response.into_body(), BYTES).await;
         let body = body.map_err(|error| MarketError::Unavailable(error.to_string()))?;
         if status == StatusCode::OK {
-            let answer = parse(body).await?;
-            return Ok((answer.map_err(|error| MarketError::Unavailable(error.to_string()))?, version));
+            // A large body is parsed at low priority, so that requests of API clients come first.
+            let parsed = match body.len() > LONG {
+                true => run_low_priority(move || serde_json::from_slice(&body)).await?,
+                false => serde_json::from_slice(&body),
+            };
+            return Ok((parsed.map_err(|error| MarketError::Unavailable(error.to_string()))?, version));
         }
         let body: Value = serde_json::from_slice(&body).unwrap_or_default();
         let message = body["error"].as_str().unwrap_or_default().to_owned();
@@ -122,22 +138,12 @@ impl ApiCalls {
     }
 
     /// Calls the API and returns the response unchanged.
-    pub(crate) async fn respond(&self, target: &str) -> Result<Response, MarketError> {
+    pub(crate) async fn respond(&self, target: &str) -> MarketResult<Response> {
         let request = Request::get(target).body(Body::empty());
         let mut request = request.map_err(|error| MarketError::Refused(error.to_string()))?;
         request.extensions_mut().insert(InternalRequest(self.tier));
         let Ok(response) = self.data.clone().oneshot(request).await;
         Ok(response)
-    }
-}
-
-/// Parses a body. A large body is parsed at low priority, so that requests of API clients come first.
-async fn parse<T: DeserializeOwned + Send + 'static>(
-    body: Bytes,
-) -> Result<Result<T, serde_json::Error>, CpuPoolError> {
-    match body.len() > LONG {
-        true => run_low_priority(move || serde_json::from_slice(&body)).await,
-        false => Ok(serde_json::from_slice(&body)),
     }
 }
 

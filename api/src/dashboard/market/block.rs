@@ -1,6 +1,11 @@
 //! Block of a market page: title, content, the API call behind it, and a link to the same rows as CSV.
 
+use axum::response::Response;
 use maud::{Markup, html};
+
+use crate::dashboard::market::api_calls::{MarketError, with_parameter};
+use crate::dashboard::market::page::as_file;
+use crate::dashboard::market::reader::MarketReader;
 
 /// Block of a market page.
 #[derive(Debug)]
@@ -30,6 +35,17 @@ impl Block<'_> {
     }
 }
 
+impl MarketReader {
+    /// Responds with the rows of an API call as a CSV file. `refusal` is the message if the API refuses the call.
+    pub(crate) async fn respond_csv(&self, call: &str, file: &str, refusal: &str) -> Response {
+        match self.calls().respond(&with_parameter(call, "format=csv")).await {
+            Ok(response) if response.status().is_success() => as_file(response, file),
+            Ok(_) => self.respond_error(MarketError::Refused(refusal.to_owned())).await,
+            Err(error) => self.respond_error(error).await,
+        }
+    }
+}
+
 /// Renders choices as links, and marks the current choice.
 pub(crate) fn render_choices(label: &str, choices: &[Choice<'_>]) -> Markup {
     html! {
@@ -53,4 +69,11 @@ pub(crate) struct Choice<'a> {
     pub(crate) is_current: bool,
     /// Reason why the choice is excluded, shown as a tooltip.
     pub(crate) hint: &'a str,
+}
+
+impl<'a> Choice<'a> {
+    /// Choice that every plan includes.
+    pub(crate) fn of_every_plan(title: &'a str, address: String, is_current: bool) -> Self {
+        Self { title, address: Some(address), is_current, hint: "" }
+    }
 }

@@ -3,12 +3,12 @@
 use axum::response::Response;
 use maud::html;
 
-use crate::dashboard::market::api_calls::{ApiCalls, MarketError, encode};
+use crate::dashboard::market::api_calls::{ApiCalls, MarketError, MarketResult, encode};
 use crate::dashboard::market::block::Block;
 use crate::dashboard::market::page::PageContent;
 use crate::dashboard::market::reader::MarketReader;
 use crate::dashboard::market::result_list::render_results;
-use crate::dashboard::market::values::str_of;
+use crate::dashboard::market::values::{rows_of, str_of};
 use crate::dashboard::view::layout::Section;
 
 /// Values of `match` with which a search result is one certain security. The search then redirects to the page of the
@@ -21,10 +21,10 @@ pub(crate) async fn show_search(reader: MarketReader) -> Response {
     reader.respond(target, |calls| search(calls, &q)).await
 }
 
-async fn search(calls: ApiCalls, q: &str) -> Result<PageContent, MarketError> {
+async fn search(calls: ApiCalls, q: &str) -> MarketResult<PageContent> {
     let call = format!("/v1/search?q={}&include_inactive=true", encode(q));
     let found = if q.is_empty() { serde_json::Value::Null } else { calls.json(&call).await? };
-    let rows = found["data"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let rows = rows_of(&found["data"]);
     if let Some(first) = rows.first().filter(|first| EXACT.contains(&str_of(&first["match"]))) {
         return Err(MarketError::Redirect(format!("/s/{}", encode(str_of(&first["symbol"])))));
     }

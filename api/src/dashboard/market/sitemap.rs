@@ -5,7 +5,7 @@ use std::fmt::Write;
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 
-use crate::dashboard::market::api_calls::{MarketError, encode};
+use crate::dashboard::market::api_calls::{MarketResult, encode};
 use crate::dashboard::market::reader::MarketReader;
 
 /// Maximum number of URLs in the file, a limit of the protocol (sitemaps.org).
@@ -23,7 +23,7 @@ pub(crate) async fn show_sitemap(reader: MarketReader) -> Response {
     }
 }
 
-async fn write_sitemap(reader: &MarketReader) -> Result<String, MarketError> {
+async fn write_sitemap(reader: &MarketReader) -> MarketResult<String> {
     let generation = reader.app.projection.pin()?;
     let table = reader.app.memory_tables.stocks(&generation).await?;
     let origin = &reader.origin;

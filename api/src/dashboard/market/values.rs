@@ -22,6 +22,11 @@ pub(crate) fn str_of(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
+/// Items of a JSON array; empty for any other value.
+pub(crate) fn rows_of(value: &Value) -> &[Value] {
+    value.as_array().map(Vec::as_slice).unwrap_or_default()
+}
+
 /// Digits of a number, as the response contains them. With `decimals=string`, numbers are JSON strings. `None` for
 /// null.
 pub(crate) fn digits(value: &Value) -> Option<String> {

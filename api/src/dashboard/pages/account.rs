@@ -2,22 +2,22 @@
 //!
 //! Invariant: a new password, a new email address and the deletion each require the present password.
 
-use axum::http::{StatusCode, header};
-use axum::response::{IntoResponse, Redirect, Response};
+use axum::response::{IntoResponse, Redirect};
 use maud::{Markup, html};
-use tokio_postgres::{Client, Transaction};
+use tokio_postgres::Client;
 
 use crate::account::password::{HashingQueueKey, StoredPassword};
 use crate::account::sessions::{self, SessionCookies, SessionSummary};
-use crate::account::{AccountError, LockedAccount, accounts, parse_email, password};
+use crate::account::{AccountError, LockedAccount, accounts, parse_email, password, revocation};
 use crate::auth::ids::SessionId;
-use crate::dashboard::error::{PageError, to_form_message};
-use crate::dashboard::pages::sign_in::{check_password, find_stored, new_password_field, redirect_signed_in};
+use crate::dashboard::error::{PageError, PageResult};
+use crate::dashboard::pages::sign_in::{
+    check_password, find_stored, new_password_field, or_refund, redirect_signed_in, redirect_signed_out,
+};
 use crate::dashboard::session::form::{AuthenticatedForm, Form};
 use crate::dashboard::session::notice::PageNotice;
 use crate::dashboard::session::visitor::AccountHolder;
-use crate::dashboard::session_cookie;
-use crate::dashboard::view::layout::{Section, error_message, format_time, success_message};
+use crate::dashboard::view::layout::{Section, error_message, format_time, success_message, to_sentence};
 use crate::dashboard::view::table::{Text, stacked_table};
 
 const PATH: &str = "/dashboard/account";
@@ -31,14 +31,11 @@ enum AccountForm {
     End,
 }
 
-pub(crate) async fn show_account(holder: AccountHolder) -> Result<Response, PageError> {
+pub(crate) async fn show_account(holder: AccountHolder) -> PageResult {
     page(&holder, None).await
 }
 
-async fn page(
-    holder: &AccountHolder,
-    failed_form: Option<(AccountForm, String)>,
-) -> Result<Response, PageError> {
+async fn page(holder: &AccountHolder, failed_form: Option<(AccountForm, String)>) -> PageResult {
     let open = sessions::list_sessions(&*holder.database_client().await?, holder.account_id()).await?;
     let message =
         |place| failed_form.as_ref().filter(|(its, _)| *its == place).map(|(_, text)| text.as_str());
@@ -52,9 +49,8 @@ async fn page(
         }
         (end_form(holder, message(AccountForm::End)))
     };
-    let page = holder.render_page("Account", Section::Account, &body);
-    let status = if failed_form.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
-    Ok((status, page).into_response())
+    let message = failed_form.as_ref().map(|(_, text)| text.as_str());
+    Ok(holder.visitor.render_form("Account", Section::Account, message, &body))
 }
 
 fn open_sessions(holder: &AccountHolder, open: &[SessionSummary]) -> Markup {
@@ -157,124 +153,93 @@ fn present_field(id: &str, message: Option<&str>) -> Markup {
     }
 }
 
-/// Checks the present password in the form. Returns the stored password, or `None` if the given password is wrong.
-/// Attempts are throttled like sign-ins.
-async fn verify_password(holder: &AccountHolder, form: &Form) -> Result<Option<StoredPassword>, PageError> {
-    let (visitor, hashing) = (&holder.visitor, &holder.visitor.dashboard.confirmation_hashing);
+/// Checks the present password in the form. Returns the stored password. A wrong password is refused with the message
+/// [`WRONG`]. Attempts are throttled like sign-ins.
+async fn verify_password(holder: &AccountHolder, form: &Form) -> PageResult<StoredPassword> {
+    let (visitor, account_id) = (&holder.visitor, holder.account_id());
     let throttle = &visitor.dashboard.login_throttle;
     let charge = throttle.wait_for_confirmation(holder.email(), visitor.client).await?;
     let known = find_stored(visitor, holder.email()).await?;
-    let queue_key = HashingQueueKey::Known(holder.account_id());
-    match check_password(hashing, form.secret("present"), known.as_ref(), queue_key).await {
-        Ok(is_right) => Ok(known.filter(|known| is_right && known.account == holder.account_id())),
-        Err(error) => {
-            throttle.refund(&charge).await;
-            Err(error)
-        }
-    }
+    let hashing = &visitor.dashboard.confirmation_hashing;
+    let queue_key = HashingQueueKey::Known(account_id);
+    let checked = check_password(hashing, form.secret("present"), known.as_ref(), queue_key).await;
+    let is_right = or_refund(visitor, &charge, checked).await?;
+    let known = known.filter(|known| is_right && known.account_id == account_id);
+    known.ok_or_else(|| PageError::Refused(WRONG.to_owned()))
 }
 
-/// Locks the account. Fails if the password was changed after its verification.
-async fn lock_if_password_current(
-    transaction: &Transaction<'_>,
+/// Begins a transaction and locks the account. Fails if the password was changed after its verification.
+async fn begin_if_current<'t>(
+    client: &'t mut Client,
     known: &StoredPassword,
-) -> Result<LockedAccount, AccountError> {
-    let account = password::lock_verified_account(transaction, known).await?;
+) -> Result<LockedAccount<'t>, AccountError> {
+    let account = password::begin_verified(client, known).await?;
     account.ok_or_else(|| AccountError::Refused(WRONG.to_owned()))
 }
 
-pub(crate) async fn end_session(
-    AuthenticatedForm { holder, form }: AuthenticatedForm,
-) -> Result<Response, PageError> {
+pub(crate) async fn end_session(AuthenticatedForm { holder, form }: AuthenticatedForm) -> PageResult {
     let id: SessionId = form.text("id").parse().map_err(|_| PageError::NotFound)?;
     sessions::end_session(&mut *holder.database_client().await?, holder.actor(), id).await?;
     Ok(Redirect::to(&PageNotice::SessionEnded.add_to_path(PATH)).into_response())
 }
 
-pub(crate) async fn change_password(
-    AuthenticatedForm { holder, form }: AuthenticatedForm,
-) -> Result<Response, PageError> {
-    let again = |message: String| Some((AccountForm::Password, message));
-    let Some(known) = verify_password(&holder, &form).await? else {
-        return page(&holder, again(WRONG.to_owned())).await;
-    };
-    let chosen = form.secret("password");
-    if let Err(error) = password::check_strength(&chosen, holder.email()) {
-        return page(&holder, again(to_form_message(error)?)).await;
-    }
-    let hash = holder
-        .visitor
-        .dashboard
-        .confirmation_hashing
-        .hash(chosen, HashingQueueKey::Known(holder.account_id()))
-        .await?;
-    let begun = set_password(&mut *holder.database_client().await?, &holder, &known, &hash).await;
-    match begun {
-        Ok(session) => {
-            Ok(redirect_signed_in(&holder.visitor, &session, &PageNotice::PasswordChanged.add_to_path(PATH)))
-        }
-        Err(error) => page(&holder, again(to_form_message(error)?)).await,
+pub(crate) async fn change_password(AuthenticatedForm { holder, form }: AuthenticatedForm) -> PageResult {
+    let changed = set_password(&holder, &form).await;
+    show_change(&holder, AccountForm::Password, changed, PageNotice::PasswordChanged).await
+}
+
+pub(crate) async fn change_address(AuthenticatedForm { holder, form }: AuthenticatedForm) -> PageResult {
+    let changed = set_address(&holder, &form).await;
+    show_change(&holder, AccountForm::Address, changed, PageNotice::AddressChanged).await
+}
+
+/// Continues with the new session after a change. If the change was refused, the form shows the message.
+async fn show_change(
+    holder: &AccountHolder,
+    form: AccountForm,
+    changed: PageResult<SessionCookies>,
+    notice: PageNotice,
+) -> PageResult {
+    match changed {
+        Ok(session) => Ok(redirect_signed_in(&holder.visitor, &session, &notice.add_to_path(PATH))),
+        Err(PageError::Refused(message)) => page(holder, Some((form, to_sentence(&message)))).await,
+        Err(error) => Err(error),
     }
 }
 
 /// Changes the password and ends every session, because a session cookie may have been stolen. Starts a new session
 /// for the holder.
-async fn set_password(
-    client: &mut Client,
-    holder: &AccountHolder,
-    known: &StoredPassword,
-    hash: &str,
-) -> Result<SessionCookies, AccountError> {
-    let transaction = client.transaction().await?;
-    let account = lock_if_password_current(&transaction, known).await?;
-    password::change_password(&transaction, &account, hash).await?;
-    let session = sessions::begin_session(&transaction, &account, &holder.visitor.origin).await?;
-    transaction.commit().await?;
+async fn set_password(holder: &AccountHolder, form: &Form) -> PageResult<SessionCookies> {
+    let known = verify_password(holder, form).await?;
+    let chosen = form.secret("password");
+    password::check_strength(&chosen, holder.email())?;
+    let hashing = &holder.visitor.dashboard.confirmation_hashing;
+    let hash = hashing.hash(chosen, HashingQueueKey::Known(holder.account_id())).await?;
+    let mut client = holder.database_client().await?;
+    let account = begin_if_current(&mut client, &known).await?;
+    password::change_password(&account, &hash).await?;
+    let session = sessions::begin_session(&account, &holder.visitor.origin).await?;
+    account.commit().await?;
     Ok(session)
 }
 
-pub(crate) async fn change_address(
-    AuthenticatedForm { holder, form }: AuthenticatedForm,
-) -> Result<Response, PageError> {
-    let again = |message: String| Some((AccountForm::Address, message));
-    let Some(known) = verify_password(&holder, &form).await? else {
-        return page(&holder, again(WRONG.to_owned())).await;
+async fn set_address(holder: &AccountHolder, form: &Form) -> PageResult<SessionCookies> {
+    let known = verify_password(holder, form).await?;
+    let mut client = holder.database_client().await?;
+    let address = parse_email(form.text("email"))?;
+    let account = begin_if_current(&mut client, &known).await?;
+    accounts::change_address(&account, &address).await?;
+    revocation::end_sessions(&account).await?;
+    let session = sessions::begin_session(&account, &holder.visitor.origin).await?;
+    account.commit().await?;
+    Ok(session)
+}
+
+pub(crate) async fn delete_account(AuthenticatedForm { holder, form }: AuthenticatedForm) -> PageResult {
+    match verify_password(&holder, &form).await {
+        Err(PageError::Refused(message)) => return page(&holder, Some((AccountForm::End, message))).await,
+        verified => verified?,
     };
-    let begun = set_address(&mut *holder.database_client().await?, &holder, &known, form.text("email")).await;
-    match begun {
-        Ok(session) => {
-            Ok(redirect_signed_in(&holder.visitor, &session, &PageNotice::AddressChanged.add_to_path(PATH)))
-        }
-        Err(error) => page(&holder, again(to_form_message(error)?)).await,
-    }
-}
-
-async fn set_address(
-    client: &mut Client,
-    holder: &AccountHolder,
-    known: &StoredPassword,
-    given: &str,
-) -> Result<SessionCookies, AccountError> {
-    let address = parse_email(given)?;
-    let transaction = client.transaction().await?;
-    let account = lock_if_password_current(&transaction, known).await?;
-    accounts::change_address(&transaction, &account, &address).await?;
-    sessions::end_sessions_in_transaction(&transaction, &account).await?;
-    let session = sessions::begin_session(&transaction, &account, &holder.visitor.origin).await?;
-    transaction.commit().await?;
-    Ok(session)
-}
-
-pub(crate) async fn delete_account(
-    AuthenticatedForm { holder, form }: AuthenticatedForm,
-) -> Result<Response, PageError> {
-    if verify_password(&holder, &form).await?.is_none() {
-        return page(&holder, Some((AccountForm::End, WRONG.to_owned()))).await;
-    }
     accounts::delete_account(&mut *holder.database_client().await?, holder.actor()).await?;
-    let mut response = Redirect::to("/").into_response();
-    if let Some(cookie) = session_cookie::session_cookie_header(None, holder.visitor.site.is_local) {
-        response.headers_mut().insert(header::SET_COOKIE, cookie);
-    }
-    Ok(response)
+    Ok(redirect_signed_out(&holder.visitor))
 }

@@ -1,16 +1,18 @@
 //! `/dashboard/log`: audit log of the account.
 
-use axum::response::Response;
 use maud::{Markup, html};
 use serde_json::Value;
 
 use crate::account::audit::{self, AuditEntry};
-use crate::dashboard::error::PageError;
+use crate::dashboard::error::PageResult;
 use crate::dashboard::session::visitor::AccountHolder;
 use crate::dashboard::view::layout::{Section, format_time};
 use crate::dashboard::view::table::{Text, stacked_table};
 
-pub(crate) async fn show_audit_log(holder: AccountHolder) -> Result<Response, PageError> {
+/// Actions in the audit log with their display names.
+const ACTIONS: &str = include_str!("audit_actions.csv");
+
+pub(crate) async fn show_audit_log(holder: AccountHolder) -> PageResult {
     let entries = audit::list_recent_entries(&*holder.database_client().await?, holder.account_id()).await?;
     let body = html! {
         h1 { "Log" }
@@ -39,31 +41,8 @@ fn row(entry: &AuditEntry) -> Markup {
 
 /// Display name of an action. An unknown action is shown by its stored name.
 fn action_text(action: &str) -> &str {
-    match action {
-        "account.create" => "Account made",
-        "account.set_tier" => "Plan set",
-        "account.upgrade" => "Upgraded",
-        "account.next_tier" => "Next plan noted",
-        "account.resume" => "Plan kept",
-        "account.cancel" => "Plan cancelled",
-        "account.ask" => "Plan asked for",
-        "account.address" => "Address changed",
-        "account.disable" => "Account disabled",
-        "account.enable" => "Account enabled",
-        "key.create" => "Key created",
-        "key.re_roll" => "Key replaced",
-        "key.delete" => "Key deleted",
-        "portfolio.save" => "Portfolio saved",
-        "portfolio.delete" => "Portfolio deleted",
-        "session.begin" => "Signed in",
-        "session.refuse" => "Sign-in refused",
-        "session.end" => "Session ended",
-        "session.end_all" => "All sessions ended",
-        "password.set" => "Password set by link",
-        "password.change" => "Password changed",
-        "password.reset_link" => "Reset link made",
-        other => other,
-    }
+    let mut known = ACTIONS.lines().filter_map(|line| line.split_once(','));
+    known.find(|(name, _)| *name == action).map_or(action, |(_, text)| text)
 }
 
 /// Describes those details of an audit log entry that are useful to the holder.

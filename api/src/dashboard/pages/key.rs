@@ -2,14 +2,14 @@
 
 use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
-use axum::response::{IntoResponse, Redirect, Response};
+use axum::response::{IntoResponse, Redirect};
 use maud::{Markup, html};
 use secrecy::ExposeSecret;
 
 use crate::account::keys::{self, ApiKey, CreatedKey, Overlap};
 use crate::app::state::App;
 use crate::auth::ids::KeyId;
-use crate::dashboard::error::PageError;
+use crate::dashboard::error::{PageError, PageResult};
 use crate::dashboard::session::form::AuthenticatedForm;
 use crate::dashboard::session::notice::PageNotice;
 use crate::dashboard::session::visitor::AccountHolder;
@@ -29,7 +29,7 @@ const ENDED: &str = "the key has ended; if it was just replaced and the new secr
 impl FromRequestParts<App> for KeyId {
     type Rejection = PageError;
 
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, PageError> {
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> PageResult<Self> {
         let path = Path::<Self>::from_request_parts(parts, app).await;
         path.map(|Path(id)| id).map_err(|_| PageError::NotFound)
     }
@@ -45,7 +45,7 @@ pub(crate) async fn show_new_secret(
     created: &CreatedKey,
     replaced: Option<Overlap>,
     feeds: &[String],
-) -> Result<Response, PageError> {
+) -> PageResult {
     let secret = created.secret.expose_secret();
     let shown = holder.visitor.example.latest_example().await;
     let call = shown.as_ref().map_or("/v1/stocks?limit=3", |shown| shown.call.as_str());
@@ -94,7 +94,7 @@ fn copy_button(of: &str, title: &str) -> Markup {
     html! { button.second type="button" data-copy=(of) hidden { (title) } }
 }
 
-pub(crate) async fn show_replace_form(id: KeyId, holder: AccountHolder) -> Result<Response, PageError> {
+pub(crate) async fn show_replace_form(id: KeyId, holder: AccountHolder) -> PageResult {
     let key = find_own_key(&holder, id).await?;
     let body = html! {
         div.narrow {
@@ -118,7 +118,7 @@ pub(crate) async fn show_replace_form(id: KeyId, holder: AccountHolder) -> Resul
 pub(crate) async fn replace_key(
     id: KeyId,
     AuthenticatedForm { holder, form }: AuthenticatedForm,
-) -> Result<Response, PageError> {
+) -> PageResult {
     let overlap: Overlap = form.text("overlap").parse().map_err(PageError::Refused)?;
     let client = &mut *holder.database_client().await?;
     let key = keys::find_key(client, holder.account_id(), id).await?.ok_or(PageError::NotFound)?;
@@ -129,7 +129,7 @@ pub(crate) async fn replace_key(
     show_new_secret(&holder, &created, Some(overlap), &[EXAMPLE_FEED.to_owned()]).await
 }
 
-pub(crate) async fn show_delete_form(id: KeyId, holder: AccountHolder) -> Result<Response, PageError> {
+pub(crate) async fn show_delete_form(id: KeyId, holder: AccountHolder) -> PageResult {
     let key = find_own_key(&holder, id).await?;
     let body = html! {
         div.narrow {
@@ -146,17 +146,14 @@ pub(crate) async fn show_delete_form(id: KeyId, holder: AccountHolder) -> Result
     Ok(holder.render_page("Delete a key", Section::Keys, &body))
 }
 
-pub(crate) async fn delete_key(
-    id: KeyId,
-    AuthenticatedForm { holder, .. }: AuthenticatedForm,
-) -> Result<Response, PageError> {
+pub(crate) async fn delete_key(id: KeyId, AuthenticatedForm { holder, .. }: AuthenticatedForm) -> PageResult {
     let key = find_own_key(&holder, id).await?;
     keys::delete_key(&mut *holder.database_client().await?, holder.actor(), &key.id.to_string()).await?;
     Ok(Redirect::to(&PageNotice::KeyDeleted.add_to_path("/dashboard/keys")).into_response())
 }
 
 /// Finds the holder's active key with this id. A key of another holder is treated as unknown.
-async fn find_own_key(holder: &AccountHolder, id: KeyId) -> Result<ApiKey, PageError> {
+async fn find_own_key(holder: &AccountHolder, id: KeyId) -> PageResult<ApiKey> {
     let key = keys::find_key(&*holder.database_client().await?, holder.account_id(), id).await?;
     key.filter(|key| key.status == "active").ok_or(PageError::NotFound)
 }

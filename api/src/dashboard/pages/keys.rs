@@ -1,13 +1,11 @@
 //! `/dashboard/keys`: list of keys, and a form that creates one.
 
-use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 use maud::{Markup, html};
 
 use crate::account::AccountError;
 use crate::account::keys::{self, ApiKey, NewKey, list_keys};
-use crate::dashboard::error::{PageError, to_form_message};
+use crate::dashboard::error::{PageResult, to_form_message};
 use crate::dashboard::pages::key::{EXAMPLE_FEED, format_last_use, show_new_secret};
 use crate::dashboard::session::form::{AuthenticatedForm, Form};
 use crate::dashboard::session::notice::PageNotice;
@@ -15,11 +13,15 @@ use crate::dashboard::session::visitor::AccountHolder;
 use crate::dashboard::view::layout::{Section, error_message, format_day, format_time, success_message};
 use crate::dashboard::view::table::{Text, stacked_table};
 
-/// Lifetimes of a new key: form value, label and number of days. The first lifetime is the default.
-const LIFETIMES: [(&str, &str, i64); 3] =
-    [("90", "90 days", 90), ("30", "30 days", 30), ("365", "One year", 365)];
-/// Further choices for the expiry of a key: form value and label.
-const OTHER_LIFETIMES: [(&str, &str); 2] = [("never", "Never"), ("date", "On a day")];
+/// Choices for the expiry of a key: form value, label and number of days. The first choice is the default.
+const LIFETIMES: [(&str, &str, Option<i64>); 5] = [
+    ("90", "90 days", Some(90)),
+    ("30", "30 days", Some(30)),
+    ("365", "One year", Some(365)),
+    ("never", "Never", None),
+    ("date", "On a day", None),
+];
+
 /// Values in the form that creates a key. After an error, the form shows them again.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct KeyFormValues<'a> {
@@ -35,7 +37,7 @@ impl KeyFormValues<'_> {
     }
 }
 
-pub(crate) async fn show_keys(holder: AccountHolder) -> Result<Response, PageError> {
+pub(crate) async fn show_keys(holder: AccountHolder) -> PageResult {
     let notice = PageNotice::message_for_query(&holder.visitor.query);
     page(&holder, notice, None, KeyFormValues::with_name("")).await
 }
@@ -45,7 +47,7 @@ async fn page(
     notice: Option<&str>,
     message: Option<&str>,
     typed: KeyFormValues<'_>,
-) -> Result<Response, PageError> {
+) -> PageResult {
     let all = list_keys(&*holder.database_client().await?, holder.account_id()).await?;
     let shown: Vec<&ApiKey> = all.iter().filter(|key| key.status != "deleted").collect();
     let body = html! {
@@ -61,7 +63,7 @@ async fn page(
             (render_key_form(holder, message, typed))
         }
     };
-    Ok(holder.render_page("Keys", Section::Keys, &body))
+    Ok(holder.visitor.render_form("Keys", Section::Keys, message, &body))
 }
 
 /// Form that creates a key.
@@ -80,7 +82,7 @@ pub(crate) fn render_key_form(
             p.hint id="name-hint" { "For you alone: what will use the key, like “laptop” or “nightly report”." }
             fieldset.choices {
                 legend { "Ends after" }
-                @for (value, title) in LIFETIMES.iter().map(|(value, title, _)| (*value, *title)).chain(OTHER_LIFETIMES) {
+                @for (value, title, _) in LIFETIMES {
                     label { input type="radio" name="life" value=(value) checked[value == typed.lifetime]; (title) }
                 }
             }
@@ -93,9 +95,7 @@ pub(crate) fn render_key_form(
     }
 }
 
-pub(crate) async fn create_key(
-    AuthenticatedForm { holder, form }: AuthenticatedForm,
-) -> Result<Response, PageError> {
+pub(crate) async fn create_key(AuthenticatedForm { holder, form }: AuthenticatedForm) -> PageResult {
     let made = match expiry(&form) {
         Ok(expires_at) => {
             let new = NewKey { name: form.text("name"), expires_at, rate_per_minute: None };
@@ -106,13 +106,9 @@ pub(crate) async fn create_key(
     match made {
         Ok(created) => show_new_secret(&holder, &created, None, &[EXAMPLE_FEED.to_owned()]).await,
         Err(error) => {
-            let typed = KeyFormValues {
-                name: form.text("name"),
-                lifetime: form.text("life"),
-                date: form.text("date"),
-            };
-            let page = page(&holder, None, Some(&to_form_message(error)?), typed).await?;
-            Ok((StatusCode::UNPROCESSABLE_ENTITY, page).into_response())
+            let [name, lifetime, date] = ["name", "life", "date"].map(|field| form.text(field));
+            let typed = KeyFormValues { name, lifetime, date };
+            page(&holder, None, Some(&to_form_message(error)?), typed).await
         }
     }
 }
@@ -127,7 +123,7 @@ fn expiry(form: &Form) -> Result<Option<DateTime<Utc>>, String> {
         let end = day.succ_opt().and_then(|next| next.and_hms_opt(0, 0, 0));
         return end.map(|end| Some(end.and_utc())).ok_or("that day is too far off".to_owned());
     }
-    let days = LIFETIMES.iter().find(|(word, ..)| *word == lifetime).map(|(_, _, days)| *days);
+    let days = LIFETIMES.iter().find(|(word, ..)| *word == lifetime).and_then(|(.., days)| *days);
     let days = days.ok_or("choose how long the key lasts")?;
     Ok(Some(Utc::now() + TimeDelta::days(days)))
 }

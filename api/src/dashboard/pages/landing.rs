@@ -63,20 +63,14 @@ fn entry(visitor: &Visitor) -> Markup {
 }
 
 fn example(visitor: &Visitor, shown: Option<&ApiExample>) -> Markup {
-    let origin = &visitor.site.origin;
+    let (origin, call) = (&visitor.site.origin, shown.map_or("/v1/stocks?limit=3", |shown| &shown.call));
     html! {
         figure.example {
+            figcaption { @if shown.is_some() { "A live answer of this service" } @else { "A call" } }
+            pre tabindex="0" aria-label="Call" { code { "curl " (origin) (call) " \\\n  -H 'Authorization: Bearer " span.muted { "your key" } "'" } }
             @match shown {
-                Some(shown) => {
-                    figcaption { "A live answer of this service" }
-                    pre tabindex="0" aria-label="Call" { code { "curl " (origin) (shown.call) " \\\n  -H 'Authorization: Bearer " span.muted { "your key" } "'" } }
-                    pre.answer tabindex="0" aria-label="Answer" { code { (shown.answer) } }
-                },
-                None => {
-                    figcaption { "A call" }
-                    pre tabindex="0" aria-label="Call" { code { "curl " (origin) "/v1/stocks?limit=3 \\\n  -H 'Authorization: Bearer " span.muted { "your key" } "'" } }
-                    p.note { "The live answer is missing: no data is loaded, or the database does not reply. See " a href="/status" { "the status" } "." }
-                },
+                Some(shown) => pre.answer tabindex="0" aria-label="Answer" { code { (shown.answer) } },
+                None => p.note { "The live answer is missing: no data is loaded, or the database does not reply. See " a href="/status" { "the status" } "." },
             }
         }
     }

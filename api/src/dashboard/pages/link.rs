@@ -11,7 +11,7 @@ use crate::account::password;
 use crate::app::dashboard_settings::SignUp;
 use crate::app::login_throttle::AttemptCharge;
 use crate::app::state::App;
-use crate::dashboard::error::{PageError, to_form_message};
+use crate::dashboard::error::{PageError, PageResult, to_form_message};
 use crate::dashboard::page_deadline::{PAGE_DEADLINE, run_within};
 use crate::dashboard::pages::sign_in;
 use crate::dashboard::session::form::PublicForm;
@@ -25,14 +25,14 @@ pub(crate) struct LinkSecret(String);
 impl FromRequestParts<App> for LinkSecret {
     type Rejection = PageError;
 
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, PageError> {
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> PageResult<Self> {
         let path = Path::<String>::from_request_parts(parts, app).await;
         path.map(|Path(secret)| Self(secret)).map_err(|_| PageError::NotFound)
     }
 }
 
 /// Shows a form for the password, and the purpose of the one-time link. Opening this page does not use up the link.
-pub(crate) async fn show_link(secret: LinkSecret, visitor: Visitor) -> Result<Response, PageError> {
+pub(crate) async fn show_link(secret: LinkSecret, visitor: Visitor) -> PageResult {
     Ok(match find_usable_link(&visitor, &secret).await?.0 {
         Some(link) => page(&visitor, &secret, &link, None),
         None => expired(&visitor),
@@ -40,31 +40,20 @@ pub(crate) async fn show_link(secret: LinkSecret, visitor: Visitor) -> Result<Re
 }
 
 /// Redeems the one-time link: sets the password and signs the holder in.
-pub(crate) async fn redeem_link(
-    secret: LinkSecret,
-    PublicForm { visitor, form }: PublicForm,
-) -> Result<Response, PageError> {
+pub(crate) async fn redeem_link(secret: LinkSecret, PublicForm { visitor, form }: PublicForm) -> PageResult {
     let (link, charge) = find_usable_link(&visitor, &secret).await?;
     let Some(link) = link else { return Ok(expired(&visitor)) };
     let chosen = form.secret("password");
     if let Err(error) = password::check_strength(&chosen, &link.email) {
-        let page = page(&visitor, &secret, &link, Some(&to_form_message(error)?));
-        return Ok((StatusCode::UNPROCESSABLE_ENTITY, page).into_response());
+        return Ok(page(&visitor, &secret, &link, Some(&to_form_message(error)?)));
     }
-    let hash = match visitor.dashboard.hashing.hash(chosen, sign_in::network_queue_key(&visitor)).await {
-        Err(error) => {
-            visitor.dashboard.login_throttle.refund(&charge).await;
-            return Err(error.into());
-        }
-        hashed => hashed?,
-    };
+    let hashed = visitor.dashboard.hashing.hash(chosen, sign_in::network_queue_key(&visitor)).await;
+    let hash = sign_in::or_refund(&visitor, &charge, hashed).await?;
     let mut client = visitor.dashboard.database_client().await?;
-    let transaction = client.transaction().await?;
-    let Some(account) = links::redeem_link(&transaction, &secret.0, &hash).await? else {
+    let Some(account) = links::redeem_link(&mut client, &secret.0, &hash).await? else {
         return Ok(expired(&visitor));
     };
-    let session = sign_in::renew_session(&transaction, &visitor, &account).await?;
-    transaction.commit().await?;
+    let session = sign_in::renew_session(&visitor, account).await?;
     Ok(sign_in::redirect_signed_in(&visitor, &session, "/dashboard"))
 }
 
@@ -73,7 +62,7 @@ pub(crate) async fn redeem_link(
 async fn find_usable_link(
     visitor: &Visitor,
     secret: &LinkSecret,
-) -> Result<(Option<OneTimeLink>, AttemptCharge), PageError> {
+) -> PageResult<(Option<OneTimeLink>, AttemptCharge)> {
     let charge = visitor.dashboard.login_throttle.wait_for_hashing(visitor.client).await?;
     let find = async {
         let client = visitor.dashboard.database_client().await?;
@@ -101,7 +90,7 @@ fn page(visitor: &Visitor, secret: &LinkSecret, link: &OneTimeLink, message: Opt
             }
         }
     };
-    visitor.render_page(title, Section::Other, &body)
+    visitor.render_form(title, Section::Other, message, &body)
 }
 
 fn expired(visitor: &Visitor) -> Response {

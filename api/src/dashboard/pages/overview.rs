@@ -1,14 +1,12 @@
 //! `/dashboard`: usage of the month, calls and keys. If the holder has no active key, the page has a form that creates
 //! a key.
 
-use axum::response::Response;
 use chrono::{TimeDelta, Utc};
 use maud::{Markup, html};
 
 use crate::account::keys::{ApiKey, list_keys};
-use crate::account::statistics;
-use crate::account::usage::{AccountUsage, find_usage};
-use crate::dashboard::error::PageError;
+use crate::account::statistics::{self, AccountUsage, find_usage};
+use crate::dashboard::error::PageResult;
 use crate::dashboard::pages::keys::{self, KeyFormValues};
 use crate::dashboard::pages::plans::plan_title;
 use crate::dashboard::pages::usage::render_month_usage;
@@ -19,7 +17,7 @@ use crate::dashboard::view::layout::{Section, format_count};
 /// Number of days in the chart.
 const DAYS: i64 = 14;
 
-pub(crate) async fn show_overview(holder: AccountHolder) -> Result<Response, PageError> {
+pub(crate) async fn show_overview(holder: AccountHolder) -> PageResult {
     let client = holder.database_client().await?;
     let used = find_usage(&client, holder.email()).await?;
     let keys = list_keys(&client, holder.account_id()).await?;
@@ -69,7 +67,7 @@ fn plan(used: &AccountUsage) -> Markup {
             dl {
                 div { dt { "Calls a minute" } dd { (used.rate_per_minute) } }
                 div { dt { "At once" } dd { (used.burst) } }
-                div { dt { "Would pass now" } dd { (used.available_now) } }
+                div { dt { "Would pass now" } dd { (used.available) } }
             }
         }
     }

@@ -1,6 +1,6 @@
 //! `/dashboard/plan`: present plan, change of plan and cancellation.
 
-use axum::response::{IntoResponse, Redirect, Response};
+use axum::response::{IntoResponse, Redirect};
 use chrono::Utc;
 use maud::{Markup, html};
 
@@ -8,7 +8,7 @@ use crate::account::accounts::{self, AccountDetails};
 use crate::account::subscription_changes;
 use crate::app::dashboard_settings::Billing;
 use crate::auth::tier::Tier;
-use crate::dashboard::error::PageError;
+use crate::dashboard::error::{PageError, PageResult};
 use crate::dashboard::pages::plans::{self, plan_title};
 use crate::dashboard::session::form::AuthenticatedForm;
 use crate::dashboard::session::notice::PageNotice;
@@ -17,7 +17,7 @@ use crate::dashboard::view::layout::{Section, format_day, success_message};
 
 const PATH: &str = "/dashboard/plan";
 
-pub(crate) async fn show_plan(holder: AccountHolder) -> Result<Response, PageError> {
+pub(crate) async fn show_plan(holder: AccountHolder) -> PageResult {
     let account = accounts::find_account(&*holder.database_client().await?, holder.email()).await?;
     let tiers = holder.visitor.app.projection.tiers();
     let body = html! {
@@ -99,9 +99,7 @@ fn choice(mode: Billing, tier: Tier, now: Tier, ending: bool) -> Option<String> 
 }
 
 /// Changes the plan, or records a request to the operator.
-pub(crate) async fn choose_tier(
-    AuthenticatedForm { holder, form }: AuthenticatedForm,
-) -> Result<Response, PageError> {
+pub(crate) async fn choose_tier(AuthenticatedForm { holder, form }: AuthenticatedForm) -> PageResult {
     let tier: Tier = form.text("tier").parse().map_err(PageError::Refused)?;
     if tier == Tier::Free {
         return Err(PageError::Refused("cancel the plan to go back to Free".to_owned()));
@@ -122,9 +120,7 @@ pub(crate) async fn choose_tier(
 }
 
 /// Cancels the plan, or records a request to the operator.
-pub(crate) async fn cancel_subscription(
-    AuthenticatedForm { holder, .. }: AuthenticatedForm,
-) -> Result<Response, PageError> {
+pub(crate) async fn cancel_subscription(AuthenticatedForm { holder, .. }: AuthenticatedForm) -> PageResult {
     let client = &mut *holder.database_client().await?;
     let notice = match holder.visitor.dashboard.settings.billing {
         Billing::SelfService => {

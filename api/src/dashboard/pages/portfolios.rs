@@ -1,13 +1,12 @@
 //! `/dashboard/portfolios`: saved holdings, and URLs of their income for calendar programs and spreadsheets.
 
-use axum::http::StatusCode;
-use axum::response::{IntoResponse, Redirect, Response};
+use axum::response::{IntoResponse, Redirect};
 use maud::{Markup, html};
 
 use crate::account::AccountError;
 use crate::account::keys::{self, NewKey};
 use crate::account::portfolios::{self, Portfolio};
-use crate::dashboard::error::{PageError, to_form_message};
+use crate::dashboard::error::{PageError, PageResult, to_form_message};
 use crate::dashboard::market::{encode, read_holdings};
 use crate::dashboard::pages::key::show_new_secret;
 use crate::dashboard::session::form::{AuthenticatedForm, Form};
@@ -24,24 +23,18 @@ fn file_path(name: &str, file: &str) -> String {
     format!("/portfolios/{}/{file}", encode(name))
 }
 
-pub(crate) async fn show_portfolios(holder: AccountHolder) -> Result<Response, PageError> {
-    let edited = Form::from_query(&holder.visitor.query).text("edit").to_owned();
-    let edited = match edited.as_str() {
-        "" => None,
-        name => {
-            let client = holder.database_client().await?;
-            portfolios::find_portfolio(&client, holder.account_id(), name).await?
-        }
-    };
+pub(crate) async fn show_portfolios(holder: AccountHolder) -> PageResult {
+    let query = Form::from_query(&holder.visitor.query);
+    let mut edited = None;
+    if !query.text("edit").is_empty() {
+        let client = holder.database_client().await?;
+        edited = portfolios::find_portfolio(&client, holder.account_id(), query.text("edit")).await?;
+    }
     let typed = edited.map(|portfolio| (portfolio.name, lines(&portfolio.holdings))).unwrap_or_default();
     page(&holder, None, (&typed.0, &typed.1)).await
 }
 
-async fn page(
-    holder: &AccountHolder,
-    message: Option<&str>,
-    typed: (&str, &str),
-) -> Result<Response, PageError> {
+async fn page(holder: &AccountHolder, message: Option<&str>, typed: (&str, &str)) -> PageResult {
     let saved = portfolios::list_portfolios(&*holder.database_client().await?, holder.account_id()).await?;
     let body = html! {
         h1 { "Portfolios" }
@@ -53,7 +46,7 @@ async fn page(
             (form(holder, message, typed))
         }
     };
-    Ok(holder.render_page("Portfolios", Section::Portfolios, &body))
+    Ok(holder.visitor.render_form("Portfolios", Section::Portfolios, message, &body))
 }
 
 fn section(holder: &AccountHolder, portfolio: &Portfolio) -> Markup {
@@ -114,9 +107,7 @@ fn lines(holdings: &str) -> String {
 
 /// Saves the holdings of a form. The dashboard sends lines. The income page sends the value of the API's parameter
 /// `holdings`.
-pub(crate) async fn save_portfolio(
-    AuthenticatedForm { holder, form }: AuthenticatedForm,
-) -> Result<Response, PageError> {
+pub(crate) async fn save_portfolio(AuthenticatedForm { holder, form }: AuthenticatedForm) -> PageResult {
     let typed = (form.text("name"), form.text("holdings"));
     let saved = match read_holdings(typed.1) {
         Ok(holdings) => {
@@ -127,25 +118,18 @@ pub(crate) async fn save_portfolio(
     };
     match saved {
         Ok(()) => Ok(Redirect::to(&PageNotice::PortfolioSaved.add_to_path(PATH)).into_response()),
-        Err(error) => {
-            let page = page(&holder, Some(&to_form_message(error)?), typed).await?;
-            Ok((StatusCode::UNPROCESSABLE_ENTITY, page).into_response())
-        }
+        Err(error) => page(&holder, Some(&to_form_message(error)?), typed).await,
     }
 }
 
-pub(crate) async fn delete_portfolio(
-    AuthenticatedForm { holder, form }: AuthenticatedForm,
-) -> Result<Response, PageError> {
+pub(crate) async fn delete_portfolio(AuthenticatedForm { holder, form }: AuthenticatedForm) -> PageResult {
     let client = &mut *holder.database_client().await?;
     portfolios::delete_portfolio(client, holder.actor(), form.text("name")).await?;
     Ok(Redirect::to(&PageNotice::PortfolioDeleted.add_to_path(PATH)).into_response())
 }
 
 /// Creates a key for the feed URLs of a portfolio, and shows the URLs with this key.
-pub(crate) async fn create_link(
-    AuthenticatedForm { holder, form }: AuthenticatedForm,
-) -> Result<Response, PageError> {
+pub(crate) async fn create_link(AuthenticatedForm { holder, form }: AuthenticatedForm) -> PageResult {
     let client = &mut *holder.database_client().await?;
     let found = portfolios::find_portfolio(client, holder.account_id(), form.text("name")).await?;
     let name = found.ok_or(PageError::NotFound)?.name;
@@ -156,9 +140,6 @@ pub(crate) async fn create_link(
             let paths = FILES.map(|(file, _)| file_path(&name, file));
             show_new_secret(&holder, &drawn, None, &paths).await
         }
-        Err(error) => {
-            let page = page(&holder, Some(&to_form_message(error)?), ("", "")).await?;
-            Ok((StatusCode::UNPROCESSABLE_ENTITY, page).into_response())
-        }
+        Err(error) => page(&holder, Some(&to_form_message(error)?), ("", "")).await,
     }
 }

@@ -36,17 +36,6 @@ pub(crate) struct ReferencePage {
     endpoints: String,
 }
 
-/// State of the field for the API key on the reference page.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum KeyFieldState<'a> {
-    /// The field is empty, or the script fills it with the key of the browser tab.
-    Empty,
-    /// The field contains the secret of a new key.
-    New(&'a str),
-    /// The key was not created. The value is the error message.
-    Failed(&'a str),
-}
-
 impl ReferencePage {
     pub(crate) fn new(document: &Value) -> Self {
         Self {
@@ -62,7 +51,7 @@ pub(crate) async fn show_reference(
     Extension(reference): Extension<Arc<ReferencePage>>,
     visitor: Visitor,
 ) -> Response {
-    render_reference(&visitor, &reference, KeyFieldState::Empty).await
+    render_reference(&visitor, &reference, None, None).await
 }
 
 /// Shows the page if the dashboard is switched off.
@@ -70,18 +59,19 @@ pub(crate) async fn show_reference_without_dashboard(
     Extension(reference): Extension<Arc<ReferencePage>>,
     State(app): State<App>,
 ) -> Response {
-    let body = body(&app, &reference, &key_panel(Viewer::Reader, KeyFieldState::Empty), None);
+    let body = body(&app, &reference, &key_panel(Viewer::Reader, None, None), None);
     allow_service_calls(layout::render_page(TITLE, Viewer::Reader, Section::Other, &body).into_response())
 }
 
-/// Renders the page for a visitor.
+/// Renders the page for a visitor. `secret` is the secret of a new key, `message` the error if no key was created.
 pub(crate) async fn render_reference(
     visitor: &Visitor,
     reference: &ReferencePage,
-    key: KeyFieldState<'_>,
+    secret: Option<&str>,
+    message: Option<&str>,
 ) -> Response {
     let shown = visitor.example.latest_example().await;
-    let body = body(&visitor.app, reference, &key_panel(visitor.viewer(), key), shown.as_deref());
+    let body = body(&visitor.app, reference, &key_panel(visitor.viewer(), secret, message), shown.as_deref());
     allow_service_calls(visitor.render_page(TITLE, Section::Other, &body))
 }
 
@@ -112,13 +102,9 @@ fn body(app: &App, reference: &ReferencePage, key: &Markup, shown: Option<&ApiEx
     }
 }
 
-/// Panel with the key that all calls of the page use.
-fn key_panel(viewer: Viewer<'_>, key: KeyFieldState<'_>) -> Markup {
-    let (secret, message) = match key {
-        KeyFieldState::Empty => (None, None),
-        KeyFieldState::New(secret) => (Some(secret), None),
-        KeyFieldState::Failed(message) => (None, Some(message)),
-    };
+/// Panel with the key that all calls of the page use. Without a new secret, the field is empty, or the script fills it
+/// with the key of the browser tab.
+fn key_panel(viewer: Viewer<'_>, secret: Option<&str>, message: Option<&str>) -> Markup {
     html! {
         section.panel aria-labelledby="key-title" {
             h2 id="key-title" { "Your key" }

@@ -9,15 +9,15 @@ use std::sync::Arc;
 
 use axum::Extension;
 use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
+use axum::response::IntoResponse;
 use chrono::{TimeDelta, Utc};
 use secrecy::ExposeSecret;
 use tokio_postgres::Client;
 
 use crate::account::AccountError;
 use crate::account::keys::{self, CreatedKey, NewKey, list_keys};
-use crate::dashboard::error::{PageError, to_form_message};
-use crate::dashboard::pages::reference::{KeyFieldState, ReferencePage, render_reference};
+use crate::dashboard::error::{PageResult, to_form_message};
+use crate::dashboard::pages::reference::{ReferencePage, render_reference};
 use crate::dashboard::session::form::AuthenticatedForm;
 use crate::dashboard::session::visitor::AccountHolder;
 
@@ -29,19 +29,15 @@ const HOURS: i64 = 12;
 pub(crate) async fn create_reference_key(
     Extension(reference): Extension<Arc<ReferencePage>>,
     AuthenticatedForm { holder, .. }: AuthenticatedForm,
-) -> Result<Response, PageError> {
-    let mut client = holder.database_client().await?;
-    match create(&mut client, &holder).await {
-        Ok(created) => {
-            let key_box = KeyFieldState::New(created.secret.expose_secret());
-            Ok(render_reference(&holder.visitor, &reference, key_box).await)
-        }
-        Err(error) => {
-            let message = to_form_message(error)?;
-            let page = render_reference(&holder.visitor, &reference, KeyFieldState::Failed(&message)).await;
-            Ok((StatusCode::UNPROCESSABLE_ENTITY, page).into_response())
-        }
-    }
+) -> PageResult {
+    let created = create(&mut *holder.database_client().await?, &holder).await;
+    let (status, secret, message) = match created {
+        Ok(created) => (StatusCode::OK, Some(created.secret), None),
+        Err(error) => (StatusCode::UNPROCESSABLE_ENTITY, None, Some(to_form_message(error)?)),
+    };
+    let secret = secret.as_ref().map(ExposeSecret::expose_secret);
+    let page = render_reference(&holder.visitor, &reference, secret, message.as_deref()).await;
+    Ok((status, page).into_response())
 }
 
 async fn create(client: &mut Client, holder: &AccountHolder) -> Result<CreatedKey, AccountError> {

@@ -6,26 +6,26 @@
 
 use std::sync::Arc;
 
-use axum::http::{StatusCode, header};
+use axum::http::header;
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 use secrecy::{ExposeSecret, SecretString};
-use tokio_postgres::{Client, Transaction};
+use tokio_postgres::Client;
 
 use crate::account::password::{self, HashingQueueKey, PasswordHashing, StoredPassword};
 use crate::account::sessions::{self, SessionCookies};
 use crate::account::{AccountError, LockedAccount, accounts, audit, parse_email};
 use crate::app::dashboard_settings::SignUp;
-use crate::app::login_throttle::DeviceTrust;
+use crate::app::login_throttle::{AttemptCharge, DeviceTrust};
 use crate::auth::client_address::ClientNetwork;
 use crate::auth::tier::Tier;
-use crate::dashboard::error::{PageError, to_form_message};
+use crate::dashboard::error::{PageError, PageResult};
 use crate::dashboard::page_deadline::{PAGE_DEADLINE, run_within};
 use crate::dashboard::pages::reference_key;
 use crate::dashboard::session::form::{AuthenticatedForm, Form, PublicForm};
 use crate::dashboard::session::visitor::Visitor;
 use crate::dashboard::session_cookie;
-use crate::dashboard::view::layout::{Section, error_message};
+use crate::dashboard::view::layout::{Section, error_message, to_sentence};
 
 /// Allowed redirect targets after a sign-in.
 const ONWARD: [&str; 8] = [
@@ -57,37 +57,43 @@ pub(crate) async fn show_sign_in(visitor: Visitor) -> Response {
 
 /// Creates an account and signs its holder in. For an existing email address, the response looks the same. Its cookies
 /// belong to no session.
-pub(crate) async fn sign_up(PublicForm { visitor, form }: PublicForm) -> Result<Response, PageError> {
+pub(crate) async fn sign_up(PublicForm { visitor, form }: PublicForm) -> PageResult {
     if visitor.dashboard.settings.sign_up != SignUp::Open {
         return Err(PageError::Refused("sign-up needs an invitation from the operator".to_owned()));
     }
     let given = form.text("email");
-    let again = |message: String| {
-        (StatusCode::UNPROCESSABLE_ENTITY, sign_up_page(&visitor, given, Some(&message))).into_response()
-    };
-    let address = match parse_email(given) {
-        Ok(address) => address,
-        Err(error) => return Ok(again(to_form_message(error)?)),
-    };
-    let secret = form.secret("password");
-    if let Err(error) = password::check_strength(&secret, &address) {
-        return Ok(again(to_form_message(error)?));
+    match create(&visitor, given, form.secret("password")).await {
+        Ok(cookies) => Ok(redirect_signed_in(&visitor, &cookies, "/dashboard")),
+        Err(PageError::Refused(message)) => Ok(sign_up_page(&visitor, given, Some(&to_sentence(&message)))),
+        Err(error) => Err(error),
     }
-    let throttle = &visitor.dashboard.login_throttle;
-    let charge = throttle.wait_for_hashing(visitor.client).await?;
-    let hash = match visitor.dashboard.hashing.hash(secret, network_queue_key(&visitor)).await {
-        Err(error) => {
-            throttle.refund(&charge).await;
-            return Err(error.into());
-        }
-        hashed => hashed?,
-    };
+}
+
+async fn create(visitor: &Visitor, given: &str, secret: SecretString) -> PageResult<SessionCookies> {
+    let address = parse_email(given)?;
+    password::check_strength(&secret, &address)?;
+    let charge = visitor.dashboard.login_throttle.wait_for_hashing(visitor.client).await?;
+    let hashed = visitor.dashboard.hashing.hash(secret, network_queue_key(visitor)).await;
+    let hash = or_refund(visitor, &charge, hashed).await?;
     let mut client = visitor.dashboard.database_client().await?;
-    let cookies = match create(&mut client, &visitor, &address, &hash).await {
-        Err(AccountError::Taken(_)) => SessionCookies::without_session(),
-        created => created?,
-    };
-    Ok(redirect_signed_in(&visitor, &cookies, "/dashboard"))
+    match create_account(&mut client, visitor, &address, &hash).await {
+        Err(AccountError::Taken(_)) => Ok(SessionCookies::without_session()),
+        created => Ok(created?),
+    }
+}
+
+async fn create_account(
+    client: &mut Client,
+    visitor: &Visitor,
+    address: &str,
+    hash: &str,
+) -> Result<SessionCookies, AccountError> {
+    let account =
+        accounts::create_account(client.transaction().await?, address, Tier::Free, None, true).await?;
+    password::store_hash(&account, hash).await?;
+    let session = sessions::begin_session(&account, &visitor.origin).await?;
+    account.commit().await?;
+    Ok(session)
 }
 
 /// Key in the queue of password hashes for a client whose device is unknown: the client's network.
@@ -95,53 +101,41 @@ pub(crate) fn network_queue_key(visitor: &Visitor) -> HashingQueueKey {
     HashingQueueKey::Network(ClientNetwork::containing(visitor.client).0)
 }
 
-async fn create(
-    client: &mut Client,
+/// Refunds a charged attempt if its password could not be hashed.
+pub(crate) async fn or_refund<T, E>(
     visitor: &Visitor,
-    address: &str,
-    hash: &str,
-) -> Result<SessionCookies, AccountError> {
-    let transaction = client.transaction().await?;
-    let account = accounts::create_account(&transaction, address, Tier::Free, None, true).await?;
-    password::store_hash(&transaction, &account, hash).await?;
-    let session = sessions::begin_session(&transaction, &account, &visitor.origin).await?;
-    transaction.commit().await?;
-    Ok(session)
+    charge: &AttemptCharge,
+    hashed: Result<T, E>,
+) -> Result<T, E> {
+    if hashed.is_err() {
+        visitor.dashboard.login_throttle.refund(charge).await;
+    }
+    hashed
 }
 
 /// Signs the holder of an account in.
-pub(crate) async fn sign_in(PublicForm { visitor, form }: PublicForm) -> Result<Response, PageError> {
+pub(crate) async fn sign_in(PublicForm { visitor, form }: PublicForm) -> PageResult {
     let (given, next) = (form.text("email"), form.text("next"));
     let stored = find_stored(&visitor, given).await?;
     let (trust, queue_key) = trust(&visitor, stored.as_ref());
-    let throttle = &visitor.dashboard.login_throttle;
-    let charge = throttle.wait_for_sign_in(given, visitor.client, trust).await?;
-    let checked =
-        check_password(&visitor.dashboard.hashing, form.secret("password"), stored.as_ref(), queue_key);
-    let is_right = match checked.await {
-        Err(error) => {
-            throttle.refund(&charge).await;
-            return Err(error);
-        }
-        checked => checked?,
-    };
+    let charge = visitor.dashboard.login_throttle.wait_for_sign_in(given, visitor.client, trust).await?;
+    let hashing = &visitor.dashboard.hashing;
+    let checked = check_password(hashing, form.secret("password"), stored.as_ref(), queue_key).await;
+    let is_right = or_refund(&visitor, &charge, checked).await?;
     let begun = match stored.as_ref().filter(|_| is_right) {
         Some(known) => run_within(PAGE_DEADLINE, begin(&visitor, known)).await?,
         None => None,
     };
-    match begun {
-        Some(cookies) => Ok(redirect_signed_in(&visitor, &cookies, allowed_target(next))),
-        None => {
-            tracing::info!(address = %visitor.client, "a sign-in was refused");
-            record_refusal(&visitor, stored.as_ref());
-            Ok((StatusCode::UNPROCESSABLE_ENTITY, sign_in_page(&visitor, given, next, Some(WRONG)))
-                .into_response())
-        }
+    if let Some(cookies) = begun {
+        return Ok(redirect_signed_in(&visitor, &cookies, allowed_target(next)));
     }
+    tracing::info!(address = %visitor.client, "a sign-in was refused");
+    record_refusal(&visitor, stored.as_ref());
+    Ok(sign_in_page(&visitor, given, next, Some(WRONG)))
 }
 
 /// Finds the stored password for this email address; `None` if the account cannot sign in.
-pub(crate) async fn find_stored(visitor: &Visitor, given: &str) -> Result<Option<StoredPassword>, PageError> {
+pub(crate) async fn find_stored(visitor: &Visitor, given: &str) -> PageResult<Option<StoredPassword>> {
     let Ok(address) = parse_email(given) else { return Ok(None) };
     let find = async {
         let client = visitor.dashboard.database_client().await?;
@@ -156,7 +150,7 @@ pub(crate) async fn check_password(
     secret: SecretString,
     stored: Option<&StoredPassword>,
     queue_key: HashingQueueKey,
-) -> Result<bool, PageError> {
+) -> PageResult<bool> {
     // Passwords have at most 1,024 bytes. A longer text is replaced by an empty text, because hashing it would be
     // wasted work.
     let is_short = secret.expose_secret().len() <= 1_024;
@@ -168,10 +162,10 @@ pub(crate) async fn check_password(
 fn trust(visitor: &Visitor, stored: Option<&StoredPassword>) -> (DeviceTrust, HashingQueueKey) {
     match (stored, visitor.origin.devices.browser) {
         (Some(stored), Some(browser)) if stored.knows_browser => {
-            (DeviceTrust::Browser(browser), HashingQueueKey::Known(stored.account))
+            (DeviceTrust::Browser(browser), HashingQueueKey::Known(stored.account_id))
         }
         (Some(stored), _) if stored.knows_network => {
-            (DeviceTrust::Network, HashingQueueKey::Known(stored.account))
+            (DeviceTrust::Network, HashingQueueKey::Known(stored.account_id))
         }
         _ => (DeviceTrust::Unknown, network_queue_key(visitor)),
     }
@@ -180,7 +174,7 @@ fn trust(visitor: &Visitor, stored: Option<&StoredPassword>) -> (DeviceTrust, Ha
 /// Records a refused sign-in in the account's audit log. The record is written in the background, so that the response
 /// time does not reveal if the account exists.
 fn record_refusal(visitor: &Visitor, stored: Option<&StoredPassword>) {
-    let Some(account_id) = stored.map(|stored| stored.account) else { return };
+    let Some(account_id) = stored.map(|stored| stored.account_id) else { return };
     let (dashboard, address) = (Arc::clone(&visitor.dashboard), visitor.origin.address.clone());
     tokio::spawn(async move {
         let recording = async {
@@ -194,35 +188,34 @@ fn record_refusal(visitor: &Visitor, stored: Option<&StoredPassword>) {
 }
 
 /// Starts a session. Returns `None` if the password was changed after its verification.
-async fn begin(visitor: &Visitor, known: &StoredPassword) -> Result<Option<SessionCookies>, PageError> {
+async fn begin(visitor: &Visitor, known: &StoredPassword) -> PageResult<Option<SessionCookies>> {
     let mut client = visitor.dashboard.database_client().await?;
-    let transaction = client.transaction().await?;
-    let Some(account) = password::lock_verified_account(&transaction, known).await? else { return Ok(None) };
-    let session = renew_session(&transaction, visitor, &account).await?;
-    transaction.commit().await?;
-    Ok(Some(session))
+    let Some(account) = password::begin_verified(&mut client, known).await? else { return Ok(None) };
+    Ok(Some(renew_session(visitor, account).await?))
 }
 
-/// Starts a session. If the visitor is signed in to the same account, the new session replaces the current one.
+/// Starts a session, and commits. If the visitor is signed in to the same account, the new session replaces the current
+/// one.
 pub(crate) async fn renew_session(
-    transaction: &Transaction<'_>,
     visitor: &Visitor,
-    account: &LockedAccount,
+    account: LockedAccount<'_>,
 ) -> Result<SessionCookies, AccountError> {
     if let Some(signed) = &visitor.signed
-        && signed.session.account == account.id
+        && signed.session.account_id == account.id
     {
-        sessions::end_replaced_session(transaction, account, signed.session.id).await?;
+        sessions::end_replaced_session(&account, signed.session.id).await?;
     }
-    sessions::begin_session(transaction, account, &visitor.origin).await
+    let session = sessions::begin_session(&account, &visitor.origin).await?;
+    account.commit().await?;
+    Ok(session)
 }
 
 /// Redirect after a sign-in, with the cookies of the session and the device.
 pub(crate) fn redirect_signed_in(visitor: &Visitor, cookies: &SessionCookies, next: &str) -> Response {
     let mut response = Redirect::to(next).into_response();
     let is_local = visitor.site.is_local;
-    let session = session_cookie::session_cookie_header(Some(cookies.session.expose_secret()), is_local);
-    let device = session_cookie::device_cookie_header(cookies.device.expose_secret(), is_local);
+    let session = session_cookie::SESSION.header(Some(cookies.session.expose_secret()), is_local);
+    let device = session_cookie::DEVICE.header(Some(cookies.device.expose_secret()), is_local);
     for cookie in [session, device].into_iter().flatten() {
         response.headers_mut().append(header::SET_COOKIE, cookie);
     }
@@ -230,17 +223,20 @@ pub(crate) fn redirect_signed_in(visitor: &Visitor, cookies: &SessionCookies, ne
 }
 
 /// Ends the session in the database, even if the browser keeps its cookie.
-pub(crate) async fn sign_out(
-    AuthenticatedForm { holder, .. }: AuthenticatedForm,
-) -> Result<Response, PageError> {
+pub(crate) async fn sign_out(AuthenticatedForm { holder, .. }: AuthenticatedForm) -> PageResult {
     let mut client = holder.database_client().await?;
     reference_key::delete_reference_key(&mut client, &holder).await?;
     sessions::end_session_of_cookie(&mut client, &holder.signed.secret).await?;
+    Ok(redirect_signed_out(&holder.visitor))
+}
+
+/// Redirect to the landing page that deletes the session cookie.
+pub(crate) fn redirect_signed_out(visitor: &Visitor) -> Response {
     let mut response = Redirect::to("/").into_response();
-    if let Some(cookie) = session_cookie::session_cookie_header(None, holder.visitor.site.is_local) {
+    if let Some(cookie) = session_cookie::SESSION.header(None, visitor.site.is_local) {
         response.headers_mut().insert(header::SET_COOKIE, cookie);
     }
-    Ok(response)
+    response
 }
 
 /// Returns `next` if it is in [`ONWARD`], else the path of the dashboard.
@@ -249,18 +245,6 @@ fn allowed_target(next: &str) -> &'static str {
 }
 
 fn sign_up_page(visitor: &Visitor, given: &str, message: Option<&str>) -> Response {
-    let form = html! {
-        form method="post" action="/sign-up" {
-            (address_field(given))
-            (new_password_field("Password"))
-            button type="submit" { "Sign up" }
-        }
-        p.below { "You have an account? " a href="/sign-in" { "Sign in" } }
-    };
-    let closed = html! {
-        p { "Accounts are made by the operator of this service: ask for an invitation." }
-        p { a.button href="/sign-in" { "Sign in" } }
-    };
     let body = html! {
         div.narrow {
             h1 { "Sign up" }
@@ -268,11 +252,19 @@ fn sign_up_page(visitor: &Visitor, given: &str, message: Option<&str>) -> Respon
             (needs_https(visitor))
             @if visitor.dashboard.settings.sign_up == SignUp::Open {
                 p.lead { "Free, without a card: a key is two clicks away." }
-                (form)
-            } @else { (closed) }
+                form method="post" action="/sign-up" {
+                    (address_field(given))
+                    (new_password_field("Password"))
+                    button type="submit" { "Sign up" }
+                }
+                p.below { "You have an account? " a href="/sign-in" { "Sign in" } }
+            } @else {
+                p { "Accounts are made by the operator of this service: ask for an invitation." }
+                p { a.button href="/sign-in" { "Sign in" } }
+            }
         }
     };
-    visitor.render_page("Sign up", Section::Other, &body)
+    visitor.render_form("Sign up", Section::Other, message, &body)
 }
 
 fn sign_in_page(visitor: &Visitor, given: &str, next: &str, message: Option<&str>) -> Response {
@@ -297,7 +289,7 @@ fn sign_in_page(visitor: &Visitor, given: &str, next: &str, message: Option<&str
             }
         }
     };
-    visitor.render_page("Sign in", Section::Other, &body)
+    visitor.render_form("Sign in", Section::Other, message, &body)
 }
 
 fn address_field(given: &str) -> Markup {

@@ -1,12 +1,10 @@
 //! `/dashboard/usage`: monthly quota, calls by day and endpoint, and refused calls.
 
-use axum::response::Response;
 use chrono::{TimeDelta, Utc};
 use maud::{Markup, html};
 
-use crate::account::statistics::{self, CallOutcome, EndpointCalls, RefusedCalls};
-use crate::account::usage::{AccountUsage, find_usage};
-use crate::dashboard::error::PageError;
+use crate::account::statistics::{self, AccountUsage, CallOutcome, EndpointCalls, RefusedCalls, find_usage};
+use crate::dashboard::error::PageResult;
 use crate::dashboard::session::visitor::AccountHolder;
 use crate::dashboard::view::chart;
 use crate::dashboard::view::layout::{Section, format_grouped, format_time};
@@ -15,7 +13,7 @@ use crate::dashboard::view::table::{Number, Text, stacked_table};
 /// Number of days in the statistics.
 const DAYS: i64 = 30;
 
-pub(crate) async fn show_usage(holder: AccountHolder) -> Result<Response, PageError> {
+pub(crate) async fn show_usage(holder: AccountHolder) -> PageResult {
     let client = holder.database_client().await?;
     let used = find_usage(&client, holder.email()).await?;
     let since = Utc::now().date_naive() - TimeDelta::days(DAYS - 1);
@@ -42,20 +40,21 @@ pub(crate) async fn show_usage(holder: AccountHolder) -> Result<Response, PageEr
 
 /// Renders the used part of the monthly quota as a bar, with the first days of this month and of the next month.
 pub(crate) fn render_month_usage(used: &AccountUsage) -> Markup {
-    let share = (used.current.saturating_mul(1000) / used.limit.max(1)).clamp(0, 1000);
-    let level = if share >= 1000 {
-        "over"
-    } else if share >= 800 {
-        "near"
-    } else {
-        "fine"
+    let share = (used.used.saturating_mul(1000) / used.monthly_quota.max(1)).clamp(0, 1000);
+    let level = match share {
+        1000.. => "over",
+        800.. => "near",
+        _ => "fine",
     };
-    let label =
-        format!("{} of {} calls used this month", format_grouped(used.current), format_grouped(used.limit));
+    let label = format!(
+        "{} of {} calls used this month",
+        format_grouped(used.used),
+        format_grouped(used.monthly_quota)
+    );
     html! {
         section.panel aria-labelledby="month" {
             h2 id="month" { "This month" }
-            p.figure { strong { (format_grouped(used.current)) } " of " (format_grouped(used.limit)) " calls" }
+            p.figure { strong { (format_grouped(used.used)) } " of " (format_grouped(used.monthly_quota)) " calls" }
             svg class={ "month " (level) } role="img" aria-label=(label) viewBox="0 0 1000 20" preserveAspectRatio="none" {
                 rect.track x="0" y="0" width="1000" height="20" {}
                 rect.filled x="0" y="0" width=(share) height="20" {}

@@ -6,7 +6,7 @@ use axum::http::request::Parts;
 use secrecy::SecretString;
 
 use crate::app::state::App;
-use crate::dashboard::error::PageError;
+use crate::dashboard::error::{PageError, PageResult};
 use crate::dashboard::session::visitor::{AccountHolder, Visitor};
 use crate::dashboard::session_cookie;
 
@@ -50,7 +50,7 @@ impl Form {
 impl FromRequest<App> for PublicForm {
     type Rejection = PageError;
 
-    async fn from_request(request: Request, app: &App) -> Result<Self, PageError> {
+    async fn from_request(request: Request, app: &App) -> PageResult<Self> {
         let (parts, body) = request.into_parts();
         let visitor = Visitor::with_session(&parts, app).await?;
         Ok(Self { visitor, form: read(parts, body, app).await? })
@@ -60,7 +60,7 @@ impl FromRequest<App> for PublicForm {
 impl FromRequest<App> for AuthenticatedForm {
     type Rejection = PageError;
 
-    async fn from_request(request: Request, app: &App) -> Result<Self, PageError> {
+    async fn from_request(request: Request, app: &App) -> PageResult<Self> {
         let (mut parts, body) = request.into_parts();
         let holder = AccountHolder::from_request_parts(&mut parts, app).await?;
         let form = read(parts, body, app).await?;
@@ -71,7 +71,7 @@ impl FromRequest<App> for AuthenticatedForm {
     }
 }
 
-async fn read(parts: Parts, body: Body, app: &App) -> Result<Form, PageError> {
+async fn read(parts: Parts, body: Body, app: &App) -> PageResult<Form> {
     let body = Bytes::from_request(Request::from_parts(parts, body), app).await;
     Ok(Form::read(&body.map_err(|_| PageError::TooLong)?))
 }

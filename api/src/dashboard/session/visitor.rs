@@ -4,8 +4,8 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::extract::FromRequestParts;
-use axum::http::header;
 use axum::http::request::Parts;
+use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use deadpool_postgres::Object;
 use maud::Markup;
@@ -20,7 +20,7 @@ use crate::app::site_address::SiteAddress;
 use crate::app::state::App;
 use crate::auth::client_address::ClientNetwork;
 use crate::auth::ids::AccountId;
-use crate::dashboard::error::PageError;
+use crate::dashboard::error::{PageError, PageResult};
 use crate::dashboard::page_deadline::{PAGE_DEADLINE, VISITOR_LOOKUP_LIMIT, run_within};
 use crate::dashboard::session_cookie;
 use crate::dashboard::view::layout::{self, PageLayout, Section, SignedInHolder, Viewer};
@@ -58,49 +58,40 @@ impl FromRequestParts<App> for Visitor {
     type Rejection = PageError;
 
     /// Extracts the visitor of a public page. If the database does not reply, the visitor is treated as not signed in.
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, PageError> {
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> PageResult<Self> {
         let mut visitor = Self::unknown(parts, app)?;
-        if let Ok(signed) = run_within(VISITOR_LOOKUP_LIMIT, visitor.session(parts)).await {
-            visitor.signed = signed;
-        }
+        visitor.signed = run_within(VISITOR_LOOKUP_LIMIT, visitor.session(parts)).await.unwrap_or_default();
         Ok(visitor)
     }
 }
 
 impl Visitor {
     /// Extracts the visitor with the session. Fails if the database does not reply.
-    pub(crate) async fn with_session(parts: &Parts, app: &App) -> Result<Self, PageError> {
+    pub(crate) async fn with_session(parts: &Parts, app: &App) -> PageResult<Self> {
         let mut visitor = Self::unknown(parts, app)?;
         visitor.signed = run_within(PAGE_DEADLINE, visitor.session(parts)).await?;
         Ok(visitor)
     }
 
     /// Extracts the visitor as not signed in, without looking up the session.
-    fn unknown(parts: &Parts, app: &App) -> Result<Self, PageError> {
+    fn unknown(parts: &Parts, app: &App) -> PageResult<Self> {
         let caller = RequestContext::from_extensions(&parts.extensions).ok_or(PageError::NotFound)?;
         let (client, is_proxied) = (caller.client, caller.is_proxied);
         let dashboard = app.dashboard.clone().ok_or(PageError::NotFound)?;
         let example = parts.extensions.get::<ExampleCache>().cloned().ok_or(PageError::NotFound)?;
-        let site = SiteAddress::from_request(
-            &parts.headers,
-            client,
-            is_proxied,
-            dashboard.settings.public_url.as_ref(),
-        );
+        let public = dashboard.settings.public_url.as_ref();
+        let site = SiteAddress::from_request(&parts.headers, client, is_proxied, public);
         let agent = parts.headers.get(header::USER_AGENT).and_then(|agent| agent.to_str().ok());
-        let device = session_cookie::read_device_secret(&parts.headers, site.is_local);
+        let (address, agent) = (client.to_string(), agent.unwrap_or_default().to_owned());
+        let device = session_cookie::DEVICE.read(&parts.headers, site.is_local);
         let devices = ClientDevices::new(device.as_deref(), ClientNetwork::containing(client).0);
-        let origin = SessionOrigin {
-            address: client.to_string(),
-            agent: agent.unwrap_or_default().to_owned(),
-            devices,
-        };
+        let origin = SessionOrigin { address, agent, devices };
         let query = parts.uri.query().unwrap_or_default().to_owned();
         Ok(Self { app: app.clone(), dashboard, signed: None, site, example, client, origin, query })
     }
 
-    async fn session(&self, parts: &Parts) -> Result<Option<SignedInSession>, PageError> {
-        let Some(secret) = session_cookie::read_session_secret(&parts.headers, self.site.is_local) else {
+    async fn session(&self, parts: &Parts) -> PageResult<Option<SignedInSession>> {
+        let Some(secret) = session_cookie::SESSION.read(&parts.headers, self.site.is_local) else {
             return Ok(None);
         };
         let session = sessions::find_session(&*self.dashboard.database_client().await?, &secret).await?;
@@ -110,6 +101,18 @@ impl Visitor {
     /// Reader of the page, for the layout.
     pub(crate) fn viewer(&self) -> Viewer<'_> {
         self.signed.as_ref().map_or(Viewer::Visitor, |signed| Viewer::Holder(signed.holder()))
+    }
+
+    /// Renders a page with a form. The status is 422 if the page has an error message.
+    pub(crate) fn render_form(
+        &self,
+        title: &str,
+        section: Section,
+        message: Option<&str>,
+        body: &Markup,
+    ) -> Response {
+        let status = if message.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
+        (status, self.render_page(title, section, body)).into_response()
     }
 
     /// Renders a page of the site.
@@ -133,12 +136,10 @@ pub(crate) fn has_market_pages(app: &App, viewer: Viewer<'_>) -> bool {
 impl FromRequestParts<App> for AccountHolder {
     type Rejection = PageError;
 
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, PageError> {
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> PageResult<Self> {
         let visitor = Visitor::with_session(parts, app).await?;
-        match visitor.signed.clone() {
-            Some(signed) => Ok(Self { visitor, signed }),
-            None => Err(PageError::SignIn(parts.uri.path().to_owned())),
-        }
+        let signed = visitor.signed.clone().ok_or_else(|| PageError::SignIn(parts.uri.path().to_owned()))?;
+        Ok(Self { visitor, signed })
     }
 }
 
@@ -165,17 +166,17 @@ impl AccountHolder {
         layout::csrf_field(&self.signed.secret)
     }
 
-    pub(crate) async fn database_client(&self) -> Result<Object, PageError> {
+    pub(crate) async fn database_client(&self) -> PageResult<Object> {
         Ok(self.visitor.dashboard.database_client().await?)
     }
 
     /// Holder as the actor of an account change.
     pub(crate) fn actor(&self) -> AccountActor<'static> {
-        AccountActor::Holder(self.signed.session.account)
+        AccountActor::Holder(self.signed.session.account_id)
     }
 
     pub(crate) fn account_id(&self) -> AccountId {
-        self.signed.session.account
+        self.signed.session.account_id
     }
 
     pub(crate) fn email(&self) -> &str {

@@ -3,7 +3,7 @@
 //! Invariants: the example has no flag of [`SUSPECT`] and no quarantined row. No page waits longer than
 //! [`MAX_PAGE_WAIT`] for the example, so that pages are also shown during a database outage.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use axum::Router;
@@ -89,10 +89,8 @@ impl ExampleCache {
     /// Latest example. An outdated example is refreshed first. If the refresh fails or takes too long, the outdated
     /// example is returned. `None` before the first success.
     pub(crate) async fn latest_example(&self) -> Option<Arc<ApiExample>> {
-        if !self.is_due() {
-            return self.latest();
-        }
-        if let Ok(lock) = Arc::clone(&self.refreshing).try_lock_owned() {
+        let is_due = self.latest().until.is_none_or(|until| until < Instant::now());
+        if is_due && let Ok(lock) = Arc::clone(&self.refreshing).try_lock_owned() {
             let example = self.clone();
             tokio::spawn(async move {
                 let found = tokio::time::timeout(MAX_REFRESH_TIME, example.find()).await.ok().flatten();
@@ -100,22 +98,19 @@ impl ExampleCache {
                 drop(lock);
             });
         }
-        // The refresh continues after the page has stopped waiting.
-        let _ = tokio::time::timeout(MAX_PAGE_WAIT, self.refreshing.lock()).await;
-        self.latest()
+        if is_due {
+            // The refresh continues after the page has stopped waiting.
+            let _ = tokio::time::timeout(MAX_PAGE_WAIT, self.refreshing.lock()).await;
+        }
+        self.latest().shown.clone()
     }
 
-    fn is_due(&self) -> bool {
-        let latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
-        latest.until.is_none_or(|until| until < Instant::now())
-    }
-
-    fn latest(&self) -> Option<Arc<ApiExample>> {
-        self.latest.lock().unwrap_or_else(PoisonError::into_inner).shown.clone()
+    fn latest(&self) -> MutexGuard<'_, LatestExample> {
+        self.latest.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn store(&self, found: Option<ApiExample>) {
-        let mut latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut latest = self.latest();
         latest.until = Some(Instant::now() + if found.is_some() { FRESH } else { PAUSE });
         if let Some(found) = found {
             latest.shown = Some(Arc::new(found));
@@ -228,30 +223,20 @@ fn indented(json: &str) -> String {
             out.push(letter);
             continue;
         }
+        if matches!(letter, '}' | ']') && !out.ends_with(['{', '[']) {
+            depth = depth.saturating_sub(1);
+            line(&mut out, depth);
+        }
+        out.push(letter);
         match letter {
-            '{' | '[' if matches!(letters.peek(), Some('}' | ']')) => out.push(letter),
-            '{' | '[' => {
+            '{' | '[' if !matches!(letters.peek(), Some('}' | ']')) => {
                 depth += 1;
-                out.push(letter);
                 line(&mut out, depth);
             }
-            '}' | ']' => {
-                if !out.ends_with(['{', '[']) {
-                    depth = depth.saturating_sub(1);
-                    line(&mut out, depth);
-                }
-                out.push(letter);
-            }
-            ',' => {
-                out.push(letter);
-                line(&mut out, depth);
-            }
-            ':' => out.push_str(": "),
-            '"' => {
-                in_text = true;
-                out.push(letter);
-            }
-            other => out.push(other),
+            ',' => line(&mut out, depth),
+            ':' => out.push(' '),
+            '"' => in_text = true,
+            _ => {}
         }
     }
     out

@@ -1,6 +1,6 @@
 //! Days of a calendar span (week or month), each with the dividends of the day.
 
-use chrono::{Datelike, Days, NaiveDate, Weekday};
+use chrono::{Datelike, NaiveDate, Weekday};
 use maud::{Markup, html};
 use serde_json::Value;
 
@@ -32,11 +32,7 @@ pub(crate) fn render_days(choice: &CalendarChoice, rows: &[Value], today: NaiveD
 
 fn render_events(events: &[&Value], choice: &CalendarChoice, day: NaiveDate) -> Markup {
     let shown = if choice.is_week { events.len() } else { events.len().min(SHOWN) };
-    let week = CalendarChoice {
-        is_week: true,
-        first: day - Days::new(day.weekday().num_days_from_monday().into()),
-        ..choice.clone()
-    };
+    let week = CalendarChoice { first: day, ..choice.clone() }.in_span(true);
     html! {
         @if !events.is_empty() {
             ul { @for event in &events[..shown] { (render_event(event)) } }

@@ -6,13 +6,14 @@ use maud::{Markup, html};
 use serde_json::Value;
 
 use crate::auth::tier::years_before;
-use crate::dashboard::market::api_calls::{ApiCalls, MarketError, with_parameter};
+use crate::dashboard::market::api_calls::{ApiCalls, MarketResult};
 use crate::dashboard::market::block::{Block, Choice, render_choices};
 use crate::dashboard::market::calendar::days::render_days;
 use crate::dashboard::market::calendar::filters::{CalendarChoice, KINDS};
 use crate::dashboard::market::calendar::subscription::calendar_url;
-use crate::dashboard::market::page::{PageContent, as_file};
+use crate::dashboard::market::page::PageContent;
 use crate::dashboard::market::reader::MarketReader;
+use crate::dashboard::market::values::rows_of;
 use crate::dashboard::view::layout::Section;
 
 pub(crate) async fn show_calendar(reader: MarketReader) -> Response {
@@ -23,11 +24,7 @@ pub(crate) async fn show_calendar(reader: MarketReader) -> Response {
 /// Responds with the rows of the calendar as CSV.
 pub(crate) async fn show_csv(reader: MarketReader) -> Response {
     let (choice, _) = choice_of(&reader);
-    match reader.calls().respond(&with_parameter(&choice.call(), "format=csv")).await {
-        Ok(response) if response.status().is_success() => as_file(response, "calendar.csv"),
-        Ok(_) => reader.respond_error(MarketError::Refused("the filters cannot be read".to_owned())).await,
-        Err(error) => reader.respond_error(error).await,
-    }
+    reader.respond_csv(&choice.call(), "calendar.csv", "the filters cannot be read").await
 }
 
 fn choice_of(reader: &MarketReader) -> (CalendarChoice, NaiveDate) {
@@ -36,14 +33,10 @@ fn choice_of(reader: &MarketReader) -> (CalendarChoice, NaiveDate) {
     (CalendarChoice::read(&reader.parameters(), today, floor), today)
 }
 
-async fn build(
-    calls: ApiCalls,
-    choice: CalendarChoice,
-    today: NaiveDate,
-) -> Result<PageContent, MarketError> {
+async fn build(calls: ApiCalls, choice: CalendarChoice, today: NaiveDate) -> MarketResult<PageContent> {
     let call = choice.call();
     let answer = calls.json(&call).await?;
-    let rows = answer["data"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let rows = rows_of(&answer["data"]);
     let csv = choice.address().replacen("/calendar?", "/calendar.csv?", 1);
     let body = html! {
         h1 { "Dividend calendar" }
@@ -77,11 +70,8 @@ fn days(choice: &CalendarChoice, rows: &[Value], answer: &Value, today: NaiveDat
 }
 
 fn choices(choice: &CalendarChoice) -> Markup {
-    let pick = |title, is_current, choice: CalendarChoice| Choice {
-        title,
-        address: Some(choice.address()),
-        is_current,
-        hint: "",
+    let pick = |title, is_current, choice: CalendarChoice| {
+        Choice::of_every_plan(title, choice.address(), is_current)
     };
     let kinds = KINDS.map(|(kind, title, _)| pick(title, kind == choice.kind, choice.of_kind(kind)));
     let spans = [("Month", false), ("Week", true)];

@@ -3,7 +3,7 @@
 
 use axum::response::Response;
 
-use crate::dashboard::market::api_calls::{MarketError, encode};
+use crate::dashboard::market::api_calls::{MarketResult, encode};
 use crate::dashboard::market::icalendar::{as_calendar, dividends_calendar, dividends_call, host_of};
 use crate::dashboard::market::reader::MarketReader;
 
@@ -19,7 +19,7 @@ pub(crate) async fn show_file(reader: MarketReader) -> Response {
     }
 }
 
-async fn write_file(reader: &MarketReader) -> Result<String, MarketError> {
+async fn write_file(reader: &MarketReader) -> MarketResult<String> {
     let symbols = reader.parameters().text("symbols").to_owned();
     let answer = reader.calls().json_at_version(&dividends_call(&symbols, reader.app.today())).await?;
     Ok(dividends_calendar(&reader.app, &answer, host_of(&reader.origin)).await?)

@@ -13,7 +13,7 @@ use tower::ServiceExt;
 use crate::admission::RequestContext;
 use crate::app::site_address::SiteAddress;
 use crate::app::state::App;
-use crate::dashboard::market::api_calls::{encode, version_of};
+use crate::dashboard::market::api_calls::{version_of, with_parameter};
 use crate::error::ApiError;
 use crate::parameters::MinVersion;
 
@@ -23,11 +23,6 @@ const BYTES: usize = 4 * 1024 * 1024;
 /// Router of the documented endpoints.
 #[derive(Debug, Clone)]
 pub(super) struct DataRouter(pub(super) Router);
-
-/// API call for the income of holdings.
-pub(super) fn income_call(holdings: &str) -> String {
-    format!("/v1/portfolio/income?holdings={}", encode(holdings))
-}
 
 /// Authorization header of a key.
 pub(super) fn bearer(key: &str) -> Result<HeaderValue, ApiError> {
@@ -46,10 +41,15 @@ pub(super) async fn ask(data: Router, key: &str, target: &str, caller: &Parts) -
     Ok(response)
 }
 
-/// Body of a response and its data version. An error response is returned unchanged as the inner `Err`.
-pub(super) async fn read_answer(
-    response: Response,
+/// Calls the API with the key, on behalf of the caller. Returns the body, in which decimals are strings, and its data
+/// version. An error response is returned unchanged as the inner `Err`.
+pub(super) async fn ask_for_json(
+    data: Router,
+    key: &str,
+    target: &str,
+    caller: &Parts,
 ) -> Result<Result<(Value, MinVersion), Response>, ApiError> {
+    let response = ask(data, key, &with_parameter(target, "decimals=string"), caller).await?;
     if response.status() != StatusCode::OK {
         return Ok(Err(response));
     }

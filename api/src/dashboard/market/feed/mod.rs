@@ -15,11 +15,11 @@ use axum::{Extension, Router};
 use crate::app::state::App;
 use crate::dashboard::market::api_calls::with_parameter;
 use crate::dashboard::market::icalendar::{
-    as_calendar, dividends_calendar, dividends_call, host_of, income_calendar,
+    as_calendar, dividends_calendar, dividends_call, host_of, income_calendar, income_call,
 };
 use crate::dashboard::session::form::Form;
 use crate::error::ApiError;
-use keyed_call::{DataRouter, ask, income_call, origin_of, read_answer};
+use keyed_call::{DataRouter, ask, ask_for_json, origin_of};
 
 /// Router of `/feed/{key}/…`. `data` is the API router that serves the calls.
 pub(crate) fn feed_routes(data: &Router) -> Router<App> {
@@ -52,12 +52,11 @@ async fn show_calendar(
 ) -> Result<Response, ApiError> {
     let form = Form::from_query(caller.uri.query().unwrap_or_default());
     let call = dividends_call(form.text("symbols"), app.today());
-    match read_answer(ask(data, &key, &with_parameter(&call, "decimals=string"), &caller).await?).await? {
-        Ok(answer) => {
-            Ok(as_calendar(dividends_calendar(&app, &answer, host_of(&origin_of(&app, &caller))).await?))
-        }
-        Err(refusal) => Ok(refusal),
-    }
+    let origin = origin_of(&app, &caller);
+    Ok(match ask_for_json(data, &key, &call, &caller).await? {
+        Ok(answer) => as_calendar(dividends_calendar(&app, &answer, host_of(&origin)).await?),
+        Err(refusal) => refusal,
+    })
 }
 
 async fn show_income(
@@ -67,11 +66,9 @@ async fn show_income(
     caller: Parts,
 ) -> Result<Response, ApiError> {
     let form = Form::from_query(caller.uri.query().unwrap_or_default());
-    let call = with_parameter(&income_call(form.text("holdings")), "decimals=string");
-    match read_answer(ask(data, &key, &call, &caller).await?).await? {
-        Ok(answer) => {
-            Ok(as_calendar(income_calendar(&app, &answer, 0, host_of(&origin_of(&app, &caller))).await?))
-        }
-        Err(refusal) => Ok(refusal),
-    }
+    let origin = origin_of(&app, &caller);
+    Ok(match ask_for_json(data, &key, &income_call(form.text("holdings")), &caller).await? {
+        Ok(answer) => as_calendar(income_calendar(&app, &answer, 0, host_of(&origin)).await?),
+        Err(refusal) => refusal,
+    })
 }

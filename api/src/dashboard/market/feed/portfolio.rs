@@ -7,13 +7,13 @@ use axum::http::header;
 use axum::http::request::Parts;
 use axum::response::Response;
 
-use super::keyed_call::{DataRouter, bearer, income_call, origin_of};
+use super::keyed_call::{DataRouter, bearer, origin_of};
 use crate::account::portfolios::{Portfolio, find_portfolio};
 use crate::answer::{Access, Free};
 use crate::app::state::App;
 use crate::auth::ids::AccountId;
 use crate::dashboard::market::api_calls::{ApiCalls, MarketError, with_parameter};
-use crate::dashboard::market::icalendar::{as_calendar, host_of, income_calendar};
+use crate::dashboard::market::icalendar::{as_calendar, host_of, income_calendar, income_call};
 use crate::error::ApiError;
 use crate::parameters::{ParameterReader, Parameters};
 
@@ -55,10 +55,10 @@ pub(super) async fn show_portfolio(
 async fn find(app: &App, account: AccountId, name: &str) -> Result<Portfolio, ApiError> {
     let unknown = || ApiError::NotFound("No saved portfolio has this name".to_owned());
     let dashboard = app.dashboard.as_ref().ok_or_else(unknown)?;
-    let unavailable = |error: String| ApiError::Unavailable(error);
-    let client = dashboard.database_client().await.map_err(|error| unavailable(error.to_string()))?;
+    let client = dashboard.database_client().await;
+    let client = client.map_err(|error| ApiError::Unavailable(error.to_string()))?;
     let found = find_portfolio(&client, account, name).await;
-    found.map_err(|error| unavailable(error.to_string()))?.ok_or_else(unknown)
+    found.map_err(|error| ApiError::Unavailable(error.to_string()))?.ok_or_else(unknown)
 }
 
 impl From<MarketError> for ApiError {

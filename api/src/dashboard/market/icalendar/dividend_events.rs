@@ -7,10 +7,10 @@ use chrono::{Days, NaiveDate};
 use serde_json::Value;
 
 use super::revisions::Revisions;
-use super::writer::{CalendarWriter, Event, EventStatus, event_id};
+use super::writer::{CalendarWriter, Event, event_id};
 use crate::app::state::App;
 use crate::dashboard::market::api_calls::encode;
-use crate::dashboard::market::values::{digits, humanize, str_of};
+use crate::dashboard::market::values::{digits, humanize, rows_of, str_of};
 use crate::parameters::MinVersion;
 use crate::read::QueryError;
 
@@ -32,7 +32,7 @@ pub(crate) async fn dividends_calendar(
     (answer, version): &(Value, MinVersion),
     host: &str,
 ) -> Result<String, QueryError> {
-    let rows = answer["data"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let rows = rows_of(&answer["data"]);
     let revisions = Revisions::read(app, rows, *version).await?;
     Ok(write(rows, &revisions, host))
 }
@@ -40,41 +40,28 @@ pub(crate) async fn dividends_calendar(
 fn write(rows: &[Value], revisions: &Revisions, host: &str) -> String {
     let mut writer = CalendarWriter::new("Dividends", host);
     for row in rows {
+        let (symbol, currency) = (str_of(&row["symbol"]), str_of(&row["currency"]));
+        let (status, hint) = match str_of(&row["status"]) {
+            "cancelled" => ("CANCELLED", ""),
+            "projected" => ("TENTATIVE", " (estimated)"),
+            _ => ("CONFIRMED", ""),
+        };
+        let amount = digits(&row["amount"]).unwrap_or_default();
+        let [kind, row_status] = ["type", "status"].map(|field| humanize(str_of(&row[field])));
         for (field, suffix, word) in [("ex_date", "ex", "ex-dividend"), ("payment_date", "payment", "pays")] {
-            if let Ok(day) = str_of(&row[field]).parse() {
-                write_event(&mut writer, row, revisions.number(row), (suffix, word, day));
-            }
+            let Ok(day) = str_of(&row[field]).parse() else { continue };
+            writer.event(&Event {
+                id: &format!("{}-{suffix}", event_id(row)),
+                day,
+                sequence: revisions.number(row),
+                status,
+                changed_at: str_of(&row["updated_at"]),
+                summary: &format!("{symbol} {word} {amount} {currency}{hint}"),
+                description: &format!("{kind} dividend of {symbol}, {row_status}"),
+            });
         }
     }
     writer.finish()
-}
-
-fn write_event(
-    writer: &mut CalendarWriter<'_>,
-    row: &Value,
-    sequence: i64,
-    (suffix, word, day): (&str, &str, NaiveDate),
-) {
-    let symbol = str_of(&row["symbol"]);
-    let (status, hint) = match str_of(&row["status"]) {
-        "cancelled" => (EventStatus::Cancelled, ""),
-        "projected" => (EventStatus::Tentative, " (estimated)"),
-        _ => (EventStatus::Confirmed, ""),
-    };
-    let amount = digits(&row["amount"]).unwrap_or_default();
-    writer.event(&Event {
-        id: &format!("{}-{suffix}", event_id(row)),
-        day,
-        sequence,
-        status,
-        changed_at: str_of(&row["updated_at"]),
-        summary: &format!("{symbol} {word} {amount} {}{hint}", str_of(&row["currency"])),
-        description: &format!(
-            "{} dividend of {symbol}, {}",
-            humanize(str_of(&row["type"])),
-            humanize(str_of(&row["status"]))
-        ),
-    });
 }
 
 #[cfg(test)]

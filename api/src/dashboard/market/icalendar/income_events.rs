@@ -4,13 +4,19 @@ use chrono::NaiveDate;
 use serde_json::Value;
 
 use super::revisions::Revisions;
-use super::writer::{CalendarWriter, Event, EventStatus, event_id};
+use super::writer::{CalendarWriter, Event, event_id};
 use crate::app::state::App;
-use crate::dashboard::market::values::{digits, humanize, str_of};
+use crate::dashboard::market::api_calls::encode;
+use crate::dashboard::market::values::{digits, humanize, rows_of, str_of};
 use crate::parameters::MinVersion;
 use crate::read::QueryError;
 
-/// Writes the calendar for a response of `/v1/portfolio/income` with the data version `version`. `edits` is the number
+/// API call for the income of holdings. `holdings` is the value of the API's parameter.
+pub(crate) fn income_call(holdings: &str) -> String {
+    format!("/v1/portfolio/income?holdings={}", encode(holdings))
+}
+
+/// Writes the calendar for a response to [`income_call`] with the data version `version`. `edits` is the number
 /// of changes of the saved holdings. It is added to the revision numbers, because a change of shares also changes the
 /// events.
 pub(crate) async fn income_calendar(
@@ -19,7 +25,7 @@ pub(crate) async fn income_calendar(
     edits: i64,
     host: &str,
 ) -> Result<String, QueryError> {
-    let payments = answer["data"]["payments"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let payments = rows_of(&answer["data"]["payments"]);
     let revisions = Revisions::read(app, payments, *version).await?;
     let mut writer = CalendarWriter::new("Dividend income", host);
     for payment in payments {
@@ -34,8 +40,8 @@ fn write_events(writer: &mut CalendarWriter<'_>, payment: &Value, sequence: i64)
     let number = |field: &str| digits(&payment[field]).unwrap_or_default();
     let amount_status = str_of(&payment["amount_status"]);
     let (status, hint) = match amount_status {
-        "estimated" => (EventStatus::Tentative, " (estimated)"),
-        _ => (EventStatus::Confirmed, ""),
+        "estimated" => ("TENTATIVE", " (estimated)"),
+        _ => ("CONFIRMED", ""),
     };
     let description = format!(
         "{} shares of {symbol}, {} {currency} a share, {}",

@@ -6,7 +6,7 @@ mod revisions;
 mod writer;
 
 pub(crate) use dividend_events::{dividends_calendar, dividends_call};
-pub(crate) use income_events::income_calendar;
+pub(crate) use income_events::{income_calendar, income_call};
 
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};

@@ -18,20 +18,12 @@ pub(super) struct Event<'a> {
     pub(super) day: NaiveDate,
     /// Revision number, which grows with every change of the event.
     pub(super) sequence: i64,
-    pub(super) status: EventStatus,
+    /// `CONFIRMED`, `TENTATIVE` for an estimated dividend, or `CANCELLED` for a withdrawn dividend.
+    pub(super) status: &'static str,
     /// Time of the last change of the event, RFC 3339; empty if it is unknown.
     pub(super) changed_at: &'a str,
     pub(super) summary: &'a str,
     pub(super) description: &'a str,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum EventStatus {
-    Confirmed,
-    /// Event of an estimated dividend.
-    Tentative,
-    /// Event of a withdrawn dividend.
-    Cancelled,
 }
 
 /// iCalendar file that is being written.
@@ -63,11 +55,6 @@ impl<'a> CalendarWriter<'a> {
     }
 
     pub(super) fn event(&mut self, event: &Event<'_>) {
-        let status = match event.status {
-            EventStatus::Confirmed => "CONFIRMED",
-            EventStatus::Tentative => "TENTATIVE",
-            EventStatus::Cancelled => "CANCELLED",
-        };
         // In a file with METHOD, DTSTAMP is the time at which the file was created.
         let (stamp, day) = (stamp(self.created_at), event.day);
         self.line("BEGIN:VEVENT");
@@ -77,7 +64,7 @@ impl<'a> CalendarWriter<'a> {
             self.line(&format!("LAST-MODIFIED:{}", self::stamp(changed_at)));
         }
         self.line(&format!("SEQUENCE:{}", event.sequence.clamp(0, i32::MAX.into())));
-        self.line(&format!("STATUS:{status}"));
+        self.line(&format!("STATUS:{}", event.status));
         self.line(&format!("DTSTART;VALUE=DATE:{}", day.format("%Y%m%d")));
         self.line(&format!("DTEND;VALUE=DATE:{}", (day + Days::new(1)).format("%Y%m%d")));
         self.line(&format!("SUMMARY:{}", escape(event.summary)));
@@ -150,7 +137,7 @@ mod tests {
             id: "d1",
             day: NaiveDate::default(),
             sequence: i64::MAX,
-            status: EventStatus::Confirmed,
+            status: "CONFIRMED",
             changed_at: "",
             summary: "",
             description: "",

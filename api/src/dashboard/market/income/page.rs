@@ -7,8 +7,8 @@ use axum::response::{Redirect, Response};
 use maud::{Markup, html};
 
 use crate::app::state::App;
-use crate::dashboard::market::api_calls::{ApiCalls, MarketError, encode, with_parameter};
-use crate::dashboard::market::icalendar::{as_calendar, host_of, income_calendar};
+use crate::dashboard::market::api_calls::{ApiCalls, MarketError, MarketResult};
+use crate::dashboard::market::icalendar::{as_calendar, host_of, income_calendar, income_call};
 use crate::dashboard::market::income::portfolio_text::PortfolioText;
 use crate::dashboard::market::income::result::render_income;
 use crate::dashboard::market::page::{PageContent, as_file};
@@ -43,8 +43,8 @@ pub(crate) async fn show_calendar(reader: MarketReader, body: Bytes) -> Response
     }
 }
 
-async fn write_calendar(reader: &MarketReader, holdings: &str) -> Result<String, MarketError> {
-    let answer = reader.calls().json_at_version(&call(holdings)).await?;
+async fn write_calendar(reader: &MarketReader, holdings: &str) -> MarketResult<String> {
+    let answer = reader.calls().json_at_version(&income_call(holdings)).await?;
     Ok(income_calendar(&reader.app, &answer, 0, host_of(&reader.origin)).await?)
 }
 
@@ -55,21 +55,12 @@ fn holdings_of(body: &Bytes) -> String {
 
 /// Responds with the payments of the submitted holdings, as CSV.
 pub(crate) async fn show_csv(reader: MarketReader, body: Bytes) -> Response {
-    let call = with_parameter(&call(&holdings_of(&body)), "format=csv");
-    match reader.calls().respond(&call).await {
-        Ok(response) if response.status().is_success() => as_file(response, "income.csv"),
-        Ok(_) => reader.respond_error(MarketError::Refused("the holdings cannot be read".to_owned())).await,
-        Err(error) => reader.respond_error(error).await,
-    }
+    let call = income_call(&holdings_of(&body));
+    reader.respond_csv(&call, "income.csv", "the holdings cannot be read").await
 }
 
 pub(crate) async fn redirect_to_form() -> Redirect {
     Redirect::to("/income")
-}
-
-/// Path and query of the API call for the income of these holdings.
-fn call(holdings: &str) -> String {
-    format!("/v1/portfolio/income?holdings={}", encode(holdings))
 }
 
 async fn respond_income(reader: &MarketReader, portfolio: PortfolioText) -> Response {
@@ -81,13 +72,13 @@ async fn build(
     calls: ApiCalls,
     portfolio: &PortfolioText,
     reader: &MarketReader,
-) -> Result<PageContent, MarketError> {
+) -> MarketResult<PageContent> {
     let entered = portfolio.holdings.replace(',', "\n").replace(':', " ");
     if portfolio.holdings.is_empty() {
         let mistake = "No line has a symbol and a number of shares.";
         return Ok(content(html! { (form("", Some(mistake))) (unread(portfolio)) }));
     }
-    let call = call(&portfolio.holdings);
+    let call = income_call(&portfolio.holdings);
     match calls.json(&call).await {
         Ok(answer) => Ok(content(html! {
             h1 { (TITLE) }
@@ -179,7 +170,7 @@ fn unread(portfolio: &PortfolioText) -> Markup {
 }
 
 /// Reads the submitted text: the file if it is not empty, otherwise the text field.
-async fn read_portfolio(request: Request, app: &App) -> Result<String, MarketError> {
+async fn read_portfolio(request: Request, app: &App) -> MarketResult<String> {
     let kind =
         request.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     let refused = |error: String| MarketError::Refused(error);

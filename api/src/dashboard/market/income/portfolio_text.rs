@@ -9,28 +9,9 @@ use crate::dashboard::market::income::cells::{Row, number_of, read_rows};
 const PLACES: u32 = 6;
 /// Maximum number of lines named in the list of lines that could not be parsed.
 const NAMED: usize = 10;
-/// Accepted headings of each column, in lower case. If a table has several of them, the first in the list is used.
-const SYMBOLS: [&str; 6] = ["symbol", "ticker", "instrument", "symbol/cusip", "security id", "stock"];
-const SHARES: [&str; 7] =
-    ["quantity", "shares", "qty", "qty (quantity)", "units", "position", "no. of shares"];
-const COSTS: [&str; 7] = [
-    "cost basis total",
-    "cost basis",
-    "total cost",
-    "cost",
-    "book value",
-    "purchase value",
-    "cost/share basis",
-];
-const PRICES: [&str; 7] = [
-    "average cost basis",
-    "average cost",
-    "avg cost",
-    "average price",
-    "avg price",
-    "cost per share",
-    "price paid",
-];
+/// Accepted headings of the columns symbol, shares, cost and price per share, in lower case, one line per column. If a
+/// table has several headings of a line, the first one in the line is used.
+const HEADINGS: &str = include_str!("headings.csv");
 
 /// Holdings parsed from pasted text, and the lines that could not be parsed.
 #[derive(Debug, Default)]
@@ -76,29 +57,22 @@ impl PortfolioText {
             match read_row(row, columns) {
                 Ok(Some(item)) => items.push(item),
                 Ok(None) => {}
-                Err(problem) => read.name(problem),
+                Err(problem) if read.unread.len() < NAMED => read.unread.push(problem),
+                Err(_) => read.further_unread += 1,
             }
         }
         read.holdings = items.join(",");
         read
-    }
-
-    fn name(&mut self, problem: String) {
-        if self.unread.len() < NAMED { self.unread.push(problem) } else { self.further_unread += 1 }
     }
 }
 
 impl Columns {
     fn find(cells: &[String]) -> Option<Self> {
         let heading: Vec<String> = cells.iter().map(|cell| cell.to_lowercase()).collect();
-        let place =
-            |names: &[&str]| names.iter().find_map(|name| heading.iter().position(|cell| cell == name));
-        Some(Self {
-            symbol: place(&SYMBOLS)?,
-            shares: place(&SHARES)?,
-            cost: place(&COSTS),
-            price: place(&PRICES),
-        })
+        let place = |name: &str| heading.iter().position(|cell| cell == name);
+        let mut columns = HEADINGS.lines().map(|names| names.split(',').find_map(place));
+        let mut next = || columns.next().flatten();
+        Some(Self { symbol: next()?, shares: next()?, cost: next(), price: next() })
     }
 }
 

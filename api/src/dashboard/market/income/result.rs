@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::dashboard::market::api_calls::encode;
 use crate::dashboard::market::block::Block;
 use crate::dashboard::market::chart::bar_chart::{Bar, BarChart};
-use crate::dashboard::market::values::{Unit, digits, render_value, str_of};
+use crate::dashboard::market::values::{Unit, digits, render_value, rows_of, str_of};
 use crate::dashboard::view::table::{Number, Text, data_table, stacked_table};
 
 /// Reason codes of the API for a missing part, each with its sentence. The page prints the symbol before the sentence.
@@ -24,7 +24,7 @@ const REASONS: [(&str, &str); 7] = [
 
 /// Renders the response of `/v1/portfolio/income`.
 pub(crate) fn render_income(data: &Value, call: &str) -> Markup {
-    let gaps = rows(&data["gaps"]);
+    let gaps = rows_of(&data["gaps"]);
     html! {
         (Block { id: "sums", title: "Twelve months", call, csv: "", body: sums(data) }.render())
         @if !gaps.is_empty() {
@@ -39,10 +39,6 @@ pub(crate) fn render_income(data: &Value, call: &str) -> Markup {
     }
 }
 
-fn rows(value: &Value) -> &[Value] {
-    value.as_array().map(Vec::as_slice).unwrap_or_default()
-}
-
 fn reason(word: &str) -> &str {
     REASONS.iter().find(|(known, _)| *known == word).map_or(word, |(_, sentence)| sentence)
 }
@@ -50,7 +46,7 @@ fn reason(word: &str) -> &str {
 fn sums(data: &Value) -> Markup {
     html! {
         p { "From " (render_value(&data["from"], Unit::Date)) " to " (render_value(&data["until"], Unit::Date)) ", with all shares owned throughout." }
-        @for total in rows(&data["totals"]) {
+        @for total in rows_of(&data["totals"]) {
             @let money = Unit::Money(str_of(&total["currency"]));
             dl.facts {
                 div { dt { "Income" } dd data-sum="income" { (render_value(&total["income"], money)) } dd.hint { (render_value(&total["payments"], Unit::Plain)) " payments" } }
@@ -67,7 +63,7 @@ fn sums(data: &Value) -> Markup {
 }
 
 fn months(data: &Value) -> Markup {
-    let months = rows(&data["months"]);
+    let months = rows_of(&data["months"]);
     let mut currencies: Vec<&str> = months.iter().map(|month| str_of(&month["currency"])).collect();
     currencies.dedup();
     html! {
@@ -102,7 +98,7 @@ fn bar(month: &Value) -> Bar {
 fn by_holding(data: &Value) -> Markup {
     html! {
         (stacked_table("Table: income by holding", &[Text("Holding"), Number("Shares"), Number("Value"), Number("Income"), Number("Yield"), Number("Growth, 5 years"), Number("Yield on cost")], html! {
-            @for row in rows(&data["holdings"]) {
+            @for row in rows_of(&data["holdings"]) {
                 tr {
                     th scope="row" { a href={ "/s/" (encode(str_of(&row["symbol"]))) } { (str_of(&row["symbol"])) } " " span.muted { (str_of(&row["name"])) } }
                     td.number data-label="Shares" { (render_value(&row["shares"], Unit::Plain)) }
@@ -118,7 +114,7 @@ fn by_holding(data: &Value) -> Markup {
 }
 
 fn payments(data: &Value) -> Markup {
-    let payments = rows(&data["payments"]);
+    let payments = rows_of(&data["payments"]);
     html! {
         details { summary { (payments.len()) " payments" }
             (stacked_table("Table: payments", &[Text("Payment"), Text("Holding"), Text("Ex-date"), Number("A share"), Number("Income"), Text("Status")], html! {

@@ -36,7 +36,7 @@ const LONGEST: usize = 200;
 pub(crate) struct ScreenChoice {
     pub(crate) preset: &'static str,
     /// Filters that are set, as parameter name and value.
-    filters: Vec<(&'static str, String)>,
+    pub(crate) filters: Vec<(&'static str, String)>,
     /// Value of the API's parameter `sort`; empty for the default order.
     pub(crate) sort: String,
     /// Cursor of the page; empty for the first page.
@@ -61,10 +61,6 @@ impl ScreenChoice {
     /// Value of a filter; empty if it is not set.
     pub(crate) fn filter(&self, name: &str) -> &str {
         self.filters.iter().find(|(known, _)| *known == name).map_or("", |(_, value)| value)
-    }
-
-    pub(crate) fn has_filters(&self) -> bool {
-        !self.filters.is_empty()
     }
 
     /// The same filters on the first page of another preset.

@@ -3,13 +3,13 @@
 use axum::response::Response;
 use maud::{Markup, html};
 
-use crate::dashboard::market::api_calls::{ApiCalls, MarketError, with_parameter};
+use crate::dashboard::market::api_calls::{ApiCalls, MarketError, MarketResult};
 use crate::dashboard::market::block::{Block, Choice, render_choices};
-use crate::dashboard::market::page::{PageContent, as_file};
+use crate::dashboard::market::page::PageContent;
 use crate::dashboard::market::reader::MarketReader;
 use crate::dashboard::market::screener::choice::{FILTERS, PRESETS, ScreenChoice};
 use crate::dashboard::market::screener::table::render_table;
-use crate::dashboard::market::values::str_of;
+use crate::dashboard::market::values::{rows_of, str_of};
 use crate::dashboard::view::layout::{Section, error_message, to_sentence};
 
 pub(crate) async fn show_screener(reader: MarketReader) -> Response {
@@ -20,21 +20,17 @@ pub(crate) async fn show_screener(reader: MarketReader) -> Response {
 /// Responds with the rows of the page as CSV.
 pub(crate) async fn show_csv(reader: MarketReader) -> Response {
     let choice = ScreenChoice::read(&reader.parameters());
-    match reader.calls().respond(&with_parameter(&choice.call(), "format=csv")).await {
-        Ok(response) if response.status().is_success() => as_file(response, "screener.csv"),
-        Ok(_) => reader.respond_error(MarketError::Refused("the filters cannot be read".to_owned())).await,
-        Err(error) => reader.respond_error(error).await,
-    }
+    reader.respond_csv(&choice.call(), "screener.csv", "the filters cannot be read").await
 }
 
-async fn build(calls: ApiCalls, choice: ScreenChoice) -> Result<PageContent, MarketError> {
+async fn build(calls: ApiCalls, choice: ScreenChoice) -> MarketResult<PageContent> {
     let call = choice.call();
     let (answer, mistake) = match calls.json(&call).await {
         Ok(answer) => (answer, None),
         Err(MarketError::Refused(mistake)) => (serde_json::Value::Null, Some(to_sentence(&mistake))),
         Err(error) => return Err(error),
     };
-    let rows = answer["data"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let rows = rows_of(&answer["data"]);
     let csv = choice.address().replacen("/screener?", "/screener.csv?", 1);
     let next = str_of(&answer["meta"]["next_cursor"]);
     let found = html! {
@@ -59,18 +55,15 @@ async fn build(calls: ApiCalls, choice: ScreenChoice) -> Result<PageContent, Mar
 }
 
 fn presets(choice: &ScreenChoice) -> Markup {
-    let presets = PRESETS.map(|(preset, title, _)| Choice {
-        title,
-        address: Some(choice.of_preset(preset).address()),
-        is_current: preset == choice.preset,
-        hint: "",
+    let presets = PRESETS.map(|(preset, title, _)| {
+        Choice::of_every_plan(title, choice.of_preset(preset).address(), preset == choice.preset)
     });
     render_choices("Presets", &presets)
 }
 
 fn filters(choice: &ScreenChoice) -> Markup {
     html! {
-        details open[choice.has_filters()] { summary { "Filter" }
+        details open[!choice.filters.is_empty()] { summary { "Filter" }
             form action="/screener" method="get" {
                 input type="hidden" name="preset" value=(choice.preset);
                 div.fields {

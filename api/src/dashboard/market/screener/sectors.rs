@@ -6,25 +6,25 @@ use axum::response::Response;
 use maud::{Markup, html};
 use serde_json::Value;
 
-use crate::dashboard::market::api_calls::{ApiCalls, MarketError, encode};
+use crate::dashboard::market::api_calls::{ApiCalls, MarketError, MarketResult, encode};
 use crate::dashboard::market::block::Block;
 use crate::dashboard::market::page::PageContent;
 use crate::dashboard::market::reader::MarketReader;
 use crate::dashboard::market::screener::table::render_table;
-use crate::dashboard::market::values::{Unit, render_value, str_of};
+use crate::dashboard::market::values::{Unit, render_value, rows_of, str_of};
 use crate::dashboard::view::layout::Section;
 use crate::dashboard::view::table::{Heading, stacked_table};
 
-/// Figures of a sector: JSON field, title, and true if the value is a percentage.
-const FIGURES: [(&str, &str, bool); 8] = [
-    ("stock_count", "Stocks", false),
-    ("payer_count", "Payers", false),
-    ("median_yield", "Median yield", true),
-    ("weighted_yield", "Weighted yield", true),
-    ("median_payout_ratio", "Median payout", true),
-    ("median_growth_5y", "Growth, 5 y", true),
-    ("median_pe", "Median P/E", false),
-    ("ex_dates_next_30d", "Next ex-dates", false),
+/// Figures of a sector: JSON field, title, and unit.
+const FIGURES: [(&str, &str, Unit<'static>); 8] = [
+    ("stock_count", "Stocks", Unit::Plain),
+    ("payer_count", "Payers", Unit::Plain),
+    ("median_yield", "Median yield", Unit::Percent),
+    ("weighted_yield", "Weighted yield", Unit::Percent),
+    ("median_payout_ratio", "Median payout", Unit::Percent),
+    ("median_growth_5y", "Growth, 5 y", Unit::Percent),
+    ("median_pe", "Median P/E", Unit::Plain),
+    ("ex_dates_next_30d", "Next ex-dates", Unit::Plain),
 ];
 
 pub(crate) async fn show_sectors(reader: MarketReader) -> Response {
@@ -38,10 +38,10 @@ pub(crate) async fn show_sector(reader: MarketReader, path: Result<Path<String>,
     reader.respond(format!("/sectors/{}", encode(&sector)), |calls| one(calls, sector.clone())).await
 }
 
-async fn list(calls: ApiCalls) -> Result<PageContent, MarketError> {
+async fn list(calls: ApiCalls) -> MarketResult<PageContent> {
     let call = "/v1/sectors";
     let answer = calls.json(call).await?;
-    let rows = answer["data"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let rows = rows_of(&answer["data"]);
     let body = html! {
         h1 { "Sectors" }
         (Block { id: "sectors", title: "All sectors", call, csv: "", body: sectors_table(rows) }.render())
@@ -49,14 +49,14 @@ async fn list(calls: ApiCalls) -> Result<PageContent, MarketError> {
     Ok(content("Dividends by sector".to_owned(), "/sectors".to_owned(), body))
 }
 
-async fn one(calls: ApiCalls, sector: String) -> Result<PageContent, MarketError> {
+async fn one(calls: ApiCalls, sector: String) -> MarketResult<PageContent> {
     let call = format!("/v1/sectors/{}?limit=25", encode(&sector));
     let answer = calls.json(&call).await?;
     let data = &answer["data"];
-    let payers = data["top_payers"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let payers = rows_of(&data["top_payers"]);
     let name = str_of(&data["sector"]);
     let figures = html! {
-        dl.facts { @for (field, title, is_percent) in FIGURES { div { dt { (title) } dd { (figure(&data[field], is_percent)) } } } }
+        dl.facts { @for (field, title, unit) in FIGURES { div { dt { (title) } dd { (render_value(&data[field], unit)) } } } }
     };
     let body = html! {
         p { a href="/sectors" { "← All sectors" } }
@@ -73,10 +73,6 @@ fn content(title: String, canonical: String, body: Markup) -> PageContent {
     PageContent { title, description, canonical, section: Section::Sectors, body }
 }
 
-fn figure(value: &Value, is_percent: bool) -> Markup {
-    render_value(value, if is_percent { Unit::Percent } else { Unit::Plain })
-}
-
 fn sectors_table(rows: &[Value]) -> Markup {
     let figures = FIGURES.map(|(_, title, _)| Heading::Number(title));
     let headings = [[Heading::Text("Sector")].as_slice(), &figures].concat();
@@ -84,7 +80,7 @@ fn sectors_table(rows: &[Value]) -> Markup {
         @for row in rows {
             tr {
                 th scope="row" { a href={ "/sectors/" (encode(str_of(&row["slug"]))) } { (str_of(&row["sector"])) } }
-                @for (field, title, is_percent) in FIGURES { td.number data-label=(title) { (figure(&row[field], is_percent)) } }
+                @for (field, title, unit) in FIGURES { td.number data-label=(title) { (render_value(&row[field], unit)) } }
             }
         }
     };

@@ -1,5 +1,7 @@
 //! API calls behind the page of a security.
 
+use market::text_enum;
+
 use crate::dashboard::market::api_calls::encode;
 use crate::dashboard::session::form::Form;
 
@@ -40,71 +42,43 @@ impl PriceChoice {
     }
 }
 
-/// API calls about one security.
-#[derive(Debug)]
-pub(crate) struct SecurityCalls {
-    symbol: String,
+text_enum! {
+    /// Block of the page of a security. The text is the name of its CSV file, without extension.
+    pub enum SecurityBlock {
+        Profile = "profile", Metrics = "metrics", Years = "years", Dividends = "dividends", Splits = "splits",
+        Holdings = "holdings", EtfHolders = "etf-holders", Prices = "prices",
+    }
 }
 
-impl SecurityCalls {
-    pub(crate) fn of(symbol: &str) -> Self {
-        Self { symbol: encode(symbol) }
+impl SecurityBlock {
+    /// Path and query of the API call that returns the rows of the block.
+    pub(crate) fn call(self, symbol: &str, choice: &PriceChoice) -> String {
+        let symbol = encode(symbol);
+        match self {
+            Self::Profile => format!("/v1/stocks/{symbol}"),
+            Self::Metrics => format!("/v1/stocks/{symbol}/metrics"),
+            Self::Years => format!("/v1/stocks/{symbol}/metrics?fields=annual_totals"),
+            Self::Dividends => {
+                format!("/v1/dividends/history?symbols={symbol}&include_projected=true&limit=1000")
+            }
+            Self::Splits => format!("/v1/stocks/{symbol}/splits?limit=200"),
+            Self::Holdings => format!("/v1/etfs/{symbol}/holdings?limit=25"),
+            Self::EtfHolders => format!("/v1/stocks/{symbol}/etf-holders?limit=25"),
+            Self::Prices => prices_call(&symbol, choice),
+        }
     }
+}
 
-    pub(crate) fn profile(&self) -> String {
-        format!("/v1/stocks/{}", self.symbol)
-    }
-
-    pub(crate) fn metrics(&self) -> String {
-        format!("/v1/stocks/{}/metrics", self.symbol)
-    }
-
-    pub(crate) fn years(&self) -> String {
-        format!("{}?fields=annual_totals", self.metrics())
-    }
-
-    pub(crate) fn dividends(&self) -> String {
-        format!("/v1/dividends/history?symbols={}&include_projected=true&limit=1000", self.symbol)
-    }
-
-    pub(crate) fn splits(&self) -> String {
-        format!("/v1/stocks/{}/splits?limit=200", self.symbol)
-    }
-
-    pub(crate) fn holdings(&self) -> String {
-        format!("/v1/etfs/{}/holdings?limit=25", self.symbol)
-    }
-
-    pub(crate) fn etf_holders(&self) -> String {
-        format!("/v1/stocks/{}/etf-holders?limit=25", self.symbol)
-    }
-
-    /// API call for the closes of the chart. The longest range has weekly closes, so that it fits into one response.
-    pub(crate) fn prices(&self, choice: &PriceChoice) -> String {
-        let (interval, limit) = match choice.range {
-            "1y" => ("daily", 400),
-            "5y" => ("daily", 1_500),
-            "10y" => ("daily", 3_000),
-            _ => ("weekly", 5_000),
-        };
-        format!(
-            "/v1/prices/{}?range={}&interval={interval}&adjustment={}&fields=date,close&sort=date.asc&limit={limit}",
-            self.symbol, choice.range, choice.adjustment
-        )
-    }
-
-    /// API call of the block whose CSV file has this name, without extension; `None` for an unknown name.
-    pub(crate) fn by_file(&self, name: &str, choice: &PriceChoice) -> Option<String> {
-        Some(match name {
-            "profile" => self.profile(),
-            "metrics" => self.metrics(),
-            "years" => self.years(),
-            "dividends" => self.dividends(),
-            "splits" => self.splits(),
-            "holdings" => self.holdings(),
-            "etf-holders" => self.etf_holders(),
-            "prices" => self.prices(choice),
-            _ => return None,
-        })
-    }
+/// API call for the closes of the chart. The longest range has weekly closes, so that it fits into one response.
+fn prices_call(symbol: &str, choice: &PriceChoice) -> String {
+    let (interval, limit) = match choice.range {
+        "1y" => ("daily", 400),
+        "5y" => ("daily", 1_500),
+        "10y" => ("daily", 3_000),
+        _ => ("weekly", 5_000),
+    };
+    format!(
+        "/v1/prices/{symbol}?range={}&interval={interval}&adjustment={}&fields=date,close&sort=date.asc&limit={limit}",
+        choice.range, choice.adjustment
+    )
 }

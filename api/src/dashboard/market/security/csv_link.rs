@@ -5,10 +5,10 @@ use axum::extract::rejection::PathRejection;
 use axum::http::StatusCode;
 use axum::response::Response;
 
-use crate::dashboard::market::api_calls::{MarketError, with_parameter};
+use crate::dashboard::market::api_calls::{MarketError, MarketResult, with_parameter};
 use crate::dashboard::market::page::as_file;
 use crate::dashboard::market::reader::MarketReader;
-use crate::dashboard::market::security::calls::{PriceChoice, SecurityCalls};
+use crate::dashboard::market::security::calls::{PriceChoice, SecurityBlock};
 
 pub(crate) async fn show_csv(
     reader: MarketReader,
@@ -23,17 +23,16 @@ pub(crate) async fn show_csv(
 async fn read_csv(
     reader: &MarketReader,
     path: Result<Path<(String, String)>, PathRejection>,
-) -> Result<Response, MarketError> {
+) -> MarketResult<Response> {
     let nothing = || MarketError::NotFound("Nothing is at this address".to_owned());
     let Path((symbol, file)) = path.map_err(|_| nothing())?;
     let name = file.strip_suffix(".csv").ok_or_else(nothing)?;
     let choice = PriceChoice::read(&reader.parameters(), reader.depth_years());
-    let paths = SecurityCalls::of(&symbol);
-    let call = paths.by_file(name, &choice).ok_or_else(nothing)?;
+    let block: SecurityBlock = name.parse().map_err(|_| nothing())?;
     let calls = reader.calls();
     // Check that the symbol exists: some calls respond with an empty list for an unknown symbol.
-    calls.json(&paths.profile()).await?;
-    let response = calls.respond(&with_parameter(&call, "format=csv")).await?;
+    calls.json(&SecurityBlock::Profile.call(&symbol, &choice)).await?;
+    let response = calls.respond(&with_parameter(&block.call(&symbol, &choice), "format=csv")).await?;
     match response.status() {
         StatusCode::OK => Ok(as_file(response, &file_name(&symbol, name))),
         status if status.is_client_error() => Err(nothing()),

@@ -4,13 +4,13 @@ use maud::{Markup, html};
 use serde_json::Value;
 
 use crate::dashboard::market::flag_words::describe_flag;
-use crate::dashboard::market::values::{Unit, render_value, str_of};
+use crate::dashboard::market::values::{Unit, render_value, rows_of, str_of};
 use crate::dashboard::view::table::{Text, stacked_table};
 
 /// Renders the flags and the quarantined rows of the metrics.
 pub(crate) fn render_quality(metrics: &Value) -> Markup {
-    let flags = metrics["flags"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let rows = metrics["quarantined"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let flags = rows_of(&metrics["flags"]);
+    let rows = rows_of(&metrics["quarantined"]);
     html! {
         @if flags.is_empty() && rows.is_empty() { p { "Nothing is unusual in the rows behind these figures." } }
         @if !flags.is_empty() {

@@ -5,7 +5,7 @@ use rust_decimal::Decimal;
 use serde_json::Value;
 
 use crate::dashboard::market::chart::bar_chart::{Bar, BarChart};
-use crate::dashboard::market::values::{Unit, digits, humanize, render_value, str_of};
+use crate::dashboard::market::values::{Unit, digits, humanize, render_value, rows_of, str_of};
 use crate::dashboard::view::table::{Number, Text, data_table, stacked_table};
 
 /// Number of payments that are visible at first. Older payments are collapsed.
@@ -15,7 +15,7 @@ const MOST: usize = 120;
 
 /// Bars and table of the split-adjusted regular dividends by year.
 pub(crate) fn render_years(metrics: &Value) -> Markup {
-    let years = metrics["annual_totals"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let years = rows_of(&metrics["annual_totals"]);
     if years.is_empty() {
         return html! { p { "No year of this history has dividends." } };
     }

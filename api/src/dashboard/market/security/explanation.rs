@@ -6,12 +6,12 @@ use axum::response::Response;
 use maud::{Markup, html};
 use serde_json::Value;
 
-use crate::dashboard::market::api_calls::{ApiCalls, MarketError, encode};
+use crate::dashboard::market::api_calls::{ApiCalls, MarketError, MarketResult, encode};
 use crate::dashboard::market::block::Block;
 use crate::dashboard::market::page::PageContent;
 use crate::dashboard::market::reader::MarketReader;
-use crate::dashboard::market::security::figures::{show_figure, title_of};
-use crate::dashboard::market::values::{Unit, humanize, render_value, str_of};
+use crate::dashboard::market::security::figures::Figure;
+use crate::dashboard::market::values::{Unit, humanize, render_value, rows_of, str_of};
 use crate::dashboard::view::layout::Section;
 use crate::dashboard::view::table::{Number, Text, stacked_table};
 
@@ -22,31 +22,27 @@ pub(crate) async fn show_explanation(
     let Ok(Path((symbol, figure))) = path else {
         return reader.respond_error(MarketError::NotFound("Nothing is at this address".to_owned())).await;
     };
-    let Some(title) = title_of(&figure) else {
+    let Some(figure) = Figure::find(&figure) else {
         return reader.respond_error(MarketError::NotFound("No figure has this name".to_owned())).await;
     };
-    let target = format!("/s/{}/why/{figure}", encode(&symbol));
-    reader.respond(target, |calls| explain(calls, &symbol, &figure, title)).await
+    let target = format!("/s/{}/why/{}", encode(&symbol), figure.name);
+    reader.respond(target, |calls| explain(calls, &symbol, figure)).await
 }
 
-async fn explain(
-    calls: ApiCalls,
-    symbol: &str,
-    figure: &str,
-    title: &'static str,
-) -> Result<PageContent, MarketError> {
-    let call = format!("/v1/stocks/{}/metrics?explain=true&fields={figure}", encode(symbol));
+async fn explain(calls: ApiCalls, symbol: &str, figure: &'static Figure) -> MarketResult<PageContent> {
+    let Figure { name, title, .. } = figure;
+    let call = format!("/v1/stocks/{}/metrics?explain=true&fields={name}", encode(symbol));
     let metrics = calls.json(&format!("/v1/stocks/{}/metrics", encode(symbol))).await?;
     let answer = calls.json(&call).await?;
     let canonical = str_of(&metrics["data"]["symbol"]);
     if canonical != symbol {
-        return Err(MarketError::Redirect(format!("/s/{}/why/{figure}", encode(canonical))));
+        return Err(MarketError::Redirect(format!("/s/{}/why/{name}", encode(canonical))));
     }
     let explanation = &answer["data"]["explanation"];
     let body = html! {
         p { a href={ "/s/" (encode(symbol)) } { "← " (symbol) } }
         h1 { (title) " of " (symbol) }
-        p.figure { strong { (show_figure(figure, &metrics["data"])) } }
+        p.figure { strong { (figure.render(&metrics["data"])) } }
         (Block { id: "why", title: "How it is made", call: &call, csv: "", body: derivation(&explanation["metrics"][0], explanation) }.render())
     };
     Ok(PageContent {
@@ -59,7 +55,7 @@ async fn explain(
 }
 
 fn derivation(entry: &Value, explanation: &Value) -> Markup {
-    let observations = entry["observations"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let observations = rows_of(&entry["observations"]);
     html! {
         @if entry.is_null() { p { "This figure is read from a feed and needs no rule." } } @else {
             dl {

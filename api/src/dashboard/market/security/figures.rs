@@ -1,111 +1,63 @@
 //! Figures of a security: groups, titles and units. Each figure links to the page with its explanation.
 
+use std::sync::LazyLock;
+
 use maud::{Markup, html};
 use serde_json::Value;
 
 use crate::dashboard::market::api_calls::encode;
-use crate::dashboard::market::values::{Unit, render_value};
+use crate::dashboard::market::values::{Unit, render_value, str_of};
 
-/// Kind of value of a figure.
-#[derive(Debug, Clone, Copy)]
-enum Kind {
-    Percent,
-    /// Amount in the currency of the dividends.
-    Amount,
-    Years,
-    Plain,
-    Date,
+/// Figures in display order: group, field of the API response, title, and kind of value.
+const TABLE: &str = include_str!("figures.csv");
+static FIGURES: LazyLock<Vec<Figure>> = LazyLock::new(|| TABLE.lines().filter_map(Figure::parse).collect());
+
+/// Figure of a security.
+#[derive(Debug)]
+pub(crate) struct Figure {
+    group: &'static str,
+    /// Field of the API response.
+    pub(crate) name: &'static str,
+    pub(crate) title: &'static str,
+    /// Kind of value: `percent`, `amount` in the currency of the dividends, `years`, `date` or `plain`.
+    kind: &'static str,
 }
 
-/// Figure: field of the API response, title, and kind of value.
-type Figure = (&'static str, &'static str, Kind);
+impl Figure {
+    fn parse(line: &'static str) -> Option<Self> {
+        let mut cells = line.split(',');
+        let mut next = || cells.next();
+        Some(Self { group: next()?, name: next()?, title: next()?, kind: next()? })
+    }
 
-const GROUPS: [(&str, &[Figure]); 5] = [
-    (
-        "Yield",
-        &[
-            ("dividend_yield", "Headline yield", Kind::Percent),
-            ("yield_ttm", "Yield of the last 12 months", Kind::Percent),
-            ("yield_forward", "Forward yield", Kind::Percent),
-            ("yield_5y_avg", "Mean yield of 5 years", Kind::Percent),
-            ("dps_ttm", "Paid in the last 12 months", Kind::Amount),
-            ("dps_forward", "Indicated for the next 12 months", Kind::Amount),
-        ],
-    ),
-    (
-        "Growth",
-        &[
-            ("growth_1y", "Last year", Kind::Percent),
-            ("growth_3y", "A year over 3 years", Kind::Percent),
-            ("growth_5y", "A year over 5 years", Kind::Percent),
-            ("growth_10y", "A year over 10 years", Kind::Percent),
-            ("latest_increase_percent", "Latest raise", Kind::Percent),
-            ("latest_increase_date", "Ex-date of the latest raise", Kind::Date),
-        ],
-    ),
-    (
-        "Streak",
-        &[
-            ("increase_streak_years", "Raised every year for", Kind::Years),
-            ("payment_streak_years", "Paid every year for", Kind::Years),
-            ("last_cut_date", "Ex-date of the latest cut", Kind::Date),
-            ("cuts_10y", "Cuts in 10 years", Kind::Plain),
-            ("first_payment_date", "First ex-date known", Kind::Date),
-        ],
-    ),
-    (
-        "Payout and safety",
-        &[
-            ("payout_ratio", "Payout ratio", Kind::Percent),
-            ("fcf_payout_ratio", "Payout of free cash flow", Kind::Percent),
-            ("dividend_cover", "Dividend cover", Kind::Plain),
-            ("safety", "Safety", Kind::Plain),
-            ("yield_trap_risk", "Risk of a yield trap", Kind::Plain),
-            ("chowder_number", "Chowder number", Kind::Plain),
-        ],
-    ),
-    (
-        "Return and risk",
-        &[
-            ("total_return_1y", "Total return of 1 year", Kind::Percent),
-            ("total_return_5y", "Total return of 5 years", Kind::Percent),
-            ("volatility_1y", "Volatility of 1 year", Kind::Percent),
-            ("beta_5y", "Beta of 5 years", Kind::Plain),
-        ],
-    ),
-];
+    /// Figure of this name; `None` if no page shows it.
+    pub(crate) fn find(name: &str) -> Option<&'static Self> {
+        FIGURES.iter().find(|figure| figure.name == name)
+    }
 
-/// Title of a figure; `None` if no page shows it.
-pub(crate) fn title_of(name: &str) -> Option<&'static str> {
-    let mut figures = GROUPS.iter().flat_map(|(_, figures)| *figures);
-    figures.find(|(known, ..)| *known == name).map(|(_, title, _)| *title)
-}
-
-/// Renders the value of a figure with its unit.
-pub(crate) fn show_figure(name: &str, metrics: &Value) -> Markup {
-    let mut figures = GROUPS.iter().flat_map(|(_, figures)| *figures);
-    let kind = figures.find(|(known, ..)| *known == name).map_or(Kind::Plain, |(.., kind)| *kind);
-    let currency = metrics["currency"].as_str().unwrap_or_default();
-    let unit = match kind {
-        Kind::Percent => Unit::Percent,
-        Kind::Amount => Unit::Money(currency),
-        Kind::Years => Unit::Years,
-        Kind::Plain => Unit::Plain,
-        Kind::Date => Unit::Date,
-    };
-    render_value(&metrics[name], unit)
+    /// Renders the value with its unit.
+    pub(crate) fn render(&self, metrics: &Value) -> Markup {
+        let unit = match self.kind {
+            "percent" => Unit::Percent,
+            "amount" => Unit::Money(str_of(&metrics["currency"])),
+            "years" => Unit::Years,
+            "date" => Unit::Date,
+            _ => Unit::Plain,
+        };
+        render_value(&metrics[self.name], unit)
+    }
 }
 
 /// Renders all figures, each with a link to its explanation.
 pub(crate) fn render_figures(symbol: &str, metrics: &Value) -> Markup {
     html! {
         div.columns {
-            @for (group, figures) in GROUPS {
+            @for figures in FIGURES.chunk_by(|one, next| one.group == next.group) {
                 div {
-                    h3 { (group) }
+                    h3 { (figures[0].group) }
                     dl {
-                        @for (name, title, _) in figures {
-                            div { dt { (title) } dd id=(name) { (show_figure(name, metrics)) " " (why_link(symbol, name, title)) } }
+                        @for figure in figures {
+                            div { dt { (figure.title) } dd id=(figure.name) { (figure.render(metrics)) " " (why_link(symbol, figure)) } }
                         }
                     }
                 }
@@ -115,6 +67,19 @@ pub(crate) fn render_figures(symbol: &str, metrics: &Value) -> Markup {
 }
 
 /// Link to the explanation of a figure.
-fn why_link(symbol: &str, name: &str, title: &str) -> Markup {
-    html! { a.why href={ "/s/" (encode(symbol)) "/why/" (name) } rel="nofollow" { "why" span.unseen { ": " (title) } } }
+fn why_link(symbol: &str, figure: &Figure) -> Markup {
+    html! { a.why href={ "/s/" (encode(symbol)) "/why/" (figure.name) } rel="nofollow" { "why" span.unseen { ": " (figure.title) } } }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_of_the_table_is_a_figure_of_a_known_kind() {
+        assert_eq!(FIGURES.len(), TABLE.lines().count());
+        for figure in FIGURES.iter() {
+            assert!(["percent", "amount", "years", "date", "plain"].contains(&figure.kind), "{figure:?}");
+        }
+    }
 }

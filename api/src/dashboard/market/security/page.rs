@@ -6,47 +6,33 @@ use axum::response::Response;
 use chrono::NaiveDate;
 use futures::try_join;
 use maud::{Markup, html};
-use serde::Deserialize;
 use serde_json::Value;
 
 use crate::concurrency::cpu_pool::run_low_priority;
-use crate::dashboard::market::api_calls::{ApiCalls, MarketError, encode};
+use crate::dashboard::market::api_calls::{ApiCalls, MarketError, MarketResult, encode};
 use crate::dashboard::market::block::{Block, Choice, render_choices};
 use crate::dashboard::market::chart::price_chart::{Close, PriceChart};
 use crate::dashboard::market::page::PageContent;
 use crate::dashboard::market::reader::MarketReader;
-use crate::dashboard::market::security::calls::{ADJUSTMENTS, PriceChoice, RANGES, SecurityCalls};
+use crate::dashboard::market::security::calls::{ADJUSTMENTS, PriceChoice, RANGES, SecurityBlock};
 use crate::dashboard::market::security::data_quality::render_quality;
 use crate::dashboard::market::security::dividend_blocks::{render_rows, render_years};
 use crate::dashboard::market::security::figures::render_figures;
 use crate::dashboard::market::security::tables::{holders_table, holdings_table, splits_table};
-use crate::dashboard::market::values::{Unit, digits, humanize, render_value, str_of};
+use crate::dashboard::market::values::{Unit, digits, humanize, render_value, rows_of, str_of};
 use crate::dashboard::view::layout::Section;
 
 /// API responses from which the page is rendered.
 struct Answers {
     profile: Value,
     metrics: Value,
-    dividends: Vec<Value>,
-    splits: Vec<Value>,
+    dividends: Value,
+    splits: Value,
     /// Funds that hold the security.
-    holders: Vec<Value>,
+    holders: Value,
     /// Holdings of a fund; `None` if the security is not a fund.
-    holdings: Option<Vec<Value>>,
+    holdings: Option<Value>,
     closes: Vec<Close>,
-}
-
-/// Prices as `/v1/prices/{symbol}` serves them.
-#[derive(Debug, Deserialize)]
-struct Prices {
-    data: Vec<Close>,
-    meta: PricesMeta,
-}
-
-/// Data version of the prices.
-#[derive(Debug, Deserialize)]
-struct PricesMeta {
-    data_version: String,
 }
 
 pub(crate) async fn show_security(
@@ -78,64 +64,44 @@ pub(crate) async fn show_security(
         .await
 }
 
-async fn read(calls: &ApiCalls, symbol: &str, choice: &PriceChoice) -> Result<Answers, MarketError> {
-    let paths = SecurityCalls::of(symbol);
-    let (profile, metrics, dividends, splits) =
-        (paths.profile(), paths.metrics(), paths.dividends(), paths.splits());
-    let (holders, prices) = (paths.etf_holders(), paths.prices(choice));
-    let (mut profile, mut metrics, mut dividends, mut splits, mut holders, prices) = try_join!(
-        calls.json(&profile),
-        calls.json(&metrics),
-        calls.json(&dividends),
-        calls.json(&splits),
-        calls.json(&holders),
-        calls.read::<Prices>(&prices),
+async fn read(calls: &ApiCalls, symbol: &str, choice: &PriceChoice) -> MarketResult<Answers> {
+    let data = |block: SecurityBlock| calls.data::<Value>(block.call(symbol, choice));
+    let (profile, metrics, dividends, splits, holders, closes) = try_join!(
+        data(SecurityBlock::Profile),
+        data(SecurityBlock::Metrics),
+        data(SecurityBlock::Dividends),
+        data(SecurityBlock::Splits),
+        data(SecurityBlock::EtfHolders),
+        calls.data(SecurityBlock::Prices.call(symbol, choice)),
     )?;
-    calls.note_version(&prices.meta.data_version);
-    let profile = profile["data"].take();
     let holdings = match str_of(&profile["type"]) {
-        "etf" => Some(rows_of(calls.json(&paths.holdings()).await?["data"].take())),
+        "etf" => Some(data(SecurityBlock::Holdings).await?),
         _ => None,
     };
-    Ok(Answers {
-        holdings,
-        holders: rows_of(holders["data"].take()),
-        profile,
-        metrics: metrics["data"].take(),
-        dividends: rows_of(dividends["data"].take()),
-        splits: rows_of(splits["data"].take()),
-        closes: prices.data,
-    })
-}
-
-fn rows_of(data: Value) -> Vec<Value> {
-    match data {
-        Value::Array(rows) => rows,
-        _ => vec![],
-    }
+    Ok(Answers { profile, metrics, dividends, splits, holders, holdings, closes })
 }
 
 fn content(answers: &Answers, symbol: &str, choice: &PriceChoice, depth: i32) -> PageContent {
     let name = str_of(&answers.profile["name"]);
-    let paths = SecurityCalls::of(symbol);
-    let file = |block: &str| format!("/s/{}/{block}.csv", encode(symbol));
+    let call = |block: SecurityBlock| block.call(symbol, choice);
+    let file = |block: SecurityBlock| format!("/s/{}/{block}.csv", encode(symbol));
     let body = html! {
         (heading(answers, symbol, name))
-        (Block { id: "summary", title: "At a glance", call: &paths.profile(), csv: &file("profile"), body: summary(answers) }.render())
-        (Block { id: "prices", title: "Price", call: &paths.prices(choice), csv: &format!("{}{}", file("prices"), choice.query()), body: prices(answers, symbol, choice, depth) }.render())
-        (Block { id: "years", title: "Dividends by year", call: &paths.years(), csv: &file("years"), body: render_years(&answers.metrics) }.render())
-        (Block { id: "dividends", title: "Dividends", call: &paths.dividends(), csv: &file("dividends"), body: render_rows(&answers.dividends) }.render())
-        (Block { id: "figures", title: "Figures", call: &paths.metrics(), csv: &file("metrics"), body: render_figures(symbol, &answers.metrics) }.render())
+        (Block { id: "summary", title: "At a glance", call: &call(SecurityBlock::Profile), csv: &file(SecurityBlock::Profile), body: summary(answers) }.render())
+        (Block { id: "prices", title: "Price", call: &call(SecurityBlock::Prices), csv: &format!("{}{}", file(SecurityBlock::Prices), choice.query()), body: prices(answers, symbol, choice, depth) }.render())
+        (Block { id: "years", title: "Dividends by year", call: &call(SecurityBlock::Years), csv: &file(SecurityBlock::Years), body: render_years(&answers.metrics) }.render())
+        (Block { id: "dividends", title: "Dividends", call: &call(SecurityBlock::Dividends), csv: &file(SecurityBlock::Dividends), body: render_rows(rows_of(&answers.dividends)) }.render())
+        (Block { id: "figures", title: "Figures", call: &call(SecurityBlock::Metrics), csv: &file(SecurityBlock::Metrics), body: render_figures(symbol, &answers.metrics) }.render())
         @if let Some(holdings) = &answers.holdings {
-            (Block { id: "holdings", title: "Largest holdings", call: &paths.holdings(), csv: &file("holdings"), body: holdings_table(holdings) }.render())
+            (Block { id: "holdings", title: "Largest holdings", call: &call(SecurityBlock::Holdings), csv: &file(SecurityBlock::Holdings), body: holdings_table(rows_of(holdings)) }.render())
         }
-        @if !answers.holders.is_empty() {
-            (Block { id: "etf-holders", title: "Funds that hold it", call: &paths.etf_holders(), csv: &file("etf-holders"), body: holders_table(&answers.holders) }.render())
+        @if !rows_of(&answers.holders).is_empty() {
+            (Block { id: "etf-holders", title: "Funds that hold it", call: &call(SecurityBlock::EtfHolders), csv: &file(SecurityBlock::EtfHolders), body: holders_table(rows_of(&answers.holders)) }.render())
         }
-        @if !answers.splits.is_empty() {
-            (Block { id: "splits", title: "Splits", call: &paths.splits(), csv: &file("splits"), body: splits_table(&answers.splits) }.render())
+        @if !rows_of(&answers.splits).is_empty() {
+            (Block { id: "splits", title: "Splits", call: &call(SecurityBlock::Splits), csv: &file(SecurityBlock::Splits), body: splits_table(rows_of(&answers.splits)) }.render())
         }
-        (Block { id: "quality", title: "Quality of the data", call: &format!("{}?fields=flags,quarantined", paths.metrics()), csv: "", body: render_quality(&answers.metrics) }.render())
+        (Block { id: "quality", title: "Quality of the data", call: &format!("{}?fields=flags,quarantined", call(SecurityBlock::Metrics)), csv: "", body: render_quality(&answers.metrics) }.render())
     };
     PageContent {
         title: format!("{name} ({symbol}): dividends, yield, history"),
@@ -198,13 +164,9 @@ fn origin(next: &Value) -> &'static str {
 }
 
 fn prices(answers: &Answers, symbol: &str, choice: &PriceChoice, depth: i32) -> Markup {
-    let address = |range: &str, adjustment: &str| {
-        format!(
-            "/s/{}{}#prices",
-            encode(symbol),
-            PriceChoice { range: range_name(range), adjustment: adjustment_name(adjustment), title: "" }
-                .query()
-        )
+    let address = |range, adjustment| {
+        let choice = PriceChoice { range, adjustment, ..*choice };
+        format!("/s/{}{}#prices", encode(symbol), choice.query())
     };
     let ranges = RANGES.map(|(range, title, years)| Choice {
         title,
@@ -212,17 +174,16 @@ fn prices(answers: &Answers, symbol: &str, choice: &PriceChoice, depth: i32) -> 
         is_current: range == choice.range,
         hint: "A plan with a longer history includes this",
     });
-    let adjustments = ADJUSTMENTS.map(|(adjustment, title)| Choice {
-        title,
-        address: Some(address(choice.range, adjustment)),
-        is_current: adjustment == choice.adjustment,
-        hint: "",
+    let adjustments = ADJUSTMENTS.map(|(adjustment, title)| {
+        let address = address(choice.range, adjustment);
+        Choice::of_every_plan(title, address, adjustment == choice.adjustment)
     });
     let day = |value: &Value| str_of(value).parse::<NaiveDate>().ok();
-    let paid = answers.dividends.iter().filter(|row| str_of(&row["status"]) != "projected");
+    let paid = rows_of(&answers.dividends).iter().filter(|row| str_of(&row["status"]) != "projected");
     let ex_dates: Vec<NaiveDate> = paid.filter_map(|row| day(&row["ex_date"])).collect();
-    let splits: Vec<(NaiveDate, &str)> =
-        answers.splits.iter().filter_map(|row| Some((day(&row["ex_date"])?, str_of(&row["text"])))).collect();
+    let splits = rows_of(&answers.splits).iter();
+    let splits = splits.filter_map(|row| Some((day(&row["ex_date"])?, str_of(&row["text"]))));
+    let splits: Vec<(NaiveDate, &str)> = splits.collect();
     let chart = PriceChart {
         title: choice.title,
         currency: str_of(&answers.profile["currency"]),
@@ -234,14 +195,6 @@ fn prices(answers: &Answers, symbol: &str, choice: &PriceChoice, depth: i32) -> 
         div.heading { (render_choices("Range", &ranges)) (render_choices("Adjustment", &adjustments)) }
         @match chart.render() { Some(chart) => (chart), None => p { "No prices are known for this range." } }
     }
-}
-
-fn range_name(range: &str) -> &'static str {
-    RANGES.iter().find(|(name, ..)| *name == range).map_or("", |(name, ..)| *name)
-}
-
-fn adjustment_name(adjustment: &str) -> &'static str {
-    ADJUSTMENTS.iter().find(|(name, _)| *name == adjustment).map_or("", |(name, _)| *name)
 }
 
 /// Description of the page for search engines, in one sentence.

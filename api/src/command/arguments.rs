@@ -1,9 +1,16 @@
-//! Parser of times given as command-line arguments.
+//! Arguments that several commands have: times, and the database.
 
 use chrono::{DateTime, Utc};
+use store::db::{DatabaseSettings, connect, owner_config};
+use tokio_postgres::Client;
+
+/// Connects as the owner of the database.
+pub(super) async fn connect_as_owner(database: &DatabaseSettings) -> anyhow::Result<Client> {
+    Ok(connect(&owner_config(database)?).await?)
+}
 
 /// Parses a command-line time: an RFC 3339 time, or a day. A day means the end of the day in UTC.
-pub(crate) fn parse_instant(text: &str) -> Result<DateTime<Utc>, String> {
+pub(super) fn parse_instant(text: &str) -> Result<DateTime<Utc>, String> {
     if let Ok(instant) = DateTime::parse_from_rfc3339(text) {
         return Ok(instant.to_utc());
     }
