@@ -74,9 +74,11 @@ pub struct GenerateArgs {
 /// Writes the market and prints a summary to standard output.
 pub fn run(args: &GenerateArgs) -> anyhow::Result<()> {
     let until = args.until.unwrap_or_else(|| new_york_date(Utc::now()));
-    let market = SyntheticMarket::new(u64::from(args.symbols), args.years, args.seed, until)?
-        .with_familiar_tickers(args.familiar_tickers)
-        .with_faults(args.faults);
+    let market = SyntheticMarket {
+        familiar_tickers: args.familiar_tickers,
+        fault_percent: args.faults,
+        ..SyntheticMarket::new(u64::from(args.symbols), args.years, args.seed, until)?
+    };
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let progress = progress(market.symbols);
     let started = Instant::now();

@@ -3,38 +3,15 @@
 //! In a file of one symbol, the newest day is the day of its newest row. In a table of many symbols, the series may end
 //! on different days. The newest day of a symbol is then the symbol's newest day in all data of the source.
 
-use chrono::NaiveDate;
 use market::bars::BarVersion;
 use market::day::date_of;
 use market::event::{Action, Dividend, DividendType, EventRow, ShareBasis};
-use market::symbol::Symbol;
 use rust_decimal::Decimal;
 
 use super::file_format::{FeedReadError, ReaderOptions};
-use super::raw_trading_day::{SeriesDates, plain_split, regular_dividend};
+use super::trading_day::{SeriesDates, TradingDay, plain_split, regular_dividend};
 use crate::batch::row_accumulator::RowAccumulator;
 use crate::normalize::RowError;
-use crate::price::bar_parser::PriceCells;
-
-/// Trading day of a security in a vendor's file, with the file's own split adjustment.
-pub(super) struct AdjustedTradingDay<'a> {
-    pub(super) symbol: &'a Symbol,
-    pub(super) date: NaiveDate,
-    /// `None` in a file without prices.
-    pub(super) prices: Option<PriceCells<'a>>,
-    /// Total cash per share on this day, including capital gains; `None` without a payment.
-    pub(super) dividend: Option<Decimal>,
-    pub(super) capital_gain: Option<Decimal>,
-    /// True if the file has a dividend column.
-    pub(super) has_dividends: bool,
-    /// Cell of the close that is adjusted for splits and dividends; empty if the file has none.
-    pub(super) adjusted_close: &'a [u8],
-    /// Old and new shares of a split on this day; `None` on a day without a split.
-    pub(super) split: Option<(Decimal, Decimal)>,
-    pub(super) line: u64,
-    /// Length of the source text.
-    pub(super) bytes: usize,
-}
 
 /// Reader of daily rows. The date of the share basis is known only after the last row.
 pub(super) struct AdjustedRowReader<'a> {
@@ -52,11 +29,7 @@ impl<'a> AdjustedRowReader<'a> {
 
     /// Adds the dividends, the split and the price of a day. If the price is rejected, the dividends and the split are
     /// kept, because other rows are adjusted for the split.
-    pub(super) fn add(
-        &mut self,
-        day: &AdjustedTradingDay<'_>,
-        rows: &mut RowAccumulator,
-    ) -> Result<(), RowError> {
+    pub(super) fn add(&mut self, day: &TradingDay<'_>, rows: &mut RowAccumulator) -> Result<(), RowError> {
         let Self { basis, options, .. } = *self;
         let symbol = day.symbol;
         if day.prices.is_some() {

@@ -3,27 +3,9 @@
 
 use super::file_head::{FileHead, normalize_column_name};
 use super::raw_json::RawJson;
+use super::vocabulary::{is_word_of, words_of_topic};
 use crate::normalize::abbreviate;
 use crate::source::feed_files::Encoding;
-
-/// Names of JSON members that contain an error message.
-const MESSAGES: [&str; 7] = ["errormessage", "error", "message", "detail", "note", "information", "errors"];
-/// Names of JSON members that may accompany an error message.
-const ACCOMPANYING: [&str; 7] = ["status", "code", "requestid", "statuscode", "success", "timestamp", "path"];
-/// Phrases that occur in throttle notices.
-const THROTTLE: [&str; 11] = [
-    "rate limit",
-    "call frequency",
-    "too many",
-    "requests per",
-    "maximum requests",
-    "api limit",
-    "throttl",
-    "hits limit",
-    "requests limit",
-    "request allocation",
-    "limit reach",
-];
 
 /// Reason for refusing a file without data; `None` if the file may contain data.
 pub(super) fn refusal_reason(head: &FileHead) -> Option<String> {
@@ -90,9 +72,10 @@ pub(crate) struct ServiceMessage {
 pub(crate) fn parse_service_message(text: &str) -> Option<ServiceMessage> {
     let answer = RawJson::parse(text).ok()?;
     let members = answer.members();
-    let known = |name: &str, list: &[&str]| list.contains(&normalize_column_name(name).as_str());
-    let only = members.iter().all(|(name, _)| known(name, &MESSAGES) || known(name, &ACCOMPANYING));
-    let (_, message) = members.iter().find(|(name, _)| known(name, &MESSAGES)).filter(|_| only)?;
+    let is_message = |name: &str| is_word_of("error message", &normalize_column_name(name));
+    let accompanies = |name: &str| is_word_of("accompanying an error message", &normalize_column_name(name));
+    let only = members.iter().all(|(name, _)| is_message(name) || accompanies(name));
+    let (_, message) = members.iter().find(|(name, _)| is_message(name)).filter(|_| only)?;
     let message = message.text().unwrap_or_else(|| message.raw().into()).into_owned();
     Some(ServiceMessage { throttled: is_throttle_notice(&message), message })
 }
@@ -100,5 +83,5 @@ pub(crate) fn parse_service_message(text: &str) -> Option<ServiceMessage> {
 /// True if a message is a throttle notice.
 pub(crate) fn is_throttle_notice(message: &str) -> bool {
     let message = message.to_ascii_lowercase();
-    THROTTLE.iter().any(|words| message.contains(words))
+    words_of_topic("throttle notice").iter().any(|words| message.contains(words))
 }

@@ -17,7 +17,7 @@ use crate::batch::row_accumulator::RowAccumulator;
 use crate::source::feed_files::Encoding;
 
 /// Value of `--format`: one format for all files, or detection per file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, Default)]
 pub enum FormatChoice {
     /// Detection of each file's format by its header or JSON shape.
     #[default]
@@ -48,36 +48,27 @@ impl FormatChoice {
 }
 
 /// Format of one file, and the context that determines its rows.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum FileFormat {
-    /// Canonical CSV. All rows have the kind in the file name.
-    CanonicalCsv(Kind),
-    /// Canonical JSON. Each record may contain its kind.
-    CanonicalRecords {
-        /// Kind in the file name, for records without a kind.
-        kind: Option<Kind>,
-        /// One record per line, or all in one document.
-        encoding: Encoding,
-    },
-    /// Format of a vendor.
-    Vendor {
-        /// Vendor of the format.
-        vendor: &'static VendorFormat,
-        /// CSV, one record per line, or one document.
-        encoding: Encoding,
-        /// Symbol of all rows, for a file without symbols in its rows.
-        symbol: Option<Symbol>,
-        /// Date in the file name, for a file without dates in its rows.
-        date: Option<NaiveDate>,
-    },
-    /// Format described by a map.
+#[derive(Debug, Clone)]
+pub struct FileFormat {
+    pub(super) layout: FileLayout,
+    /// CSV, one record per line, or one document.
+    pub(super) encoding: Encoding,
+    /// Symbol of all rows, for a file without symbols in its rows.
+    pub(super) symbol: Option<Symbol>,
+    /// Date in the file name, for a file without dates in its rows.
+    pub(super) date: Option<NaiveDate>,
+}
+
+/// Layout of the records in a file.
+#[derive(Debug, Clone)]
+pub(super) enum FileLayout {
+    /// Canonical layout, with the kind in the file name. All rows of a CSV file have this kind; a JSON record may
+    /// contain its kind.
+    Canonical(Option<Kind>),
+    Vendor(&'static VendorFormat),
+    /// Layout described by a map.
     Mapped {
-        /// Map: meaning of the columns, and notation of dates and numbers.
         map: Arc<ColumnMap>,
-        /// CSV, one record per line, or one document.
-        encoding: Encoding,
-        /// Symbol of all rows, for a file without symbols in its rows.
-        symbol: Option<Symbol>,
         /// True for exported rejects. They are always UTF-8 with one header line, so these two settings of the map do
         /// not apply.
         is_reject_export: bool,
@@ -87,36 +78,34 @@ pub enum FileFormat {
 impl FileFormat {
     /// Name for messages and manifests.
     pub fn name(&self) -> &'static str {
-        match self {
-            Self::CanonicalCsv(_) | Self::CanonicalRecords { .. } => "canonical",
-            Self::Vendor { vendor, .. } => vendor.name,
-            Self::Mapped { .. } => "map",
+        match &self.layout {
+            FileLayout::Canonical(_) => "canonical",
+            FileLayout::Vendor(vendor) => vendor.name,
+            FileLayout::Mapped { .. } => "map",
         }
+    }
+
+    /// True for a layout described by a map.
+    pub(crate) fn is_mapped(&self) -> bool {
+        matches!(self.layout, FileLayout::Mapped { .. })
     }
 
     /// Identity of the context that determines the rows together with the content: format, symbol, date and map. Part
     /// of the identity of an input; empty without such context.
     pub fn identity_context(&self) -> String {
-        match self {
-            Self::CanonicalRecords { kind: None, .. } => String::new(),
-            Self::CanonicalCsv(kind) | Self::CanonicalRecords { kind: Some(kind), .. } => {
-                format!("canonical/{kind}")
-            }
-            Self::Vendor { vendor, symbol, date, .. } => {
-                let symbol = symbol.as_ref().map(|symbol| format!("/{symbol}")).unwrap_or_default();
-                let date = date.map(|date| format!("@{date}")).unwrap_or_default();
-                format!("{}{symbol}{date}", vendor.name)
-            }
-            Self::Mapped { map, symbol, .. } => {
-                let symbol = symbol.as_ref().map(|symbol| format!("/{symbol}")).unwrap_or_default();
-                format!("map/{}{symbol}", map.digest())
-            }
+        let symbol = self.symbol.as_ref().map(|symbol| format!("/{symbol}")).unwrap_or_default();
+        let date = self.date.map(|date| format!("@{date}")).unwrap_or_default();
+        match &self.layout {
+            FileLayout::Canonical(None) => String::new(),
+            FileLayout::Canonical(Some(kind)) => format!("canonical/{kind}"),
+            FileLayout::Vendor(vendor) => format!("{}{symbol}{date}", vendor.name),
+            FileLayout::Mapped { map, .. } => format!("map/{}{symbol}", map.digest()),
         }
     }
 }
 
 /// Reader options from the command line.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct ReaderOptions {
     /// Format of the files. With a map, it is ignored.
     pub choice: FormatChoice,
@@ -146,6 +135,7 @@ pub enum FeedReadError {
 }
 
 /// Format of a vendor.
+#[derive(Debug)]
 pub struct VendorFormat {
     /// Value of `--format`.
     pub name: &'static str,
@@ -156,20 +146,6 @@ pub struct VendorFormat {
     pub(super) detect: fn(&FileHead) -> Option<Result<SymbolScope, String>>,
     pub(super) read: fn(VendorFile<'_>, &mut RowAccumulator) -> Result<(), FeedReadError>,
 }
-
-impl std::fmt::Debug for VendorFormat {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.name)
-    }
-}
-
-impl PartialEq for VendorFormat {
-    fn eq(&self, other: &Self) -> bool {
-        self.name == other.name
-    }
-}
-
-impl Eq for VendorFormat {}
 
 /// Location of the symbol in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

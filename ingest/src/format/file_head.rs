@@ -2,6 +2,7 @@
 
 use std::io::{self, Read};
 
+use super::vocabulary::{is_word_of, words_of_topic};
 use crate::normalize::abbreviate;
 use crate::source::csv_reader::CsvReader;
 use crate::source::feed_files::{Encoding, FeedFile};
@@ -87,7 +88,7 @@ impl FileHead {
         if keys.iter().any(|key| is_symbol_column(key)) {
             return Some("symbol");
         }
-        let named = |name: &str| AMBIGUOUS_COLUMNS.contains(&normalize_column_name(name).as_str());
+        let named = |name: &str| is_word_of("ambiguous symbol column", &normalize_column_name(name));
         let is_ticker = |cell: &str| {
             (1..=6).contains(&cell.len())
                 && cell.bytes().all(|b| b.is_ascii_uppercase() || b == b'.' || b == b'-')
@@ -98,7 +99,12 @@ impl FileHead {
 
     /// Column names, shortened for an error message.
     pub fn display_columns(&self) -> String {
-        if self.columns.is_empty() { "none, the file is empty".to_owned() } else { shown_list(&self.columns) }
+        if self.columns.is_empty() {
+            return "none, the file is empty".to_owned();
+        }
+        let columns = self.columns.iter().take(16).map(|column| abbreviate(column.as_bytes()));
+        let more = if self.columns.len() > 16 { ", …" } else { "" };
+        columns.collect::<Vec<_>>().join(", ") + more
     }
 
     /// First characters of the file, for an error message.
@@ -123,7 +129,7 @@ impl FileHead {
             "a table of prices with two closes: read it under a map that sets Close as raw or adjusted for splits (ingest map FILE)"
         } else if canonical(&["symbol", "date", "close"]) || canonical(&["symbol", "ex_date", "amount"]) {
             "a canonical table under another name: name it by its kind, such as prices.csv or dividends-2024.csv"
-        } else if prices && self.has_column(&TICKERS) {
+        } else if prices && self.has_column(words_of_topic("many symbols")) {
             "a table of prices of many symbols: read it under a map that sets the symbol column and the share basis (ingest map FILE)"
         } else if prices {
             "a table of prices without a symbol: add a symbol column and name it prices.csv, or read it under a map (ingest map FILE)"
@@ -163,29 +169,14 @@ impl FileHead {
     }
 }
 
-/// Names of symbol columns in tables with many symbols.
-const TICKERS: [&str; 6] = ["symbol", "ticker", "tic", "name", "actsymbol", "code"];
-
-/// Names of columns that contain ticker symbols in some files and descriptive names in others.
-const AMBIGUOUS_COLUMNS: [&str; 10] =
-    ["name", "code", "stock", "instrument", "security", "company", "asset", "scrip", "share", "secid"];
-
 /// True if the column name shows that the cells are symbols.
 pub(crate) fn is_symbol_column(name: &str) -> bool {
-    const NAMES: [&str; 9] =
-        ["symbol", "symbols", "ticker", "tickers", "tic", "actsymbol", "stocksymbol", "tickersymbol", "ric"];
-    NAMES.contains(&normalize_column_name(name).as_str())
+    is_word_of("symbol column", &normalize_column_name(name))
 }
 
 /// True if the month of a date is written in letters: `2-Jan-24`.
 fn has_named_month(date: &str) -> bool {
     date.split('-').nth(1).is_some_and(|month| month.bytes().all(|b| b.is_ascii_alphabetic()))
-}
-
-fn shown_list(columns: &[String]) -> String {
-    let listed: Vec<String> = columns.iter().take(16).map(|column| abbreviate(column.as_bytes())).collect();
-    let more = if columns.len() > listed.len() { ", …" } else { "" };
-    listed.join(", ") + more
 }
 
 /// Encoding of a text: JSON if it begins with `{` or `[`, otherwise `named`, the encoding by the file name. NDJSON if

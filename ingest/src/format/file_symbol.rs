@@ -7,38 +7,8 @@
 use market::symbol::Symbol;
 
 use super::file_format::{ReaderOptions, SymbolScope};
+use super::vocabulary::is_word_of;
 use crate::source::feed_files::FeedFile;
-
-/// Words that describe the file and are not symbols.
-const NO_SYMBOLS: [&str; 24] = [
-    "adjusted",
-    "bars",
-    "daily",
-    "data",
-    "dividend",
-    "dividends",
-    "download",
-    "fundamentals",
-    "historical",
-    "history",
-    "holdings",
-    "ohlc",
-    "ohlcv",
-    "price",
-    "prices",
-    "quote",
-    "quotes",
-    "split",
-    "splits",
-    "stock",
-    "stocks",
-    "table",
-    "ticker",
-    "wiki",
-];
-
-/// Words that are a symbol only if they are the whole file name. As the first of several words, they describe the file.
-const PREFIXES: [&str; 4] = ["div", "divs", "eod", "px"];
 
 /// Symbol of a file without symbols in its rows: from the command line, or else from the file name.
 pub(super) fn resolve_file_symbol(
@@ -87,9 +57,9 @@ fn symbol_of(stem: &str) -> Result<Symbol, NameFault> {
     let suffix = words.next_if(|word| is_suffix(word) && stem.contains(&format!("{root}-{word}")));
     let more = words.next();
     let known = more.is_none_or(|word| is_year(word) || interval(word).is_some());
-    let prefix =
-        (suffix.is_some() || more.is_some()) && PREFIXES.contains(&root.to_ascii_lowercase().as_str());
-    if !known || prefix || root.len() > 12 || is_word(root) || describes_file(root) {
+    let lower = root.to_ascii_lowercase();
+    let prefix = (suffix.is_some() || more.is_some()) && is_word_of("file prefix", &lower);
+    if !known || prefix || root.len() > 12 || is_word_of("file content", &lower) || describes_file(root) {
         return Err(NameFault::NoSymbol);
     }
     let text = suffix.map_or_else(|| root.to_owned(), |suffix| format!("{root}.{suffix}"));
@@ -124,9 +94,8 @@ fn refusal(file: &FeedFile) -> String {
 
 /// Part of a word that may be a symbol: `AAPL` in `AAPL.US.div`, nothing in `daily`.
 fn symbol_in(word: &str) -> Option<&str> {
-    const EXCHANGES: [&str; 6] = ["amex", "nasdaq", "nyse", "us", "xnas", "xnys"];
     let named =
-        |part: &&str| !is_descriptive(part) && !EXCHANGES.contains(&part.to_ascii_lowercase().as_str());
+        |part: &&str| !is_descriptive(part) && !is_word_of("file exchange", &part.to_ascii_lowercase());
     let home = word.to_ascii_lowercase().ends_with(".us");
     let part = if home || describes_file(word) { word.split('.').find(named)? } else { word };
     Some(part).filter(named).filter(|part| part.len() <= 6 && !is_year(part))
@@ -142,16 +111,9 @@ fn describes_file(word: &str) -> bool {
 
 /// True if a word describes the content or the encoding of a file.
 fn is_descriptive(word: &str) -> bool {
-    const ENDINGS: [&str; 4] = ["csv", "json", "txt", "xlsx"];
     let lower = word.to_ascii_lowercase();
-    is_word(word)
-        || PREFIXES.contains(&lower.as_str())
-        || ENDINGS.contains(&lower.as_str())
+    ["file content", "file prefix", "file ending"].iter().any(|topic| is_word_of(topic, &lower))
         || interval(word).is_some()
-}
-
-fn is_word(text: &str) -> bool {
-    NO_SYMBOLS.contains(&text.to_ascii_lowercase().as_str())
 }
 
 /// True for an exchange or share class: one to three capital letters.

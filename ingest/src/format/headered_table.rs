@@ -5,7 +5,7 @@ use std::io::Read;
 use super::file_format::FeedReadError;
 use crate::batch::row_accumulator::RowAccumulator;
 use crate::normalize::RowError;
-use crate::price::bar_parser::PriceCells;
+use crate::price::bar_parser::{PriceCells, PriceFields};
 use crate::source::csv_reader::{CsvReader, CsvRecord};
 
 /// Position of a missing column. Its field is empty in every record.
@@ -58,7 +58,9 @@ impl<R: Read> HeaderedTable<R> {
                 continue;
             }
             rows.stats.records += 1;
-            let accepted = check_shape(self.header.len(), &record).and_then(|()| row(&record, rows));
+            let expected = |width| format!("the header has {width}: quote fields that hold commas");
+            let accepted =
+                check_shape(self.header.len(), &record, expected).and_then(|()| row(&record, rows));
             if let Err(fault) = accepted {
                 rows.add_reject(record.line, record.raw, fault);
             }
@@ -67,47 +69,35 @@ impl<R: Read> HeaderedTable<R> {
     }
 }
 
-/// Fails if the record and the header have different numbers of fields. Empty fields at the end are ignored.
-fn check_shape(columns: usize, record: &CsvRecord<'_>) -> Result<(), RowError> {
+/// Fails if the record does not have `width` fields. Empty fields at the end are ignored. `expected` is the end of the
+/// message.
+pub(super) fn check_shape(
+    width: usize,
+    record: &CsvRecord<'_>,
+    expected: impl Fn(usize) -> String,
+) -> Result<(), RowError> {
     if record.unclosed {
-        return Err(RowError::new(
-            "malformed_row",
-            "a quoted field is not closed: double the quotes inside it",
-        ));
+        let message = "a quoted field is not closed: double the quotes inside it";
+        return Err(RowError::new("malformed_row", message));
     }
-    let excess = (columns..record.len()).any(|index| !record.field(index).is_empty());
-    if record.len() < columns || excess {
-        let message = format_args!(
-            "{} fields where the header has {columns}: quote fields that hold commas",
-            record.len()
-        );
+    let excess = (width..record.len()).any(|index| !record.field(index).is_empty());
+    if record.len() < width || excess {
+        let message = format_args!("{} fields where {}", record.len(), expected(width));
         return Err(RowError::new("malformed_row", message));
     }
     Ok(())
 }
 
-pub(super) struct PriceColumns {
-    open: usize,
-    high: usize,
-    low: usize,
-    pub(super) close: usize,
-    pub(super) volume: usize,
-    vwap: usize,
-    trade_count: usize,
-}
+/// Positions of the price columns in a table.
+pub(super) type PriceColumns = PriceFields<usize>;
 
 impl PriceColumns {
     /// Finds the columns by their common names.
     pub(super) fn find_in<R: Read>(table: &HeaderedTable<R>) -> Self {
-        Self {
-            open: table.position_of(&["open"]),
-            high: table.position_of(&["high"]),
-            low: table.position_of(&["low"]),
-            close: table.position_of(&["close"]),
-            volume: table.position_of(&["volume"]),
-            vwap: table.position_of(&["vwap"]),
-            trade_count: table.position_of(&["trade_count", "tradecount"]),
-        }
+        Self::from_columns(|name| match name {
+            "trade_count" => table.position_of(&["trade_count", "tradecount"]),
+            name => table.position_of(&[name]),
+        })
     }
 
     /// Price cells of a record.

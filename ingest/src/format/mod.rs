@@ -22,24 +22,26 @@ mod file_head;
 mod file_symbol;
 mod headered_table;
 mod raw_json;
-mod raw_trading_day;
 mod split_ratio;
 mod symbol_pattern;
 #[cfg(test)]
 mod tests;
+mod trading_day;
 mod utc_times;
 mod vendor_row;
 mod vendors;
+mod vocabulary;
 
 pub(crate) use column_map::parse_date_format;
 pub use column_map::{ColumnMap, MapError, MapFile, SHIPPED};
 pub(crate) use error_response::{is_throttle_notice, parse_service_message};
 pub use file_format::{FeedReadError, FileFormat, FormatChoice, ReaderOptions, VendorFormat};
-use file_format::{SymbolScope, VendorFile};
+use file_format::{FileLayout, SymbolScope, VendorFile};
 pub use file_head::FileHead;
 pub(crate) use file_head::normalize_column_name;
 pub(crate) use raw_json::find_repeated_member;
 pub use symbol_pattern::SymbolPattern;
+pub(crate) use vocabulary::{canonical_column_of, is_word_of, words_of_topic};
 
 /// Values of `--format`. Files are recognized in this order, the canonical format last.
 static CHOICES: [FormatChoice; 13] = [
@@ -101,7 +103,7 @@ impl FileFormat {
             }
             let date = if symbol_scope == SymbolScope::Dated { date_in(file.stem()) } else { None };
             let symbol = file_symbol::resolve_file_symbol(file, symbol_scope, options)?;
-            return Ok(Self::Vendor { vendor, encoding: head.encoding, symbol, date });
+            return Ok(Self { layout: FileLayout::Vendor(vendor), encoding: head.encoding, symbol, date });
         }
         let found = if canonical { canonical::detect(file, head) } else { None };
         found.unwrap_or_else(|| Err(refusal(head, options.choice)))
@@ -114,21 +116,14 @@ impl FileFormat {
         options: &ReaderOptions,
         rows: &mut RowAccumulator,
     ) -> Result<(), FeedReadError> {
-        match self {
-            Self::CanonicalCsv(kind) => canonical::read_csv(*kind, reader, options, rows),
-            Self::CanonicalRecords { kind, encoding } => {
-                let vendor_file =
-                    VendorFile { source: reader, encoding: *encoding, symbol: None, date: None, options };
-                canonical::read_records(*kind, vendor_file, rows)
-            }
-            Self::Vendor { vendor, encoding, symbol, date } => {
-                let (encoding, date, symbol) = (*encoding, *date, symbol.as_ref());
-                (vendor.read)(VendorFile { source: reader, encoding, symbol, date, options }, rows)
-            }
-            Self::Mapped { map, encoding, symbol, is_reject_export } => {
-                let (encoding, symbol) = (*encoding, symbol.as_ref());
-                let vendor_file = VendorFile { source: reader, encoding, symbol, date: None, options };
-                column_map::read(map, *is_reject_export, vendor_file, rows)
+        let Self { layout, encoding, symbol, date } = self;
+        let (encoding, date, symbol) = (*encoding, *date, symbol.as_ref());
+        let file = VendorFile { source: reader, encoding, symbol, date, options };
+        match layout {
+            FileLayout::Canonical(kind) => canonical::read(*kind, file, rows),
+            FileLayout::Vendor(vendor) => (vendor.read)(file, rows),
+            FileLayout::Mapped { map, is_reject_export } => {
+                column_map::read(map, *is_reject_export, file, rows)
             }
         }
     }

@@ -22,7 +22,7 @@ impl FileFormat {
     /// # Errors
     /// The times are midnights in a zone, but too few rows show which dates the file means.
     pub(crate) fn exchange_zone(&self, head: &FileHead) -> Result<Option<ExchangeZone>, String> {
-        if matches!(self, Self::Mapped { .. }) {
+        if self.is_mapped() {
             return Ok(None);
         }
         let mut found = None;

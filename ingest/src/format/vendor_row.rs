@@ -14,7 +14,7 @@ use super::file_head::normalize_column_name;
 use super::headered_table::HeaderedTable;
 use super::raw_json::RawJson;
 use crate::batch::row_accumulator::RowAccumulator;
-use crate::normalize::{RowError, is_absent_value};
+use crate::normalize::{RowError, is_absent_value, parse_symbol};
 use crate::source::csv_reader::{CsvRecord, LineReader};
 use crate::source::feed_files::Encoding;
 
@@ -92,6 +92,11 @@ impl<'a> VendorRow<'a> {
             Some(percent) => percent.trim().to_owned(),
             None => scale_number(text, Decimal::ONE_HUNDRED),
         })
+    }
+
+    /// Symbol in a field. Fails if the field has no value, or an invalid symbol.
+    pub(super) fn symbol(&self, name: &str) -> Result<Symbol, RowError> {
+        parse_symbol(name, self.text(&[name]).ok_or_else(|| RowError::missing_value(name))?)
     }
 
     /// Symbol of the file, or else the first value among the fields with these names.

@@ -1,6 +1,6 @@
-//! Formatting of CSV cells as bytes, without an allocation for each cell.
+//! Formatting of CSV cells as bytes. The cells of price rows are formatted without an allocation.
 
-use chrono::{Datelike, NaiveDate};
+use chrono::NaiveDate;
 
 #[inline]
 pub(super) fn push_integer(out: &mut Vec<u8>, value: i64) {
@@ -23,34 +23,16 @@ pub(super) fn push_micros(out: &mut Vec<u8>, micros: i64) {
     let magnitude = micros.unsigned_abs();
     push_integer(out, (magnitude / 1_000_000) as i64);
     out.push(b'.');
-    let (mut fraction, mut places) = (magnitude % 1_000_000, 6);
-    while places > 2 && fraction.is_multiple_of(10) {
-        fraction /= 10;
-        places -= 1;
-    }
-    let mut unit = 10u64.pow(places - 1);
-    while unit > 0 {
-        out.push(b'0' + (fraction / unit % 10) as u8);
-        unit /= 10;
-    }
+    let fraction = format!("{:06}", magnitude % 1_000_000);
+    let places = fraction.trim_end_matches('0').len().max(2);
+    out.extend_from_slice(&fraction.as_bytes()[..places]);
 }
 
-/// Formats a date as `YYYY-MM-DD`.
+/// Formats a date of the years 0 to 9999 as `YYYY-MM-DD`.
 pub(super) fn date_bytes(date: NaiveDate) -> [u8; 10] {
-    let (year, month, day) = (date.year().unsigned_abs(), date.month(), date.day());
-    let digit = |value: u32| b'0' + (value % 10) as u8;
-    [
-        digit(year / 1000),
-        digit(year / 100),
-        digit(year / 10),
-        digit(year),
-        b'-',
-        digit(month / 10),
-        digit(month),
-        b'-',
-        digit(day / 10),
-        digit(day),
-    ]
+    let mut cell = [0; 10];
+    cell.copy_from_slice(date.to_string().as_bytes());
+    cell
 }
 
 /// Writer of one row, cell by cell. Texts must contain neither commas nor quotes.
@@ -76,29 +58,26 @@ impl<'a> CsvRow<'a> {
         self
     }
 
-    pub(super) fn integer(mut self, value: impl Into<Option<i64>>) -> Self {
+    /// Appends a value, or an empty cell.
+    fn optional<T>(mut self, value: impl Into<Option<T>>, push: impl FnOnce(&mut Vec<u8>, T)) -> Self {
         let out = self.cell();
         if let Some(value) = value.into() {
-            push_integer(out, value);
+            push(out, value);
         }
         self
+    }
+
+    pub(super) fn integer(self, value: impl Into<Option<i64>>) -> Self {
+        self.optional(value, push_integer)
     }
 
     /// Appends millionths as a decimal.
-    pub(super) fn micros(mut self, value: impl Into<Option<i64>>) -> Self {
-        let out = self.cell();
-        if let Some(value) = value.into() {
-            push_micros(out, value);
-        }
-        self
+    pub(super) fn micros(self, value: impl Into<Option<i64>>) -> Self {
+        self.optional(value, push_micros)
     }
 
-    pub(super) fn date(mut self, date: impl Into<Option<NaiveDate>>) -> Self {
-        let out = self.cell();
-        if let Some(date) = date.into() {
-            out.extend_from_slice(&date_bytes(date));
-        }
-        self
+    pub(super) fn date(self, date: impl Into<Option<NaiveDate>>) -> Self {
+        self.optional(date, |out, date| out.extend_from_slice(&date_bytes(date)))
     }
 
     pub(super) fn end(self) {

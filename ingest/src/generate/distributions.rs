@@ -29,8 +29,7 @@ impl SyntheticDistribution {
 
 /// All distributions, by ex-date.
 pub(super) fn plan_distributions(
-    plan: &SecurityPlan,
-    market: &SyntheticMarket,
+    plan: &SecurityPlan<'_>,
     ex_dates: &[RegularExDate],
     changes: &ShareChanges,
 ) -> Vec<SyntheticDistribution> {
@@ -51,17 +50,13 @@ pub(super) fn plan_distributions(
             frequency: plan.shape.frequency(),
         });
     }
-    payments.extend(extra_distributions(plan, market, changes));
+    payments.extend(extra_distributions(plan, changes));
     payments.sort_by_key(|payment| payment.position);
     payments
 }
 
-fn extra_distributions(
-    plan: &SecurityPlan,
-    market: &SyntheticMarket,
-    changes: &ShareChanges,
-) -> Vec<SyntheticDistribution> {
-    let sessions = &market.sessions;
+fn extra_distributions(plan: &SecurityPlan<'_>, changes: &ShareChanges) -> Vec<SyntheticDistribution> {
+    let sessions = &plan.market.sessions;
     let at = |percent: usize| plan.start + (plan.end - plan.start) * percent / 100;
     // `share` is the paid part of the share's value, in hundredths of a percent.
     let distribution = |position: usize, kind: DividendType, share: i64| {
@@ -69,47 +64,33 @@ fn extra_distributions(
         let amount = changes.per_share_at(value / 10_000 * share, position) / 10_000 * 10_000;
         SyntheticDistribution { position, amount: amount.max(10_000), kind, frequency: None }
     };
-    let yearly = |months: &[u32], every: i32| -> Vec<usize> {
-        let years =
-            (sessions.day(plan.start).year()..=sessions.last_day().year()).filter(|year| year % every == 0);
+    let yearly = |months: &[u32]| -> Vec<usize> {
+        let years = sessions.day(plan.start).year()..=sessions.last_day().year();
         let days = years.flat_map(|year| months.iter().map(move |month| ymd(year, *month, 12)));
-        days.map(|day| ex_session(market, day))
+        days.map(|day| ex_session(plan.market, day))
             .filter(|position| (plan.start + 3..=plan.end).contains(position))
             .collect()
     };
-    match plan.shape.extra {
-        ExtraDistribution::Nothing => Vec::new(),
+    let (positions, shares): (Vec<usize>, &[(DividendType, i64)]) = match plan.shape.extra {
+        ExtraDistribution::Nothing => return Vec::new(),
         // A special dividend is paid each year, on the first possible ex-date from 12 December on.
-        ExtraDistribution::Special => {
-            yearly(&[12], 1).into_iter().map(|at| distribution(at, DividendType::Special, 150)).collect()
-        }
-        ExtraDistribution::Supplemental => yearly(&[3, 6, 9, 12], 1)
-            .into_iter()
-            .map(|at| distribution(at, DividendType::Supplemental, 30))
-            .collect(),
+        ExtraDistribution::Special => (yearly(&[12]), &[(DividendType::Special, 150)]),
+        ExtraDistribution::Supplemental => (yearly(&[3, 6, 9, 12]), &[(DividendType::Supplemental, 30)]),
         ExtraDistribution::CapitalGains => {
-            let both = [(DividendType::CapitalGainLong, 150), (DividendType::CapitalGainShort, 40)];
-            yearly(&[12], 1)
-                .into_iter()
-                .flat_map(|at| both.map(|(kind, share)| distribution(at, kind, share)))
-                .collect()
+            (yearly(&[12]), &[(DividendType::CapitalGainLong, 150), (DividendType::CapitalGainShort, 40)])
         }
-        ExtraDistribution::SpinOff => vec![distribution(at(55), DividendType::SpinOff, SPIN_OFF)],
-        ExtraDistribution::ReturnOfCapital => vec![distribution(at(60), DividendType::ReturnOfCapital, 300)],
-        ExtraDistribution::Liquidation => vec![distribution(plan.end, DividendType::Liquidation, 4_000)],
+        ExtraDistribution::SpinOff => (vec![at(55)], &[(DividendType::SpinOff, SPIN_OFF)]),
+        ExtraDistribution::ReturnOfCapital => (vec![at(60)], &[(DividendType::ReturnOfCapital, 300)]),
+        ExtraDistribution::Liquidation => (vec![plan.end], &[(DividendType::Liquidation, 4_000)]),
         ExtraDistribution::StockDividend => {
             let (kind, amount) = STOCK_DIVIDEND;
             let stock = changes.0.iter().filter(|change| change.stock_dividend);
-            stock
-                .map(|change| SyntheticDistribution {
-                    position: change.position,
-                    amount,
-                    kind,
-                    frequency: None,
-                })
-                .collect()
+            let distribution = |position| SyntheticDistribution { position, amount, kind, frequency: None };
+            return stock.map(|change| distribution(change.position)).collect();
         }
-    }
+    };
+    let of_day = |at| shares.iter().map(move |(kind, share)| distribution(at, *kind, *share));
+    positions.into_iter().flat_map(of_day).collect()
 }
 
 /// Part of the parent's value that a spin-off removes, in hundredths of a percent.
@@ -129,14 +110,13 @@ fn record_position(market: &SyntheticMarket, ex: usize) -> usize {
 
 /// Appends the dividend rows.
 pub(super) fn write_dividends(
-    plan: &SecurityPlan,
-    market: &SyntheticMarket,
+    plan: &SecurityPlan<'_>,
     payments: &[SyntheticDistribution],
     out: &mut Vec<u8>,
 ) {
-    let sessions = &market.sessions;
+    let sessions = &plan.market.sessions;
     for payment in payments {
-        let record = record_position(market, payment.position);
+        let record = record_position(plan.market, payment.position);
         let pay = match payment.kind {
             // The ex-date of a large distribution follows its payment date (R2).
             DividendType::Liquidation => payment.position - 1,
@@ -151,10 +131,7 @@ pub(super) fn write_dividends(
             .text(plan.shape.pays_in)
             .text(payment.kind.as_str())
             .text(payment.frequency.map_or("", Frequency::as_str))
-            .date(
-                (announced || ahead)
-                    .then(|| sessions.day(declaration_position(plan, market, payment.position))),
-            )
+            .date((announced || ahead).then(|| sessions.day(declaration_position(plan, payment.position))))
             .date(sessions.day(record))
             .date(announced.then(|| sessions.day(pay)))
             .end();
@@ -162,7 +139,7 @@ pub(super) fn write_dividends(
 }
 
 /// Amount in the currency of the declaration, at a fixed rate. Pence are hundredths of a pound.
-fn in_currency(plan: &SecurityPlan, payment: &SyntheticDistribution) -> i64 {
+fn in_currency(plan: &SecurityPlan<'_>, payment: &SyntheticDistribution) -> i64 {
     match plan.shape.pays_in {
         "EUR" => payment.amount / 100 * 92,
         "GBX" => payment.amount * 80,

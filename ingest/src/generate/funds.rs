@@ -8,7 +8,6 @@ use super::price_walk::WalkEnd;
 use super::security_plan::{SecurityPlan, sector_of};
 use super::security_shape::shape_of;
 use super::share_changes::{ShareChanges, scaled};
-use super::synthetic_market::SyntheticMarket;
 
 /// Columns that [`write_etf`] writes.
 pub(super) const ETF_COLUMNS: &str = "symbol,as_of,issuer,asset_class,category,strategy,index_name,domicile,\
@@ -20,18 +19,12 @@ pub(super) const HOLDING_COLUMNS: &str =
     "etf_symbol,as_of,name,weight,symbol,asset_type,market_value,currency,sector,country";
 
 /// Appends the `etf` row.
-pub(super) fn write_etf(
-    plan: &SecurityPlan,
-    market: &SyntheticMarket,
-    changes: &ShareChanges,
-    ending: WalkEnd,
-    out: &mut Vec<u8>,
-) {
+pub(super) fn write_etf(plan: &SecurityPlan<'_>, changes: &ShareChanges, ending: WalkEnd, out: &mut Vec<u8>) {
     let beta = plan.shape.beta;
     let (leveraged, inverse) = (beta.abs() > 100, beta < 0);
     let geared = leveraged || inverse;
     let bonds = plan.shape.frequency() == Some(Frequency::Monthly);
-    let as_of = market.sessions.day(plan.end);
+    let as_of = plan.market.sessions.day(plan.end);
     let flag = |set: bool| if set { "true" } else { "false" };
     CsvRow::new(out)
         .text(&plan.symbol)
@@ -42,7 +35,7 @@ pub(super) fn write_etf(
         .text(if geared { "daily geared" } else { "passive" })
         .text(if bonds { "Synthetic Bond Index" } else { "Synthetic Market Index" })
         .text("US")
-        .date(market.sessions.day(plan.start))
+        .date(plan.market.sessions.day(plan.start))
         .micros(if geared { 950_000 } else { 90_000 + (plan.index % 5) as i64 * 60_000 })
         .integer(assets(plan, changes, ending))
         .micros(ending.close * 10_000)
@@ -57,7 +50,7 @@ pub(super) fn write_etf(
 }
 
 /// Total assets in dollars.
-fn assets(plan: &SecurityPlan, changes: &ShareChanges, ending: WalkEnd) -> i64 {
+fn assets(plan: &SecurityPlan<'_>, changes: &ShareChanges, ending: WalkEnd) -> i64 {
     scaled(changes.share_count_at(plan.shares, plan.end), ending.close, 100)
 }
 
@@ -69,8 +62,7 @@ const SNAPSHOT_GAP: usize = 63;
 /// Appends two complete snapshots of a fund's holdings, and returns the number of rows. The weights of the snapshots
 /// differ.
 pub(super) fn write_holdings(
-    plan: &SecurityPlan,
-    market: &SyntheticMarket,
+    plan: &SecurityPlan<'_>,
     changes: &ShareChanges,
     ending: WalkEnd,
     out: &mut Vec<u8>,
@@ -78,32 +70,31 @@ pub(super) fn write_holdings(
     if !plan.shape.holdings {
         return 0;
     }
-    let constituents = constituents(plan, market);
+    let constituents = constituents(plan);
     let assets = assets(plan, changes, ending);
     let older = plan.end.saturating_sub(SNAPSHOT_GAP).max(plan.start);
     for (position, tilt) in [(older, 3), (plan.end, 1)] {
         let weights = weights(constituents.len() as i64, tilt);
         for (holding, weight) in constituents.iter().zip(weights) {
-            position_row(plan, market, position, assets, weight, Some(holding), out);
+            position_row(plan, position, assets, weight, Some(holding), out);
         }
-        position_row(plan, market, position, assets, CASH, None, out);
+        position_row(plan, position, assets, CASH, None, out);
     }
     2 * (constituents.len() as u64 + 1)
 }
 
 fn position_row(
-    fund: &SecurityPlan,
-    market: &SyntheticMarket,
+    fund: &SecurityPlan<'_>,
     at: usize,
     assets: i64,
     weight: i64,
-    security: Option<&SecurityPlan>,
+    security: Option<&SecurityPlan<'_>>,
     out: &mut Vec<u8>,
 ) {
     let name = security.map_or_else(|| "Synthetic US Dollar Cash".to_owned(), SecurityPlan::name);
     CsvRow::new(out)
         .text(&fund.symbol)
-        .date(market.sessions.day(at))
+        .date(fund.market.sessions.day(at))
         .text(&name)
         .micros(weight * 10_000)
         .text(security.map_or("", |security| security.symbol_at(at)))
@@ -116,7 +107,8 @@ fn position_row(
 }
 
 /// Securities in a fund: the next suitable securities by index. A sector fund contains only securities of its sector.
-fn constituents(fund: &SecurityPlan, market: &SyntheticMarket) -> Vec<SecurityPlan> {
+fn constituents<'a>(fund: &SecurityPlan<'a>) -> Vec<SecurityPlan<'a>> {
+    let market = fund.market;
     let (wanted, scanned) = if fund.index == 0 { (100, 5_000) } else { (30, 2_000) };
     let candidates = (1..market.symbols.min(scanned)).map(|step| (fund.index + step) % market.symbols);
     let fits = |index: &u64| {

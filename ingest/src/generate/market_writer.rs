@@ -164,10 +164,6 @@ fn block_size(symbols: u64) -> u64 {
     symbols.div_ceil(8).clamp(15, 500)
 }
 
-fn prices_path(dir: &Path, number: u64) -> PathBuf {
-    dir.join(format!("prices-{:04}.csv", number + 1))
-}
-
 /// Creates the folder, or removes the files of an earlier run from it. Any other file is an error.
 fn prepare(dir: &Path) -> anyhow::Result<()> {
     fs::create_dir_all(dir).with_context(|| format!("cannot create {}", dir.display()))?;
@@ -209,9 +205,8 @@ fn create(path: &Path) -> anyhow::Result<File> {
 /// Writes the securities first, so that a later run recognizes the folder of an interrupted run.
 fn write_securities(market: &SyntheticMarket, dir: &Path) -> anyhow::Result<u64> {
     let mut text = format!("{}\n", security_rows::SECURITY_COLUMNS).into_bytes();
-    (0..market.symbols).for_each(|index| {
-        security_rows::write_security(&SecurityPlan::new(index, market), market, &mut text)
-    });
+    (0..market.symbols)
+        .for_each(|index| security_rows::write_security(&SecurityPlan::new(index, market), &mut text));
     create(&dir.join(SECURITIES))?.write_all(&text).context("cannot write securities.csv")?;
     Ok(text.len() as u64)
 }
@@ -223,49 +218,47 @@ fn write_block(
     number: u64,
     progress: &ProgressBar,
 ) -> anyhow::Result<SecurityBlock> {
-    let path = &prices_path(dir, number);
+    let path = &dir.join(format!("prices-{:04}.csv", number + 1));
     let mut file = create(path)?;
     let mut prices = Vec::with_capacity(2 * CHUNK);
     prices.extend_from_slice(PRICE_COLUMNS.as_bytes());
     prices.push(b'\n');
     let mut block = SecurityBlock::default();
+    let end = symbols.end;
     for index in symbols {
-        write_one(&SecurityPlan::new(index, market), market, dir, &mut prices, &mut block)?;
-        if prices.len() >= CHUNK {
+        write_one(&SecurityPlan::new(index, market), dir, &mut prices, &mut block)?;
+        if prices.len() >= CHUNK || index + 1 == end {
             block.counts.bytes += prices.len() as u64;
             file.write_all(&prices).with_context(|| format!("cannot write {}", path.display()))?;
             prices.clear();
         }
         progress.inc(1);
     }
-    block.counts.bytes += prices.len() as u64;
-    file.write_all(&prices).with_context(|| format!("cannot write {}", path.display()))?;
     Ok(block)
 }
 
 fn write_one(
-    plan: &SecurityPlan,
-    market: &SyntheticMarket,
+    plan: &SecurityPlan<'_>,
     dir: &Path,
     prices: &mut Vec<u8>,
     block: &mut SecurityBlock,
 ) -> anyhow::Result<()> {
-    let ex_dates = regular_ex_dates::regular_ex_dates(plan, market);
+    let ex_dates = regular_ex_dates::regular_ex_dates(plan);
     let changes = ShareChanges::from_plan(plan, &ex_dates);
-    let planned = distributions::plan_distributions(plan, market, &ex_dates, &changes);
+    let planned = distributions::plan_distributions(plan, &ex_dates, &changes);
     let FaultyRows { price_distributions, rows: distribution_rows, fault } =
-        planted_faults::plant(plan, market, &changes, planned);
+        planted_faults::plant(plan, &changes, planned);
     let bars = fault.map_or(BarFault::NONE, |fault| fault.bars);
     let begin = prices.len();
-    let ending = price_walk::write_bars(plan, market, &changes, &price_distributions, &bars, prices);
+    let ending = price_walk::write_bars(plan, &changes, &price_distributions, &bars, prices);
     let [dividends, splits, fundamentals, etfs, holdings] = &mut block.text;
     let rows = &mut block.counts.rows;
-    distributions::write_dividends(plan, market, &distribution_rows, dividends);
+    distributions::write_dividends(plan, &distribution_rows, dividends);
     rows[0] += distribution_rows.len() as u64;
-    rows[1] += changes.write(plan, market, splits);
+    rows[1] += changes.write(plan, splits);
     if let Some(fault) = fault {
-        rows[1] += fault.write_split(plan, market, splits);
-        fault.write(plan, market, &mut block.planted);
+        rows[1] += fault.write_split(plan, splits);
+        fault.write(plan, &mut block.planted);
         block.counts.planted += 1;
         if fault.kind == FaultKind::DividendsMissing {
             let text = with_adjusted_close(&prices.split_off(begin), plan.start, &price_distributions);
@@ -275,13 +268,13 @@ fn write_one(
         }
     }
     if plan.shape.figures {
-        security_rows::write_fundamentals(plan, market, &changes, ending, fundamentals);
+        security_rows::write_fundamentals(plan, &changes, ending, fundamentals);
         rows[2] += 1;
     }
     if plan.shape.kind == SecurityType::Etf {
-        funds::write_etf(plan, market, &changes, ending, etfs);
+        funds::write_etf(plan, &changes, ending, etfs);
         rows[3] += 1;
-        rows[4] += funds::write_holdings(plan, market, &changes, ending, holdings);
+        rows[4] += funds::write_holdings(plan, &changes, ending, holdings);
     }
     block.counts.bars += ending.bars;
     Ok(())

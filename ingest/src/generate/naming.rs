@@ -15,13 +15,9 @@ pub(super) const SECTORS: [(&str, [&str; 3]); 11] = [
     ("Utilities", ["Electric Utilities", "Water Utilities", "Gas Utilities"]),
 ];
 
-/// Indexes in [`SECTORS`] that shapes and familiar tickers use.
-pub(super) const CONSUMER_DISCRETIONARY: usize = 1;
-pub(super) const CONSUMER_STAPLES: usize = 2;
+/// Indexes in [`SECTORS`] that shapes use.
 pub(super) const ENERGY: usize = 3;
 pub(super) const FINANCIALS: usize = 4;
-pub(super) const HEALTH_CARE: usize = 5;
-pub(super) const INFORMATION_TECHNOLOGY: usize = 7;
 pub(super) const REAL_ESTATE: usize = 9;
 pub(super) const UTILITIES: usize = 10;
 

@@ -11,7 +11,6 @@ use super::random::SplitMix64;
 use super::security_plan::SecurityPlan;
 use super::security_shape::{DividendStop, ExtraDistribution, PaymentSchedule, TradingPeriod};
 use super::share_changes::{ShareChanges, scaled};
-use super::synthetic_market::SyntheticMarket;
 
 /// Kind of a planted fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,36 +37,20 @@ pub(super) enum FaultKind {
     DividendsMissing,
 }
 
-impl FaultKind {
-    /// Kinds of faults for securities without a split.
-    const UNSPLIT: [Self; 9] = [
-        Self::NearDuplicate,
-        Self::UntypedSpecial,
-        Self::CombinedPayment,
-        Self::AmountDip,
-        Self::MissingPayment,
-        Self::BoundaryShift,
-        Self::SpinOffAsSplit,
-        Self::PriceLevel,
-        Self::DividendsMissing,
-    ];
-
-    /// Word in the list of planted faults.
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::NearDuplicate => "near_duplicate",
-            Self::UntypedSpecial => "untyped_special",
-            Self::CombinedPayment => "combined_payment",
-            Self::AmountDip => "amount_dip",
-            Self::MissingPayment => "missing_payment",
-            Self::BoundaryShift => "boundary_shift",
-            Self::SpinOffAsSplit => "spin_off_as_split",
-            Self::PriceLevel => "price_level",
-            Self::ShareBasis => "share_basis",
-            Self::DividendsMissing => "dividends_missing",
-        }
-    }
-}
+/// Kinds of faults, each with its word in the list of planted faults. All kinds but the last are for securities without
+/// a split.
+const FAULT_KINDS: [(FaultKind, &str); 10] = [
+    (FaultKind::NearDuplicate, "near_duplicate"),
+    (FaultKind::UntypedSpecial, "untyped_special"),
+    (FaultKind::CombinedPayment, "combined_payment"),
+    (FaultKind::AmountDip, "amount_dip"),
+    (FaultKind::MissingPayment, "missing_payment"),
+    (FaultKind::BoundaryShift, "boundary_shift"),
+    (FaultKind::SpinOffAsSplit, "spin_off_as_split"),
+    (FaultKind::PriceLevel, "price_level"),
+    (FaultKind::DividendsMissing, "dividends_missing"),
+    (FaultKind::ShareBasis, "share_basis"),
+];
 
 /// Planted fault of a security.
 #[derive(Debug, Clone, Copy)]
@@ -103,22 +86,21 @@ const MAX_YIELD: i64 = 1_000;
 
 /// Plants a fault in a security, with the probability `fault_percent`. The benchmark has no fault.
 pub(super) fn plant(
-    plan: &SecurityPlan,
-    market: &SyntheticMarket,
+    plan: &SecurityPlan<'_>,
     changes: &ShareChanges,
     distributions: Vec<SyntheticDistribution>,
 ) -> FaultyRows {
-    let mut random = SplitMix64::new(market.seed ^ 0x0FA0_17ED, plan.index);
+    let mut random = SplitMix64::new(plan.market.seed ^ 0x0FA0_17ED, plan.index);
     let sound = FaultyRows { rows: distributions.clone(), price_distributions: distributions, fault: None };
-    if plan.index == 0 || random.between(1, 100) > i64::from(market.fault_percent) {
+    if plan.index == 0 || random.between(1, 100) > i64::from(plan.market.fault_percent) {
         return sound;
     }
-    let mut planting = Planting { plan, market, random, rows: sound };
+    let mut planting = Planting { plan, random, rows: sound };
     if !changes.0.is_empty() {
         planting.rows.fault = planting.plant_share_basis(changes);
         return planting.rows;
     }
-    let kind = FaultKind::UNSPLIT[planting.random.between(0, FaultKind::UNSPLIT.len() as i64 - 1) as usize];
+    let (kind, _) = FAULT_KINDS[planting.random.between(0, FAULT_KINDS.len() as i64 - 2) as usize];
     // A spin-off fault or a price fault replaces a kind of fault for which the security is not suitable.
     let other = [FaultKind::SpinOffAsSplit, FaultKind::PriceLevel][planting.random.between(0, 1) as usize];
     planting.rows.fault = planting.plant(kind).or_else(|| planting.plant(other));
@@ -127,8 +109,7 @@ pub(super) fn plant(
 
 /// Security in which a fault is planted, with its rows and random numbers.
 struct Planting<'a> {
-    plan: &'a SecurityPlan,
-    market: &'a SyntheticMarket,
+    plan: &'a SecurityPlan<'a>,
     random: SplitMix64,
     rows: FaultyRows,
 }
@@ -168,9 +149,9 @@ impl Planting<'_> {
 
     /// Index of a random payment with steady neighbours; `None` if no payment fits.
     fn pick_payment(&mut self, is_fit: impl Fn(&SyntheticDistribution) -> bool) -> Option<usize> {
-        let (sessions, payments) = (&self.market.sessions, &self.rows.price_distributions);
+        let (sessions, payments) = (&self.plan.market.sessions, &self.rows.price_distributions);
         let past = payments.partition_point(|payment| payment.position <= sessions.last);
-        let first_year = self.market.last_complete_year - MAX_AGE_YEARS + 1;
+        let first_year = self.plan.market.last_complete_year - MAX_AGE_YEARS + 1;
         let fits = |index: &usize| {
             let around = &payments[index - STEADY_NEIGHBOURS..=index + STEADY_NEIGHBOURS];
             sessions.day(payments[*index].position).year() >= first_year
@@ -187,7 +168,7 @@ impl Planting<'_> {
 
     fn plant_payment(&mut self, kind: FaultKind) -> Option<PlantedFault> {
         let is_monthly = self.plan.shape.frequency() == Some(Frequency::Monthly);
-        let market = self.market;
+        let market = self.plan.market;
         let month = |payment: &SyntheticDistribution| market.sessions.day(payment.position).month();
         let index = self.pick_payment(|payment| {
             kind != FaultKind::BoundaryShift || !is_monthly && matches!(month(payment), 1 | 12)
@@ -267,7 +248,7 @@ impl Planting<'_> {
         let is_large = !split.stock_dividend && split.to >= split.from * 2;
         // A raise at the split would look like a part of the share basis, and hide the fault.
         let is_same_amount = before.amount * split.from == after.amount * split.to;
-        if !is_large || !is_same_amount || after.position > self.market.sessions.last {
+        if !is_large || !is_same_amount || after.position > self.plan.market.sessions.last {
             return None;
         }
         for payment in self.rows.rows.iter_mut().take(next) {
@@ -279,16 +260,11 @@ impl Planting<'_> {
 
 impl PlantedFault {
     /// Appends the split row of a spin-off; returns the number of rows.
-    pub(super) fn write_split(
-        &self,
-        plan: &SecurityPlan,
-        market: &SyntheticMarket,
-        out: &mut Vec<u8>,
-    ) -> u64 {
+    pub(super) fn write_split(&self, plan: &SecurityPlan<'_>, out: &mut Vec<u8>) -> u64 {
         let Some(shares) = self.spin_off else { return 0 };
         CsvRow::new(out)
             .text(&plan.symbol)
-            .date(market.sessions.day(self.position))
+            .date(plan.market.sessions.day(self.position))
             .integer(1_000)
             .integer(shares)
             .date(None)
@@ -299,8 +275,9 @@ impl PlantedFault {
     }
 
     /// Appends the row of the fault to the list of planted faults.
-    pub(super) fn write(&self, plan: &SecurityPlan, market: &SyntheticMarket, out: &mut Vec<u8>) {
-        let date = market.sessions.day(self.position);
-        CsvRow::new(out).text(plan.symbol_at(self.position)).date(date).text(self.kind.as_str()).end();
+    pub(super) fn write(&self, plan: &SecurityPlan<'_>, out: &mut Vec<u8>) {
+        let date = plan.market.sessions.day(self.position);
+        let word = FAULT_KINDS.iter().find(|(kind, _)| *kind == self.kind).map_or("", |(_, word)| word);
+        CsvRow::new(out).text(plan.symbol_at(self.position)).date(date).text(word).end();
     }
 }

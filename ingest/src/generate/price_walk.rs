@@ -10,7 +10,6 @@ use super::random::{BELL_DEVIATION, SplitMix64, bell};
 use super::security_plan::{PlannedYear, SecurityPlan};
 use super::security_shape::ExtraDistribution;
 use super::share_changes::{ShareChanges, scaled};
-use super::synthetic_market::SyntheticMarket;
 
 /// Figures at the end of the walk, from which the fundamentals are computed.
 #[derive(Debug, Clone, Copy)]
@@ -71,23 +70,23 @@ const SESSIONS: i64 = 252;
 
 /// Appends the bars of a security, with the prices changed by `fault`.
 pub(super) fn write_bars(
-    plan: &SecurityPlan,
-    market: &SyntheticMarket,
+    plan: &SecurityPlan<'_>,
     changes: &ShareChanges,
     payments: &[SyntheticDistribution],
     fault: &BarFault,
     out: &mut Vec<u8>,
 ) -> WalkEnd {
-    let actions = corporate_actions(plan, market, changes, payments);
+    let actions = corporate_actions(plan, changes, payments);
     let mut actions = actions.range(..).peekable();
-    let mut walk = PriceWalk::new(plan, market);
+    let market = plan.market;
+    let mut walk = PriceWalk::new(plan);
     let mut traded: i64 = 0;
     let mut symbol = plan.symbol_at(plan.start);
     for position in plan.start..=plan.end {
         if let Some((_, action)) = actions.next_if(|(at, _)| **at == position) {
             walk.apply(action);
         }
-        walk.enter_year(plan, market, position);
+        walk.enter_year(plan, position);
         if plan.former.as_ref().is_some_and(|(_, until)| position == until + 1) {
             symbol = &plan.symbol;
         }
@@ -103,8 +102,7 @@ pub(super) fn write_bars(
 }
 
 fn corporate_actions(
-    plan: &SecurityPlan,
-    market: &SyntheticMarket,
+    plan: &SecurityPlan<'_>,
     changes: &ShareChanges,
     payments: &[SyntheticDistribution],
 ) -> BTreeMap<usize, CorporateAction> {
@@ -124,7 +122,7 @@ fn corporate_actions(
     }
     if plan.shape.crash {
         let position = plan.end - ((plan.end - plan.start) / 3).min(100);
-        let value = plan.year(market.sessions.day(position).year()).value;
+        let value = plan.year(plan.market.sessions.day(position).year()).value;
         let action = actions.entry(position).or_insert(NO_ACTION);
         (action.cash, action.remaining_value) =
             (action.cash + changes.per_share_at(value / 100 * 55, position), 4_500);
@@ -152,11 +150,11 @@ struct PriceWalk {
 }
 
 impl PriceWalk {
-    fn new(plan: &SecurityPlan, market: &SyntheticMarket) -> Self {
-        let year = market.sessions.day(plan.start).year();
+    fn new(plan: &SecurityPlan<'_>) -> Self {
+        let year = plan.market.sessions.day(plan.start).year();
         let PlannedYear { value, rate } = plan.year(year);
         Self {
-            random: SplitMix64::new(market.seed ^ 0x00C0_FFEE, plan.index),
+            random: SplitMix64::new(plan.market.seed ^ 0x00C0_FFEE, plan.index),
             price: value,
             value,
             carry: rate / SESSIONS,
@@ -184,13 +182,13 @@ impl PriceWalk {
         }
     }
 
-    fn enter_year(&mut self, plan: &SecurityPlan, market: &SyntheticMarket, position: usize) {
+    fn enter_year(&mut self, plan: &SecurityPlan<'_>, position: usize) {
         // The first session of a year is before 20 January. On all other days, the check for a new year is skipped.
-        let date = &market.dates[position];
+        let date = &plan.market.dates[position];
         if date[5..7] != *b"01" || date[8] > b'1' {
             return;
         }
-        let year = market.sessions.day(position).year();
+        let year = plan.market.sessions.day(position).year();
         if year != self.year {
             self.year = year;
             let PlannedYear { value, rate } = plan.year(year);

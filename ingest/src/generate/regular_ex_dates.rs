@@ -22,8 +22,8 @@ const IRREGULAR_GAPS: [u64; 6] = [70, 210, 130, 320, 95, 260];
 const DECLARED_AHEAD: u64 = 45;
 
 /// All regular ex-dates of a plan, including declared ex-dates after the end of the history.
-pub(super) fn regular_ex_dates(plan: &SecurityPlan, market: &SyntheticMarket) -> Vec<RegularExDate> {
-    let sessions = &market.sessions;
+pub(super) fn regular_ex_dates(plan: &SecurityPlan<'_>) -> Vec<RegularExDate> {
+    let sessions = &plan.market.sessions;
     let (start, end) = (sessions.day(plan.start), sessions.last_day());
     let limit = end + Days::new(DECLARED_AHEAD);
     let mut dates: Vec<(NaiveDate, i32, (i64, i64))> = Vec::new();
@@ -35,13 +35,12 @@ pub(super) fn regular_ex_dates(plan: &SecurityPlan, market: &SyntheticMarket) ->
             (start.year()..=limit.year()).for_each(|year| dates.extend(in_year(plan, frequency, year)))
         }
     }
-    let last = plan.last_ex_date_position(market);
-    let ex_dates = dates
-        .into_iter()
-        .filter(|(date, ..)| *date <= limit)
-        .map(|(date, rate_year, part)| RegularExDate { position: ex_session(market, date), rate_year, part });
+    let last = plan.last_ex_date_position();
+    let ex_dates = dates.into_iter().filter(|(date, ..)| *date <= limit).map(|(date, rate_year, part)| {
+        RegularExDate { position: ex_session(plan.market, date), rate_year, part }
+    });
     let declared = |position: usize| {
-        position <= sessions.last || sessions.day(declaration_position(plan, market, position)) <= end
+        position <= sessions.last || sessions.day(declaration_position(plan, position)) <= end
     };
     let within = |ex_date: &RegularExDate| {
         ex_date.position > plan.start + 3
@@ -67,7 +66,7 @@ fn every_week(start: NaiveDate, limit: NaiveDate) -> impl Iterator<Item = (Naive
 }
 
 fn without_rhythm(
-    plan: &SecurityPlan,
+    plan: &SecurityPlan<'_>,
     start: NaiveDate,
     limit: NaiveDate,
 ) -> Vec<(NaiveDate, i32, (i64, i64))> {
@@ -78,7 +77,7 @@ fn without_rhythm(
 }
 
 /// Due dates of a calendar year, on the 25th or earlier. The next session is then still in the year.
-fn in_year(plan: &SecurityPlan, frequency: Frequency, year: i32) -> Vec<(NaiveDate, i32, (i64, i64))> {
+fn in_year(plan: &SecurityPlan<'_>, frequency: Frequency, year: i32) -> Vec<(NaiveDate, i32, (i64, i64))> {
     let day = 3 + (plan.index * 7 % 22) as u32;
     let phase = 1 + (plan.index % 3) as u32;
     let months: Vec<(u32, (i64, i64))> = match frequency {
@@ -99,8 +98,8 @@ fn in_year(plan: &SecurityPlan, frequency: Frequency, year: i32) -> Vec<(NaiveDa
 }
 
 /// Session position of the declaration date of a dividend. `position` is the session position of the ex-date.
-pub(super) fn declaration_position(plan: &SecurityPlan, market: &SyntheticMarket, position: usize) -> usize {
-    let sessions = &market.sessions;
+pub(super) fn declaration_position(plan: &SecurityPlan<'_>, position: usize) -> usize {
+    let sessions = &plan.market.sessions;
     sessions.on_or_before(sessions.day(position) - Days::new(plan.shape.notice))
 }
 

@@ -1,8 +1,7 @@
 //! Plan of one security: identity, trading period, and value and dividend of each year.
 
 use chrono::{Datelike, NaiveDate};
-use market::event::{FormerSymbol, SecurityType};
-use market::symbol::Symbol;
+use market::event::SecurityType;
 
 use super::familiar_tickers::{FamiliarSecurity, familiar_at};
 use super::naming::{FOREIGN, SECTORS, former_ticker, ticker};
@@ -19,7 +18,8 @@ pub(super) struct PlannedYear {
 
 /// Planned security.
 #[derive(Debug)]
-pub(super) struct SecurityPlan {
+pub(super) struct SecurityPlan<'a> {
+    pub(super) market: &'a SyntheticMarket,
     pub(super) index: u64,
     pub(super) shape: &'static SecurityShape,
     pub(super) symbol: String,
@@ -44,9 +44,9 @@ pub(super) struct SecurityPlan {
     years: Vec<PlannedYear>,
 }
 
-impl SecurityPlan {
+impl<'a> SecurityPlan<'a> {
     /// Plans the security at `index`. The result depends only on the index and the market.
-    pub(super) fn new(index: u64, market: &SyntheticMarket) -> Self {
+    pub(super) fn new(index: u64, market: &'a SyntheticMarket) -> Self {
         let shape = shape_of(index);
         let familiar = market.familiar_tickers.then(|| familiar_at(index)).flatten();
         let mut random = SplitMix64::new(market.seed, index);
@@ -55,6 +55,7 @@ impl SecurityPlan {
             shape.streak + if index >= 60 && shape.streak >= 5 { random.between(0, 3) as i32 } else { 0 };
         let scale = if shape.small { 1 } else { 8 };
         let mut plan = Self {
+            market,
             index,
             shape,
             symbol: symbol(index, shape, market),
@@ -72,14 +73,14 @@ impl SecurityPlan {
             first_year: market.sessions.day(start).year(),
             years: Vec::new(),
         };
-        plan.years = plan.path(streak, market);
+        plan.years = plan.path(streak);
         plan
     }
 
     /// Value and dividend of each planned year, from the first year of trading to the year after the history. `streak`
     /// is the number of last complete years with raises.
-    fn path(&mut self, streak: i32, market: &SyntheticMarket) -> Vec<PlannedYear> {
-        let shape = self.shape;
+    fn path(&mut self, streak: i32) -> Vec<PlannedYear> {
+        let (shape, market) = (self.shape, self.market);
         let value = shape.price * 10_000 * self.random.between(80, 125);
         let dividend_yield = shape.dividend_yield * self.random.between(90, 110) / 100;
         let growth = shape.growth * self.random.between(90, 110) / 100;
@@ -116,28 +117,21 @@ impl SecurityPlan {
         }
     }
 
-    /// Former symbol, with the first and last day of its use; `None` if the security was never renamed.
-    pub(super) fn former_symbol(&self, market: &SyntheticMarket) -> Option<FormerSymbol> {
-        let (former, until) = self.former.as_ref()?;
-        let (from, to) = (market.sessions.day(self.start), market.sessions.day(*until));
-        Symbol::parse(former).ok().map(|symbol| FormerSymbol { symbol, from: Some(from), to: Some(to) })
-    }
-
     /// Session position of the last possible ex-date; `usize::MAX` if the security is listed and continues to pay.
-    pub(super) fn last_ex_date_position(&self, market: &SyntheticMarket) -> usize {
+    pub(super) fn last_ex_date_position(&self) -> usize {
         let length = self.end - self.start;
         match self.shape.stop {
             DividendStop::No if self.is_active() => usize::MAX,
             DividendStop::No => self.end,
             DividendStop::Suspended => self.end - (length / 3).min(200),
-            DividendStop::Lapsed => self.end.min(market.sessions.last) - (length * 2 / 3).min(500),
+            DividendStop::Lapsed => self.end.min(self.market.sessions.last) - (length * 2 / 3).min(500),
         }
     }
 
     /// Date on which a suspension was announced.
-    pub(super) fn suspension_announced_on(&self, market: &SyntheticMarket) -> Option<NaiveDate> {
+    pub(super) fn suspension_announced_on(&self) -> Option<NaiveDate> {
         (self.shape.stop == DividendStop::Suspended)
-            .then(|| market.sessions.day(self.last_ex_date_position(market) + 20))
+            .then(|| self.market.sessions.day(self.last_ex_date_position() + 20))
     }
 
     pub(super) fn name(&self) -> String {
@@ -157,8 +151,8 @@ impl SecurityPlan {
     }
 
     pub(super) fn industry(&self) -> &'static str {
-        let industry = self.familiar.map_or((self.index / 11 % 3) as usize, |familiar| familiar.industry);
-        SECTORS[self.sector].1[industry]
+        let synthetic = SECTORS[self.sector].1[(self.index / 11 % 3) as usize];
+        self.familiar.map_or(synthetic, |familiar| familiar.industry)
     }
 
     pub(super) fn country(&self) -> &'static str {

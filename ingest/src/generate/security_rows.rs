@@ -8,17 +8,15 @@ use super::naming::SECTORS;
 use super::price_walk::WalkEnd;
 use super::security_plan::SecurityPlan;
 use super::share_changes::{ShareChanges, scaled};
-use super::synthetic_market::SyntheticMarket;
 
 /// Appends the `security` row.
-pub(super) fn write_security(plan: &SecurityPlan, market: &SyntheticMarket, out: &mut Vec<u8>) {
-    let sessions = &market.sessions;
+pub(super) fn write_security(plan: &SecurityPlan<'_>, out: &mut Vec<u8>) {
+    let sessions = &plan.market.sessions;
     let fund = plan.shape.kind == SecurityType::Etf;
     let employer =
         !matches!(plan.shape.kind, SecurityType::Etf | SecurityType::Preferred | SecurityType::ClosedEndFund);
-    let former = plan.former_symbol(market).map_or(String::new(), |former| {
-        let day = |date: Option<NaiveDate>| date.map_or(String::new(), |date| date.to_string());
-        format!("{}@{}..{}", former.symbol, day(former.from), day(former.to))
+    let former = plan.former.as_ref().map_or(String::new(), |(former, until)| {
+        format!("{former}@{}..{}", sessions.day(plan.start), sessions.day(*until))
     });
     CsvRow::new(out)
         .text(&plan.symbol)
@@ -40,7 +38,7 @@ pub(super) fn write_security(plan: &SecurityPlan, market: &SyntheticMarket, out:
         .text(if plan.shape.sp500 { "sp500" } else { "" })
         .text(if plan.is_active() { "active" } else { "delisted" })
         .date((!plan.is_active()).then(|| sessions.day(plan.end)))
-        .date(plan.suspension_announced_on(market))
+        .date(plan.suspension_announced_on())
         .integer(plan.streak_seed.map(|(years, _)| i64::from(years)))
         .integer(plan.streak_seed.map(|(_, through)| i64::from(through)))
         .end();
@@ -58,53 +56,40 @@ pub(super) const FUNDAMENTALS_COLUMNS: &str = "symbol,as_of,eps_ttm,eps_as_of,ff
     total_debt,total_equity,enterprise_value,gross_margin,operating_margin,net_margin,roe,current_ratio,\
     interest_coverage,beta,fiscal_period_end,reported_currency";
 
-/// Per-share figures in millionths of a dollar, on the share basis of the last session.
-struct PerShare {
-    earnings: i64,
-    dividend: i64,
-    cash_flow: i64,
-    book: i64,
-}
-
-fn per_share(plan: &SecurityPlan, market: &SyntheticMarket, changes: &ShareChanges) -> PerShare {
-    let year = plan.year(market.sessions.day(plan.end).year());
-    let basis = |amount: i64| changes.per_share_at(amount, plan.end);
-    let (value, rate) = (basis(year.value), basis(year.rate));
-    let earnings = match (plan.shape.loss, plan.shape.payout) {
-        (true, _) => -value / 25,
-        (false, 0) => value / 18,
-        (false, payout) => rate * 100 / payout,
-    };
-    let cash_flow = if plan.shape.loss { -value / 40 } else { earnings / 10 * 9 };
-    PerShare { earnings, dividend: rate, cash_flow, book: value / 3 }
-}
-
 /// Appends the `fundamentals` row.
 pub(super) fn write_fundamentals(
-    plan: &SecurityPlan,
-    market: &SyntheticMarket,
+    plan: &SecurityPlan<'_>,
     changes: &ShareChanges,
     ending: WalkEnd,
     out: &mut Vec<u8>,
 ) {
-    let each = per_share(plan, market, changes);
-    let as_of = market.sessions.day(plan.end);
+    // Per-share figures are in millionths of a dollar, on the share basis of the last session.
+    let year = plan.year(plan.market.sessions.day(plan.end).year());
+    let [value, dividend] = [year.value, year.rate].map(|amount| changes.per_share_at(amount, plan.end));
+    let earnings = match (plan.shape.loss, plan.shape.payout) {
+        (true, _) => -value / 25,
+        (false, 0) => value / 18,
+        (false, payout) => dividend * 100 / payout,
+    };
+    let cash_flow = if plan.shape.loss { -value / 40 } else { earnings / 10 * 9 };
+    let book = value / 3;
+    let as_of = plan.market.sessions.day(plan.end);
     let quarter = quarter_end(as_of);
     let reit = plan.shape.kind == SecurityType::Reit;
     let shares = changes.share_count_at(plan.shares, plan.end);
     let float = shares / 100 * 85;
     let whole = |micros: i64| scaled(shares, micros, 1_000_000);
     let cap = scaled(shares, ending.close, 100);
-    let (income, equity, free_cash) = (whole(each.earnings), whole(each.book), whole(each.cash_flow));
+    let (income, equity, free_cash) = (whole(earnings), whole(book), whole(cash_flow));
     let revenue = income.abs() * 8;
     let (capital, debt) = (revenue / 20, equity / 5 * 4);
     let margin = if plan.shape.loss { -12_500_000 } else { 12_500_000 };
     CsvRow::new(out)
         .text(&plan.symbol)
         .date(as_of)
-        .micros(each.earnings / 100 * 100)
+        .micros(earnings / 100 * 100)
         .date(quarter)
-        .micros(reit.then_some(each.dividend / 75 * 100))
+        .micros(reit.then_some(dividend / 75 * 100))
         .integer(shares)
         .date(as_of)
         .integer(float)
@@ -116,15 +101,15 @@ pub(super) fn write_fundamentals(
         .integer(free_cash + capital)
         .integer(capital)
         .integer(free_cash)
-        .integer(whole(each.dividend))
-        .micros(each.book / 10_000 * 10_000)
+        .integer(whole(dividend))
+        .micros(book / 10_000 * 10_000)
         .integer(debt)
         .integer(equity)
         .integer(cap + debt)
         .micros(42_000_000)
         .micros(margin / 2 * 3)
         .micros(margin)
-        .micros(scaled(each.earnings, 100_000_000, each.book.max(1)) / 10_000 * 10_000)
+        .micros(scaled(earnings, 100_000_000, book.max(1)) / 10_000 * 10_000)
         .micros(1_400_000)
         .micros(if plan.shape.loss { -2_000_000 } else { 7_500_000 })
         .micros(plan.shape.beta * 10_000)

@@ -6,7 +6,6 @@ use super::csv_row::CsvRow;
 use super::regular_ex_dates::RegularExDate;
 use super::security_plan::SecurityPlan;
 use super::security_shape::ExtraDistribution;
-use super::synthetic_market::SyntheticMarket;
 
 /// Change of `from` old shares to `to` new shares, before trading in the session at `position`.
 #[derive(Debug, Clone, Copy)]
@@ -24,7 +23,7 @@ pub(super) struct ShareChanges(pub(super) Vec<ShareChange>);
 
 impl ShareChanges {
     /// Share changes of a plan. `ex_dates` are the regular ex-dates of the plan.
-    pub(super) fn from_plan(plan: &SecurityPlan, ex_dates: &[RegularExDate]) -> Self {
+    pub(super) fn from_plan(plan: &SecurityPlan<'_>, ex_dates: &[RegularExDate]) -> Self {
         let length = plan.end - plan.start;
         let at = |percent: usize| plan.start + length * percent / 100;
         let mut changes: Vec<ShareChange> = Vec::new();
@@ -62,18 +61,18 @@ impl ShareChanges {
     }
 
     /// Appends the split rows, and returns their count.
-    pub(super) fn write(&self, plan: &SecurityPlan, market: &SyntheticMarket, out: &mut Vec<u8>) -> u64 {
+    pub(super) fn write(&self, plan: &SecurityPlan<'_>, out: &mut Vec<u8>) -> u64 {
         let splits = self.0.iter().filter(|change| !change.stock_dividend);
         let mut rows = 0;
         for split in splits {
             let forward = split.to > split.from;
             CsvRow::new(out)
                 .text(plan.symbol_at(split.position))
-                .date(market.sessions.day(split.position))
+                .date(plan.market.sessions.day(split.position))
                 .integer(split.from)
                 .integer(split.to)
-                .date(market.sessions.day(split.position - 25))
-                .date(market.sessions.day(split.position - usize::from(forward)))
+                .date(plan.market.sessions.day(split.position - 25))
+                .date(plan.market.sessions.day(split.position - usize::from(forward)))
                 .text(if forward { "forward" } else { "reverse" })
                 .end();
             rows += 1;

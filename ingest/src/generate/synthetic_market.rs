@@ -30,7 +30,8 @@ pub(super) struct SyntheticMarket {
 const VOLATILITY: i64 = 9_000;
 
 impl SyntheticMarket {
-    /// Creates a market with a history of `years` years, up to the newest session on or before `until`.
+    /// Creates a market with a history of `years` years, up to the newest session on or before `until`. It has neither
+    /// well-known tickers nor faults.
     pub(super) fn new(symbols: u64, years: u32, seed: u64, until: NaiveDate) -> anyhow::Result<Self> {
         let start = until
             .checked_sub_months(Months::new(years * 12))
@@ -55,14 +56,5 @@ impl SyntheticMarket {
             fault_percent: 0,
             sessions,
         })
-    }
-
-    pub(super) fn with_familiar_tickers(self, familiar_tickers: bool) -> Self {
-        Self { familiar_tickers, ..self }
-    }
-
-    /// Sets the share of securities with a planted fault, in percent.
-    pub(super) fn with_faults(self, fault_percent: u32) -> Self {
-        Self { fault_percent, ..self }
     }
 }

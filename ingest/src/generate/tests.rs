@@ -112,7 +112,7 @@ fn familiar_tickers_change_names_and_no_figure() {
     let (plain, familiar) = (Folder::new("plain"), Folder::new("familiar"));
     let market = || SyntheticMarket::new(60, 3, 7, date(UNTIL)).unwrap();
     market_writer::write_market(&market(), &plain.0, 2, &ProgressBar::hidden()).unwrap();
-    let known = market().with_familiar_tickers(true);
+    let known = SyntheticMarket { familiar_tickers: true, ..market() };
     market_writer::write_market(&known, &familiar.0, 2, &ProgressBar::hidden()).unwrap();
     let (plain, familiar) = (plain.bytes(), familiar.bytes());
 
@@ -227,7 +227,11 @@ fn ex_dates_are_sessions_and_amounts_stay_below_the_price() {
 fn faults_are_listed_and_change_no_other_security() {
     let (sound, one, three) =
         (market("sound", 180, 10), Folder::new("faulty-one"), Folder::new("faulty-three"));
-    let faulty = || SyntheticMarket::new(180, 10, 1, date(UNTIL)).unwrap().with_faults(100);
+    let with_faults = |fault_percent| SyntheticMarket {
+        fault_percent,
+        ..SyntheticMarket::new(180, 10, 1, date(UNTIL)).unwrap()
+    };
+    let faulty = || with_faults(100);
     let counts = market_writer::write_market(&faulty(), &one.0, 1, &ProgressBar::hidden()).unwrap();
     market_writer::write_market(&faulty(), &three.0, 3, &ProgressBar::hidden()).unwrap();
     let adjusted = |folder: &Folder| {
@@ -279,8 +283,8 @@ fn faults_are_listed_and_change_no_other_security() {
     }
     // With 10 % faults, only a few securities have a fault.
     let few = Folder::new("faulty-few");
-    let market = SyntheticMarket::new(180, 10, 1, date(UNTIL)).unwrap().with_faults(10);
-    let planted = market_writer::write_market(&market, &few.0, 2, &ProgressBar::hidden()).unwrap().planted;
+    let planted =
+        market_writer::write_market(&with_faults(10), &few.0, 2, &ProgressBar::hidden()).unwrap().planted;
     assert!((8..=24).contains(&planted), "{planted}");
     // A later market replaces all files.
     write(&one, 10, 1, 1, 1);

@@ -4,56 +4,12 @@ use std::collections::BTreeSet;
 
 use chrono::{Datelike, NaiveDate, Weekday};
 
+use crate::format::{parse_date_format, words_of_topic};
+
 /// Parses a cell as a date in `format`. `None` if the year is implausible for market data.
 pub(super) fn parse_date(format: &str, cell: &str) -> Option<NaiveDate> {
-    crate::format::parse_date_format(format, cell).filter(|date| (1900..2100).contains(&date.year()))
+    parse_date_format(format, cell).filter(|date| (1900..2100).contains(&date.year()))
 }
-
-/// Date formats, the most likely first. Some formats differ only in the order of year, month and day.
-const DATE_FORMATS: [&str; 18] = [
-    "YYYY-MM-DD",
-    "YYYYMMDD",
-    "YYYY/MM/DD",
-    "YYYY.MM.DD",
-    "MM/DD/YYYY",
-    "DD/MM/YYYY",
-    "DD.MM.YYYY",
-    "MM-DD-YYYY",
-    "DD-MM-YYYY",
-    "DD-MMM-YYYY",
-    "DD-MMM-YY",
-    "MMM DD, YYYY",
-    "MMM DD YYYY",
-    "DD MMM YYYY",
-    "MM/DD/YY",
-    "DD/MM/YY",
-    "DD.MM.YY",
-    "DD MMM YY",
-];
-
-/// Currency signs and codes in the cells of prices and amounts, each with its currency, longest first.
-const UNITS: [(&str, &str); 20] = [
-    ("US$", "USD"),
-    ("CA$", "CAD"),
-    ("AU$", "AUD"),
-    ("HK$", "HKD"),
-    ("GBp", "GBX"),
-    ("GBX", "GBX"),
-    ("USD", "USD"),
-    ("EUR", "EUR"),
-    ("GBP", "GBP"),
-    ("CHF", "CHF"),
-    ("CAD", "CAD"),
-    ("AUD", "AUD"),
-    ("JPY", "JPY"),
-    ("INR", "INR"),
-    ("$", "USD"),
-    ("€", "EUR"),
-    ("£", "GBP"),
-    ("¥", "JPY"),
-    ("₹", "INR"),
-    ("p", "GBX"),
-];
 
 /// Date formats that fit most of the cells, the most likely first; empty if the cells are not dates. Cells without a
 /// digit are words for absent values; at most half of the cells may be such words. If all cells have the same local
@@ -86,7 +42,8 @@ fn is_local_time(time: &str) -> bool {
 /// Date formats that fit the most cells; empty if no format fits more than half of the cells.
 fn day_formats(cells: &[&str]) -> Vec<&'static str> {
     let fits = |format: &str| cells.iter().filter(|cell| parse_date(format, cell).is_some()).count();
-    let counts: Vec<(&str, usize)> = DATE_FORMATS.iter().map(|format| (*format, fits(format))).collect();
+    let formats = words_of_topic("date format");
+    let counts: Vec<(&str, usize)> = formats.iter().map(|format| (*format, fits(format))).collect();
     let most = counts.iter().map(|(_, count)| *count).max().unwrap_or_default();
     if most * 2 <= cells.len() {
         return Vec::new();
@@ -149,19 +106,24 @@ pub(super) fn is_number(cell: &str) -> bool {
         && bare.chars().all(|c| c.is_ascii_digit() || ".,' \u{a0}\u{202f}eE-+".contains(c))
 }
 
+/// Currency units, each with its currency, longest first.
+fn units() -> impl Iterator<Item = (&'static str, &'static str)> {
+    words_of_topic("currency unit").iter().filter_map(|entry| entry.split_once(' '))
+}
+
 /// Splits a price or amount into its number and its currency unit.
 pub(super) fn split_unit(cell: &str) -> (&str, Option<&'static str>) {
     let cell = cell.trim();
-    let found = UNITS.iter().find_map(|(unit, _)| {
+    let found = units().find_map(|(unit, _)| {
         let number = cell.strip_prefix(unit).or_else(|| cell.strip_suffix(unit))?;
-        Some((number.trim(), *unit))
+        Some((number.trim(), unit))
     });
     found.map_or((cell, None), |(number, unit)| (number, Some(unit)))
 }
 
 /// Currency code of a unit such as `€` or `p`.
 pub(super) fn currency_of(unit: &str) -> Option<&'static str> {
-    UNITS.iter().find(|(known, _)| *known == unit).map(|(_, currency)| *currency)
+    units().find(|(known, _)| *known == unit).map(|(_, currency)| currency)
 }
 
 /// True if a cell may be a ticker: short and in capital letters.

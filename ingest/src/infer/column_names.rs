@@ -2,8 +2,7 @@
 
 use market::event::Kind;
 
-use super::vocabulary::{canonical_column_of, is_word_of};
-use crate::format::normalize_column_name;
+use crate::format::{canonical_column_of, is_word_of, normalize_column_name};
 
 /// Canonical column for a vendor's column name, and the strength of the name as evidence. Strength is from 1 for an
 /// ambiguous name to 3 for an unambiguous one. `None` if the name is unknown.
@@ -170,22 +169,11 @@ fn split_column(words: &[&str]) -> Option<(&'static str, u8)> {
 pub(super) fn kind_in_name(label: &str) -> Option<Kind> {
     let name = label.rsplit(['/', '\\']).next().unwrap_or(label);
     let words = words_of(name);
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    if has(
-        &words,
-        &["dividend", "dividends", "div", "divs", "distribution", "distributions", "dividende", "dividenden"],
-    ) {
-        Some(Kind::Dividend)
-    } else if has(&words, &["split", "splits"]) {
-        Some(Kind::Split)
-    } else if has(
-        &words,
-        &["price", "prices", "quote", "quotes", "ohlc", "ohlcv", "eod", "kurse", "bars", "close", "closes"],
-    ) {
-        Some(Kind::Price)
-    } else {
-        None
-    }
+    let is_named = |kind: &Kind| {
+        let topic = format!("file of {kind}s");
+        words.iter().any(|word| is_word_of(&topic, word))
+    };
+    [Kind::Dividend, Kind::Split, Kind::Price].into_iter().find(is_named)
 }
 
 #[cfg(test)]

@@ -1,72 +1,60 @@
 //! Constants of the proposed map: share basis and currency of the amounts.
 
-use std::fmt::Write;
-
 use market::event::Kind;
 
 use super::cell_formats::currency_of;
+use super::map_writer::MapWriter;
 use super::table_evidence::TableEvidence;
 
-/// Table and proposal from which the constants of a map are inferred.
-pub(super) struct MapConstants<'a> {
-    pub(super) evidence: &'a TableEvidence<'a>,
-    /// Currency units in the cells of the table.
-    pub(super) units: &'a [&'static str],
-}
-
-impl MapConstants<'_> {
-    /// Writes the constants as TOML. Kinds without constants get nothing.
-    pub(super) fn write(&self, out: &mut String) -> std::fmt::Result {
+impl MapWriter<'_> {
+    /// Writes the constants. Kinds without constants get nothing. `units` are the currency units in the cells.
+    pub(super) fn write_constants(&mut self, units: &[&'static str]) {
         match self.evidence.proposal.kind {
-            Some(Kind::Price) => self.write_price_constants(out),
-            Some(Kind::Dividend) => self.write_dividend_constants(out),
-            _ => Ok(()),
+            Some(Kind::Price) => self.write_price_constants(units),
+            Some(Kind::Dividend) => self.write_dividend_constants(units),
+            _ => {}
         }
     }
 
-    fn write_price_constants(&self, out: &mut String) -> std::fmt::Result {
-        writeln!(out, "\n# Prices as traded are raw. Are they adjusted for splits, say so:")?;
+    fn write_price_constants(&mut self, units: &[&'static str]) {
+        self.line("\n# Prices as traded are raw. Are they adjusted for splits, say so:");
         if self.evidence.is_adjusted() {
-            writeln!(out, "[constants]\nbasis = \"split_adjusted\" # check: what is beside them says so")?;
+            self.line("[constants]\nbasis = \"split_adjusted\" # check: what is beside them says so");
         } else {
-            writeln!(out, "# [constants]\n# basis = \"split_adjusted\"")?;
+            self.line("# [constants]\n# basis = \"split_adjusted\"");
         }
-        if self.units.is_empty() {
-            writeln!(out, "# currency = \"GBX\" # if prices are in pence: they become pounds")?;
+        if units.is_empty() {
+            self.line("# currency = \"GBX\" # if prices are in pence: they become pounds");
         }
-        writeln!(out, "\n# Are prices in other units, a factor in quotes brings them to dollars, exactly:")?;
-        writeln!(out, "# [scale]\n# close = \"0.0001\"")
+        self.line("\n# Are prices in other units, a factor in quotes brings them to dollars, exactly:");
+        self.line("# [scale]\n# close = \"0.0001\"");
     }
 
-    fn write_dividend_constants(&self, out: &mut String) -> std::fmt::Result {
+    fn write_dividend_constants(&mut self, units: &[&'static str]) {
+        let sign = TableEvidence::sign_to_strip(units);
         let has_currency = self.evidence.proposal.column("currency").is_some();
-        let in_cells = !self.units.is_empty() && TableEvidence::sign_to_strip(self.units).is_none();
+        let missing = !has_currency && (units.is_empty() || sign.is_some());
         let yahoo = self.evidence.profile.columns.iter().any(|column| column.name == "Dividends");
         let adjusted = yahoo || self.evidence.file_name_says_adjusted();
-        let named = TableEvidence::sign_to_strip(self.units)
-            .and_then(currency_of)
-            .or_else(|| self.evidence.currency_in_name());
-        let missing = !has_currency && !in_cells;
+        let named = sign.and_then(currency_of).or_else(|| self.evidence.currency_in_name());
         match named.filter(|_| missing) {
             Some(currency) => {
-                writeln!(out, "\n[constants]\ncurrency = \"{currency}\" # check: what the amounts are in")?;
+                self.line(format!(
+                    "\n[constants]\ncurrency = \"{currency}\" # check: what the amounts are in"
+                ));
             }
             None => {
-                let sign = if adjusted { "" } else { "# " };
-                writeln!(out, "\n{sign}[constants]")?;
+                self.line(if adjusted { "\n[constants]" } else { "\n# [constants]" });
                 if missing {
-                    writeln!(
-                        out,
-                        "# currency = \"EUR\" # the file names none: amounts are in the currency of their security"
-                    )?;
+                    self.line("# currency = \"EUR\" # the file names none: amounts are in the currency of their security");
                 }
             }
         }
-        writeln!(out, "# Amounts as paid are as_declared. Are they adjusted for later splits, say so:")?;
+        self.line("# Amounts as paid are as_declared. Are they adjusted for later splits, say so:");
         if adjusted {
-            writeln!(out, "amount_basis = \"split_adjusted\" # check: Yahoo's are; as_declared are as paid")
+            self.line("amount_basis = \"split_adjusted\" # check: Yahoo's are; as_declared are as paid");
         } else {
-            writeln!(out, "# amount_basis = \"split_adjusted\"")
+            self.line("# amount_basis = \"split_adjusted\"");
         }
     }
 }

@@ -1,14 +1,12 @@
 //! Writer of the proposed map as TOML. Each choice has a comment: its reason, or a check for the user.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
 
 use market::event::Kind;
 
 use super::cell_formats::{NumberNotation, currency_of};
 use super::cell_words::{dividend_type, split_direction};
 use super::date_notation::{DateNotation, infer_date_notation};
-use super::map_constants::MapConstants;
 use super::proposal::{Proposal, columns_of, maybe_symbol};
 use super::table_evidence::TableEvidence;
 use super::table_profile::{TableLayout, TableProfile};
@@ -17,76 +15,76 @@ use crate::normalize::{UtcTimeInterpretation, abbreviate};
 /// Proposed map as TOML text.
 pub(super) fn write_toml(profile: &TableProfile, proposal: &Proposal, label: &str) -> String {
     let evidence = TableEvidence { profile, proposal, label };
-    let mut writer = MapWriter { profile, proposal, label, evidence, out: String::new() };
-    // Writing to a String cannot fail.
-    let _ = writer.write();
+    let mut writer = MapWriter { profile, proposal, evidence, out: String::new() };
+    writer.write();
     writer.out
 }
 
-struct MapWriter<'a> {
+pub(super) struct MapWriter<'a> {
     profile: &'a TableProfile,
     proposal: &'a Proposal,
-    label: &'a str,
-    evidence: TableEvidence<'a>,
+    pub(super) evidence: TableEvidence<'a>,
     out: String,
 }
 
 impl MapWriter<'_> {
-    fn write(&mut self) -> std::fmt::Result {
-        let label = self.label;
-        writeln!(
-            self.out,
+    fn write(&mut self) {
+        let label = self.evidence.label;
+        self.line(format!(
             "# A first map of {label}. Check every line, then: ingest load … --map THIS --dry-run"
-        )?;
-        writeln!(
-            self.out,
-            "\n# What a row is: price, dividend, split, security, fundamentals, etf, holding or session."
-        )?;
+        ));
+        self.line(
+            "\n# What a row is: price, dividend, split, security, fundamentals, etf, holding or session.",
+        );
         match self.proposal.kind {
-            Some(kind) => writeln!(self.out, "kind = \"{kind}\"")?,
-            None => {
-                writeln!(self.out, "# kind = \"price\" # neither the columns nor the file's name show it")?
-            }
+            Some(kind) => self.line(format!("kind = \"{kind}\"")),
+            None => self.line("# kind = \"price\" # neither the columns nor the file's name show it"),
         }
-        self.write_file()?;
-        self.write_columns()?;
-        self.write_symbols()?;
-        self.write_wide()?;
-        self.write_dates()?;
+        self.write_file();
+        self.write_columns();
+        self.write_symbols();
+        self.write_wide();
+        self.write_dates();
         let units = self.evidence.currency_units();
-        self.write_numbers(&units)?;
-        self.write_aliases()?;
-        self.write_rows()?;
-        MapConstants { evidence: &self.evidence, units: &units }.write(&mut self.out)
+        self.write_numbers(&units);
+        self.write_aliases();
+        self.write_rows();
+        self.write_constants(&units);
+    }
+
+    /// Appends a line.
+    pub(super) fn line(&mut self, text: impl AsRef<str>) {
+        self.out.push_str(text.as_ref());
+        self.out.push('\n');
     }
 
     fn is_price(&self) -> bool {
         self.proposal.kind == Some(Kind::Price)
     }
 
-    fn write_file(&mut self) -> std::fmt::Result {
+    fn write_file(&mut self) {
         let (windows_1252, delimiter, first_line, header) = match &self.profile.layout {
-            TableLayout::Json(None) => return Ok(()),
+            TableLayout::Json(None) => return,
             TableLayout::Json(Some(path)) => {
-                return writeln!(self.out, "\n[file]\nrecords = {} # member with the records", quoted(path));
+                return self.line(format!("\n[file]\nrecords = {} # member with the records", quoted(path)));
             }
             TableLayout::Text { windows_1252, delimiter, first_line, header } => {
                 (*windows_1252, *delimiter, *first_line, *header)
             }
         };
         let delimiter = if delimiter == b'\t' { "tab".to_owned() } else { char::from(delimiter).to_string() };
-        writeln!(self.out, "\n[file]\ndelimiter = \"{delimiter}\"")?;
+        self.line(format!("\n[file]\ndelimiter = \"{delimiter}\""));
         if windows_1252 {
-            writeln!(self.out, "encoding = \"windows-1252\" # the text is not UTF-8")?;
+            self.line("encoding = \"windows-1252\" # the text is not UTF-8");
         }
         if first_line > 1 {
-            writeln!(self.out, "first_line = {first_line} # the lines above are no part of the table")?;
+            self.line(format!("first_line = {first_line} # the lines above are no part of the table"));
         }
         match header {
-            0 => writeln!(self.out, "header = 0 # no line of names"),
-            1 => Ok(()),
+            0 => self.line("header = 0 # no line of names"),
+            1 => {}
             lines => {
-                writeln!(self.out, "header = {lines} # lines of names; those of a column are joined by a bar")
+                self.line(format!("header = {lines} # lines of names; those of a column are joined by a bar"))
             }
         }
     }
@@ -100,11 +98,10 @@ impl MapWriter<'_> {
         if twice || numbered { (index + 1).to_string() } else { quoted(name) }
     }
 
-    fn write_columns(&mut self) -> std::fmt::Result {
-        writeln!(
-            self.out,
-            "\n# Canonical column = the file's column, by its name, or by its number from 1.\n[columns]"
-        )?;
+    fn write_columns(&mut self) {
+        self.line(
+            "\n# Canonical column = the file's column, by its name, or by its number from 1.\n[columns]",
+        );
         let wide = self.proposal.wide.as_ref();
         for column in &self.proposal.columns {
             let reference = match wide {
@@ -121,207 +118,175 @@ impl MapWriter<'_> {
             {
                 sample = format!("{sample} (check: is it the symbol?)");
             }
-            writeln!(self.out, "{name} = {reference}{sample}")?;
+            self.line(format!("{name} = {reference}{sample}"));
         }
         for (name, word) in wide.into_iter().flat_map(|wide| &wide.fields) {
-            writeln!(self.out, "{name} = {}", quoted(word))?;
+            self.line(format!("{name} = {}", quoted(word)));
         }
         if self.profile.header() == 0 {
-            return writeln!(self.out, "# Names were given by what stands in the columns: check each.");
+            return self.line("# Names were given by what stands in the columns: check each.");
         }
         if wide.is_none() {
-            self.write_missing()?;
+            self.write_missing();
             let mapped = self.proposal.indexes();
             let others = (0..self.profile.columns.len()).filter(|index| !mapped.contains(index));
             let others: Vec<String> =
                 others.map(|index| one_line(&self.profile.columns[index].name)).take(30).collect();
             if !others.is_empty() {
-                writeln!(self.out, "# not taken: {}", others.join(", "))?;
+                self.line(format!("# not taken: {}", others.join(", ")));
             }
-            self.write_other_kinds()?;
+            self.write_other_kinds();
         }
-        Ok(())
     }
 
     /// Writes a hint if a price table also has dividends and splits, because each kind needs its own map.
-    fn write_other_kinds(&mut self) -> std::fmt::Result {
+    fn write_other_kinds(&mut self) {
         if !self.is_price() {
-            return Ok(());
+            return;
         }
         for (kind, value) in [(Kind::Dividend, "amount"), (Kind::Split, "ratio")] {
             let others = columns_of(self.profile, kind);
             if let Some(column) = others.iter().find(|column| column.name == value && column.strength > 2) {
                 let reference = self.column_reference(column.index);
-                writeln!(
-                    self.out,
-                    "# {reference} has {kind}s too: a second map of kind {kind}, with {value} = {reference} and rows.skip_without = [\"{value}\"]"
-                )?;
+                self.line(format!("# {reference} has {kind}s too: a second map of kind {kind}, with {value} = {reference} and rows.skip_without = [\"{value}\"]"));
             }
         }
-        Ok(())
     }
 
     /// Writes a comment for each required column without a proposal.
-    fn write_missing(&mut self) -> std::fmt::Result {
+    fn write_missing(&mut self) {
         let has = |name: &str| self.proposal.column(name).is_some();
-        let missing: Vec<&str> = match self.proposal.kind {
-            Some(Kind::Price) => ["date", "close"].into_iter().filter(|name| !has(name)).collect(),
+        let ratio = has("ratio") || has("from") && has("to");
+        let required = match self.proposal.kind {
+            Some(Kind::Price) => [("date", has("date")), ("close", has("close"))],
             Some(Kind::Dividend) => {
-                let dated = has("ex_date") || has("record_date");
-                ["ex_date", "amount"]
-                    .into_iter()
-                    .filter(|name| !has(name) && (*name == "amount" || !dated))
-                    .collect()
+                [("ex_date", has("ex_date") || has("record_date")), ("amount", has("amount"))]
             }
-            Some(Kind::Split) => {
-                let ratio = has("ratio") || has("from") && has("to");
-                ["ex_date", "ratio"]
-                    .into_iter()
-                    .filter(|name| !has(name) && (*name == "ex_date" || !ratio))
-                    .collect()
-            }
-            _ => Vec::new(),
+            Some(Kind::Split) => [("ex_date", has("ex_date")), ("ratio", ratio)],
+            _ => return,
         };
-        for name in missing {
-            writeln!(self.out, "# {name} = … # which column is it? None is for certain")?;
+        for (name, _) in required.into_iter().filter(|(_, is_mapped)| !is_mapped) {
+            self.line(format!("# {name} = … # which column is it? None is for certain"));
         }
-        Ok(())
     }
 
-    fn write_symbols(&mut self) -> std::fmt::Result {
+    fn write_symbols(&mut self) {
         if let Some(symbol) = self.proposal.column("symbol") {
             if self.profile.columns[symbol].sample().ends_with(".US") {
-                writeln!(
-                    self.out,
-                    "\n# The home market is no part of a symbol; a row of another one is rejected."
-                )?;
-                writeln!(self.out, "[symbols]\ncell = \"{{symbol}}.US\"")?;
+                self.line("\n# The home market is no part of a symbol; a row of another one is rejected.");
+                self.line("[symbols]\ncell = \"{symbol}.US\"");
             }
-            return Ok(());
+            return;
         }
         if self.proposal.wide.is_some() {
-            return Ok(());
+            return;
         }
         if let Some(index) = maybe_symbol(self.profile, &self.proposal.indexes()) {
             let (reference, sample) = (self.column_reference(index), self.profile.columns[index].sample());
-            writeln!(self.out, "# symbol = {reference} # is it the symbol? its cells look so: {sample}")?;
+            self.line(format!("# symbol = {reference} # is it the symbol? its cells look so: {sample}"));
         }
-        writeln!(
-            self.out,
-            "\n# Whose rows these are: the file's name is taken where the whole of it is a symbol (AAPL.csv)."
-        )?;
-        writeln!(self.out, "# [symbols]\n# file_name = \"table_{{symbol}}.csv\"")
+        self.line("\n# Whose rows these are: the file's name is taken where the whole of it is a symbol (AAPL.csv).");
+        self.line("# [symbols]\n# file_name = \"table_{symbol}.csv\"");
     }
 
-    fn write_wide(&mut self) -> std::fmt::Result {
-        let Some(wide) = &self.proposal.wide else { return Ok(()) };
+    fn write_wide(&mut self) {
+        let Some(wide) = &self.proposal.wide else { return };
         let about = match wide.pattern {
             "{date}" => "Columns are called by their dates: a row of the file is a row of each date.",
             _ => "Columns are called by their symbols: a row of the file is a row of each symbol.",
         };
-        writeln!(self.out, "\n# {about}\n[wide]\nname = \"{}\"", wide.pattern)?;
+        self.line(format!("\n# {about}\n[wide]\nname = \"{}\"", wide.pattern));
         if wide.fields.is_empty() {
             let value = match self.proposal.kind {
                 Some(Kind::Dividend) => "amount",
                 Some(Kind::Split) => "ratio",
                 _ => "close",
             };
-            writeln!(self.out, "value = \"{value}\"")?;
+            self.line(format!("value = \"{value}\""));
         }
         match wide.skip.as_slice() {
-            [] => writeln!(self.out, "# skip = [\"Average\"]"),
-            skip => writeln!(self.out, "skip = {skip:?}"),
+            [] => self.line("# skip = [\"Average\"]"),
+            skip => self.line(format!("skip = {skip:?}")),
         }
     }
 
-    fn write_dates(&mut self) -> std::fmt::Result {
+    fn write_dates(&mut self) {
         let DateNotation { formats, ambiguous_formats, zone } =
             infer_date_notation(self.profile, self.proposal);
         let plain = formats.iter().all(|format| format == "YYYY-MM-DD");
         if plain && ambiguous_formats.is_empty() && zone.is_none() {
-            return Ok(());
+            return;
         }
-        writeln!(self.out, "\n[dates]")?;
+        self.line("\n[dates]");
         if let [first, others @ ..] = ambiguous_formats.as_slice() {
             let others = others.join(", ");
-            writeln!(self.out, "# format = \"{first}\" # or {others}: the dates fit both; choose one")?;
+            self.line(format!("# format = \"{first}\" # or {others}: the dates fit both; choose one"));
         } else if !plain {
             match formats.as_slice() {
-                [format] => writeln!(self.out, "format = \"{format}\"")?,
-                formats => writeln!(self.out, "format = {formats:?}")?,
+                [format] => self.line(format!("format = \"{format}\"")),
+                formats => self.line(format!("format = {formats:?}")),
             }
         }
         match zone {
-            None | Some(UtcTimeInterpretation::AsWritten) => Ok(()),
+            None | Some(UtcTimeInterpretation::AsWritten) => {}
             Some(UtcTimeInterpretation::LocalDays(zone)) => {
-                writeln!(
-                    self.out,
-                    "zone = \"{zone}\" # all UTC times are midnights there; rows have its days"
-                )
+                self.line(format!("zone = \"{zone}\" # all UTC times are midnights there; rows have its days"))
             }
-            Some(UtcTimeInterpretation::Uncertain(zone)) => writeln!(
-                self.out,
-                "# zone = \"{zone}\" # the UTC times may be midnights there, or times of the written date"
-            ),
-            Some(UtcTimeInterpretation::Times) => writeln!(
-                self.out,
-                "# zone = \"America/New_York\" # the times are no midnights: which time zone has the exchange?"
-            ),
+            Some(UtcTimeInterpretation::Uncertain(zone)) => self.line(format!("# zone = \"{zone}\" # the UTC times may be midnights there, or times of the written date")),
+            Some(UtcTimeInterpretation::Times) => self.line("# zone = \"America/New_York\" # the times are no midnights: which time zone has the exchange?"),
         }
     }
 
-    fn write_numbers(&mut self, units: &[&'static str]) -> std::fmt::Result {
+    fn write_numbers(&mut self, units: &[&'static str]) {
         let notation = &self.profile.notation;
         let strip = TableEvidence::sign_to_strip(units);
         if *notation != NumberNotation::default() || strip.is_some() {
-            writeln!(self.out, "\n[numbers]")?;
+            self.line("\n[numbers]");
             if notation.comma {
-                writeln!(self.out, "decimal = \",\"")?;
+                self.line("decimal = \",\"");
             }
             if let Some(sign) = notation.thousands {
-                writeln!(self.out, "thousands = \"{sign}\"")?;
+                self.line(format!("thousands = \"{sign}\""));
             }
             if let Some(sign) = strip {
-                writeln!(self.out, "strip = \"{sign}\" # signs that are no part of a number")?;
+                self.line(format!("strip = \"{sign}\" # signs that are no part of a number"));
             }
             if notation.suffixes {
-                writeln!(self.out, "suffixes = true # 45.2M is 45200000")?;
+                self.line("suffixes = true # 45.2M is 45200000");
             }
         }
         if !units.is_empty() && strip.is_none() {
-            writeln!(self.out, "\n# Units within the cells, and their currencies.\n[units]")?;
+            self.line("\n# Units within the cells, and their currencies.\n[units]");
             for unit in units {
-                writeln!(self.out, "{} = \"{}\"", quoted(unit), currency_of(unit).unwrap_or_default())?;
+                self.line(format!("{} = \"{}\"", quoted(unit), currency_of(unit).unwrap_or_default()));
             }
         }
-        Ok(())
     }
 
-    fn write_aliases(&mut self) -> std::fmt::Result {
+    fn write_aliases(&mut self) {
         let (column, words) = match self.proposal.kind {
             Some(Kind::Dividend) if self.evidence.has_known_types() => {
                 ("type", dividend_type as fn(&str) -> Option<&'static str>)
             }
             Some(Kind::Split) => ("direction", split_direction as fn(&str) -> Option<&'static str>),
-            _ => return Ok(()),
+            _ => return,
         };
-        let Some(index) = self.proposal.column(column) else { return Ok(()) };
+        let Some(index) = self.proposal.column(column) else { return };
         let meanings: BTreeMap<&str, &str> = self.profile.columns[index]
             .cells
             .iter()
             .filter_map(|cell| Some((cell.as_str(), words(cell)?)))
             .collect();
         if meanings.iter().all(|(word, meaning)| word.eq_ignore_ascii_case(meaning)) {
-            return Ok(());
+            return;
         }
-        writeln!(self.out, "\n# The file's words, and their meanings.\n[aliases.{column}]")?;
+        self.line(format!("\n# The file's words, and their meanings.\n[aliases.{column}]"));
         for (word, meaning) in meanings.iter().take(50) {
-            writeln!(self.out, "{} = \"{meaning}\"", quoted(word))?;
+            self.line(format!("{} = \"{meaning}\"", quoted(word)));
         }
-        Ok(())
     }
 
-    fn write_rows(&mut self) -> std::fmt::Result {
+    fn write_rows(&mut self) {
         let wide = self.proposal.wide.is_some();
         let mapped = if wide { (0..self.profile.columns.len()).collect() } else { self.proposal.indexes() };
         let mut absent = self.profile.absent_words(&mapped);
@@ -342,16 +307,15 @@ impl MapWriter<'_> {
             _ => {}
         }
         if absent.is_empty() && required.is_empty() {
-            return Ok(());
+            return;
         }
-        writeln!(self.out, "\n[rows]")?;
+        self.line("\n[rows]");
         if !absent.is_empty() {
-            writeln!(self.out, "absent = {:?} # words for no value", absent.iter().collect::<Vec<_>>())?;
+            self.line(format!("absent = {:?} # words for no value", absent.iter().collect::<Vec<_>>()));
         }
         if !required.is_empty() {
-            writeln!(self.out, "skip_without = {required:?} # rows without it, such as totals, are no rows")?;
+            self.line(format!("skip_without = {required:?} # rows without it, such as totals, are no rows"));
         }
-        Ok(())
     }
 }
 

@@ -18,7 +18,7 @@ use telemetry::{counted, out};
 
 use crate::batch::row_accumulator::{RowAccumulator, RowChunk};
 use crate::batch::row_review::ReviewedRows;
-use crate::format::{ColumnMap, FileFormat, FileHead, FormatChoice, ReaderOptions, SHIPPED};
+use crate::format::{ColumnMap, FileFormat, FileHead, ReaderOptions, SHIPPED};
 use crate::normalize::abbreviate;
 use crate::source::feed_files::{self, FeedFile};
 use crate::source::unpack;
@@ -33,7 +33,6 @@ mod map_writer;
 mod proposal;
 mod table_evidence;
 mod table_profile;
-mod vocabulary;
 mod wide_layout;
 
 use proposal::Proposal;
@@ -95,14 +94,17 @@ pub fn print_map(args: &MapArgs) -> Result<(), MapProposalError> {
     Ok(())
 }
 
+/// Reads at most `limit` bytes from the beginning of a file.
+fn read_beginning(file: &FeedFile, limit: u64) -> Result<Vec<u8>, String> {
+    let mut bytes = Vec::new();
+    unpack::read_text(file, |reader| reader.take(limit).read_to_end(&mut bytes))
+        .map_err(|error| format!("cannot be read: {error}"))?;
+    Ok(bytes)
+}
+
 /// Proposed map of a file, with the first rows under this map.
 fn propose_map(file: &FeedFile) -> Result<String, String> {
-    let bytes = unpack::read_text(file, |reader| {
-        let mut bytes = Vec::new();
-        reader.take(SAMPLE_BYTES).read_to_end(&mut bytes)?;
-        Ok(bytes)
-    });
-    let bytes = bytes.map_err(|error| format!("cannot be read: {error}"))?;
+    let bytes = read_beginning(file, SAMPLE_BYTES)?;
     let (text, windows_1252) = table_profile::decode(&bytes);
     let beginning = text.trim_start_matches('\u{feff}').trim_start();
     if beginning.starts_with(['{', '[']) {
@@ -116,12 +118,7 @@ fn propose_map(file: &FeedFile) -> Result<String, String> {
 
 /// Proposed map of a JSON file. The document is examined as a whole.
 fn propose_for_json(file: &FeedFile) -> Result<String, String> {
-    let bytes = unpack::read_text(file, |reader| {
-        let mut bytes = Vec::new();
-        reader.take(MAX_DOCUMENT_BYTES).read_to_end(&mut bytes)?;
-        Ok(bytes)
-    });
-    let bytes = bytes.map_err(|error| format!("cannot be read: {error}"))?;
+    let bytes = read_beginning(file, MAX_DOCUMENT_BYTES)?;
     let profile = json_profile::infer(&String::from_utf8_lossy(&bytes))?;
     propose_for_table(file, &bytes, &bytes, &profile)
 }
@@ -145,21 +142,19 @@ fn propose_for_table(
             Err(_) => format!("\n# Incomplete: {reason}\n"),
         },
     };
-    let fitting = SHIPPED.iter().filter(|(_, map)| {
-        // Shipped maps for files without a header are not tried, because they would fit every table of numbers.
-        let named = !map.contains("header = 0");
-        named
-            && first_rows(file, lines, map, placeholder.clone())
-                .is_ok_and(|rows| !rows.is_empty() && !rows.contains("rejected"))
-    });
-    let fitting: String = fitting
-        .map(|(name, _)| {
-            format!("\n# The map {name}, which ships with the program, reads it too: --map {name}\n")
-        })
-        .collect();
-    let refusal = refusal(file, text).map(|reason| format!("\n# Without a map it {}\n", shown_line(&reason)));
-    let refusal = refusal.unwrap_or_default();
-    Ok(format!("{map}{shown}{fitting}{refusal}"))
+    let mut proposed = map + &shown;
+    // Shipped maps for files without a header are not tried, because they would fit every table of numbers.
+    for (name, map) in SHIPPED.iter().filter(|(_, map)| !map.contains("header = 0")) {
+        let rows = first_rows(file, lines, map, placeholder.clone());
+        if rows.is_ok_and(|rows| !rows.is_empty() && !rows.contains("rejected")) {
+            proposed +=
+                &format!("\n# The map {name}, which ships with the program, reads it too: --map {name}\n");
+        }
+    }
+    if let Some(reason) = refusal(file, text) {
+        proposed += &format!("\n# Without a map it {}\n", shown_line(&reason));
+    }
+    Ok(proposed)
 }
 
 /// Reason why a file cannot be read without a map; `None` if it can. Some of these reasons also exclude reading with a
@@ -171,15 +166,7 @@ fn refusal(file: &FeedFile, bytes: &[u8]) -> Option<String> {
 
 /// Reader options with all defaults except map and symbol.
 fn reader_options(map: Option<Arc<ColumnMap>>, symbol: Option<Symbol>) -> ReaderOptions {
-    ReaderOptions {
-        choice: FormatChoice::Auto,
-        map,
-        symbol,
-        symbol_from: None,
-        currency: None,
-        ignore_unknown: false,
-        today: Utc::now().date_naive(),
-    }
+    ReaderOptions { map, symbol, today: Utc::now().date_naive(), ..ReaderOptions::default() }
 }
 
 /// First rows of a file under the map, with their rejects and review. The rows are comment lines below the proposed

@@ -9,9 +9,8 @@ use market::event::Kind;
 use super::cell_words::are_directions;
 use super::column_names::{canonical_column, kind_in_name, words_of};
 use super::table_profile::{ColumnContent, TableProfile};
-use super::vocabulary::is_word_of;
 use super::wide_layout::{WideLayout, infer_wide_layout};
-use crate::format::normalize_column_name;
+use crate::format::{is_word_of, normalize_column_name};
 
 /// Price columns in the order of files without a header.
 const PRICE_ORDER: [&str; 5] = ["open", "high", "low", "close", "volume"];

@@ -7,7 +7,7 @@ use chrono::NaiveDateTime;
 use encoding_rs::WINDOWS_1252;
 
 use super::cell_formats::{NumberNotation, absent_words, are_numbers, date_formats, is_number, is_ticker};
-use super::vocabulary::is_word_of;
+use crate::format::is_word_of;
 use crate::normalize::{UtcTimeInterpretation, interpret_utc_times, is_absent_value, parse_utc_time};
 use crate::source::csv_reader::CsvReader;
 

@@ -9,6 +9,7 @@ use super::column_names::canonical_column;
 use super::table_profile::{ColumnContent, TableProfile};
 
 /// Pattern of the column names of a wide table.
+#[derive(Default)]
 pub(super) struct WideLayout {
     pub(super) pattern: &'static str,
     /// Canonical fields in the column names, each with the vendor's name; empty if the column names contain no field.
@@ -33,7 +34,7 @@ pub(super) fn infer_wide_layout(profile: &TableProfile) -> Option<WideLayout> {
         let is_date = |name: &str| formats.iter().any(|format| parse_date(format, name).is_some());
         let others = profile.columns.iter().skip(1).filter(|column| !is_date(&column.name));
         let skip = others.map(|column| column.name.clone()).collect();
-        return Some(WideLayout { pattern: "{date}", fields: Vec::new(), skip });
+        return Some(WideLayout { pattern: "{date}", skip, ..WideLayout::default() });
     }
     let dates = profile.columns.iter().filter(|column| column.content.is_dated()).count();
     let is_value = |content: &ColumnContent| matches!(content, ColumnContent::Numbers | ColumnContent::Empty);
@@ -61,18 +62,15 @@ pub(super) fn infer_wide_layout(profile: &TableProfile) -> Option<WideLayout> {
             true
         });
         if fits.count() * 2 > values.len() && fields.iter().any(|(name, _)| *name == "close") {
-            return Some(WideLayout { pattern, fields, skip: Vec::new() });
+            return Some(WideLayout { pattern, fields, ..WideLayout::default() });
         }
     }
     let texts = profile
         .columns
         .iter()
         .any(|column| matches!(column.content, ColumnContent::Tickers | ColumnContent::Text));
-    (!texts && are_symbols(&values)).then(|| WideLayout {
-        pattern: "{symbol}",
-        fields: Vec::new(),
-        skip: Vec::new(),
-    })
+    let pattern = "{symbol}";
+    (!texts && are_symbols(&values)).then(|| WideLayout { pattern, ..WideLayout::default() })
 }
 
 /// True if the column names are symbols. Names such as V and LOW may be symbols or fields. They are fields in a table

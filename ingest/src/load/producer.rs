@@ -18,7 +18,7 @@ use crate::batch::holdings::LoadHoldings;
 use crate::batch::load_stats::LoadStats;
 use crate::batch::row_accumulator::{RowAccumulator, RowChunk};
 use crate::batch::row_review::ReviewedRows;
-use crate::format::{FeedReadError, FileFormat, ReaderOptions};
+use crate::format::{FeedReadError, ReaderOptions};
 use crate::load::input::{HashingReader, LoadInput};
 use crate::load::progress::LoadProgress;
 use crate::price::price_batch::PriceBatch;
@@ -117,8 +117,7 @@ impl Producer {
             Ok(read) => read,
             Err(error) => return FileOutcome::Event(Box::new(failure_event(index, error))),
         };
-        let mapped = matches!(input.format, FileFormat::Mapped { .. });
-        if let Some(reason) = describe_excess_rejects(&stats, limit, mapped) {
+        if let Some(reason) = describe_excess_rejects(&stats, limit, input.format.is_mapped()) {
             return FileOutcome::Event(Box::new(ProducerEvent::Refused { input: index, stats, reason }));
         }
         FileOutcome::Spooled(Box::new(SpooledFile { input: index, spool, stats, holdings }))

@@ -1,12 +1,8 @@
-//! Text of cells: words for absent values, blanks and web addresses.
+//! Text of cells: words for absent values, and web addresses.
 
 /// True if a cell is empty or has a word for an absent value.
 pub(crate) fn is_absent_value(text: &[u8]) -> bool {
     matches!(text, b"" | b"null" | b"N/A" | b"n/a" | b"NULL" | b"0000-00-00")
-}
-
-pub(crate) fn trim_blanks(text: &[u8]) -> &[u8] {
-    text.trim_ascii()
 }
 
 /// Parses a web address. `None` for schemes other than http and https, because such links are unsafe.

@@ -53,21 +53,15 @@ pub(crate) fn parse_session_date(
         return Err(RowError::missing_value(column));
     }
     let shown = abbreviate(text);
-    match text.get(..10).and_then(parse_date) {
-        Some(_) if matches!(text[10], b'T' | b' ') && text.contains(&b':') => Err(RowError::new(
-            "intraday_row",
-            format_args!("{column} {shown:?} has a time of day: only daily rows are loaded"),
-        )),
-        Some(_) => Err(RowError::new(
-            "weekly_row",
-            format_args!("{column} {shown:?} is not one day: only daily rows are loaded"),
-        )),
-        None if shown.contains("-W") => Err(RowError::new(
-            "weekly_row",
-            format_args!("{column} {shown:?} is a week: only daily rows are loaded"),
-        )),
-        None => Err(invalid_date(column, text)),
-    }
+    let (reason, fault) = match text.get(..10).and_then(parse_date) {
+        Some(_) if matches!(text[10], b'T' | b' ') && text.contains(&b':') => {
+            ("intraday_row", "has a time of day")
+        }
+        Some(_) => ("weekly_row", "is not one day"),
+        None if shown.contains("-W") => ("weekly_row", "is a week"),
+        None => return Err(invalid_date(column, text)),
+    };
+    Err(RowError::new(reason, format_args!("{column} {shown:?} {fault}: only daily rows are loaded")))
 }
 
 /// Error for an invalid date.

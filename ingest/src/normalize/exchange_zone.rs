@@ -7,42 +7,20 @@
 //! exclude the UTC date: the times change with the daylight saving of the zone, or a UTC date is on a weekend.
 
 use std::fmt;
+use std::sync::LazyLock;
 
 use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime, NaiveTime, Utc, Weekday};
-use chrono_tz::{Africa, America, Asia, Australia, Europe, Pacific, Tz};
+use chrono_tz::Tz;
 
-/// Time zones of exchanges. The first zone that fits the times is used, so one zone represents all zones with the same
-/// midnights.
-const ZONES: [Tz; 26] = [
-    America::New_York,
-    America::Chicago,
-    America::Sao_Paulo,
-    America::Argentina::Buenos_Aires,
-    America::Mexico_City,
-    America::Santiago,
-    America::Bogota,
-    Europe::London,
-    Europe::Berlin,
-    Europe::Helsinki,
-    Europe::Istanbul,
-    Europe::Moscow,
-    Africa::Johannesburg,
-    Africa::Lagos,
-    Asia::Hong_Kong,
-    Asia::Tokyo,
-    Asia::Kolkata,
-    Asia::Bangkok,
-    Australia::Sydney,
-    Pacific::Auckland,
-    Asia::Jerusalem,
-    Asia::Riyadh,
-    Africa::Cairo,
-    Asia::Dubai,
-    Asia::Karachi,
-    Asia::Dhaka,
-];
-/// Zones with sessions on Sunday.
-const SUNDAY_ZONES: [Tz; 5] = [Asia::Jerusalem, Asia::Riyadh, Africa::Cairo, Asia::Dubai, Asia::Dhaka];
+/// Time zones of exchanges, each with a flag that is true for sessions on Sunday. The first zone that fits the times is
+/// used, so one zone represents all zones with the same midnights.
+static ZONES: LazyLock<Vec<(ExchangeZone, bool)>> = LazyLock::new(|| {
+    let zone = |line: &str| {
+        let name = line.strip_suffix(" Sunday").unwrap_or(line);
+        Some((ExchangeZone::parse(name)?, name != line))
+    };
+    include_str!("exchange_zones.txt").lines().filter_map(zone).collect()
+});
 
 /// Time zone in which the UTC times of a column are midnights.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,10 +67,10 @@ impl ExchangeZone {
     }
 
     /// True if every time is midnight in this zone, at the start of a weekday with sessions.
-    fn fits(self, times: &[NaiveDateTime]) -> bool {
+    fn fits(self, has_sunday_sessions: bool, times: &[NaiveDateTime]) -> bool {
         let has_session = |day: NaiveDate| match day.weekday() {
             Weekday::Sat => false,
-            Weekday::Sun => SUNDAY_ZONES.contains(&self.0),
+            Weekday::Sun => has_sunday_sessions,
             _ => true,
         };
         times.iter().all(|utc_time| self.day_beginning_at(*utc_time).is_some_and(has_session))
@@ -104,7 +82,7 @@ pub(crate) fn interpret_utc_times(times: &[NaiveDateTime]) -> UtcTimeInterpretat
     if times.iter().all(|utc_time| utc_time.time() == NaiveTime::MIN) {
         return UtcTimeInterpretation::AsWritten;
     }
-    let Some(zone) = ZONES.into_iter().map(ExchangeZone).find(|zone| zone.fits(times)) else {
+    let Some((zone, _)) = ZONES.iter().copied().find(|(zone, sunday)| zone.fits(*sunday, times)) else {
         return UtcTimeInterpretation::Times;
     };
     // West of Greenwich, local midnight is on the same date in UTC. The UTC date and the local date then agree.
@@ -141,6 +119,11 @@ mod tests {
     use proptest::sample::select;
 
     use super::*;
+
+    #[test]
+    fn every_line_of_the_list_is_a_zone() {
+        assert_eq!(ZONES.len(), include_str!("exchange_zones.txt").lines().count());
+    }
 
     fn check(times: &[&str], expected: &str) {
         let parsed: Vec<NaiveDateTime> = times.iter().map(|text| parse_utc_time(text).unwrap()).collect();
@@ -184,7 +167,7 @@ mod tests {
         /// Midnights of a zone always give the local days of that zone.
         #[test]
         fn a_read_day_is_the_local_day(
-            zone in select(ZONES.as_slice()),
+            zone in select(ZONES.iter().map(|(zone, _)| zone.0).collect::<Vec<Tz>>()),
             first in 0u64..9000,
             steps in prop::collection::vec(1u64..40, 1..60),
         ) {

@@ -11,10 +11,10 @@ mod row_error;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use cell_text::{is_absent_value, parse_web_address, trim_blanks};
+pub(crate) use cell_text::{is_absent_value, parse_web_address};
 pub(crate) use date::{parse_date, parse_duration, parse_session_date, parse_time};
 pub(crate) use exchange_zone::{
     ExchangeZone, UtcTimeInterpretation, from_unix_seconds, interpret_utc_times, parse_utc_time,
 };
 pub(crate) use record_cells::RecordCells;
-pub(crate) use row_error::{RowError, abbreviate};
+pub(crate) use row_error::{RowError, abbreviate, parse_currency, parse_symbol};

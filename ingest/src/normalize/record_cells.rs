@@ -14,7 +14,7 @@ use rust_decimal::Decimal;
 use super::cell_text::is_absent_value;
 use super::date::{invalid_date, parse_day, parse_time};
 use super::exchange_zone::ExchangeZone;
-use super::row_error::RowError;
+use super::row_error::{RowError, parse_currency, parse_symbol};
 
 /// Cells of one record, by column name.
 pub(crate) struct RecordCells<'a> {
@@ -146,8 +146,7 @@ impl<'a> RecordCells<'a> {
 
     /// Optional symbol, in canonical spelling.
     pub(crate) fn symbol(&self, column: &str) -> Result<Option<Symbol>, RowError> {
-        let Some(text) = self.value(column) else { return Ok(None) };
-        Symbol::parse(text).map(Some).map_err(|_| RowError::invalid_symbol(column, text.as_bytes()))
+        self.value(column).map(|text| parse_symbol(column, text)).transpose()
     }
 
     /// Required symbol.
@@ -157,10 +156,7 @@ impl<'a> RecordCells<'a> {
 
     /// Optional currency.
     pub(crate) fn currency(&self, column: &str) -> Result<Option<Currency>, RowError> {
-        let Some(text) = self.value(column) else { return Ok(None) };
-        let message =
-            format_args!("{column} {text:?} is not a currency: write its ISO 4217 code, such as USD");
-        Currency::parse(text).map(Some).ok_or_else(|| RowError::new("bad_value", message))
+        self.value(column).map(|text| parse_currency(column, text)).transpose()
     }
 
     /// Optional time.

@@ -4,7 +4,9 @@ use std::fmt;
 
 use chrono::NaiveDate;
 use market::decimal::DecimalError;
+use market::metrics::currency::Currency;
 use market::metrics::merge::RowFault;
+use market::symbol::Symbol;
 
 /// Error of one row, with the reason code and the message of its reject.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,6 +55,17 @@ impl RowError {
         );
         Self::new("future_date", message)
     }
+}
+
+/// Parses a symbol in a column.
+pub(crate) fn parse_symbol(column: &str, text: &str) -> Result<Symbol, RowError> {
+    Symbol::parse(text).map_err(|_| RowError::invalid_symbol(column, text.as_bytes()))
+}
+
+/// Parses a currency in a column.
+pub(crate) fn parse_currency(column: &str, text: &str) -> Result<Currency, RowError> {
+    let message = format_args!("{column} {text:?} is not a currency: write its ISO 4217 code, such as USD");
+    Currency::parse(text).ok_or_else(|| RowError::new("bad_value", message))
 }
 
 /// Shortens a text for a message.

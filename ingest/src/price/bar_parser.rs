@@ -4,19 +4,38 @@ use market::bars::{Bar, MISSING};
 use market::decimal::DecimalError;
 use market::metrics::merge::{PriceValues, price_fault};
 
-use crate::normalize::{RowError, is_absent_value, trim_blanks};
+use crate::normalize::{RowError, is_absent_value};
 use crate::price::fixed_point::{FixedPoint, POW10, parse_count, parse_price};
 
-/// Cells of a price row as bytes. An empty cell is an absent value.
+/// Values of the price columns, such as their cells in a row or their positions in a table.
 #[derive(Debug, Default, Clone, Copy)]
-pub(crate) struct PriceCells<'a> {
-    pub(crate) open: &'a [u8],
-    pub(crate) high: &'a [u8],
-    pub(crate) low: &'a [u8],
-    pub(crate) close: &'a [u8],
-    pub(crate) volume: &'a [u8],
-    pub(crate) vwap: &'a [u8],
-    pub(crate) trade_count: &'a [u8],
+pub(crate) struct PriceFields<T> {
+    pub(crate) open: T,
+    pub(crate) high: T,
+    pub(crate) low: T,
+    pub(crate) close: T,
+    pub(crate) volume: T,
+    pub(crate) vwap: T,
+    pub(crate) trade_count: T,
+}
+
+/// Cells of a price row as bytes. An empty cell is an absent value.
+pub(crate) type PriceCells<'a> = PriceFields<&'a [u8]>;
+
+impl<T> PriceFields<T> {
+    /// Values by canonical column name.
+    #[inline]
+    pub(crate) fn from_columns(mut value: impl FnMut(&'static str) -> T) -> Self {
+        Self {
+            open: value("open"),
+            high: value("high"),
+            low: value("low"),
+            close: value("close"),
+            volume: value("volume"),
+            vwap: value("vwap"),
+            trade_count: value("trade_count"),
+        }
+    }
 }
 
 /// Values of a bar. Prices are `value / 10^scale`; [`MISSING`] marks absent values.
@@ -120,7 +139,7 @@ fn value(
     if cell.is_empty() {
         return Ok(ABSENT);
     }
-    parse(cell).or_else(|_| value_slowly(column, trim_blanks(cell), parse))
+    parse(cell).or_else(|_| value_slowly(column, cell.trim_ascii(), parse))
 }
 
 /// Slow path of [`value`], for cells with surrounding blanks or with a word for an absent value.

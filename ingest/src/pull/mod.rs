@@ -10,7 +10,6 @@ use event_log::stream::StreamSettings;
 use telemetry::{Shutdown, outln};
 
 use crate::log::reader::Log;
-use crate::source::dir_lock;
 use crate::source::folder_handle::FolderHandle;
 
 mod args;
@@ -147,7 +146,7 @@ impl ConnectorRun<'_> {
         let in_folder = |source| PullError::Folder { path: path.clone(), source };
         fs::create_dir_all(&path).map_err(in_folder)?;
         let folder = Arc::new(FolderHandle::open_unlinked(&path).map_err(in_folder)?);
-        let lock = dir_lock::try_lock(&folder, ".lock").map_err(in_folder)?;
+        let lock = folder.try_lock(".lock").map_err(in_folder)?;
         let _lock = lock.ok_or_else(|| PullError::Locked { folder: path.clone() })?;
         let symbols = symbols_to_fetch(args, connector)?;
         let state_log =

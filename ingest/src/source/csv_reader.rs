@@ -192,15 +192,8 @@ impl<R: Read> CsvReader<R> {
 
     /// Creates a reader for a delimiter. With `None`, the delimiter is detected from the first record.
     pub(crate) fn with_delimiter(reader: R, delimiter: Option<u8>) -> io::Result<Self> {
-        let (fields, unquoted) = (Vec::new(), Vec::new());
-        Ok(Self {
-            lines: LineReader::new(reader)?,
-            delimiter,
-            begun: false,
-            comments: true,
-            fields,
-            unquoted,
-        })
+        let (lines, fields, unquoted) = (LineReader::new(reader)?, Vec::new(), Vec::new());
+        Ok(Self { lines, delimiter, begun: false, comments: true, fields, unquoted })
     }
 
     /// Disables comments. A line that begins with `#` is then a record.
@@ -223,33 +216,16 @@ impl<R: Read> CsvReader<R> {
             }
         }
         self.begun = true;
-        let delimiter = match self.delimiter {
-            Some(delimiter) => delimiter,
-            None => *self.delimiter.insert(detect_delimiter(self.lines.current())),
-        };
+        let delimiter = *self.delimiter.get_or_insert_with(|| detect_delimiter(self.lines.current()));
         self.fields.clear();
-        if !self.lines.quotes || memchr(b'"', self.lines.current()).is_none() {
-            let raw = self.lines.current();
-            split(raw, delimiter, &mut self.fields);
-            return Ok(Some(CsvRecord {
-                line: self.lines.line,
-                raw,
-                text: raw,
-                fields: &self.fields,
-                delimiter,
-                unclosed: false,
-            }));
-        }
-        let unclosed = !self.read_quoted(delimiter)?;
+        let quoted = self.lines.quotes && memchr(b'"', self.lines.current()).is_some();
+        let unclosed = quoted && !self.read_quoted(delimiter)?;
         let raw = self.lines.current();
-        Ok(Some(CsvRecord {
-            line: self.lines.line,
-            raw,
-            text: &self.unquoted,
-            fields: &self.fields,
-            delimiter,
-            unclosed,
-        }))
+        if !quoted {
+            split(raw, delimiter, &mut self.fields);
+        }
+        let text: &[u8] = if quoted { &self.unquoted } else { raw };
+        Ok(Some(CsvRecord { line: self.lines.line, raw, text, fields: &self.fields, delimiter, unclosed }))
     }
 
     /// True if the current line is a comment above the header. A line that begins with `#` is the header if its first

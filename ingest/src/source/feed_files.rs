@@ -17,7 +17,7 @@ use crate::source::zip_archive::ZipDirectory;
 
 /// Container of a feed file: none, or a zip archive. Compression is detected from the bytes of the file, and is not
 /// part of this type.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub enum Packing {
     Plain,
     /// Entry of a zip archive, with the index of the entry in the archive.
@@ -34,7 +34,7 @@ pub enum Encoding {
 }
 
 /// Feed file to load.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct FeedFile {
     /// Location of the file on disk, or of the archive that contains the file.
     pub location: FileLocation,
@@ -125,6 +125,25 @@ pub(crate) fn find_feed_files(
 const NOT_UTF8: &str = "has a name that is not UTF-8: rename it";
 
 impl FoundFiles {
+    /// Adds a file to the feed files, the refused or the skipped files, depending on its name. `path` is its path for messages, and `default`
+    /// the encoding of a file whose name is not a feed name.
+    fn add_file(
+        &mut self,
+        location: FileLocation,
+        label: String,
+        packing: Packing,
+        path: String,
+        default: Option<Encoding>,
+    ) {
+        if let Some(reason) = unsupported_packing(strip_packing(&label)) {
+            return self.refused.push((path, reason));
+        }
+        match encoding_of(strip_packing(&label)).or(default) {
+            Some(encoding) => self.files.push(FeedFile { location, label, packing, encoding }),
+            None => self.skipped.push(label),
+        }
+    }
+
     fn refuse_folder(&mut self, path: &Path, error: &io::Error) {
         let path = escape_name(&path.to_string_lossy());
         self.refused.push((path, format!("folder cannot be read: {error}")));
@@ -162,17 +181,9 @@ fn add(location: FileLocation, label: String, named: bool, found: &mut FoundFile
     if label.to_ascii_lowercase().ends_with(".zip") {
         return add_archive(&location, &label, found);
     }
-    if let Some(reason) = unsupported_packing(strip_packing(&label)) {
-        return found.refused.push((location.display_path(), reason));
-    }
     // A file on the command line is read even if its name is not a feed name.
-    let encoding = encoding_of(strip_packing(&label)).or(named.then_some(Encoding::Csv));
-    match encoding {
-        Some(encoding) => {
-            found.files.push(FeedFile { location, label, packing: Packing::Plain, encoding });
-        }
-        None => found.skipped.push(label),
-    }
+    let (path, default) = (location.display_path(), named.then_some(Encoding::Csv));
+    found.add_file(location, label, Packing::Plain, path, default);
 }
 
 fn add_archive(location: &FileLocation, label: &str, found: &mut FoundFiles) {
@@ -188,21 +199,12 @@ fn add_archive(location: &FileLocation, label: &str, found: &mut FoundFiles) {
     for (index, name) in names.into_iter().filter(|(_, name)| !name.ends_with('/')) {
         let name = escape_name(&name);
         let label = format!("{label}/{name}");
-        if let Some(reason) = unsupported_packing(strip_packing(&name)).filter(|_| !is_hidden(&name)) {
-            found.refused.push((format!("{}/{name}", location.display_path()), reason));
+        if is_hidden(&name) {
+            found.skipped.push(label);
             continue;
         }
-        match encoding_of(strip_packing(&name)).filter(|_| !is_hidden(&name)) {
-            Some(encoding) => {
-                found.files.push(FeedFile {
-                    location: location.clone(),
-                    label,
-                    packing: Packing::Zip(archive.clone(), index),
-                    encoding,
-                });
-            }
-            None => found.skipped.push(label),
-        }
+        let path = format!("{}/{name}", location.display_path());
+        found.add_file(location.clone(), label, Packing::Zip(archive.clone(), index), path, None);
     }
 }
 

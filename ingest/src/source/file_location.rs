@@ -40,11 +40,3 @@ impl From<PathBuf> for FileLocation {
         Self { path, folder: None }
     }
 }
-
-impl PartialEq for FileLocation {
-    fn eq(&self, other: &Self) -> bool {
-        self.path == other.path
-    }
-}
-
-impl Eq for FileLocation {}

@@ -3,7 +3,7 @@
 //! Invariant: if another user places a link below the folder, nothing is read or written through the link.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -75,11 +75,17 @@ impl FolderHandle {
         require_regular(File::from(file.map_err(describe_link)?))
     }
 
-    /// Opens a lock file in this folder, and creates it if it does not exist.
-    pub(crate) fn open_lock(&self, name: &str) -> io::Result<File> {
+    /// Locks the folder by a file in it until the returned file is dropped; `None` if another process has the lock. The
+    /// kernel releases the lock at the end of the process, even after a kill.
+    pub(crate) fn try_lock(&self, name: &str) -> io::Result<Option<File>> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = rustix::fs::openat(&self.directory, name, flags, Mode::from_raw_mode(0o666));
-        require_regular(File::from(file.map_err(describe_link)?))
+        let file = require_regular(File::from(file.map_err(describe_link)?))?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(file)),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
     }
 
     /// Creates a file in this folder. Fails if the name exists.

@@ -1,7 +1,6 @@
 //! Sources: feed files on disk, in archives or on standard input, as decoded text and raw records.
 
 pub(crate) mod csv_reader;
-pub(crate) mod dir_lock;
 pub(crate) mod feed_files;
 pub(crate) mod file_label;
 pub(crate) mod file_location;
@@ -11,5 +10,6 @@ pub(crate) mod inflation_limit;
 pub(crate) mod parquet_table;
 pub(crate) mod regular_file;
 pub(crate) mod standard_input;
+pub(crate) mod transcoder;
 pub(crate) mod unpack;
 pub(crate) mod zip_archive;

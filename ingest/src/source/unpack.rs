@@ -7,11 +7,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
+use encoding_rs::{UTF_16BE, UTF_16LE};
+
 use crate::source::feed_files::{FeedFile, Packing};
 use crate::source::file_location::FileLocation;
 use crate::source::inflation_limit::{ArchiveBudget, MAX_RATIO, exceeds_ratio};
 #[cfg(feature = "parquet")]
 use crate::source::parquet_table;
+use crate::source::transcoder::Transcoder;
 
 const BUFFER: usize = 256 * 1024;
 
@@ -40,7 +43,7 @@ pub(crate) fn read_text<T>(
 /// Names of the columns with binary doubles. Empty for files that are not Parquet, and for builds without Parquet.
 pub(crate) fn double_columns(file: &FeedFile) -> io::Result<Vec<String>> {
     #[cfg(feature = "parquet")]
-    if file.packing == Packing::Plain && is_parquet(&file.location)? {
+    if matches!(file.packing, Packing::Plain) && is_parquet(&file.location)? {
         return parquet_table::double_columns(file.location.open()?);
     }
     let _ = file;
@@ -94,8 +97,8 @@ fn unpacked<T>(
 fn in_utf8<R: Read, T>(reader: R, body: impl FnOnce(&mut dyn Read) -> io::Result<T>) -> io::Result<T> {
     let (start, mut reader) = peek::<2, _>(reader)?;
     match start.as_slice() {
-        [0xff, 0xfe] => body(&mut Utf16::new(reader, u16::from_le_bytes)),
-        [0xfe, 0xff] => body(&mut Utf16::new(reader, u16::from_be_bytes)),
+        [0xff, 0xfe] => body(&mut Transcoder::new(reader, UTF_16LE)),
+        [0xfe, 0xff] => body(&mut Transcoder::new(reader, UTF_16BE)),
         _ => body(&mut reader),
     }
 }
@@ -164,54 +167,6 @@ impl<R: Read> Read for Metered<'_, R> {
         self.position += read as u64;
         budget.charge(entry, self.position, begun.elapsed())?;
         Ok(read)
-    }
-}
-
-/// Reader that converts UTF-16 to UTF-8.
-struct Utf16<R> {
-    inner: R,
-    unit: fn([u8; 2]) -> u16,
-    /// Bytes at the end of the last read that form an incomplete code unit or surrogate pair.
-    rest: Vec<u8>,
-    text: io::Cursor<Vec<u8>>,
-}
-
-impl<R: Read> Utf16<R> {
-    fn new(inner: R, unit: fn([u8; 2]) -> u16) -> Self {
-        Self { inner, unit, rest: Vec::new(), text: io::Cursor::default() }
-    }
-
-    /// Converts the next part of the text into the buffer. Returns false at the end of the text.
-    fn fill(&mut self) -> io::Result<bool> {
-        let mut bytes = std::mem::take(&mut self.rest);
-        let before = bytes.len();
-        let ended = self.inner.by_ref().take(BUFFER as u64).read_to_end(&mut bytes)? == 0;
-        if ended && before == 0 {
-            return Ok(false);
-        }
-        let mut units: Vec<u16> = bytes.chunks_exact(2).map(|pair| (self.unit)([pair[0], pair[1]])).collect();
-        let first_of_pair = units.last().is_some_and(|unit| (0xd800..0xdc00).contains(unit));
-        if first_of_pair && !ended {
-            units.pop();
-        }
-        if !ended {
-            self.rest = bytes.split_off(units.len() * 2);
-        }
-        let text: String =
-            char::decode_utf16(units).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)).collect();
-        self.text = io::Cursor::new(text.into_bytes());
-        Ok(true)
-    }
-}
-
-impl<R: Read> Read for Utf16<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        loop {
-            let read = self.text.read(buffer)?;
-            if read > 0 || buffer.is_empty() || !self.fill()? {
-                return Ok(read);
-            }
-        }
     }
 }
 

@@ -22,14 +22,6 @@ pub struct ZipDirectory {
     budget: Arc<ArchiveBudget>,
 }
 
-impl PartialEq for ZipDirectory {
-    fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.budget, &other.budget)
-    }
-}
-
-impl Eq for ZipDirectory {}
-
 impl ZipDirectory {
     /// Reads the central directory of an archive. Fails if entries overlap.
     pub(crate) fn open(location: &FileLocation) -> ZipResult<Self> {
@@ -85,8 +77,8 @@ impl Clone for ReopeningReader {
 impl Read for ReopeningReader {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let buffered = self.at.checked_sub(self.buffered_at).and_then(|skip| usize::try_from(skip).ok());
-        let mut skip = buffered.filter(|skip| *skip < self.buffer.len());
-        if skip.is_none() {
+        let mut skip = buffered.unwrap_or(usize::MAX);
+        if skip >= self.buffer.len() {
             self.buffer.resize(BUFFER, 0);
             let file = match &mut self.file {
                 Some(file) => file,
@@ -95,11 +87,9 @@ impl Read for ReopeningReader {
             let read = file.read_at(&mut self.buffer, self.at)?;
             self.buffer.truncate(read);
             self.buffered_at = self.at;
-            skip = Some(0);
+            skip = 0;
         }
-        let available = &self.buffer[skip.unwrap_or_default()..];
-        let count = available.len().min(into.len());
-        into[..count].copy_from_slice(&available[..count]);
+        let count = (&self.buffer[skip..]).read(into)?;
         self.at += count as u64;
         Ok(count)
     }

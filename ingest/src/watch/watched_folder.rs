@@ -10,7 +10,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::error::WatchError;
-use crate::source::dir_lock;
 use crate::source::folder_handle::FolderHandle;
 
 /// Lock file of the watching process.
@@ -57,7 +56,7 @@ impl WatchedFolder {
             let unusable = |source| WatchError::Folder { folder: path.join(name), source };
             folder.create_folder(name).map_err(unusable)?;
         }
-        let lock = dir_lock::try_lock(&folder, LOCK).map_err(unusable)?;
+        let lock = folder.try_lock(LOCK).map_err(unusable)?;
         let lock = lock.ok_or_else(|| WatchError::Locked { folder: path.to_owned() })?;
         Ok(Self { folder: Arc::new(folder), _lock: lock })
     }

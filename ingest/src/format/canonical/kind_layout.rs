@@ -1,6 +1,11 @@
 //! Columns of every kind. Their names are the public contract of the canonical feed.
 
+use std::borrow::Cow;
+
 use market::event::Kind;
+
+use crate::normalize::{RecordCells, RowError};
+use crate::source::csv_reader::CsvRecord;
 
 /// Column with the reject id, which exported rejects have in addition.
 pub(crate) const ID_FIELD: &str = "reject_id";
@@ -126,5 +131,25 @@ impl KindLayout {
                 self.kind
             ))
         }
+    }
+
+    /// Cells of a CSV record by column name. `columns` are the indexes from [`Self::columns`]. Text that is not UTF-8 is
+    /// an error.
+    pub(super) fn cells<'a>(
+        &self,
+        columns: &[Option<usize>],
+        record: &CsvRecord<'a>,
+    ) -> Result<RecordCells<'a>, RowError> {
+        let mut cells = RecordCells::new(self.names);
+        for (field, column) in record.fields().zip(columns) {
+            let Some(index) = column else { continue };
+            let text = std::str::from_utf8(field).map_err(|_| {
+                let message =
+                    format_args!("{} is not UTF-8 text: save the file as UTF-8", self.names[*index]);
+                RowError::new("malformed_row", message)
+            })?;
+            cells.set(*index, Cow::Borrowed(text));
+        }
+        Ok(cells)
     }
 }

@@ -1,11 +1,9 @@
 //! Canonical feed: CSV files with their kind in the file name, and JSON records. The kind of a JSON record is in the
 //! record or in the file name.
 
-use std::io::Read;
-
 use market::event::Kind;
 
-use super::file_format::{FeedReadError, FileFormat, ReaderOptions, VendorFile};
+use super::file_format::{FeedReadError, FileFormat, FileLayout, VendorFile};
 use super::file_head::FileHead;
 use super::headered_table::HeaderedTable;
 use super::vendor_row::read_objects;
@@ -14,19 +12,20 @@ use crate::normalize::RowError;
 use crate::source::csv_reader::{CsvRecord, LineReader};
 use crate::source::feed_files::{Encoding, FeedFile};
 
-mod cells;
 mod json;
 pub(crate) mod kind_layout;
 mod price_reader;
 mod record_builder;
 mod row_conversion;
 
-use cells::cells_of;
 use kind_layout::KindLayout;
-pub(super) use record_builder::RecordBuilder;
+pub(super) use record_builder::{RecordBuilder, fields};
 
 /// Recognizes a canonical file: CSV by name and columns, JSON by its first record.
 pub(super) fn detect(file: &FeedFile, head: &FileHead) -> Option<Result<FileFormat, String>> {
+    let encoding = head.encoding;
+    let canonical =
+        |kind| FileFormat { layout: FileLayout::Canonical(kind), encoding, symbol: None, date: None };
     let named = kind_of(file.stem()).and_then(KindLayout::for_kind);
     if head.encoding == Encoding::Csv {
         let layout = named?;
@@ -37,7 +36,7 @@ pub(super) fn detect(file: &FeedFile, head: &FileHead) -> Option<Result<FileForm
         let is_canonical = has_key_column || head.guess_origin().is_none();
         return is_canonical.then(|| match adjusted_without_basis(file.stem(), layout, &head.columns) {
             Some(reason) => Err(reason),
-            None => Ok(FileFormat::CanonicalCsv(layout.kind)),
+            None => Ok(canonical(Some(layout.kind))),
         });
     }
     let keys = if head.encoding == Encoding::Json { head.record_keys() } else { head.columns.clone() };
@@ -48,7 +47,7 @@ pub(super) fn detect(file: &FeedFile, head: &FileHead) -> Option<Result<FileForm
     } else {
         Some(named.filter(|layout| layout.key.iter().chain(layout.required).all(has))?.kind)
     };
-    Some(Ok(FileFormat::CanonicalRecords { kind, encoding: head.encoding }))
+    Some(Ok(canonical(kind)))
 }
 
 /// Reason for refusing a file that is named as adjusted (`prices-split-adjusted.csv`) and has no column for the share
@@ -94,18 +93,28 @@ fn kind_of(stem: &str) -> Option<Kind> {
     })
 }
 
-/// Reads a CSV file of one kind.
-pub(super) fn read_csv(
-    kind: Kind,
-    reader: &mut dyn Read,
-    options: &ReaderOptions,
+/// Reads a file. `kind` is the kind in the file name.
+pub(super) fn read(
+    kind: Option<Kind>,
+    file: VendorFile<'_>,
     rows: &mut RowAccumulator,
 ) -> Result<(), FeedReadError> {
-    let table = HeaderedTable::open(reader, str::to_ascii_lowercase)?;
-    let layout = KindLayout::for_kind(kind)
-        .ok_or_else(|| FeedReadError::Refused(format!("{kind} rows cannot be loaded")))?;
-    let columns = layout.columns(table.header(), options.ignore_unknown).map_err(FeedReadError::Refused)?;
-    if kind == Kind::Price {
+    match kind.and_then(KindLayout::for_kind).filter(|_| file.encoding == Encoding::Csv) {
+        Some(layout) => read_csv(layout, file, rows),
+        None => read_records(kind, file, rows),
+    }
+}
+
+/// Reads a CSV file of one kind.
+fn read_csv(
+    layout: &'static KindLayout,
+    file: VendorFile<'_>,
+    rows: &mut RowAccumulator,
+) -> Result<(), FeedReadError> {
+    let table = HeaderedTable::open(file.source, str::to_ascii_lowercase)?;
+    let columns =
+        layout.columns(table.header(), file.options.ignore_unknown).map_err(FeedReadError::Refused)?;
+    if layout.kind == Kind::Price {
         return price_reader::read_prices(layout, &columns, table, rows);
     }
     table.for_each_record(rows, |record, rows| read_record(layout, &columns, record, rows))
@@ -117,7 +126,7 @@ fn read_record(
     record: &CsvRecord<'_>,
     rows: &mut RowAccumulator,
 ) -> Result<(), RowError> {
-    let mut cells = cells_of(layout, columns, record)?;
+    let mut cells = layout.cells(columns, record)?;
     cells.set_zone(rows.zone());
     if let Some(kind) = cells.text("kind").filter(|kind| *kind != layout.kind.as_str()) {
         let message = format_args!("kind {kind:?} in a file of kind {}: use one file per kind", layout.kind);
@@ -127,7 +136,7 @@ fn read_record(
 }
 
 /// Reads JSON records, one per line or all in one document. `kind` is the kind of records that do not state a kind.
-pub(super) fn read_records(
+fn read_records(
     kind: Option<Kind>,
     file: VendorFile<'_>,
     rows: &mut RowAccumulator,

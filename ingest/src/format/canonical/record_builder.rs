@@ -3,11 +3,24 @@
 use std::borrow::Cow;
 
 use market::event::Kind;
+use rust_decimal::Decimal;
 
 use super::kind_layout::KindLayout;
 use super::row_conversion;
 use crate::batch::row_accumulator::RowAccumulator;
+use crate::format::vendor_row::VendorRow;
 use crate::normalize::{RecordCells, RowError};
+
+/// Values of a vendor's row by canonical column, read with `text`, `date` or `percent`. A column alone has the field of
+/// the same name; `eps_ttm: dilutedepsttm | eps` has the first of two fields with a value.
+macro_rules! fields {
+    (@names $column:ident) => { &[stringify!($column)] };
+    (@names $column:ident $($field:ident)+) => { &[$(stringify!($field)),+] };
+    ($row:ident.$read:ident => $($column:ident $(: $($field:ident)|+)?),+ $(,)?) => {
+        [$((stringify!($column), $row.$read(fields!(@names $column $($($field)+)?)))),+]
+    };
+}
+pub(crate) use fields;
 
 /// Record of one kind, with values by canonical column name.
 #[derive(Debug)]
@@ -25,6 +38,24 @@ impl<'a> RecordBuilder<'a> {
     pub(crate) fn with_value<T: Into<Cow<'a, str>>>(mut self, name: &'static str, value: Option<T>) -> Self {
         self.values.extend(value.map(|value| (name, value.into())));
         self
+    }
+
+    /// Adds the values that are present.
+    pub(crate) fn with_values<T: Into<Cow<'a, str>>>(
+        self,
+        values: impl IntoIterator<Item = (&'static str, Option<T>)>,
+    ) -> Self {
+        values.into_iter().fold(self, |record, (name, value)| record.with_value(name, value))
+    }
+
+    /// Adds the old and the new shares of a split.
+    pub(crate) fn with_shares(self, (from, to): (Decimal, Decimal)) -> Self {
+        self.with_value("from", Some(from.to_string())).with_value("to", Some(to.to_string()))
+    }
+
+    /// Validates the record of a vendor's row like a record of a canonical file, and adds it.
+    pub(crate) fn add_of_row(self, row: &VendorRow<'_>, rows: &mut RowAccumulator) -> Result<(), RowError> {
+        self.validate_into(row.line, row.raw.len(), rows)
     }
 
     /// Validates the record like a record of a canonical file, and adds it. `bytes` is the length of the source text.

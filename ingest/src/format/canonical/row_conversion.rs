@@ -17,6 +17,23 @@ use crate::normalize::{
 };
 use crate::price::bar_parser::PriceCells;
 
+/// Builds a record whose fields have the names of their columns. The fields in Rust syntax are evaluated before the
+/// values. The values are read in order, so that the first invalid cell is the error of the row. `=> major` converts a
+/// value.
+macro_rules! record {
+    ($cells:ident as $record:ident {
+        texts: $($text:ident),*;
+        values: $($column:ident = $read:ident $(=> $convert:ident)?),*;
+        $($rest:tt)*
+    }) => {
+        $record {
+            $($text: $cells.owned_text(stringify!($text)),)*
+            $($rest)*
+            $($column: $($convert)? ($cells.$read(stringify!($column))?),)*
+        }
+    };
+}
+
 /// Converts one record, and adds it to `rows`. `bytes` is the length of its source text.
 pub(super) fn convert_record(
     kind: Kind,
@@ -72,15 +89,7 @@ fn accept_price(cells: &RecordCells<'_>, line: u64, rows: &mut RowAccumulator) -
     let bytes = |name: &str| cells.text(name).unwrap_or_default().as_bytes();
     let version = price_reader::parse_version(cells, rows)?;
     let date = parse_session_date("date", bytes("date"), rows.zone())?;
-    let prices = PriceCells {
-        open: bytes("open"),
-        high: bytes("high"),
-        low: bytes("low"),
-        close: bytes("close"),
-        volume: bytes("volume"),
-        vwap: bytes("vwap"),
-        trade_count: bytes("trade_count"),
-    };
+    let prices = PriceCells::from_columns(bytes);
     rows.add_price(bytes("symbol"), date, &prices, version, line)
 }
 
@@ -97,7 +106,10 @@ fn security(cells: &RecordCells<'_>, retracted: bool) -> Result<Security, RowErr
         None => return Err(RowError::missing_value("name")),
     };
     let Currency { code: currency, minor } = cells.currency("currency")?.unwrap_or_else(Currency::dollar);
-    Ok(Security {
+    Ok(record! { cells as Security {
+        texts: industry, description, ceo, cik, figi, isin, cusip;
+        values: employees = integer, ipo_date = date, delisted_on = date, dividend_suspended_on = date,
+            streak_seed_years = integer, streak_seed_through = integer, successor = symbol, merger_ratio = figure;
         symbol,
         name,
         r#type,
@@ -108,24 +120,9 @@ fn security(cells: &RecordCells<'_>, retracted: bool) -> Result<Security, RowErr
         indexes: indexes(cells.text("indexes"))?,
         exchange: cells.exchange("exchange"),
         sector: cells.sector("sector"),
-        industry: cells.owned_text("industry"),
         country: cells.country("country"),
-        description: cells.owned_text("description"),
         website: cells.text("website").and_then(parse_web_address).map(str::to_owned),
-        ceo: cells.owned_text("ceo"),
-        employees: cells.integer("employees")?,
-        ipo_date: cells.date("ipo_date")?,
-        cik: cells.owned_text("cik"),
-        figi: cells.owned_text("figi"),
-        isin: cells.owned_text("isin"),
-        cusip: cells.owned_text("cusip"),
-        delisted_on: cells.date("delisted_on")?,
-        dividend_suspended_on: cells.date("dividend_suspended_on")?,
-        streak_seed_years: cells.integer("streak_seed_years")?,
-        streak_seed_through: cells.integer("streak_seed_through")?,
-        successor: cells.symbol("successor")?,
-        merger_ratio: cells.figure("merger_ratio")?,
-    })
+    } })
 }
 
 /// Adds a reject for an invalid website address. The row is accepted without the address.
@@ -219,69 +216,30 @@ fn fundamentals(cells: &RecordCells<'_>) -> Result<Fundamentals, RowError> {
         Some(currency) => amount.map(|amount| currency.to_major(amount)),
         None => amount,
     };
-    let share = |name: &str| cells.amount(name).map(major);
-    let money = |name: &str| cells.figure(name).map(major);
-    Ok(Fundamentals {
-        symbol: cells.required_symbol("symbol")?,
-        as_of: cells.required_date("as_of")?,
-        eps_ttm: share("eps_ttm")?,
-        eps_as_of: cells.date("eps_as_of")?,
-        ffo_per_share_ttm: share("ffo_per_share_ttm")?,
-        shares_outstanding: cells.figure("shares_outstanding")?,
-        shares_as_of: cells.date("shares_as_of")?,
-        float_shares: cells.figure("float_shares")?,
-        market_cap: money("market_cap")?,
-        float_market_cap: money("float_market_cap")?,
-        avg_daily_value: money("avg_daily_value")?,
-        revenue_ttm: money("revenue_ttm")?,
-        net_income_ttm: money("net_income_ttm")?,
-        operating_cash_flow_ttm: money("operating_cash_flow_ttm")?,
-        capital_expenditure_ttm: money("capital_expenditure_ttm")?,
-        free_cash_flow_ttm: money("free_cash_flow_ttm")?,
-        dividends_paid_ttm: money("dividends_paid_ttm")?,
-        book_value_per_share: share("book_value_per_share")?,
-        total_debt: money("total_debt")?,
-        total_equity: money("total_equity")?,
-        enterprise_value: money("enterprise_value")?,
-        gross_margin: cells.amount("gross_margin")?,
-        operating_margin: cells.amount("operating_margin")?,
-        net_margin: cells.amount("net_margin")?,
-        roe: cells.amount("roe")?,
-        roa: cells.amount("roa")?,
-        current_ratio: cells.amount("current_ratio")?,
-        interest_coverage: cells.amount("interest_coverage")?,
-        forward_pe: cells.amount("forward_pe")?,
-        peg_ratio: cells.amount("peg_ratio")?,
-        ps_ratio: cells.amount("ps_ratio")?,
-        ev_to_ebitda: cells.amount("ev_to_ebitda")?,
-        beta: cells.amount("beta")?,
-        fiscal_period_end: cells.date("fiscal_period_end")?,
-        reported_currency: currency.map(|currency| currency.code),
-    })
+    Ok(record! { cells as Fundamentals {
+        texts: ;
+        values: symbol = required_symbol, as_of = required_date, eps_ttm = amount => major, eps_as_of = date,
+            ffo_per_share_ttm = amount => major, shares_outstanding = figure, shares_as_of = date,
+            float_shares = figure, market_cap = figure => major, float_market_cap = figure => major,
+            avg_daily_value = figure => major, revenue_ttm = figure => major, net_income_ttm = figure => major,
+            operating_cash_flow_ttm = figure => major, capital_expenditure_ttm = figure => major,
+            free_cash_flow_ttm = figure => major, dividends_paid_ttm = figure => major,
+            book_value_per_share = amount => major, total_debt = figure => major, total_equity = figure => major,
+            enterprise_value = figure => major, gross_margin = amount, operating_margin = amount,
+            net_margin = amount, roe = amount, roa = amount, current_ratio = amount, interest_coverage = amount,
+            forward_pe = amount, peg_ratio = amount, ps_ratio = amount, ev_to_ebitda = amount, beta = amount,
+            fiscal_period_end = date;
+        reported_currency: currency.as_ref().map(|currency| currency.code.clone()),
+    } })
 }
 
 fn etf(cells: &RecordCells<'_>) -> Result<Etf, RowError> {
-    Ok(Etf {
-        symbol: cells.required_symbol("symbol")?,
-        as_of: cells.required_date("as_of")?,
-        issuer: cells.owned_text("issuer"),
-        asset_class: cells.owned_text("asset_class"),
-        category: cells.owned_text("category"),
-        strategy: cells.owned_text("strategy"),
-        index_name: cells.owned_text("index_name"),
-        domicile: cells.owned_text("domicile"),
-        inception_date: cells.date("inception_date")?,
-        expense_ratio: cells.amount("expense_ratio")?,
-        aum: cells.figure("aum")?,
-        nav: cells.amount("nav")?,
-        nav_date: cells.date("nav_date")?,
-        sec_yield_30d: cells.amount("sec_yield_30d")?,
-        is_leveraged: cells.boolean("is_leveraged")?,
-        is_inverse: cells.boolean("is_inverse")?,
-        leverage_factor: cells.amount("leverage_factor")?,
-        related_symbol: cells.symbol("related_symbol")?,
-        turnover: cells.amount("turnover")?,
-    })
+    Ok(record! { cells as Etf {
+        texts: issuer, asset_class, category, strategy, index_name, domicile;
+        values: symbol = required_symbol, as_of = required_date, inception_date = date, expense_ratio = amount,
+            aum = figure, nav = amount, nav_date = date, sec_yield_30d = amount, is_leveraged = boolean,
+            is_inverse = boolean, leverage_factor = amount, related_symbol = symbol, turnover = amount;
+    } })
 }
 
 fn accept_holding(
@@ -297,20 +255,16 @@ fn accept_holding(
 fn holding(cells: &RecordCells<'_>) -> Result<Holding, RowError> {
     let currency = cells.currency("currency")?;
     let value = cells.figure("market_value")?;
-    Ok(Holding {
+    Ok(record! { cells as Holding {
+        texts: asset_type, isin, cusip, figi;
+        values: symbol = symbol, shares = figure;
         name: cells.owned_text("name").ok_or_else(|| RowError::missing_value("name"))?,
         weight: cells.amount("weight")?.ok_or_else(|| RowError::missing_value("weight"))?,
-        symbol: cells.symbol("symbol")?,
-        asset_type: cells.owned_text("asset_type"),
-        shares: cells.figure("shares")?,
         market_value: value.map(|value| currency.as_ref().map_or(value, |currency| currency.to_major(value))),
         currency: currency.map(|currency| currency.code),
-        isin: cells.owned_text("isin"),
-        cusip: cells.owned_text("cusip"),
-        figi: cells.owned_text("figi"),
         sector: cells.sector("sector"),
         country: cells.country("country"),
-    })
+    } })
 }
 
 /// Parses former symbols. JSON has a list of symbols, or of `{symbol, from, to}`. CSV has entries such as

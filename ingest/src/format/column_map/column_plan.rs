@@ -77,12 +77,18 @@ fn find(names: &[String], column: &str, wanted: &str) -> Result<Option<usize>, S
 }
 
 fn no_column(name: &str, wanted: &str, names: &[String]) -> String {
-    let listed: Vec<&str> = names.iter().take(20).map(String::as_str).collect();
-    let more = if names.len() > listed.len() { ", …" } else { "" };
+    let more = if names.len() > MAX_LISTED { ", …" } else { "" };
     format!(
         "has no column {wanted:?}, which the map's columns.{name} names; its columns are: {}{more}",
-        listed.join(", ")
+        listed(names)
     )
+}
+
+/// Maximum number of column names in an error message.
+const MAX_LISTED: usize = 20;
+
+fn listed(names: &[String]) -> String {
+    names[..names.len().min(MAX_LISTED)].join(", ")
 }
 
 /// Rows of a wide table, each with the columns whose names have the same symbol or date.
@@ -127,10 +133,7 @@ fn wide_rows(
         return Err(no_column(name, wanted, names));
     }
     if rows.is_empty() {
-        return Err(format!(
-            "has no column whose name fits wide.name; its columns are: {}",
-            names.iter().take(20).cloned().collect::<Vec<_>>().join(", ")
-        ));
+        return Err(format!("has no column whose name fits wide.name; its columns are: {}", listed(names)));
     }
     Ok(rows)
 }

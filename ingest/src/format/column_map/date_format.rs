@@ -1,6 +1,6 @@
 //! Date formats of a map: `DD.MM.YYYY`, `MMM D, YYYY`, `YYYYMMDD`.
 
-use chrono::{NaiveDate, NaiveDateTime, NaiveTime};
+use chrono::{Month, NaiveDate, NaiveDateTime, NaiveTime};
 
 use crate::normalize::{ExchangeZone, RowError, abbreviate, from_unix_seconds, parse_utc_time};
 
@@ -116,18 +116,14 @@ pub(super) fn read_date(
         }
     }
     let shown = abbreviate(text.as_bytes());
-    Err(match timed {
-        true => RowError::new(
+    let (reason, fault) = match timed {
+        true => (
             "intraday_row",
-            format_args!(
-                "{column} {shown:?} has a time of day: only daily rows are loaded; for times in UTC, the map's dates.zone is the exchange's time zone"
-            ),
+            "has a time of day: only daily rows are loaded; for times in UTC, the map's dates.zone is the exchange's time zone",
         ),
-        false => RowError::new(
-            "bad_date",
-            format_args!("{column} {shown:?} does not match the map's dates.format"),
-        ),
-    })
+        false => ("bad_date", "does not match the map's dates.format"),
+    };
+    Err(RowError::new(reason, format_args!("{column} {shown:?} {fault}")))
 }
 
 /// Date of a text in one format, for the inference of formats; `None` if the text does not fit.
@@ -156,25 +152,12 @@ fn digits<'a>(text: &'a str, least: usize, most: usize, number: &mut u32) -> Opt
 
 /// Reads the full or abbreviated English name of a month.
 fn month_name<'a>(text: &'a str, month: &mut u32) -> Option<&'a str> {
-    const NAMES: [&str; 12] = [
-        "january",
-        "february",
-        "march",
-        "april",
-        "may",
-        "june",
-        "july",
-        "august",
-        "september",
-        "october",
-        "november",
-        "december",
-    ];
     let letters = text.bytes().take_while(u8::is_ascii_alphabetic).count();
     let (name, rest) = text.split_at(letters);
-    let name = name.to_ascii_lowercase();
-    let index = NAMES.iter().position(|known| letters >= 3 && known.starts_with(&name))?;
-    *month = u32::try_from(index).ok()? + 1;
+    let is_named = |month: Month| {
+        letters >= 3 && month.name().get(..letters).is_some_and(|begin| begin.eq_ignore_ascii_case(name))
+    };
+    *month = (1..=12).find(|number| Month::try_from(*number).is_ok_and(is_named))?.into();
     Some(rest)
 }
 

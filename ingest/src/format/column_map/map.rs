@@ -52,6 +52,7 @@ pub struct ColumnMap {
     pub(super) scale: BTreeMap<&'static str, Decimal>,
     pub(super) aliases: BTreeMap<&'static str, BTreeMap<String, String>>,
     pub(super) absent: Vec<String>,
+    /// Pattern for the symbol in file names.
     pub(super) file_name: Option<SymbolPattern>,
     pub(super) cell: Option<SymbolPattern>,
     pub(super) suffix: String,
@@ -68,14 +69,6 @@ pub(super) struct WideNames {
     pub(super) value: Option<&'static str>,
     pub(super) skip: Vec<String>,
 }
-
-impl PartialEq for ColumnMap {
-    fn eq(&self, other: &Self) -> bool {
-        self.digest == other.digest
-    }
-}
-
-impl Eq for ColumnMap {}
 
 impl ColumnMap {
     /// Digest of the map. It is part of an input's identity, because a file has different rows under different maps.
@@ -97,11 +90,6 @@ impl ColumnMap {
             || self.wide.as_ref().is_some_and(|wide| wide.pattern.has_symbol())
     }
 
-    /// Pattern for the symbol in file names.
-    pub(super) fn file_name(&self) -> Option<&SymbolPattern> {
-        self.file_name.as_ref()
-    }
-
     /// Converts a cell to canonical form; `None` for an absent value.
     pub(super) fn convert_cell<'a>(
         &self,
@@ -109,7 +97,7 @@ impl ColumnMap {
         cell: &'a str,
     ) -> Result<Option<Cow<'a, str>>, RowError> {
         let cell = cell.trim();
-        if is_absent_value(cell.as_bytes()) || self.absent.iter().any(|word| word == cell) {
+        if self.is_absent(cell) {
             return Ok(None);
         }
         if let Some(other) = self.aliases.get(name).and_then(|aliases| aliases.get(cell)) {
@@ -151,9 +139,11 @@ impl ColumnMap {
 
     /// True if the cell of a column in `skip_without` is absent. The record is then skipped.
     pub(super) fn skips(&self, name: &'static str, cell: &str) -> bool {
-        let cell = cell.trim();
-        self.skip_without.contains(&name)
-            && (is_absent_value(cell.as_bytes()) || self.absent.iter().any(|word| word == cell))
+        self.skip_without.contains(&name) && self.is_absent(cell.trim())
+    }
+
+    fn is_absent(&self, cell: &str) -> bool {
+        is_absent_value(cell.as_bytes()) || self.absent.iter().any(|word| word == cell)
     }
 
     /// Symbol in a cell or a column name.

@@ -4,14 +4,13 @@ use std::borrow::Cow;
 
 use market::decimal::parse_decimal;
 use market::event::Kind;
-use market::metrics::currency::Currency;
 use rust_decimal::Decimal;
 
 use super::map::{CURRENCY, ColumnMap, DIRECTION, MONEY, RATIO};
 use crate::batch::row_accumulator::RowAccumulator;
 use crate::format::canonical::RecordBuilder;
 use crate::format::split_ratio;
-use crate::normalize::RowError;
+use crate::normalize::{RowError, parse_currency};
 
 /// Values of a row, each with its canonical column name.
 pub(super) type RowValues<'a> = Vec<(&'static str, Cow<'a, str>)>;
@@ -53,11 +52,7 @@ fn set_currency<'a>(
 fn price_values(mut values: RowValues<'_>) -> Result<RowValues<'_>, RowError> {
     let Some(at) = values.iter().position(|(name, _)| *name == CURRENCY) else { return Ok(values) };
     let (_, text) = values.remove(at);
-    let currency = Currency::parse(&text).ok_or_else(|| {
-        let message =
-            format_args!("currency {text:?} is not a currency: write its ISO 4217 code, such as USD");
-        RowError::new("bad_value", message)
-    })?;
+    let currency = parse_currency(CURRENCY, &text)?;
     for (name, value) in
         values.iter_mut().filter(|(name, _)| currency.minor.is_some() && MONEY.contains(name))
     {
@@ -111,10 +106,7 @@ pub(super) fn accept(
     let mut draft = RecordBuilder::new(map.kind);
     for (name, value) in values {
         draft = match name {
-            RATIO => {
-                let (from, to) = split_sides(&value, direction.as_deref())?;
-                draft.with_value("from", Some(from.to_string())).with_value("to", Some(to.to_string()))
-            }
+            RATIO => draft.with_shares(split_sides(&value, direction.as_deref())?),
             DIRECTION => draft,
             name => draft.with_value(name, Some(value)),
         };

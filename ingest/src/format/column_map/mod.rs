@@ -7,14 +7,18 @@ use std::borrow::Cow;
 use std::io::Read;
 use std::sync::Arc;
 
+use encoding_rs::WINDOWS_1252;
+
 use super::canonical::kind_layout::ID_FIELD;
-use super::file_format::{FeedReadError, FileFormat, ReaderOptions, SymbolScope, VendorFile};
+use super::file_format::{FeedReadError, FileFormat, FileLayout, ReaderOptions, SymbolScope, VendorFile};
 use super::file_head::{FileHead, is_symbol_column};
 use super::file_symbol;
+use super::headered_table::check_shape;
 use crate::batch::row_accumulator::RowAccumulator;
 use crate::normalize::RowError;
 use crate::source::csv_reader::{CsvReader, CsvRecord};
 use crate::source::feed_files::{Encoding, FeedFile};
+use crate::source::transcoder::Transcoder;
 
 mod column_name_pattern;
 mod column_plan;
@@ -26,7 +30,6 @@ mod map_file;
 mod mapped_row;
 mod number_format;
 mod validation;
-mod windows_1252;
 
 use column_plan::{ColumnPlan, PlannedRow};
 pub(crate) use date_format::parse_date_format;
@@ -36,7 +39,6 @@ pub use map_definition::MapError;
 pub(super) use map_file::find_shipped_map;
 pub use map_file::{MapFile, SHIPPED};
 use mapped_row::{RowValues, accept, push};
-use windows_1252::Windows1252;
 
 /// Detects the format of a file under a map.
 pub(super) fn detect(
@@ -48,7 +50,7 @@ pub(super) fn detect(
     let symbol = if map.has_symbol_column() {
         None
     } else {
-        let symbol_from = options.symbol_from.clone().or_else(|| map.file_name().cloned());
+        let symbol_from = options.symbol_from.clone().or_else(|| map.file_name.clone());
         let options = ReaderOptions { symbol_from, ..options.clone() };
         file_symbol::resolve_file_symbol(file, SymbolScope::File, &options)?
             .map(|symbol| map.apply_aliases(symbol))
@@ -68,7 +70,8 @@ pub(super) fn detect(
         return Err(names_symbols(map, column));
     }
     let is_reject_export = head.columns.iter().any(|name| name == ID_FIELD);
-    Ok(FileFormat::Mapped { map: map.clone(), encoding: head.encoding, symbol, is_reject_export })
+    let layout = FileLayout::Mapped { map: map.clone(), is_reject_export };
+    Ok(FileFormat { layout, encoding: head.encoding, symbol, date: None })
 }
 
 /// Reason for refusing a file with a symbol column under a map for single-symbol files.
@@ -85,42 +88,30 @@ pub(super) fn read(
     rows: &mut RowAccumulator,
 ) -> Result<(), FeedReadError> {
     let owner = map.symbol_column().zip(file.symbol.map(ToString::to_string));
-    let beginning = if is_reject_export {
-        HeaderPosition { line: Some(1), header: 1 }
-    } else {
-        HeaderPosition { line: map.first_line, header: map.header }
-    };
+    let beginning = if is_reject_export { (Some(1), 1) } else { (map.first_line, map.header) };
     match file.encoding {
         Encoding::Csv if map.windows_1252 && !is_reject_export => {
-            read_table(map, beginning, owner, Windows1252::new(file.source), rows)
+            read_table(map, beginning, owner, Transcoder::new(file.source, WINDOWS_1252), rows)
         }
         Encoding::Csv => read_table(map, beginning, owner, file.source, rows),
         Encoding::Ndjson | Encoding::Json => read_json(map, is_reject_export, owner, file, rows),
     }
 }
 
-/// Position and size of a table's header.
-#[derive(Clone, Copy)]
-struct HeaderPosition {
-    /// Line of the header, or of the first record in a file without a header. If `None`, comment lines may come before
-    /// the table.
-    line: Option<u64>,
-    /// Number of header lines.
-    header: u64,
-}
-
+/// Reads a table. `first_line` is the line of the header, or of the first record in a file without a header. If it is
+/// `None`, comment lines may come before the table.
 fn read_table(
     map: &ColumnMap,
-    beginning: HeaderPosition,
+    (first_line, header_lines): (Option<u64>, u64),
     owner: Option<(&'static str, String)>,
     source: impl Read,
     rows: &mut RowAccumulator,
 ) -> Result<(), FeedReadError> {
     let mut records = CsvReader::with_delimiter(source, map.delimiter)?;
-    if beginning.line.is_some() {
+    if first_line.is_some() {
         records = records.without_comments();
     }
-    let names = header(beginning, &mut records)?;
+    let names = header(first_line, header_lines, &mut records)?;
     if let (true, Some(column)) = (owner.is_some(), names.iter().find(|name| is_symbol_column(name))) {
         return Err(FeedReadError::Refused(names_symbols(map, column)));
     }
@@ -130,7 +121,7 @@ fn read_table(
         rows.set_table_header(&table_header(&names, records.delimiter()));
     }
     while let Some(record) = records.next_record()? {
-        if beginning.line.is_some_and(|first| record.line < first) {
+        if first_line.is_some_and(|first| record.line < first) {
             continue;
         }
         if width == 0 {
@@ -142,7 +133,8 @@ fn read_table(
         if skips(map, &plan, &record) {
             continue;
         }
-        let read = check_shape(width, &record).and_then(|()| common(map, &plan, owner.as_ref(), &record));
+        let read = check_shape(width, &record, |width| format!("the file has {width} columns"))
+            .and_then(|()| common(map, &plan, owner.as_ref(), &record));
         let common = match read {
             Ok(common) => common,
             Err(fault) => {
@@ -170,16 +162,17 @@ fn read_table(
 
 /// Column names; empty without a header. With several header lines, the names of a column are joined by a bar.
 fn header<R: Read>(
-    beginning: HeaderPosition,
+    first_line: Option<u64>,
+    header_lines: u64,
     records: &mut CsvReader<R>,
 ) -> Result<Vec<String>, FeedReadError> {
     let mut names: Vec<String> = Vec::new();
     let mut lines = 0;
-    while lines < beginning.header {
+    while lines < header_lines {
         let line = records.next_record()?;
         let line =
             line.ok_or_else(|| FeedReadError::Refused("ends before the map's header line".to_owned()))?;
-        if beginning.line.is_some_and(|first| line.line < first) {
+        if first_line.is_some_and(|first| line.line < first) {
             continue;
         }
         names.resize(names.len().max(line.len()), String::new());
@@ -202,22 +195,6 @@ fn table_header(names: &[String], delimiter: u8) -> String {
         false => name.clone(),
     };
     names.iter().map(quoted).collect::<Vec<_>>().join(&char::from(delimiter).to_string())
-}
-
-/// Fails if the record and the table have different numbers of columns. Empty columns at the end are ignored.
-fn check_shape(width: usize, record: &CsvRecord<'_>) -> Result<(), RowError> {
-    if record.unclosed {
-        return Err(RowError::new(
-            "malformed_row",
-            "a quoted field is not closed: double the quotes inside it",
-        ));
-    }
-    let excess = (width..record.len()).any(|index| !record.field(index).is_empty());
-    if record.len() < width || excess {
-        let message = format_args!("{} fields where the file has {width} columns", record.len());
-        return Err(RowError::new("malformed_row", message));
-    }
-    Ok(())
 }
 
 /// True if the map skips the record, because a required value is missing. A line with totals, for example, has no date.

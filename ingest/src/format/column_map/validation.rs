@@ -55,11 +55,22 @@ impl<'a> MapValidator<'a> {
         MapError::at_position(self.text, span, message)
     }
 
+    /// Converts a value of the map. Fails with the message if `convert` finds no result.
+    fn convert<S, T>(
+        &self,
+        value: Option<&Spanned<S>>,
+        message: impl fmt::Display,
+        convert: impl FnOnce(&S) -> Option<T>,
+    ) -> Result<Option<T>, MapError> {
+        let Some(value) = value else { return Ok(None) };
+        convert(value.get_ref()).map(Some).ok_or_else(|| self.at(value.span(), message))
+    }
+
     fn map(self, digest: String) -> Result<ColumnMap, MapError> {
-        let header = self.definition.file.header.as_ref().map_or(1, |header| *header.get_ref());
-        if let Some(lines) = self.definition.file.header.as_ref().filter(|lines| *lines.get_ref() > 5) {
-            return Err(self.at(lines.span(), "file.header is the number of header lines: 0 (none) to 5"));
-        }
+        let message = "file.header is the number of header lines: 0 (none) to 5";
+        let lines = self.definition.file.header.as_ref();
+        let header =
+            self.convert(lines, message, |lines| Some(*lines).filter(|lines| *lines <= 5))?.unwrap_or(1);
         let map = ColumnMap {
             kind: self.kind,
             delimiter: self.delimiter()?,
@@ -108,22 +119,19 @@ impl<'a> MapValidator<'a> {
     }
 
     fn delimiter(&self) -> Result<Option<u8>, MapError> {
-        let Some(delimiter) = &self.definition.file.delimiter else { return Ok(None) };
-        match delimiter.get_ref().as_str() {
-            "tab" => Ok(Some(b'\t')),
-            text if text.len() == 1 && text != "\"" && text != "\n" => Ok(Some(text.as_bytes()[0])),
-            _ => Err(self.at(delimiter.span(), "file.delimiter is one sign, such as \";\", or \"tab\"")),
-        }
+        let message = "file.delimiter is one sign, such as \";\", or \"tab\"";
+        self.convert(self.definition.file.delimiter.as_ref(), message, |text| match text.as_bytes() {
+            b"tab" => Some(b'\t'),
+            [sign] if !matches!(sign, b'"' | b'\n') => Some(*sign),
+            _ => None,
+        })
     }
 
     fn is_windows_1252(&self) -> Result<bool, MapError> {
-        let Some(encoding) = &self.definition.file.encoding else { return Ok(false) };
-        match encoding.get_ref().to_ascii_lowercase().as_str() {
-            "utf-8" => Ok(false),
-            "windows-1252" => Ok(true),
-            _ => Err(self
-                .at(encoding.span(), "file.encoding is \"utf-8\" or \"windows-1252\"; UTF-16 is detected")),
-        }
+        let message = "file.encoding is \"utf-8\" or \"windows-1252\"; UTF-16 is detected";
+        let names = ["utf-8", "windows-1252"];
+        let position = |text: &String| names.iter().position(|name| text.eq_ignore_ascii_case(name));
+        Ok(self.convert(self.definition.file.encoding.as_ref(), message, position)? == Some(1))
     }
 
     fn columns(&self, header: u64) -> Result<Vec<(&'static str, ColumnLocation)>, MapError> {
@@ -173,9 +181,8 @@ impl<'a> MapValidator<'a> {
     }
 
     fn zone(&self) -> Result<Option<ExchangeZone>, MapError> {
-        let Some(zone) = &self.definition.dates.zone else { return Ok(None) };
         let message = "dates.zone is the exchange's time zone by its IANA name, such as \"America/New_York\"";
-        ExchangeZone::parse(zone.get_ref()).map(Some).ok_or_else(|| self.at(zone.span(), message))
+        self.convert(self.definition.dates.zone.as_ref(), message, |zone| ExchangeZone::parse(zone))
     }
 
     /// Currency units with their currencies, longest first: `GBp` before `p`.
@@ -198,22 +205,14 @@ impl<'a> MapValidator<'a> {
 
     fn numbers(&self) -> Result<NumberFormat, MapError> {
         let numbers = &self.definition.numbers;
-        let decimal = match &numbers.decimal {
-            None => '.',
-            Some(sign) if sign.get_ref() == "." => '.',
-            Some(sign) if sign.get_ref() == "," => ',',
-            Some(sign) => return Err(self.at(sign.span(), "numbers.decimal is \".\" or \",\"")),
-        };
-        let thousands = match &numbers.thousands {
-            None => None,
-            Some(sign) => {
-                let allowed = [".", ",", " ", "'", "’"].contains(&sign.get_ref().as_str());
-                let found = sign.get_ref().chars().next().filter(|c| allowed && *c != decimal);
-                let message =
-                    "numbers.thousands is \",\", \".\", \" \" or \"'\", and not numbers.decimal's sign";
-                Some(found.ok_or_else(|| self.at(sign.span(), message))?)
-            }
-        };
+        let one_of = |signs: &[char], text: &str| signs.iter().copied().find(|sign| text == sign.to_string());
+        let message = "numbers.decimal is \".\" or \",\"";
+        let decimal = self.convert(numbers.decimal.as_ref(), message, |text| one_of(&['.', ','], text))?;
+        let decimal = decimal.unwrap_or('.');
+        let message = "numbers.thousands is \",\", \".\", \" \" or \"'\", and not numbers.decimal's sign";
+        let thousands = self.convert(numbers.thousands.as_ref(), message, |text| {
+            one_of(&['.', ',', ' ', '\'', '’'], text).filter(|sign| *sign != decimal)
+        })?;
         Ok(NumberFormat { decimal, thousands, strip: numbers.strip.clone(), suffixes: numbers.suffixes })
     }
 
@@ -245,10 +244,8 @@ impl<'a> MapValidator<'a> {
         key: &str,
         pattern: Option<&Spanned<String>>,
     ) -> Result<Option<SymbolPattern>, MapError> {
-        let Some(pattern) = pattern else { return Ok(None) };
-        let parsed = SymbolPattern::parse(pattern.get_ref());
         let message = format!("{key} needs one {{symbol}} in the symbol's place, such as \"{{symbol}}.US\"");
-        parsed.map(Some).map_err(|_| self.at(pattern.span(), message))
+        self.convert(pattern, message, |pattern| SymbolPattern::parse(pattern).ok())
     }
 
     fn wide(&self, header: u64) -> Result<Option<WideNames>, MapError> {

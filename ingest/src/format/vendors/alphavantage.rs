@@ -5,18 +5,11 @@
 
 use std::borrow::Cow;
 
-use market::event::Kind;
-use market::symbol::Symbol;
-
-use crate::batch::row_accumulator::RowAccumulator;
-use crate::format::canonical::RecordBuilder;
-use crate::format::file_format::{FeedReadError, ReaderOptions, SymbolScope, VendorFile, VendorFormat};
-use crate::format::file_head::FileHead;
-use crate::format::raw_json::RawJson;
-use crate::format::raw_trading_day::{RawTradingDay, SeriesDates, parse_split_shares};
-use crate::format::vendor_row::{VendorRow, count_row, read_documents, read_rows};
-use crate::normalize::{RowError, parse_session_date};
-use crate::source::feed_files::Encoding;
+use super::{
+    Encoding, FeedReadError, FileHead, Kind, RawJson, ReaderOptions, RecordBuilder, RowAccumulator, RowError,
+    SeriesDates, Symbol, SymbolScope, TradingDay, VendorFile, VendorFormat, VendorRow, count_row, fields,
+    parse_session_date, parse_split_shares, parse_symbol, read_documents, read_rows,
+};
 
 pub(crate) static FORMAT: VendorFormat = VendorFormat {
     name: "alphavantage",
@@ -112,14 +105,12 @@ fn read_row(
     let symbol = row
         .symbol_of_file_or_row(file_symbol, &["symbol"])
         .ok_or_else(|| RowError::missing_value("symbol"))?;
-    let (line, bytes) = (row.line, row.raw.len());
     if row.has(&["close"]) {
         let date = parse_session_date("timestamp", row.bytes(&["timestamp"]), rows.zone())?;
-        let symbol =
-            Symbol::parse(&symbol).map_err(|_| RowError::invalid_symbol("symbol", symbol.as_bytes()))?;
+        let symbol = parse_symbol("symbol", &symbol)?;
         let dividend = ("dividend amount", "dividendamount");
         let ratio = ("split coefficient", "splitcoefficient");
-        RawTradingDay::of_row(row, &symbol, date, "adjustedclose", dividend, ratio).add_to(options, rows)?;
+        TradingDay::of_row(row, &symbol, date, "adjustedclose", dividend, ratio)?.add_raw(options, rows)?;
         days.push(date);
         return Ok(());
     }
@@ -128,23 +119,23 @@ fn read_row(
     }
     if row.has(&["effectivedate"]) {
         let shares = parse_split_shares("split_factor", row.bytes(&["splitfactor"]))?;
-        let (from, to) = shares.ok_or_else(|| RowError::missing_value("split_factor"))?;
+        let shares = shares.ok_or_else(|| RowError::missing_value("split_factor"))?;
         return RecordBuilder::new(Kind::Split)
             .with_value("symbol", Some(symbol))
-            .with_value("ex_date", row.date(&["effectivedate"]))
-            .with_value("from", Some(from.to_string()))
-            .with_value("to", Some(to.to_string()))
-            .validate_into(line, bytes, rows);
+            .with_values(fields! { row.date => ex_date: effectivedate })
+            .with_shares(shares)
+            .add_of_row(row, rows);
     }
     RecordBuilder::new(Kind::Dividend)
         .with_value("symbol", Some(symbol))
-        .with_value("amount", row.text(&["amount"]))
         .with_value("currency", currency)
-        .with_value("ex_date", row.date(&["exdividenddate"]))
-        .with_value("record_date", row.date(&["recorddate"]))
-        .with_value("payment_date", row.date(&["paymentdate"]))
-        .with_value("declaration_date", row.date(&["declarationdate"]))
-        .validate_into(line, bytes, rows)
+        .with_values(fields! { row.text => amount })
+        .with_values(fields! {
+            row.date =>
+                ex_date: exdividenddate, record_date: recorddate, payment_date: paymentdate,
+                declaration_date: declarationdate,
+        })
+        .add_of_row(row, rows)
 }
 
 /// Reads a company overview as a security and its figures. The vendor gives margins and returns as fractions of one.
@@ -154,37 +145,28 @@ fn overview(row: &VendorRow<'_>, symbol: &str, rows: &mut RowAccumulator) -> Res
     let shares = row.text(&["sharesoutstanding"]);
     RecordBuilder::new(Kind::Security)
         .with_value("symbol", Some(symbol))
-        .with_value("name", row.text(&["name"]))
         .with_value("type", Some(if row.text(&["assettype"]) == Some("ETF") { "etf" } else { "stock" }))
-        .with_value("exchange", row.text(&["exchange"]))
-        .with_value("currency", row.text(&["currency"]))
-        .with_value("country", row.text(&["country"]))
-        .with_value("sector", row.text(&["sector"]))
-        .with_value("industry", row.text(&["industry"]))
-        .with_value("description", row.text(&["description"]))
-        .with_value("website", row.text(&["officialsite"]))
-        .with_value("cik", row.text(&["cik"]))
-        .validate_into(row.line, row.raw.len(), rows)?;
+        .with_values(fields! {
+            row.text =>
+                name, exchange, currency, country, sector, industry, description, website: officialsite, cik,
+        })
+        .add_of_row(row, rows)?;
     RecordBuilder::new(Kind::Fundamentals)
         .with_value("symbol", Some(symbol))
         .with_value("as_of", Some(asked_on))
-        .with_value("eps_ttm", row.text(&["dilutedepsttm", "eps"]))
-        .with_value("eps_as_of", quarter)
-        .with_value("fiscal_period_end", quarter)
-        .with_value("market_cap", row.text(&["marketcapitalization"]))
         .with_value("shares_outstanding", shares)
         .with_value("shares_as_of", quarter.filter(|_| shares.is_some()))
-        .with_value("float_shares", row.text(&["sharesfloat"]))
-        .with_value("book_value_per_share", row.text(&["bookvalue"]))
-        .with_value("revenue_ttm", row.text(&["revenuettm"]))
-        .with_value("net_margin", row.percent(&["profitmargin"]))
-        .with_value("operating_margin", row.percent(&["operatingmarginttm"]))
-        .with_value("roa", row.percent(&["returnonassetsttm"]))
-        .with_value("roe", row.percent(&["returnonequityttm"]))
-        .with_value("forward_pe", row.text(&["forwardpe"]))
-        .with_value("peg_ratio", row.text(&["pegratio"]))
-        .with_value("ps_ratio", row.text(&["pricetosalesratiottm"]))
-        .with_value("ev_to_ebitda", row.text(&["evtoebitda"]))
-        .with_value("beta", row.text(&["beta"]))
-        .validate_into(row.line, row.raw.len(), rows)
+        .with_values(fields! { row.date => eps_as_of: latestquarter, fiscal_period_end: latestquarter })
+        .with_values(fields! {
+            row.text =>
+                eps_ttm: dilutedepsttm | eps, market_cap: marketcapitalization, float_shares: sharesfloat,
+                book_value_per_share: bookvalue, revenue_ttm: revenuettm, forward_pe: forwardpe,
+                peg_ratio: pegratio, ps_ratio: pricetosalesratiottm, ev_to_ebitda: evtoebitda, beta,
+        })
+        .with_values(fields! {
+            row.percent =>
+                net_margin: profitmargin, operating_margin: operatingmarginttm, roa: returnonassetsttm,
+                roe: returnonequityttm,
+        })
+        .add_of_row(row, rows)
 }

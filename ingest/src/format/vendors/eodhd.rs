@@ -3,19 +3,14 @@
 //! Prices are as traded. `adjusted_close` is evidence of dividends only. The `value` of a dividend is adjusted for
 //! later splits; the declared amount in `unadjustedValue` is preferred.
 
-use market::event::{Kind, ShareBasis};
-use market::symbol::Symbol;
+use market::event::ShareBasis;
 use rust_decimal::Decimal;
 
-use crate::batch::row_accumulator::RowAccumulator;
-use crate::format::canonical::RecordBuilder;
-use crate::format::file_format::{FeedReadError, SymbolScope, VendorFile, VendorFormat};
-use crate::format::file_head::FileHead;
-use crate::format::raw_json::RawJson;
-use crate::format::raw_trading_day::{SeriesDates, parse_split_shares};
-use crate::format::vendor_row::{VendorRow, count_row, read_documents, read_rows};
-use crate::normalize::{RowError, parse_date};
-use crate::source::feed_files::Encoding;
+use super::{
+    Encoding, FeedReadError, FileHead, Kind, RawJson, RecordBuilder, RowAccumulator, RowError, SeriesDates,
+    Symbol, SymbolScope, VendorFile, VendorFormat, VendorRow, count_row, fields, parse_date,
+    parse_split_shares, read_documents, read_rows,
+};
 
 pub(crate) static FORMAT: VendorFormat = VendorFormat {
     name: "eodhd",
@@ -27,7 +22,6 @@ pub(crate) static FORMAT: VendorFormat = VendorFormat {
 
 const CODE: [&str; 1] = ["code"];
 const EXCHANGE: [&str; 3] = ["exchangeshortname", "exchange", "ex"];
-const DIVIDEND: [&str; 3] = ["unadjustedvalue", "value", "dividend"];
 
 fn detect(head: &FileHead) -> Option<Result<SymbolScope, String>> {
     if head.has_column(&["general"])
@@ -94,56 +88,48 @@ fn read_row(
     rows: &mut RowAccumulator,
 ) -> Result<(), RowError> {
     let symbol = symbol_of(row, file_symbol);
-    let (line, bytes) = (row.line, row.raw.len());
     if row.has(&["close"]) {
-        if let (Some(Ok(symbol)), Some(date)) = (
-            symbol.as_deref().map(Symbol::parse),
-            row.date(&["date"]).and_then(|date| parse_date(date.as_bytes())),
-        ) {
+        let date = row.date(&["date"]).and_then(|date| parse_date(date.as_bytes()));
+        if let (Some(Ok(symbol)), Some(date)) = (symbol.as_deref().map(Symbol::parse), date) {
             let closes = (row.bytes(&["close"]), row.bytes(&["adjustedclose"]));
-            rows.evidence.add_adjusted_close(&symbol, date, closes, ShareBasis::Raw, line);
+            rows.evidence.add_adjusted_close(&symbol, date, closes, ShareBasis::Raw, row.line);
         }
-        let price = RecordBuilder::new(Kind::Price)
+        RecordBuilder::new(Kind::Price)
             .with_value("symbol", symbol)
-            .with_value("date", row.date(&["date"]))
-            .with_value("open", row.text(&["open"]))
-            .with_value("high", row.text(&["high"]))
-            .with_value("low", row.text(&["low"]))
-            .with_value("close", row.text(&["close"]))
-            .with_value("volume", row.text(&["volume"]));
-        price.validate_into(line, bytes, rows)?;
-        if let (Some(_), Some(date)) =
-            (file_symbol, row.date(&["date"]).and_then(|date| parse_date(date.as_bytes())))
-        {
+            .with_values(fields! { row.date => date })
+            .with_values(fields! { row.text => open, high, low, close, volume })
+            .add_of_row(row, rows)?;
+        if let (Some(_), Some(date)) = (file_symbol, date) {
             days.push(date);
         }
         return Ok(());
     }
     if row.has(&["split", "stocksplits"]) {
         let shares = parse_split_shares("split", row.bytes(&["split", "stocksplits"]))?;
-        let (from, to) = shares.ok_or_else(|| RowError::missing_value("split"))?;
+        let shares = shares.ok_or_else(|| RowError::missing_value("split"))?;
         return RecordBuilder::new(Kind::Split)
             .with_value("symbol", symbol)
-            .with_value("ex_date", row.date(&["date"]))
-            .with_value("from", Some(from.to_string()))
-            .with_value("to", Some(to.to_string()))
-            .validate_into(line, bytes, rows);
+            .with_values(fields! { row.date => ex_date: date })
+            .with_shares(shares)
+            .add_of_row(row, rows);
     }
     let adjusted = row.text(&["unadjustedvalue"]).is_none();
     let fetched_on = rows.observed_at().date_naive().to_string();
     RecordBuilder::new(Kind::Dividend)
         .with_value("symbol", symbol)
-        .with_value("amount", row.text(&DIVIDEND).or_else(|| row.text(&["dividends"])))
         .with_value("amount_basis", adjusted.then_some("split_adjusted"))
         .with_value("basis_as_of", adjusted.then_some(fetched_on))
         .with_value("currency", row.text(&["currency"]).or(currency))
         .with_value("frequency", row.text(&["period"]).and_then(frequency))
-        .with_value("type_text", row.text(&["period"]))
-        .with_value("ex_date", row.date(&["date"]))
-        .with_value("record_date", row.date(&["recorddate"]))
-        .with_value("payment_date", row.date(&["paymentdate"]))
-        .with_value("declaration_date", row.date(&["declarationdate"]))
-        .validate_into(line, bytes, rows)
+        .with_values(
+            fields! { row.text => amount: unadjustedvalue | value | dividend | dividends, type_text: period },
+        )
+        .with_values(fields! {
+            row.date =>
+                ex_date: date, record_date: recorddate, payment_date: paymentdate,
+                declaration_date: declarationdate,
+        })
+        .add_of_row(row, rows)
 }
 
 /// Symbol of a row or file. Symbols of the United States have no market suffix.
@@ -183,7 +169,6 @@ fn fundamentals(
         Some(exchange) => format!("{code}.{exchange}"),
         None => code,
     });
-    let bytes = whole.raw.len();
     let r#type = match company.text(&["type"]).unwrap_or_default() {
         "ETF" => "etf",
         "Preferred Stock" => "preferred",
@@ -192,24 +177,17 @@ fn fundamentals(
     let delisted = company.text(&["isdelisted"]) == Some("true");
     RecordBuilder::new(Kind::Security)
         .with_value("symbol", symbol.clone())
-        .with_value("name", company.text(&["name"]))
         .with_value("type", Some(r#type))
-        .with_value("exchange", company.text(&["exchange"]))
-        .with_value("currency", company.text(&["currencycode"]))
-        .with_value("country", company.text(&["countryiso", "countryname"]))
-        .with_value("sector", company.text(&["gicsector", "sector"]))
-        .with_value("industry", company.text(&["gicsubindustry", "industry"]))
-        .with_value("description", company.text(&["description"]))
-        .with_value("website", company.text(&["weburl"]))
-        .with_value("employees", company.text(&["fulltimeemployees"]))
-        .with_value("ipo_date", company.date(&["ipodate"]))
-        .with_value("cik", company.text(&["cik"]))
-        .with_value("figi", company.text(&["openfigi"]))
-        .with_value("isin", company.text(&["isin"]))
-        .with_value("cusip", company.text(&["cusip"]))
         .with_value("status", delisted.then_some("delisted"))
         .with_value("delisted_on", company.date(&["delisteddate"]).filter(|_| delisted))
-        .validate_into(whole.line, bytes, rows)?;
+        .with_values(fields! {
+            company.text =>
+                name, exchange, currency: currencycode, country: countryiso | countryname,
+                sector: gicsector | sector, industry: gicsubindustry | industry, description, website: weburl,
+                employees: fulltimeemployees, cik, figi: openfigi, isin, cusip,
+        })
+        .with_values(fields! { company.date => ipo_date: ipodate })
+        .add_of_row(whole, rows)?;
     let mut figures = VendorRow::of_json(document, whole.line);
     for section in ["Highlights", "Valuation", "SharesStats", "Technicals"] {
         if let Some(section) = document.get(section) {
@@ -218,29 +196,28 @@ fn fundamentals(
     }
     let fetched_on = rows.observed_at().date_naive().to_string();
     let as_of = company.date(&["updatedat"]).map_or(fetched_on, str::to_owned);
-    let quarter = figures.date(&["mostrecentquarter"]);
     RecordBuilder::new(Kind::Fundamentals)
         .with_value("symbol", symbol)
         .with_value("as_of", Some(as_of))
-        .with_value("market_cap", figures.text(&["marketcapitalization"]))
-        .with_value("eps_ttm", figures.text(&["dilutedepsttm", "earningsshare"]))
-        .with_value("eps_as_of", quarter)
-        .with_value("fiscal_period_end", quarter)
-        .with_value("book_value_per_share", figures.text(&["bookvalue"]))
-        .with_value("revenue_ttm", figures.text(&["revenuettm"]))
-        .with_value("net_margin", figures.percent(&["profitmargin"]))
-        .with_value("operating_margin", figures.percent(&["operatingmarginttm"]))
-        .with_value("roa", figures.percent(&["returnonassetsttm"]))
-        .with_value("roe", figures.percent(&["returnonequityttm"]))
         .with_value("peg_ratio", non_zero(figures.text(&["pegratio"])))
         .with_value("forward_pe", non_zero(figures.text(&["forwardpe"])))
-        .with_value("ps_ratio", figures.text(&["pricesalesttm"]))
-        .with_value("ev_to_ebitda", figures.text(&["enterprisevalueebitda"]))
-        .with_value("enterprise_value", figures.text(&["enterprisevalue"]))
         .with_value("shares_outstanding", non_zero(figures.text(&["sharesoutstanding"])))
         .with_value("float_shares", non_zero(figures.text(&["sharesfloat"])))
-        .with_value("beta", figures.text(&["beta"]))
-        .validate_into(whole.line, bytes, rows)
+        .with_values(
+            fields! { figures.date => eps_as_of: mostrecentquarter, fiscal_period_end: mostrecentquarter },
+        )
+        .with_values(fields! {
+            figures.text =>
+                market_cap: marketcapitalization, eps_ttm: dilutedepsttm | earningsshare,
+                book_value_per_share: bookvalue, revenue_ttm: revenuettm, ps_ratio: pricesalesttm,
+                ev_to_ebitda: enterprisevalueebitda, enterprise_value: enterprisevalue, beta,
+        })
+        .with_values(fields! {
+            figures.percent =>
+                net_margin: profitmargin, operating_margin: operatingmarginttm, roa: returnonassetsttm,
+                roe: returnonequityttm,
+        })
+        .add_of_row(whole, rows)
 }
 
 /// Company figure; `None` for 0, which the vendor writes for an unknown figure.

@@ -3,16 +3,12 @@
 //! The file has only the fund's full name, so the symbol comes from the command line or the file name.
 
 use chrono::NaiveDate;
-use market::event::Kind;
 use market::reference::Exchange;
 
-use crate::batch::row_accumulator::RowAccumulator;
-use crate::format::canonical::RecordBuilder;
-use crate::format::file_format::{FeedReadError, SymbolScope, VendorFile, VendorFormat};
-use crate::format::file_head::{FileHead, normalize_column_name};
-use crate::normalize::{RowError, is_absent_value, parse_date};
-use crate::source::csv_reader::{CsvReader, CsvRecord};
-use crate::source::feed_files::Encoding;
+use super::{
+    CsvReader, CsvRecord, Encoding, FeedReadError, FileHead, Kind, RecordBuilder, RowAccumulator, RowError,
+    SymbolScope, VendorFile, VendorFormat, is_absent_value, normalize_column_name, parse_date,
+};
 
 pub(crate) static FORMAT: VendorFormat = VendorFormat {
     name: "ishares",

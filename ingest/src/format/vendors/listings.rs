@@ -4,15 +4,10 @@
 //! Warrants, rights and units are listed together with common stock, and are loaded as stocks. Test symbols of the
 //! exchanges are rejected.
 
-use market::event::Kind;
-
-use crate::batch::row_accumulator::RowAccumulator;
-use crate::format::canonical::RecordBuilder;
-use crate::format::file_format::{FeedReadError, SymbolScope, VendorFile, VendorFormat};
-use crate::format::file_head::FileHead;
-use crate::format::vendor_row::{VendorRow, read_rows};
-use crate::normalize::RowError;
-use crate::source::feed_files::Encoding;
+use super::{
+    Encoding, FeedReadError, FileHead, Kind, RecordBuilder, RowAccumulator, RowError, SymbolScope,
+    VendorFile, VendorFormat, VendorRow, read_rows,
+};
 
 pub(crate) static FORMAT: VendorFormat = VendorFormat {
     name: "listings",
@@ -63,7 +58,7 @@ fn listing(row: &VendorRow<'_>, rows: &mut RowAccumulator) -> Result<(), RowErro
         .with_value("name", Some(name.trim()))
         .with_value("type", Some(type_of(name, row.text(&["etf"]) == Some("Y"))))
         .with_value("exchange", Some(exchange))
-        .validate_into(row.line, row.raw.len(), rows)
+        .add_of_row(row, rows)
 }
 
 /// Canonical form of a symbol. The directory writes preferred shares as `ABR$D` and warrants as `GTX.W`.

@@ -3,15 +3,10 @@
 //! Prices are as traded, and `dividend` is as paid. `adj_close` is evidence of dividends only; the other `adj_…`
 //! columns are not read.
 
-use market::symbol::Symbol;
-
-use crate::batch::row_accumulator::RowAccumulator;
-use crate::format::file_format::{FeedReadError, SymbolScope, VendorFile, VendorFormat};
-use crate::format::file_head::{FileHead, normalize_column_name};
-use crate::format::raw_trading_day::RawTradingDay;
-use crate::format::vendor_row::read_rows;
-use crate::normalize::{RowError, parse_session_date};
-use crate::source::feed_files::Encoding;
+use super::{
+    Encoding, FeedReadError, FileHead, RowAccumulator, SymbolScope, TradingDay, VendorFile, VendorFormat,
+    normalize_column_name, parse_session_date, read_rows,
+};
 
 pub(crate) static FORMAT: VendorFormat = VendorFormat {
     name: "marketstack",
@@ -31,17 +26,10 @@ fn detect(head: &FileHead) -> Option<Result<SymbolScope, String>> {
 fn read(file: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedReadError> {
     let options = file.options;
     read_rows(file, rows, |row, rows| {
-        let text = row.text(&["symbol"]).ok_or_else(|| RowError::missing_value("symbol"))?;
-        let symbol = Symbol::parse(text).map_err(|_| RowError::invalid_symbol("symbol", text.as_bytes()))?;
+        let symbol = row.symbol("symbol")?;
         let date = parse_session_date("date", row.bytes(&["date"]), rows.zone())?;
-        let day = RawTradingDay::of_row(
-            row,
-            &symbol,
-            date,
-            "adjclose",
-            ("dividend", "dividend"),
-            ("split_factor", "splitfactor"),
-        );
-        RawTradingDay { has_dividends: true, ..day }.add_to(options, rows)
+        let (dividend, ratio) = (("dividend", "dividend"), ("split_factor", "splitfactor"));
+        let day = TradingDay::of_row(row, &symbol, date, "adjclose", dividend, ratio)?;
+        TradingDay { has_dividends: true, ..day }.add_raw(options, rows)
     })
 }

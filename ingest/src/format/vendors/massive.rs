@@ -6,16 +6,11 @@
 
 use chrono::{DateTime, NaiveDate, Timelike, Utc};
 use chrono_tz::America::New_York;
-use market::event::Kind;
 
-use crate::batch::row_accumulator::RowAccumulator;
-use crate::format::canonical::RecordBuilder;
-use crate::format::file_format::{FeedReadError, SymbolScope, VendorFile, VendorFormat};
-use crate::format::file_head::FileHead;
-use crate::format::raw_trading_day::SeriesDates;
-use crate::format::vendor_row::{VendorRow, read_rows};
-use crate::normalize::{RowError, abbreviate};
-use crate::source::feed_files::Encoding;
+use super::{
+    Encoding, FeedReadError, FileHead, Kind, RecordBuilder, RowAccumulator, RowError, SeriesDates,
+    SymbolScope, VendorFile, VendorFormat, VendorRow, abbreviate, fields, read_rows,
+};
 
 pub(crate) static FORMAT: VendorFormat = VendorFormat {
     name: "massive",
@@ -51,19 +46,15 @@ fn read(file: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedReadE
     let mut days = SeriesDates::default();
     read_rows(file, rows, |row, rows| {
         if row.has(&["cashamount"]) {
-            dividend(row, currency.as_deref()).validate_into(row.line, row.raw.len(), rows)
+            dividend(row, currency.as_deref()).add_of_row(row, rows)
         } else if row.has(&["splitfrom"]) {
-            split(row).validate_into(row.line, row.raw.len(), rows)
+            split(row).add_of_row(row, rows)
         } else if row.has(&["market", "locale", "primaryexchange"]) {
             ticker(row, &fetched_on, rows)
         } else if row.has(&["c", "close"]) {
             let adjusted = !flat_file && row.text(&["adjusted"]) != Some("false");
             let date = session_of(row.text(&["t", "windowstart"]))?;
-            aggregate(row, date, adjusted.then_some(fetched_on.as_str())).validate_into(
-                row.line,
-                row.raw.len(),
-                rows,
-            )?;
+            aggregate(row, date, adjusted.then_some(fetched_on.as_str())).add_of_row(row, rows)?;
             days.push(date);
             Ok(())
         } else {
@@ -94,40 +85,34 @@ fn dividend<'a>(row: &'a VendorRow<'_>, currency: Option<&'a str>) -> RecordBuil
         other => other,
     };
     RecordBuilder::new(Kind::Dividend)
-        .with_value("id", row.text(&["id"]))
         .with_value("symbol", symbol(row))
-        .with_value("amount", row.text(&["cashamount"]))
         .with_value("currency", row.text(&["currency"]).or(currency))
         .with_value("type", r#type)
         .with_value("type_text", type_text)
-        .with_value("frequency", row.text(&["frequency"]))
-        .with_value("ex_date", row.date(&["exdividenddate"]))
-        .with_value("record_date", row.date(&["recorddate"]))
-        .with_value("payment_date", row.date(&["paydate"]))
-        .with_value("declaration_date", row.date(&["declarationdate"]))
+        .with_values(fields! { row.text => id, amount: cashamount, frequency })
+        .with_values(fields! {
+            row.date =>
+                ex_date: exdividenddate, record_date: recorddate, payment_date: paydate,
+                declaration_date: declarationdate,
+        })
 }
 
 fn split<'a>(row: &'a VendorRow<'_>) -> RecordBuilder<'a> {
     RecordBuilder::new(Kind::Split)
-        .with_value("id", row.text(&["id"]))
         .with_value("symbol", symbol(row))
-        .with_value("ex_date", row.date(&["executiondate"]))
-        .with_value("from", row.text(&["splitfrom"]))
-        .with_value("to", row.text(&["splitto"]))
-        .with_value("type", row.text(&["adjustmenttype"]))
+        .with_values(fields! { row.date => ex_date: executiondate })
+        .with_values(fields! { row.text => id, from: splitfrom, to: splitto, type: adjustmenttype })
 }
 
 fn aggregate<'a>(row: &'a VendorRow<'_>, date: NaiveDate, basis_as_of: Option<&'a str>) -> RecordBuilder<'a> {
     RecordBuilder::new(Kind::Price)
         .with_value("symbol", symbol(row))
         .with_value("date", Some(date.to_string()))
-        .with_value("open", row.text(&["o", "open"]))
-        .with_value("high", row.text(&["h", "high"]))
-        .with_value("low", row.text(&["l", "low"]))
-        .with_value("close", row.text(&["c", "close"]))
-        .with_value("volume", row.text(&["v", "volume"]))
-        .with_value("vwap", row.text(&["vw"]))
-        .with_value("trade_count", row.text(&["n", "transactions"]))
+        .with_values(fields! {
+            row.text =>
+                open: o | open, high: h | high, low: l | low, close: c | close, volume: v | volume, vwap: vw,
+                trade_count: n | transactions,
+        })
         .with_value("basis", basis_as_of.map(|_| "split_adjusted"))
         .with_value("basis_as_of", basis_as_of)
 }
@@ -135,10 +120,8 @@ fn aggregate<'a>(row: &'a VendorRow<'_>, date: NaiveDate, basis_as_of: Option<&'
 /// Adds a security. If the response has the details of a ticker, adds its market value and share count too.
 fn ticker(row: &VendorRow<'_>, fetched_on: &str, rows: &mut RowAccumulator) -> Result<(), RowError> {
     if let Some(market) = row.text(&["market"]).filter(|market| !matches!(*market, "stocks" | "otc")) {
-        return Err(RowError::new(
-            "unsupported_market",
-            format_args!("market {market} is not of securities"),
-        ));
+        let message = format_args!("market {market} is not of securities");
+        return Err(RowError::new("unsupported_market", message));
     }
     let r#type = match row.text(&["type"]).unwrap_or_default() {
         "ETF" | "ETN" | "ETV" | "ETS" => "etf",
@@ -153,31 +136,29 @@ fn ticker(row: &VendorRow<'_>, fetched_on: &str, rows: &mut RowAccumulator) -> R
     let gone_on = row.text(&["delistedutc"]).and_then(|time| time.get(..10));
     RecordBuilder::new(Kind::Security)
         .with_value("symbol", symbol(row))
-        .with_value("name", row.text(&["name"]))
         .with_value("type", Some(r#type))
-        .with_value("exchange", row.text(&["primaryexchange"]))
         .with_value("currency", row.text(&["currencyname", "currencysymbol"]).map(str::to_ascii_uppercase))
         .with_value("country", row.text(&["locale"]).filter(|locale| *locale != "global"))
-        .with_value("industry", row.text(&["sicdescription"]))
-        .with_value("description", row.text(&["description"]))
-        .with_value("website", row.text(&["homepageurl"]))
-        .with_value("employees", row.text(&["totalemployees"]))
-        .with_value("ipo_date", row.date(&["listdate"]))
-        .with_value("cik", row.text(&["cik"]))
-        .with_value("figi", row.text(&["compositefigi"]))
         .with_value("status", delisted.then_some("delisted"))
         .with_value("delisted_on", gone_on.filter(|_| delisted))
-        .validate_into(row.line, row.raw.len(), rows)?;
+        .with_values(fields! {
+            row.text =>
+                name, exchange: primaryexchange, industry: sicdescription, description, website: homepageurl,
+                employees: totalemployees, cik, figi: compositefigi,
+        })
+        .with_values(fields! { row.date => ipo_date: listdate })
+        .add_of_row(row, rows)?;
     if !row.has(&["marketcap", "shareclasssharesoutstanding"]) {
         return Ok(());
     }
     RecordBuilder::new(Kind::Fundamentals)
         .with_value("symbol", symbol(row))
         .with_value("as_of", Some(fetched_on))
-        .with_value("market_cap", row.text(&["marketcap"]))
-        .with_value("shares_outstanding", row.text(&["shareclasssharesoutstanding"]))
+        .with_values(
+            fields! { row.text => market_cap: marketcap, shares_outstanding: shareclasssharesoutstanding },
+        )
         .with_value("shares_as_of", row.text(&["shareclasssharesoutstanding"]).map(|_| fetched_on))
-        .validate_into(row.line, row.raw.len(), rows)
+        .add_of_row(row, rows)
 }
 
 /// Session of a Unix time in milliseconds or nanoseconds. The local time in New York must be midnight or 16:00.

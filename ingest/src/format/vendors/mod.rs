@@ -1,5 +1,20 @@
 //! Vendor formats, one file each.
 
+use market::event::Kind;
+use market::symbol::Symbol;
+
+use super::canonical::{RecordBuilder, fields};
+use super::file_format::{FeedReadError, ReaderOptions, SymbolScope, VendorFile, VendorFormat};
+use super::file_head::{FileHead, normalize_column_name};
+use super::headered_table::{HeaderedTable, NONE, PriceColumns};
+use super::raw_json::RawJson;
+use super::trading_day::{SeriesDates, TradingDay, parse_cash_amount, parse_split_shares};
+use super::vendor_row::{VendorRow, count_row, read_documents, read_rows, scale_number};
+use crate::batch::row_accumulator::RowAccumulator;
+use crate::normalize::{RowError, abbreviate, is_absent_value, parse_date, parse_session_date, parse_symbol};
+use crate::source::csv_reader::{CsvReader, CsvRecord};
+use crate::source::feed_files::Encoding;
+
 pub(crate) mod alphavantage;
 pub(crate) mod eodhd;
 pub(crate) mod ishares;

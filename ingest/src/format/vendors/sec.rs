@@ -8,17 +8,12 @@
 use std::collections::BTreeMap;
 
 use chrono::{Days, Months, NaiveDate};
-use market::event::Kind;
 use rust_decimal::Decimal;
 
-use crate::batch::row_accumulator::RowAccumulator;
-use crate::format::canonical::RecordBuilder;
-use crate::format::file_format::{FeedReadError, SymbolScope, VendorFile, VendorFormat};
-use crate::format::file_head::FileHead;
-use crate::format::raw_json::RawJson;
-use crate::format::vendor_row::read_documents;
-use crate::normalize::parse_date;
-use crate::source::feed_files::Encoding;
+use super::{
+    Encoding, FeedReadError, FileHead, Kind, RawJson, RecordBuilder, RowAccumulator, SymbolScope, VendorFile,
+    VendorFormat, parse_date, read_documents,
+};
 
 pub(crate) static FORMAT: VendorFormat = VendorFormat {
     name: "sec",

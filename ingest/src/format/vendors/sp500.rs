@@ -2,17 +2,13 @@
 //! file name.
 
 use chrono::NaiveDate;
-use market::event::Kind;
 use market::reference::Country;
 use rust_decimal::Decimal;
 
-use crate::batch::row_accumulator::RowAccumulator;
-use crate::format::canonical::RecordBuilder;
-use crate::format::file_format::{FeedReadError, SymbolScope, VendorFile, VendorFormat};
-use crate::format::file_head::FileHead;
-use crate::format::vendor_row::{VendorRow, read_rows, scale_number};
-use crate::normalize::RowError;
-use crate::source::feed_files::Encoding;
+use super::{
+    Encoding, FeedReadError, FileHead, Kind, RecordBuilder, RowAccumulator, RowError, SymbolScope,
+    VendorFile, VendorFormat, VendorRow, fields, read_rows, scale_number,
+};
 
 pub(crate) static FORMAT: VendorFormat = VendorFormat {
     name: "sp500",
@@ -51,15 +47,12 @@ fn constituent(row: &VendorRow<'_>, rows: &mut RowAccumulator) -> Result<(), Row
     let trust = industry.is_some_and(|industry| industry.ends_with("REITs"));
     let country_name = row.text(&["headquarterslocation"]).and_then(|location| location.rsplit(',').next());
     RecordBuilder::new(Kind::Security)
-        .with_value("symbol", row.text(&["symbol"]))
-        .with_value("name", row.text(&["security", "name"]))
+        .with_values(fields! { row.text => symbol, name: security | name, sector: gicssector, cik })
         .with_value("type", Some(if trust { "reit" } else { "stock" }))
-        .with_value("sector", row.text(&["gicssector"]))
         .with_value("industry", industry)
         .with_value("country", country_name.and_then(Country::find).map(|country| country.code))
-        .with_value("cik", row.text(&["cik"]))
         .with_value("indexes", Some("sp500"))
-        .validate_into(row.line, row.raw.len(), rows)
+        .add_of_row(row, rows)
 }
 
 /// Adds the figures as of the date in the file name, or else as of the date of the load.
@@ -74,11 +67,11 @@ fn financials(
         if small { scale_number(text, BILLION) } else { text.to_owned() }
     });
     RecordBuilder::new(Kind::Fundamentals)
-        .with_value("symbol", row.text(&["symbol"]))
         .with_value("as_of", Some(as_of.to_string()))
-        .with_value("eps_ttm", row.text(&["earningsshare"]))
         .with_value("market_cap", market_cap)
-        .with_value("ps_ratio", row.text(&["pricesales"]))
-        .with_value("book_value_per_share", row.text(&["bookvalue"]))
-        .validate_into(row.line, row.raw.len(), rows)
+        .with_values(fields! {
+            row.text =>
+                symbol, eps_ttm: earningsshare, ps_ratio: pricesales, book_value_per_share: bookvalue,
+        })
+        .add_of_row(row, rows)
 }

@@ -3,16 +3,10 @@
 //! Prices are as traded, and `divCash` is as paid. `adjClose` is evidence of dividends only; the other `adj…` columns
 //! are not read.
 
-use market::event::Kind;
-use market::symbol::Symbol;
-
-use crate::batch::row_accumulator::RowAccumulator;
-use crate::format::canonical::RecordBuilder;
-use crate::format::file_format::{FeedReadError, SymbolScope, VendorFile, VendorFormat};
-use crate::format::file_head::FileHead;
-use crate::format::raw_trading_day::{RawTradingDay, SeriesDates};
-use crate::format::vendor_row::{VendorRow, read_rows};
-use crate::normalize::{RowError, parse_session_date};
+use super::{
+    FeedReadError, FileHead, Kind, RecordBuilder, RowAccumulator, SeriesDates, SymbolScope, TradingDay,
+    VendorFile, VendorFormat, VendorRow, fields, parse_session_date, read_rows,
+};
 
 pub(crate) static FORMAT: VendorFormat = VendorFormat {
     name: "tiingo",
@@ -41,27 +35,22 @@ fn read(file: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedReadE
     let mut days = SeriesDates::default();
     read_rows(file, rows, |row, rows| {
         if row.has(&["distribution"]) {
-            distribution(row, currency.as_deref()).validate_into(row.line, row.raw.len(), rows)
+            distribution(row, currency.as_deref()).add_of_row(row, rows)
         } else if row.has(&["splitfrom"]) {
-            split(row).validate_into(row.line, row.raw.len(), rows)
+            split(row).add_of_row(row, rows)
         } else if row.has(&["exchangecode"]) {
-            security(row).validate_into(row.line, row.raw.len(), rows)
+            security(row).add_of_row(row, rows)
         } else {
-            let symbol = symbol.map_or_else(|| symbol_of(row), |symbol| Ok(symbol.clone()))?;
+            let symbol = symbol.map_or_else(|| row.symbol("ticker"), |symbol| Ok(symbol.clone()))?;
             let date = parse_session_date("date", row.bytes(&["date"]), rows.zone())?;
             let (dividend, ratio) = (("divCash", "divcash"), ("splitFactor", "splitfactor"));
-            RawTradingDay::of_row(row, &symbol, date, "adjclose", dividend, ratio).add_to(options, rows)?;
+            TradingDay::of_row(row, &symbol, date, "adjclose", dividend, ratio)?.add_raw(options, rows)?;
             days.push(date);
             Ok(())
         }
     })?;
     days.check_daily()?;
     Ok(())
-}
-
-fn symbol_of(row: &VendorRow<'_>) -> Result<Symbol, RowError> {
-    let text = row.text(&TICKER).ok_or_else(|| RowError::missing_value("ticker"))?;
-    Symbol::parse(text).map_err(|_| RowError::invalid_symbol("ticker", text.as_bytes()))
 }
 
 /// Dividend record. The vendor misspells a name as `distributionFreqency`; the correct spelling is read too.
@@ -79,35 +68,30 @@ fn distribution<'a>(row: &'a VendorRow<'_>, currency: Option<&'a str>) -> Record
         _ => None,
     };
     RecordBuilder::new(Kind::Dividend)
-        .with_value("symbol", row.text(&TICKER))
-        .with_value("security_ref", row.text(&["permaticker"]))
-        .with_value("amount", row.text(&["distribution"]))
+        .with_values(fields! { row.text => symbol: ticker, security_ref: permaticker, amount: distribution })
         .with_value("currency", currency)
         .with_value("frequency", frequency)
         .with_value("type_text", code)
-        .with_value("ex_date", row.date(&["exdate"]))
-        .with_value("record_date", row.date(&["recorddate"]))
-        .with_value("payment_date", row.date(&["paymentdate"]))
-        .with_value("declaration_date", row.date(&["declarationdate"]))
+        .with_values(fields! {
+            row.date =>
+                ex_date: exdate, record_date: recorddate, payment_date: paymentdate,
+                declaration_date: declarationdate,
+        })
         .with_value("action", (code == Some("c")).then_some("retract"))
 }
 
 fn split<'a>(row: &'a VendorRow<'_>) -> RecordBuilder<'a> {
     RecordBuilder::new(Kind::Split)
-        .with_value("symbol", row.text(&TICKER))
-        .with_value("security_ref", row.text(&["permaticker"]))
-        .with_value("ex_date", row.date(&["exdate"]))
-        .with_value("from", row.text(&["splitfrom"]))
-        .with_value("to", row.text(&["splitto"]))
+        .with_values(
+            fields! { row.text => symbol: ticker, security_ref: permaticker, from: splitfrom, to: splitto },
+        )
+        .with_values(fields! { row.date => ex_date: exdate })
         .with_value("action", (row.text(&["splitstatus"]) == Some("c")).then_some("retract"))
 }
 
 /// Security record. The vendor's description does not distinguish funds from stocks.
 fn security<'a>(row: &'a VendorRow<'_>) -> RecordBuilder<'a> {
     RecordBuilder::new(Kind::Security)
-        .with_value("symbol", row.text(&TICKER))
-        .with_value("name", row.text(&["name"]))
+        .with_values(fields! { row.text => symbol: ticker, name, exchange: exchangecode, description })
         .with_value("type", Some("stock"))
-        .with_value("exchange", row.text(&["exchangecode"]))
-        .with_value("description", row.text(&["description"]))
 }

@@ -3,15 +3,11 @@
 //! Three spellings of the header are known. Files without a ticker column have one symbol, from `--symbol` or the file
 //! name. `adj_close` is evidence of dividends only; the other `adj_*` columns are not read.
 
-use market::symbol::Symbol;
-
-use crate::batch::row_accumulator::RowAccumulator;
-use crate::format::file_format::{FeedReadError, SymbolScope, VendorFile, VendorFormat};
-use crate::format::file_head::{FileHead, normalize_column_name};
-use crate::format::headered_table::{HeaderedTable, PriceColumns};
-use crate::format::raw_trading_day::RawTradingDay;
-use crate::normalize::{RowError, parse_session_date, trim_blanks};
-use crate::source::feed_files::Encoding;
+use super::{
+    Encoding, FeedReadError, FileHead, HeaderedTable, PriceColumns, RowAccumulator, RowError, Symbol,
+    SymbolScope, TradingDay, VendorFile, VendorFormat, normalize_column_name, parse_cash_amount,
+    parse_session_date, parse_split_shares,
+};
 
 const TICKER: [&str; 3] = ["ticker", "stock", "symbol"];
 
@@ -29,47 +25,35 @@ fn detect(head: &FileHead) -> Option<Result<SymbolScope, String>> {
     found.then_some(Ok(if head.has_column(&TICKER) { SymbolScope::Rows } else { SymbolScope::File }))
 }
 
-struct WikiColumns {
-    ticker: usize,
-    date: usize,
-    prices: PriceColumns,
-    dividend: usize,
-    ratio: usize,
-    adjusted_close: usize,
-}
-
 fn read(file: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedReadError> {
     let VendorFile { source, symbol, options, .. } = file;
     let table = HeaderedTable::open(source, normalize_column_name)?;
-    let columns = WikiColumns {
-        ticker: table.position_of(&TICKER),
-        date: table.position_of(&["date"]),
-        prices: PriceColumns::find_in(&table),
-        dividend: table.position_of(&["exdividend"]),
-        ratio: table.position_of(&["splitratio"]),
-        adjusted_close: table.position_of(&["adjclose"]),
-    };
+    let (tickers, date) = (table.position_of(&TICKER), table.position_of(&["date"]));
+    let prices = PriceColumns::find_in(&table);
+    let [dividend, ratio, adjusted_close] =
+        ["exdividend", "splitratio", "adjclose"].map(|name| table.position_of(&[name]));
     table.for_each_record(rows, |record, rows| {
         let named;
         let symbol = match symbol {
             Some(symbol) => symbol,
             None => {
-                named = ticker(record.field(columns.ticker))?;
+                named = ticker(record.field(tickers))?;
                 &named
             }
         };
-        let day = RawTradingDay {
+        let day = TradingDay {
             symbol,
-            date: parse_session_date("date", trim_blanks(record.field(columns.date)), rows.zone())?,
-            prices: columns.prices.cells(record),
+            date: parse_session_date("date", record.field(date).trim_ascii(), rows.zone())?,
+            prices: Some(prices.cells(record)),
+            dividend: parse_cash_amount("ex-dividend", record.field(dividend))?,
+            capital_gain: None,
             has_dividends: true,
-            adjusted_close: record.field(columns.adjusted_close),
-            dividend: ("ex-dividend", record.field(columns.dividend)),
-            ratio: ("split_ratio", record.field(columns.ratio)),
+            adjusted_close: record.field(adjusted_close),
+            split: parse_split_shares("split_ratio", record.field(ratio))?,
             line: record.line,
             bytes: record.raw.len(),
         };
-        day.add_to(options, rows)
+        day.add_raw(options, rows)
     })
 }
 

@@ -9,18 +9,14 @@
 use std::io::Read;
 
 use market::event::ShareBasis;
-use market::symbol::Symbol;
 
-use crate::batch::row_accumulator::RowAccumulator;
-use crate::format::adjusted_row_reader::{AdjustedRowReader, AdjustedTradingDay};
-use crate::format::file_format::{FeedReadError, SymbolScope, VendorFile, VendorFormat};
-use crate::format::file_head::{FileHead, normalize_column_name};
-use crate::format::headered_table::{HeaderedTable, NONE, PriceColumns};
-use crate::format::raw_trading_day::{parse_cash_amount, parse_split_shares};
-use crate::format::vendors::yahoo_chart;
-use crate::normalize::{RowError, is_absent_value, parse_session_date, trim_blanks};
-use crate::source::csv_reader::CsvRecord;
-use crate::source::feed_files::Encoding;
+use super::{
+    CsvRecord, Encoding, FeedReadError, FileHead, HeaderedTable, NONE, PriceColumns, RowAccumulator,
+    RowError, Symbol, SymbolScope, TradingDay, VendorFile, VendorFormat, is_absent_value,
+    normalize_column_name, parse_cash_amount, parse_session_date, parse_split_shares, parse_symbol,
+    yahoo_chart,
+};
+use crate::format::adjusted_row_reader::AdjustedRowReader;
 
 const DATE: [&str; 2] = ["date", "datetime"];
 const TICKER: [&str; 2] = ["symbol", "ticker"];
@@ -90,11 +86,11 @@ impl YahooColumns {
 
     /// Symbol of a row, in a file with a symbol column.
     fn symbol(&self, record: &CsvRecord<'_>) -> Result<Symbol, RowError> {
-        let cell = trim_blanks(record.field(self.ticker));
+        let cell = record.field(self.ticker).trim_ascii();
         if is_absent_value(cell) {
             return Err(RowError::missing_value("Ticker"));
         }
-        Symbol::parse(&String::from_utf8_lossy(cell)).map_err(|_| RowError::invalid_symbol("Ticker", cell))
+        parse_symbol("Ticker", &String::from_utf8_lossy(cell))
     }
 
     fn day<'a>(
@@ -102,10 +98,10 @@ impl YahooColumns {
         symbol: &'a Symbol,
         record: &CsvRecord<'a>,
         rows: &RowAccumulator,
-    ) -> Result<AdjustedTradingDay<'a>, RowError> {
-        Ok(AdjustedTradingDay {
+    ) -> Result<TradingDay<'a>, RowError> {
+        Ok(TradingDay {
             symbol,
-            date: parse_session_date("Date", trim_blanks(record.field(self.date)), rows.zone())?,
+            date: parse_session_date("Date", record.field(self.date).trim_ascii(), rows.zone())?,
             prices: (self.prices.close != NONE).then(|| self.prices.cells(record)),
             dividend: parse_cash_amount("Dividends", record.field(self.dividends))?,
             capital_gain: parse_cash_amount("Capital Gains", record.field(self.capital_gains))?,

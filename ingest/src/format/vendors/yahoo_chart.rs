@@ -10,19 +10,14 @@ use chrono::{DateTime, NaiveDate};
 use chrono_tz::Tz;
 use market::event::ShareBasis;
 use market::metrics::currency::Currency;
-use market::symbol::Symbol;
 use telemetry::counted;
 
-use crate::batch::row_accumulator::RowAccumulator;
-use crate::format::adjusted_row_reader::{AdjustedRowReader, AdjustedTradingDay};
-use crate::format::file_format::{FeedReadError, ReaderOptions, VendorFile};
-use crate::format::file_head::FileHead;
-use crate::format::raw_json::RawJson;
-use crate::format::raw_trading_day::{parse_cash_amount, parse_split_shares};
-use crate::format::vendor_row::read_documents;
-use crate::normalize::RowError;
+use super::{
+    Encoding, FeedReadError, FileHead, RawJson, ReaderOptions, RowAccumulator, RowError, Symbol, TradingDay,
+    VendorFile, parse_cash_amount, parse_split_shares, read_documents,
+};
+use crate::format::adjusted_row_reader::AdjustedRowReader;
 use crate::price::bar_parser::PriceCells;
-use crate::source::feed_files::Encoding;
 
 /// Price columns of a day.
 const COLUMNS: [&str; 5] = ["open", "high", "low", "close", "volume"];
@@ -170,12 +165,12 @@ impl ChartDay<'_> {
         line: u64,
         bytes: usize,
         has_dividends: bool,
-    ) -> Result<AdjustedTradingDay<'d>, RowError> {
+    ) -> Result<TradingDay<'d>, RowError> {
         let prices = self.prices.as_ref().map(|cells| {
             let [open, high, low, close, volume] = cells.each_ref().map(|cell| cell.as_bytes());
             PriceCells { open, high, low, close, volume, ..PriceCells::default() }
         });
-        Ok(AdjustedTradingDay {
+        Ok(TradingDay {
             symbol,
             date,
             prices,

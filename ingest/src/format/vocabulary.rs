@@ -6,17 +6,22 @@ use std::sync::LazyLock;
 /// Words by topic.
 static TOPICS: LazyLock<BTreeMap<&'static str, Vec<&'static str>>> = LazyLock::new(|| {
     let topics = include_str!("vocabulary.txt").lines().filter_map(|line| line.split_once(": "));
-    topics.map(|(topic, words)| (topic, words.split(' ').collect())).collect()
+    topics.map(|(topic, words)| (topic, words.split('|').collect())).collect()
 });
 
-/// True if a word belongs to a topic.
-pub(super) fn is_word_of(topic: &str, word: &str) -> bool {
+/// Words of a topic, in the order of the file.
+pub(crate) fn words_of_topic(topic: &str) -> &'static [&'static str] {
     debug_assert!(TOPICS.contains_key(topic), "the vocabulary has no topic {topic}");
-    TOPICS.get(topic).is_some_and(|words| words.contains(&word))
+    TOPICS.get(topic).map_or(&[], Vec::as_slice)
+}
+
+/// True if a word belongs to a topic.
+pub(crate) fn is_word_of(topic: &str, word: &str) -> bool {
+    words_of_topic(topic).contains(&word)
 }
 
 /// Canonical column that a normalized column name means, in rows of a kind: `price`, `dividend` or `split`.
-pub(super) fn canonical_column_of(kind: &str, name: &str) -> Option<&'static str> {
+pub(crate) fn canonical_column_of(kind: &str, name: &str) -> Option<&'static str> {
     let mut topics = TOPICS.iter().filter(|(_, words)| words.contains(&name));
     topics.find_map(|(topic, _)| topic.strip_prefix(kind)?.strip_prefix(' '))
 }

@@ -1,4 +1,4 @@
-//! Trading day of one security in a vendor's file: price, dividend and split, all of one date, not adjusted for splits.
+//! Trading day of one security in a vendor's file: price, dividend and split, all of one date.
 
 use chrono::NaiveDate;
 use market::bars::BarVersion;
@@ -13,28 +13,30 @@ use super::file_format::{FeedReadError, ReaderOptions};
 use super::split_ratio;
 use super::vendor_row::VendorRow;
 use crate::batch::row_accumulator::RowAccumulator;
-use crate::normalize::{RowError, is_absent_value, trim_blanks};
+use crate::normalize::{RowError, is_absent_value};
 use crate::price::bar_parser::PriceCells;
 
-/// Price, dividend and split of one day with unadjusted values. The column names are for error messages.
-pub(super) struct RawTradingDay<'a> {
+/// Trading day of a security in a vendor's file: price, dividend and split.
+pub(super) struct TradingDay<'a> {
     pub(super) symbol: &'a Symbol,
     pub(super) date: NaiveDate,
-    pub(super) prices: PriceCells<'a>,
-    /// Column name and cell of the cash dividend per share. An empty cell or 0 means no dividend.
-    pub(super) dividend: (&'static str, &'a [u8]),
+    /// `None` in a file without prices.
+    pub(super) prices: Option<PriceCells<'a>>,
+    /// Total cash per share on this day, including capital gains; `None` without a payment.
+    pub(super) dividend: Option<Decimal>,
+    pub(super) capital_gain: Option<Decimal>,
     /// True if the file has a dividend column.
     pub(super) has_dividends: bool,
     /// Cell of the close that is adjusted for splits and dividends; empty if the file has none.
     pub(super) adjusted_close: &'a [u8],
-    /// Column name and cell of the split ratio: new shares per old share. An empty cell, 0 or 1 means no split.
-    pub(super) ratio: (&'static str, &'a [u8]),
+    /// Old and new shares of a split on this day; `None` on a day without a split.
+    pub(super) split: Option<(Decimal, Decimal)>,
     pub(super) line: u64,
     /// Length of the row's source text, in bytes.
     pub(super) bytes: usize,
 }
 
-impl<'a> RawTradingDay<'a> {
+impl<'a> TradingDay<'a> {
     /// Trading day of a row with the columns open, high, low, close and volume. `dividend` and `ratio` have the column
     /// name of the file and its normalized form.
     pub(super) fn of_row(
@@ -42,41 +44,42 @@ impl<'a> RawTradingDay<'a> {
         symbol: &'a Symbol,
         date: NaiveDate,
         adjusted_close: &str,
-        dividend: (&'static str, &str),
-        ratio: (&'static str, &str),
-    ) -> Self {
+        dividend: (&str, &str),
+        ratio: (&str, &str),
+    ) -> Result<Self, RowError> {
         let [open, high, low, close, volume] =
             ["open", "high", "low", "close", "volume"].map(|name| row.bytes(&[name]));
-        Self {
+        Ok(Self {
             symbol,
             date,
-            prices: PriceCells { open, high, low, close, volume, ..PriceCells::default() },
-            dividend: (dividend.0, row.bytes(&[dividend.1])),
+            prices: Some(PriceCells { open, high, low, close, volume, ..PriceCells::default() }),
+            dividend: parse_cash_amount(dividend.0, row.bytes(&[dividend.1]))?,
+            capital_gain: None,
             has_dividends: row.has(&[dividend.1]),
             adjusted_close: row.bytes(&[adjusted_close]),
-            ratio: (ratio.0, row.bytes(&[ratio.1])),
+            split: parse_split_shares(ratio.0, row.bytes(&[ratio.1]))?,
             line: row.line,
             bytes: row.raw.len(),
-        }
+        })
     }
 
-    /// Adds the price, the dividend and the split. If one of them is invalid, nothing is added.
-    pub(super) fn add_to(&self, options: &ReaderOptions, rows: &mut RowAccumulator) -> Result<(), RowError> {
-        let amount = parse_cash_amount(self.dividend.0, self.dividend.1)?;
-        let shares = parse_split_shares(self.ratio.0, self.ratio.1)?;
+    /// Adds a day with unadjusted values: the price, the dividend and the split. If the price is invalid, nothing is
+    /// added.
+    pub(super) fn add_raw(&self, options: &ReaderOptions, rows: &mut RowAccumulator) -> Result<(), RowError> {
+        let prices = self.prices.unwrap_or_default();
         let version = BarVersion::new(0, Action::Put, rows.observed_at(), None);
-        rows.add_price(self.symbol.as_str().as_bytes(), self.date, &self.prices, version, self.line)?;
+        rows.add_price(self.symbol.as_str().as_bytes(), self.date, &prices, version, self.line)?;
         if self.has_dividends {
             rows.evidence.add_dividend_column(self.symbol, self.date, self.line);
         }
-        let closes = (self.prices.close, self.adjusted_close);
+        let closes = (prices.close, self.adjusted_close);
         rows.evidence.add_adjusted_close(self.symbol, self.date, closes, ShareBasis::Raw, self.line);
         let provenance = rows.default_provenance(self.line);
-        if let Some(amount) = amount {
+        if let Some(amount) = self.dividend {
             let dividend = regular_dividend(self.symbol, self.date, amount, options);
             rows.add_dividend(provenance.clone().into_row(dividend), self.bytes);
         }
-        if let Some(shares) = shares {
+        if let Some(shares) = self.split {
             rows.add_split(provenance.into_row(plain_split(self.symbol, self.date, shares)), self.bytes);
         }
         Ok(())
@@ -115,7 +118,7 @@ pub(super) fn plain_split(symbol: &Symbol, ex_date: NaiveDate, (from, to): (Deci
 
 /// Parses a paid amount; `None` if it is absent or 0.
 pub(super) fn parse_cash_amount(column: &str, cell: &[u8]) -> Result<Option<Decimal>, RowError> {
-    let cell = trim_blanks(cell);
+    let cell = cell.trim_ascii();
     if is_absent_value(cell) {
         return Ok(None);
     }
@@ -132,7 +135,7 @@ pub(super) fn parse_cash_amount(column: &str, cell: &[u8]) -> Result<Option<Deci
 
 /// Parses the old and new shares of a split; `None` if the ratio is absent, 0 or 1.
 pub(super) fn parse_split_shares(column: &str, cell: &[u8]) -> Result<Option<(Decimal, Decimal)>, RowError> {
-    let text = String::from_utf8_lossy(trim_blanks(cell));
+    let text = String::from_utf8_lossy(cell.trim_ascii());
     let parsed = parse_decimal(&text).ok().map(|ratio| ratio.value);
     if is_absent_value(text.as_bytes())
         || parsed.is_some_and(|ratio| ratio.is_zero() || ratio == Decimal::ONE)
