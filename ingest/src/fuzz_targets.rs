@@ -58,15 +58,8 @@ pub fn parse_records(bytes: &[u8]) {
 }
 
 fn options() -> ReaderOptions {
-    ReaderOptions {
-        choice: FormatChoice::Auto,
-        map: None,
-        symbol: Symbol::parse("A").ok(),
-        symbol_from: None,
-        currency: None,
-        ignore_unknown: false,
-        today: NaiveDate::from_ymd_opt(2024, 3, 15).unwrap_or_default(),
-    }
+    let today = NaiveDate::from_ymd_opt(2024, 3, 15).unwrap_or_default();
+    ReaderOptions { symbol: Symbol::parse("A").ok(), today, ..ReaderOptions::default() }
 }
 
 fn parse_with(options: ReaderOptions, (label, encoding): (&str, Encoding), bytes: &[u8]) {

@@ -116,7 +116,7 @@ impl FileFormat {
 }
 
 /// Reader options from the command line.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct ReaderOptions {
     /// Format of the files. With a map, it is ignored.
     pub choice: FormatChoice,
