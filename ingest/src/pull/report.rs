@@ -6,6 +6,7 @@ use std::fmt::{Display, Formatter};
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 
+use super::connector::Connector;
 use crate::load::report::LoadSummary;
 
 /// Maximum number of requests and reasons named in a report.
@@ -70,6 +71,12 @@ pub struct DryRunRequest {
 }
 
 impl PullReport {
+    /// Report of a sync run without requests.
+    pub(super) fn new(connector: &Connector) -> Self {
+        let (connector, source) = (connector.name.clone(), connector.source().to_owned());
+        Self { connector, source, ..Self::default() }
+    }
+
     /// Adds the result of a load.
     pub(super) fn add_load(&mut self, summary: &LoadSummary) {
         // A load whose files were all refused before reading has no run.
