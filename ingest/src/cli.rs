@@ -12,11 +12,10 @@ use event_log::archive::ArchiveError;
 use event_log::stream::StreamSettings;
 use telemetry::command_line::HiddenOptions;
 use telemetry::listener::{MetricsSettings, parse_listen_address};
-use telemetry::table::ListArgs;
 use telemetry::{Shutdown, outln};
 
 use crate::generate::{self, GenerateArgs};
-use crate::infer::{MapArgs, print_map};
+use crate::infer::{MapArgs, MapProposalError, print_map};
 use crate::load::effect::LoadEffect;
 use crate::load::error::LoadError;
 use crate::load::report::print_result;
@@ -25,13 +24,13 @@ use crate::log::reader::LogError;
 use crate::metrics::IngestMetrics;
 use crate::pull::{PullArgs, PullError, PullReport, pull};
 use crate::rejects::{RejectsArgs, RejectsError, list_rejects};
-use crate::runs::archive::{ExportLogArgs, ImportLogArgs, LogCopyError, LogCopyReport};
-use crate::runs::freshness::{FreshnessArgs, FreshnessReport, check_freshness};
+use crate::runs::archive::{ExportLogArgs, ImportLogArgs, LogCopyError};
+use crate::runs::freshness::{FreshnessArgs, check_freshness};
 use crate::runs::inspect::{self, RunsArgs, ShowArgs};
-use crate::runs::undo::{UndoArgs, UndoReport, undo_run};
+use crate::runs::undo::{UndoArgs, undo_run};
 use crate::runs::verify::{ResumeArgs, ResumedRun, VerifyArgs};
 use crate::runs::{archive, verify};
-use crate::watch::{WatchArgs, WatchEvent, watch_folder};
+use crate::watch::{WatchArgs, WatchError, watch_folder};
 
 /// Brings market data feeds into the log.
 ///
@@ -91,100 +90,125 @@ const HIDDEN: [HiddenOptions; 2] = [
     },
 ];
 
+/// Error that ends a command, with the exit code of the program.
+struct CommandError {
+    message: String,
+    exit_code: u8,
+}
+
+macro_rules! exit_codes {
+    ($($error_type:ty: |$error:ident| $exit_code:expr;)*) => {
+        $(impl From<$error_type> for CommandError {
+            fn from($error: $error_type) -> Self {
+                Self { message: $error.to_string(), exit_code: $exit_code }
+            }
+        })*
+    };
+}
+
+exit_codes! {
+    LoadError: |error| error.exit_code();
+    PullError: |error| error.exit_code();
+    MapProposalError: |error| 2;
+    WatchError: |error| 2;
+    LogError: |error| if matches!(error, LogError::NoMessage(_)) { 2 } else { 3 };
+    RejectsError: |error| if matches!(error, RejectsError::Log(_)) { 3 } else { 2 };
+    LogCopyError: |error| match error {
+        LogCopyError::Log(_)
+        | LogCopyError::Archive(
+            ArchiveError::Stream(_)
+            | ArchiveError::Read(_)
+            | ArchiveError::Publish { .. }
+            | ArchiveError::Full { .. },
+        ) => 3,
+        LogCopyError::Archive(_) => 2,
+    };
+}
+
+/// Error of the set-up of signals, metrics or the metrics listener.
+impl From<std::io::Error> for CommandError {
+    fn from(error: std::io::Error) -> Self {
+        Self { message: format!("cannot start: {error}"), exit_code: 2 }
+    }
+}
+
 /// Runs the program.
 pub fn main() -> ExitCode {
     let _telemetry = telemetry::init("ingest", "warn,ingest=info");
     let cli: Cli = telemetry::command_line::parse(&HIDDEN);
     match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
-        Ok(runtime) => runtime.block_on(run(cli)),
-        Err(error) => fail(format_args!("cannot start the runtime: {error}"), 2),
+        // The error is reported before the end of the runtime, which waits for blocking tasks.
+        Ok(runtime) => runtime.block_on(async { report(run(cli).await) }),
+        Err(error) => {
+            report(Err(CommandError { message: format!("cannot start the runtime: {error}"), exit_code: 2 }))
+        }
     }
 }
 
-async fn run(Cli { stream, command }: Cli) -> ExitCode {
+/// Logs the error of a command, and returns the exit code of the program.
+fn report(result: Result<u8, CommandError>) -> ExitCode {
+    ExitCode::from(result.unwrap_or_else(|CommandError { message, exit_code }| {
+        tracing::error!("{message}");
+        exit_code
+    }))
+}
+
+/// Runs a command, and returns its exit code. Only the commands that listen for signals end in order after a signal.
+async fn run(Cli { stream, command }: Cli) -> Result<u8, CommandError> {
     match command {
-        IngestCommand::Load(args) => run_interruptible(run_load(&args, &stream)).await,
-        IngestCommand::Map(args) => match print_map(&args) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => fail(format_args!("{error}"), 2),
-        },
-        IngestCommand::Resume(args) => run_interruptible(run_resume(&args, &stream)).await,
-        IngestCommand::Watch(args) => run_interruptible(run_watch(&args, &stream)).await,
-        IngestCommand::Pull(args) => run_interruptible(run_pull(&args, &stream)).await,
-        IngestCommand::Undo(args) => finish_undo(undo_run(&args, &stream, false).await, args.json),
-        IngestCommand::Verify(args) => run_interruptible(run_verify(&args, &stream)).await,
-        IngestCommand::Export(args) => {
-            finish_copy(archive::export_log(&args, &stream).await, LogCopyReport::export_text, args.json)
-        }
-        IngestCommand::Import(args) => {
-            finish_copy(archive::import_log(&args, &stream).await, LogCopyReport::import_text, args.json)
-        }
-        IngestCommand::Runs(args) => finish_read(inspect::list_runs(&args, &stream).await),
-        IngestCommand::Rejects(args) => finish_rejects(list_rejects(&args, &stream).await),
-        IngestCommand::Freshness(args) => {
-            finish_freshness(check_freshness(&args, &stream).await, args.output)
-        }
-        IngestCommand::Health(args) => run_health(args).await,
-        IngestCommand::Show(args) => finish_read(inspect::show_message(&args, &stream).await),
-        IngestCommand::Generate(args) => match generate::run(&args) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => fail(format_args!("{error:#}"), 2),
-        },
+        IngestCommand::Load(args) => return run_load(&args, &stream).await,
+        IngestCommand::Resume(args) => return run_resume(&args, &stream).await,
+        IngestCommand::Watch(args) => return run_watch(&args, &stream).await,
+        IngestCommand::Pull(args) => return run_pull(&args, &stream).await,
+        IngestCommand::Verify(args) => return run_verify(&args, &stream).await,
+        IngestCommand::Freshness(args) => return run_freshness(&args, &stream).await,
+        IngestCommand::Health(args) => return run_health(args).await,
+        IngestCommand::Map(args) => print_map(&args)?,
+        IngestCommand::Undo(args) => print_result(&undo_run(&args, &stream, false).await?, args.json),
+        IngestCommand::Export(args) => print_result(&archive::export_log(&args, &stream).await?, args.json),
+        IngestCommand::Import(args) => print_result(&archive::import_log(&args, &stream).await?, args.json),
+        IngestCommand::Runs(args) => inspect::list_runs(&args, &stream).await?,
+        IngestCommand::Rejects(args) => list_rejects(&args, &stream).await?,
+        IngestCommand::Show(args) => inspect::show_message(&args, &stream).await?,
+        IngestCommand::Generate(args) => generate::run(&args)
+            .map_err(|error| CommandError { message: format!("{error:#}"), exit_code: 2 })?,
     }
+    Ok(0)
 }
 
-/// Runs a command that handles signals, and returns its exit code. Other commands end at the first signal.
-async fn run_interruptible(command: impl Future<Output = std::io::Result<ExitCode>>) -> ExitCode {
-    command.await.unwrap_or_else(|error| fail(format_args!("cannot start: {error}"), 2))
+async fn run_load(args: &LoadArgs, stream: &StreamSettings) -> Result<u8, CommandError> {
+    let mut summary = load(args, stream, &Shutdown::listen()?).await?;
+    if summary.has_published() {
+        summary.effect = Some(LoadEffect::measure(&summary.run, args, stream).await);
+    }
+    print_result(&summary, args.json);
+    Ok(summary.exit_code())
 }
 
-async fn run_load(args: &LoadArgs, stream: &StreamSettings) -> std::io::Result<ExitCode> {
-    Ok(match load(args, stream, &Shutdown::listen()?).await {
-        Ok(mut summary) => {
-            if summary.has_published() {
-                summary.effect = Some(LoadEffect::measure(&summary.run, args, stream).await);
-            }
-            print_result(&summary, &summary.text(), args.json);
-            ExitCode::from(summary.exit_code())
-        }
-        Err(error) => fail(format_args!("{error}"), error.exit_code()),
-    })
-}
-
-async fn run_watch(args: &WatchArgs, stream: &StreamSettings) -> std::io::Result<ExitCode> {
+async fn run_watch(args: &WatchArgs, stream: &StreamSettings) -> Result<u8, CommandError> {
     let metrics = new_metrics()?;
-    let count_event = |event: WatchEvent<'_>| match event {
-        WatchEvent::Loaded(summary) => metrics.count_load(summary),
-        WatchEvent::Refused => metrics.count_refused_file(),
-        WatchEvent::LogUnreachable => metrics.set_log_unreachable(),
-    };
     let shutdown = Shutdown::listen()?;
-    let watching = watch_folder(args, stream, &shutdown, count_event);
-    Ok(match run_with_metrics(args.metrics, &metrics, watching).await? {
-        Ok(0) => ExitCode::SUCCESS,
-        Ok(_) => ExitCode::from(1),
-        Err(error) => fail(format_args!("{error}"), 2),
-    })
+    let watching = watch_folder(args, stream, &shutdown, &metrics);
+    let left = run_with_metrics(args.metrics, &metrics, watching).await??;
+    Ok(u8::from(left > 0))
 }
 
-async fn run_pull(args: &PullArgs, stream: &StreamSettings) -> std::io::Result<ExitCode> {
+async fn run_pull(args: &PullArgs, stream: &StreamSettings) -> Result<u8, CommandError> {
     if rustls::crypto::ring::default_provider().install_default().is_err() {
-        return Ok(fail(format_args!("cannot set up TLS: another provider is installed"), 2));
+        let message = "cannot set up TLS: another provider is installed".to_owned();
+        return Err(CommandError { message, exit_code: 2 });
     }
     let metrics = new_metrics()?;
     let report = |round: Result<&PullReport, &PullError>| match round {
         Ok(pulled) => {
             metrics.count_pull(pulled);
-            print_result(pulled, &pulled.text(), args.json);
+            print_result(pulled, args.json);
         }
         Err(_) => metrics.set_log_unreachable(),
     };
     let shutdown = Shutdown::listen()?;
     let pulling = pull(args, stream, &shutdown, report);
-    Ok(match run_with_metrics(args.metrics, &metrics, pulling).await? {
-        Ok(code) => ExitCode::from(code),
-        Err(error) => fail(format_args!("{error}"), error.exit_code()),
-    })
+    Ok(run_with_metrics(args.metrics, &metrics, pulling).await??)
 }
 
 fn new_metrics() -> std::io::Result<Arc<IngestMetrics>> {
@@ -204,112 +228,51 @@ async fn run_with_metrics<T>(
     }
 }
 
-async fn run_health(args: IngestHealthArgs) -> ExitCode {
+async fn run_health(args: IngestHealthArgs) -> Result<u8, CommandError> {
     match args.address.or(args.metrics.metrics_listen) {
-        Some(address) => ExitCode::from(telemetry::health_check::check_health(address, "/health").await),
-        None => fail(
-            format_args!(
-                "cannot check health: no address is set\n\
+        Some(address) => Ok(telemetry::health_check::check_health(address, "/health").await),
+        None => Err(CommandError {
+            message: "cannot check health: no address is set\n\
                  set METRICS_LISTEN or --address to the metrics address of the running watch or pull, such as 127.0.0.1:9466"
-            ),
-            2,
-        ),
+                .to_owned(),
+            exit_code: 2,
+        }),
     }
 }
 
-async fn run_resume(args: &ResumeArgs, stream: &StreamSettings) -> std::io::Result<ExitCode> {
-    Ok(match verify::resume_runs(args, stream, &Shutdown::listen()?).await {
-        Ok(resumed) => {
-            resumed.iter().for_each(|run| print_result(run, &run.text(), args.json));
-            if resumed.is_empty() && !args.json {
-                outln!("nothing to resume: every run of the log is completed");
-            }
-            ExitCode::from(resumed.iter().map(ResumedRun::exit_code).max().unwrap_or_default())
-        }
-        Err(error) => fail(format_args!("{error}"), error.exit_code()),
-    })
+async fn run_resume(args: &ResumeArgs, stream: &StreamSettings) -> Result<u8, CommandError> {
+    let resumed = verify::resume_runs(args, stream, &Shutdown::listen()?).await?;
+    resumed.iter().for_each(|run| print_result(run, args.json));
+    if resumed.is_empty() && !args.json {
+        outln!("nothing to resume: every run of the log is completed");
+    }
+    Ok(resumed.iter().map(ResumedRun::exit_code).max().unwrap_or_default())
 }
 
-async fn run_verify(args: &VerifyArgs, stream: &StreamSettings) -> std::io::Result<ExitCode> {
+async fn run_verify(args: &VerifyArgs, stream: &StreamSettings) -> Result<u8, CommandError> {
     let shutdown = Shutdown::listen()?;
     let mut asked = shutdown.clone();
     // If the repair is interrupted, the batches acknowledged so far stay in the log.
     let found = tokio::select! {
         found = verify::verify_log(args, stream, &shutdown) => found,
-        () = asked.wait() => return Ok(fail(format_args!("interrupted"), 130)),
+        () = asked.wait() => {
+            return Err(CommandError { message: "interrupted".to_owned(), exit_code: 130 });
+        }
     };
-    Ok(match found {
-        Ok(findings) => {
-            print_result(&findings, &findings.text(), args.json);
-            ExitCode::from(findings.exit_code())
-        }
-        Err(error) => fail(format_args!("{error}"), if error.is_absence() { 1 } else { 3 }),
-    })
+    let findings = found.map_err(|error| {
+        let exit_code = if error.is_absence() { 1 } else { 3 };
+        CommandError { message: error.to_string(), exit_code }
+    })?;
+    print_result(&findings, args.json);
+    Ok(u8::from(!findings.whole))
 }
 
-fn finish_undo(result: Result<UndoReport, LoadError>, json: bool) -> ExitCode {
-    match result {
-        Ok(undone) => {
-            print_result(&undone, &undone.text(), json);
-            ExitCode::SUCCESS
-        }
-        Err(error) => fail(format_args!("{error}"), error.exit_code()),
+async fn run_freshness(args: &FreshnessArgs, stream: &StreamSettings) -> Result<u8, CommandError> {
+    let freshness = check_freshness(args, stream).await?;
+    if args.output.json {
+        outln!("{}", serde_json::to_string(&freshness).unwrap_or_default());
+    } else {
+        freshness.print_table(args.output.max_rows());
     }
-}
-
-fn finish_freshness(result: Result<FreshnessReport, LogError>, output: ListArgs) -> ExitCode {
-    match result {
-        Ok(freshness) => {
-            match output.json {
-                true => print_result(&freshness, "", true),
-                false => freshness.print_table(output.max_rows()),
-            }
-            ExitCode::from(freshness.exit_code())
-        }
-        Err(error) => fail(format_args!("{error}"), 3),
-    }
-}
-
-fn finish_copy(
-    result: Result<LogCopyReport, LogCopyError>,
-    text: fn(&LogCopyReport) -> String,
-    json: bool,
-) -> ExitCode {
-    match result {
-        Ok(copied) => {
-            print_result(&copied, &text(&copied), json);
-            ExitCode::SUCCESS
-        }
-        Err(
-            error @ (LogCopyError::Log(_)
-            | LogCopyError::Archive(
-                ArchiveError::Stream(_)
-                | ArchiveError::Read(_)
-                | ArchiveError::Publish { .. }
-                | ArchiveError::Full { .. },
-            )),
-        ) => fail(format_args!("{error}"), 3),
-        Err(error) => fail(format_args!("{error}"), 2),
-    }
-}
-
-fn finish_read(result: Result<(), LogError>) -> ExitCode {
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error @ LogError::NoMessage(_)) => fail(format_args!("{error}"), 2),
-        Err(error) => fail(format_args!("{error}"), 3),
-    }
-}
-
-fn finish_rejects(result: Result<(), RejectsError>) -> ExitCode {
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(RejectsError::Log(error)) => fail(format_args!("{error}"), 3),
-        Err(error) => fail(format_args!("{error}"), 2),
-    }
-}
-
-fn fail(message: std::fmt::Arguments<'_>, code: u8) -> ExitCode {
-    tracing::error!("{message}");
-    ExitCode::from(code)
+    Ok(freshness.exit_code())
 }

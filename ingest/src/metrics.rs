@@ -1,9 +1,10 @@
 //! Metrics and health of a watch or a pull: rows loaded, and connection to the log.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use chrono::Utc;
+use market::event::Kind;
 use prometheus::proto::MetricFamily;
 use prometheus::{
     IntCounter, IntCounterVec, IntGaugeVec, Registry, register_int_counter_vec_with_registry,
@@ -14,8 +15,6 @@ use telemetry::listener::MetricsSource;
 use crate::load::report::LoadSummary;
 use crate::pull::PullReport;
 
-/// Value of the `kind` label for rejects.
-const REJECT: &str = "reject";
 /// Time without a connection to the log after which the program is unhealthy.
 const UNREACHABLE_LIMIT: Duration = Duration::from_secs(30);
 
@@ -37,18 +36,15 @@ impl IngestMetrics {
     pub fn new() -> prometheus::Result<Self> {
         let registry = Registry::new();
         let feeds = ["source", "kind"];
+        let counters = |name: &str, help: &str, labels: &[&str]| {
+            register_int_counter_vec_with_registry!(name, help, labels, registry)
+        };
         Ok(Self {
-            rows: register_int_counter_vec_with_registry!(
-                "dds_feed_rows_total",
-                "Rows of the feed loaded by this program.",
-                &feeds,
-                registry
-            )?,
-            rejects: register_int_counter_vec_with_registry!(
+            rows: counters("dds_feed_rows_total", "Rows of the feed loaded by this program.", &feeds)?,
+            rejects: counters(
                 "dds_feed_rejects_total",
                 "Rejects of the feed in loads of this program.",
                 &feeds,
-                registry
             )?,
             loaded: register_int_gauge_vec_with_registry!(
                 "dds_feed_last_load_timestamp_seconds",
@@ -61,26 +57,25 @@ impl IngestMetrics {
                 "Files refused as a whole.",
                 registry
             )?,
-            calls: register_int_counter_vec_with_registry!(
+            calls: counters(
                 "dds_pull_calls_total",
                 "Calls made to the vendor, in units of its budget.",
                 &["connector"],
-                registry
             )?,
-            failed: register_int_counter_vec_with_registry!(
-                "dds_pull_failed_total",
-                "Requests to the vendor that failed.",
-                &["connector"],
-                registry
-            )?,
+            failed: counters("dds_pull_failed_total", "Requests to the vendor that failed.", &["connector"])?,
             away_since: Mutex::default(),
             registry,
         })
     }
 
+    /// Records that the log is unreachable.
+    pub fn set_log_unreachable(&self) {
+        self.away_since().get_or_insert_with(Instant::now);
+    }
+
     /// Counts the rows and rejects of a load.
     pub fn count_load(&self, summary: &LoadSummary) {
-        self.set_log_reachable(true);
+        *self.away_since() = None;
         if !summary.already_loaded {
             self.count_rows(&summary.source, summary.rows.iter(), summary.rejects_total);
         }
@@ -88,7 +83,7 @@ impl IngestMetrics {
 
     /// Counts the rows, rejects, refused files, vendor calls and failed requests of one pull.
     pub fn count_pull(&self, pulled: &PullReport) {
-        self.set_log_reachable(true);
+        *self.away_since() = None;
         self.count_rows(&pulled.source, pulled.rows.iter(), pulled.rejects);
         self.refused.inc_by(pulled.refused.len() as u64);
         self.calls.with_label_values(&[&pulled.connector]).inc_by(pulled.calls);
@@ -100,9 +95,9 @@ impl IngestMetrics {
         self.refused.inc();
     }
 
-    /// Records that the log is unreachable.
-    pub fn set_log_unreachable(&self) {
-        self.set_log_reachable(false);
+    /// Time at which the connection to the log was lost; `None` if the log is reachable.
+    fn away_since(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.away_since.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn count_rows<'a>(&self, source: &str, rows: impl Iterator<Item = (&'a String, &'a u64)>, rejects: u64) {
@@ -110,12 +105,7 @@ impl IngestMetrics {
             self.rows.with_label_values(&[source, kind.as_str()]).inc_by(*rows);
             self.loaded.with_label_values(&[source, kind.as_str()]).set(Utc::now().timestamp());
         }
-        self.rejects.with_label_values(&[source, REJECT]).inc_by(rejects);
-    }
-
-    fn set_log_reachable(&self, is_there: bool) {
-        let mut since = self.away_since.lock().unwrap_or_else(PoisonError::into_inner);
-        *since = if is_there { None } else { since.or_else(|| Some(Instant::now())) };
+        self.rejects.with_label_values(&[source, Kind::Reject.as_str()]).inc_by(rejects);
     }
 }
 
@@ -125,10 +115,11 @@ impl MetricsSource for IngestMetrics {
     }
 
     fn health(&self) -> Result<(), String> {
-        let since = *self.away_since.lock().unwrap_or_else(PoisonError::into_inner);
-        match since.filter(|since| since.elapsed() > UNREACHABLE_LIMIT) {
-            Some(since) => Err(format!("cannot reach the log for {} s", since.elapsed().as_secs())),
-            None => Ok(()),
+        match self.away_since().map(|since| since.elapsed()) {
+            Some(away) if away > UNREACHABLE_LIMIT => {
+                Err(format!("cannot reach the log for {} s", away.as_secs()))
+            }
+            _ => Ok(()),
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Encoder of the rows of one file as record batches. Each kind has its own chunk numbers.
 
+use std::io;
+
 use bytes::Bytes;
 use event_log::record_batch::{BatchError, Body, Codec};
 use market::event::Kind;
@@ -28,39 +30,38 @@ pub(crate) struct ChunkEncoder {
     /// Number of prices that were rounded to the scale of their symbol's series. One much larger price makes this scale
     /// coarser.
     pub rounded: u64,
-    /// Copies of the encoded rows, for a review; `None` if no review is requested.
-    pub reviewed: Option<ReviewedRows>,
+    /// Copies of the rows of all encoded chunks, for a review.
+    pub reviewed: ReviewedRows,
 }
 
 impl ChunkEncoder {
     /// Encodes the rows of a chunk, and passes each record batch to `emit`. Returns the emptied price batch for reuse;
     /// `None` for kinds other than price.
-    pub(crate) fn encode(
+    pub(crate) fn encode_chunk(
         &mut self,
         chunk: RowChunk,
-        emit: &mut dyn FnMut(EncodedBatch),
-    ) -> Result<Option<PriceBatch>, BatchError> {
+        emit: &mut dyn FnMut(EncodedBatch) -> io::Result<()>,
+    ) -> io::Result<Option<PriceBatch>> {
+        let mut encode = |body: Body, line| {
+            self.reviewed.add_body(&body);
+            emit(self.encode(body, line).map_err(io::Error::other)?)
+        };
         match chunk {
-            RowChunk::Rows(body, line) => {
-                emit(self.encode_body(body, line)?);
-                Ok(None)
-            }
+            RowChunk::Rows(body, line) => encode(body, line).map(|()| None),
             RowChunk::Prices(mut batch, symbols) => {
                 let cut = batch.cut_into_record_batches(&symbols);
-                self.rounded += cut.rounded;
                 for series in cut.batches {
-                    emit(self.encode_body(Body::Prices(series.series), series.line)?);
+                    encode(Body::Prices(series.series), series.line)?;
                 }
+                self.rounded += cut.rounded;
                 batch.clear();
                 Ok(Some(batch))
             }
         }
     }
 
-    fn encode_body(&mut self, body: Body, line: u64) -> Result<EncodedBatch, BatchError> {
-        if let Some(reviewed) = &mut self.reviewed {
-            reviewed.add_body(&body);
-        }
+    /// Encodes rows as one record batch. `line` is the source line of the first row.
+    pub(crate) fn encode(&mut self, body: Body, line: u64) -> Result<EncodedBatch, BatchError> {
         let (codec, bytes) = body.encode()?;
         let kind = body.kind();
         let next = &mut self.chunks[kind as usize];

@@ -1,7 +1,7 @@
 //! Coverage of a load: symbols, new symbols and date range, for the summary and `--dry-run`.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::fmt::Write;
+use std::fmt::{Display, Formatter};
 
 use chrono::NaiveDate;
 use market::event::{EventRecord, Kind, RunManifest, RunState};
@@ -160,8 +160,10 @@ impl SymbolSummary {
             first_new: new.unwrap_or_default().iter().take(MAX_NAMED).cloned().collect(),
         }
     }
+}
 
-    pub(crate) fn write_text(&self, text: &mut String) -> std::fmt::Result {
+impl Display for SymbolSummary {
+    fn fmt(&self, text: &mut Formatter<'_>) -> std::fmt::Result {
         if self.count == 0 {
             return Ok(());
         }
@@ -204,8 +206,7 @@ mod tests {
         let twelve = coverage(0..12);
         let before = EarlierCoverage::from_manifests([]);
         let new = before.new_symbols(&twelve);
-        let mut text = String::new();
-        SymbolSummary::from_coverage(&twelve, new.as_deref()).write_text(&mut text).unwrap();
+        let text = SymbolSummary::from_coverage(&twelve, new.as_deref()).to_string();
         assert!(text.starts_with("symbols: 12 (S000000, "), "{text}");
         assert!(text.contains("S000009, …), 12 of them new ("), "{text}");
     }
@@ -242,8 +243,7 @@ mod tests {
         many.merge(&coverage(MAX_SYMBOLS..MAX_SYMBOLS + 5));
         assert_eq!(many.symbols.len(), MAX_SYMBOLS);
         assert_eq!(EarlierCoverage::from_manifests([]).new_symbols(&many), None);
-        let mut text = String::new();
-        SymbolSummary::from_coverage(&many, None).write_text(&mut text).unwrap();
+        let text = SymbolSummary::from_coverage(&many, None).to_string();
         assert!(text.starts_with("symbols: more than 200000 ("), "{text}");
     }
 }

@@ -5,10 +5,9 @@ use std::collections::BTreeMap;
 use market::event::{Kind, Reject};
 
 use crate::batch::coverage::LoadCoverage;
-use crate::batch::missing_currencies::MissingCurrencyCounts;
 use crate::batch::retractions::Retractions;
 use crate::batch::row_review::ReviewedRows;
-use crate::batch::security_currencies::SecurityCurrencies;
+use crate::batch::security_currencies::{MissingCurrencyCounts, SecurityCurrencies};
 
 /// Maximum number of rejects in the summary.
 const MAX_EXAMPLES: usize = 10;

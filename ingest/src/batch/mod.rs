@@ -5,7 +5,6 @@ pub(crate) mod chunk_encoder;
 pub(crate) mod coverage;
 pub(crate) mod holdings;
 pub(crate) mod load_stats;
-pub(crate) mod missing_currencies;
 mod pending_rows;
 pub(crate) mod price_evidence;
 pub(crate) mod retractions;

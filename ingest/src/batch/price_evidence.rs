@@ -91,11 +91,8 @@ impl PriceEvidence {
     }
 
     fn entry_for(&mut self, symbol: &Symbol, line: u64) -> &mut SymbolEvidence {
-        // The line of a symbol is the line of its first row.
-        if !self.symbols.contains_key(symbol) {
-            self.symbols.insert(symbol.clone(), SymbolEvidence { line, ..SymbolEvidence::default() });
-        }
-        self.symbols.entry(symbol.clone()).or_default()
+        let first = || SymbolEvidence { line, ..SymbolEvidence::default() };
+        self.symbols.entry(symbol.clone()).or_insert_with(first)
     }
 
     /// Evidence records of the whole file, in symbol order, each with the source line of its symbol.
@@ -103,7 +100,7 @@ impl PriceEvidence {
         let mut records = Vec::new();
         for (symbol, evidence) in self.symbols {
             let line = evidence.line;
-            records.extend(evidence.into_records(&symbol).map(|record| (line, record)));
+            records.extend(evidence.into_records(&symbol).into_iter().map(|record| (line, record)));
         }
         records
     }
@@ -136,7 +133,7 @@ impl SymbolEvidence {
         (first != last).then_some(last < first)
     }
 
-    fn into_records(mut self, symbol: &Symbol) -> impl Iterator<Item = DividendEvidence> {
+    fn into_records(mut self, symbol: &Symbol) -> Vec<DividendEvidence> {
         let record = DividendEvidence {
             symbol: symbol.clone(),
             dividends_from: None,
@@ -146,36 +143,37 @@ impl SymbolEvidence {
             factor: None,
             basis: None,
         };
-        let column = self.dividend_years.map(|(first, last)| DividendEvidence {
-            dividends_from: NaiveDate::from_ymd_opt(first, 1, 1),
-            dividends_to: NaiveDate::from_ymd_opt(last, 12, 31),
-            ..record.clone()
-        });
+        let mut records = Vec::new();
+        if let Some((first, last)) = self.dividend_years {
+            records.push(DividendEvidence {
+                dividends_from: NaiveDate::from_ymd_opt(first, 1, 1),
+                dividends_to: NaiveDate::from_ymd_opt(last, 12, 31),
+                ..record.clone()
+            });
+        }
         if self.is_descending() == Some(true) {
             self.runs.reverse();
             self.runs.iter_mut().for_each(|run| std::mem::swap(&mut run.first, &mut run.last));
         }
-        let basis = self.basis;
-        let steps = self.steps().into_iter().map(move |step| DividendEvidence {
-            ex_date: Some(step.ex_date),
-            previous: Some(step.previous),
-            factor: Some(step.factor),
-            basis,
-            ..record.clone()
-        });
-        column.into_iter().chain(steps)
-    }
-
-    /// Steps between the runs, oldest first.
-    fn steps(&self) -> Vec<RatioStep> {
         let runs = without_outliers(&self.runs);
         // A run count above `u32::MAX` is counted as `u32::MAX`, which exceeds the limit for any number of rows.
         let too_many_runs =
             u32::try_from(runs.len()).unwrap_or(u32::MAX).saturating_mul(MIN_ROWS_PER_RUN) > self.rows;
         if self.unordered || (too_many_runs && self.rows >= MIN_ROWS_FOR_RUN_CHECK) {
-            return Vec::new();
+            return records;
         }
-        runs.windows(2).filter_map(|pair| RatioStep::between(&pair[0], &pair[1])).collect()
+        for (before, after) in runs.iter().zip(runs.iter().skip(1)) {
+            if let Some(factor) = step_factor(before, after) {
+                records.push(DividendEvidence {
+                    ex_date: Some(after.first),
+                    previous: Some(before.last),
+                    factor: Some(factor),
+                    basis: self.basis,
+                    ..record.clone()
+                });
+            }
+        }
+        records
     }
 }
 
@@ -196,19 +194,11 @@ fn without_outliers(runs: &[RatioRun]) -> Vec<RatioRun> {
     joined
 }
 
-/// Change of the ratio of adjusted close to close between two sessions.
-struct RatioStep {
-    previous: NaiveDate,
-    ex_date: NaiveDate,
-    factor: Decimal,
-}
-
-impl RatioStep {
-    fn between(before: &RatioRun, after: &RatioRun) -> Option<Self> {
-        let factor = before.bounds.middle()?.checked_div(after.bounds.middle()?)?.round_dp(STEP_DIGITS);
-        let is_step = (factor - Decimal::ONE).abs() >= MIN_STEP && factor > Decimal::ZERO;
-        is_step.then_some(Self { previous: before.last, ex_date: after.first, factor })
-    }
+/// Factor of the step between two adjacent runs; `None` if the ratio hardly changes.
+fn step_factor(before: &RatioRun, after: &RatioRun) -> Option<Decimal> {
+    let factor = before.bounds.middle()?.checked_div(after.bounds.middle()?)?.round_dp(STEP_DIGITS);
+    let is_step = (factor - Decimal::ONE).abs() >= MIN_STEP && factor > Decimal::ZERO;
+    is_step.then_some(factor)
 }
 
 impl Bounds {

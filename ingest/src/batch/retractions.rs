@@ -1,7 +1,7 @@
 //! Check for retractions without a matching row. Such a retraction is probably a typing error.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write;
+use std::fmt::Formatter;
 
 use chrono::NaiveDate;
 use event_log::record_batch::Body;
@@ -36,10 +36,9 @@ pub(crate) struct Retractions(Vec<Retraction>);
 #[derive(Debug, Default)]
 struct KnownKeys {
     ids: BTreeSet<String>,
-    /// Days of the rows of each symbol. A record without a date has the day `None`.
-    days: BTreeMap<String, BTreeSet<Option<NaiveDate>>>,
-    /// True if only the symbols are known. A retraction of any day then matches.
-    days_unknown: bool,
+    /// Days of the rows of each symbol. A record without a date has the day `None`. An empty set means that the days
+    /// are unknown. A retraction of any day then matches.
+    days: BTreeMap<Option<Symbol>, BTreeSet<Option<NaiveDate>>>,
 }
 
 /// Retractions without a matching row, for a load's summary.
@@ -134,11 +133,6 @@ impl Retractions {
 }
 
 impl Retraction {
-    /// Symbol of the retracted row; empty for records without a symbol.
-    fn symbol(&self) -> &str {
-        self.symbol.as_ref().map_or("", Symbol::as_str)
-    }
-
     fn describe(&self) -> String {
         let id = self.id.as_ref().map(|id| format!("id {id}"));
         let symbol = self.symbol.as_ref().map(ToString::to_string);
@@ -165,15 +159,14 @@ impl KnownKeys {
     fn add_rows<T: EventRecord>(&mut self, rows: &[EventRow<T>]) {
         for row in rows.iter().filter(|row| row.action == Action::Put) {
             self.ids.extend(row.id.clone());
-            let symbol = row.record.symbol().map(ToString::to_string).unwrap_or_default();
-            self.days.entry(symbol).or_default().insert(row.record.date());
+            self.days.entry(row.record.symbol().cloned()).or_default().insert(row.record.date());
         }
     }
 
-    /// Keys for prices: the symbols are known, the days are not. A retraction of any day then matches.
+    /// Keys for prices: the symbols are known, the days are not.
     fn with_unknown_days<'a>(symbols: impl IntoIterator<Item = &'a Symbol>) -> Self {
-        let days = symbols.into_iter().map(|symbol| (symbol.to_string(), BTreeSet::new())).collect();
-        Self { days_unknown: true, days, ..Self::default() }
+        let days = symbols.into_iter().map(|symbol| (Some(symbol.clone()), BTreeSet::new())).collect();
+        Self { days, ..Self::default() }
     }
 
     /// True if a row matches the retraction.
@@ -181,9 +174,9 @@ impl KnownKeys {
         if let Some(id) = &retraction.id {
             return self.ids.contains(id);
         }
-        let days = self.days.get(retraction.symbol());
+        let days = self.days.get(&retraction.symbol);
         days.is_some_and(|days| {
-            self.days_unknown || retraction.date.is_none() || days.contains(&retraction.date)
+            days.is_empty() || retraction.date.is_none() || days.contains(&retraction.date)
         })
     }
 
@@ -193,9 +186,9 @@ impl KnownKeys {
             let known = find_nearest_name(id, self.ids.iter().map(String::as_str));
             return known.map_or("no row has that id".to_owned(), |id| format!("known is id {id}"));
         }
-        let symbol = retraction.symbol();
-        let Some(days) = self.days.get(symbol) else {
-            let known = find_nearest_name(symbol, self.days.keys().map(String::as_str));
+        let Some(days) = self.days.get(&retraction.symbol) else {
+            let symbol = retraction.symbol.as_ref().map_or("", Symbol::as_str);
+            let known = find_nearest_name(symbol, self.days.keys().flatten().map(Symbol::as_str));
             return known.map_or("no row is known".to_owned(), |symbol| format!("known is {symbol}"));
         };
         let far = |day: &NaiveDate| retraction.date.map(|wanted| (*day - wanted).num_days().abs());
@@ -205,10 +198,7 @@ impl KnownKeys {
 }
 
 impl UnmatchedRetractions {
-    pub(crate) fn write_text(&self, source: &str, text: &mut String) -> std::fmt::Result {
-        if self.count == 0 {
-            return Ok(());
-        }
+    pub(crate) fn write_text(&self, source: &str, text: &mut Formatter<'_>) -> std::fmt::Result {
         writeln!(text, "warning: {} without a row of source {source}:", counted(self.count, "retraction"))?;
         self.first.iter().try_for_each(|one| writeln!(text, "  {one}"))
     }
@@ -227,7 +217,7 @@ mod tests {
     fn a_retraction_of_nothing_names_the_nearest_known_row() {
         let mut known_keys = KnownKeys::default();
         known_keys.ids.insert("d-17".to_owned());
-        known_keys.days.entry("KO".to_owned()).or_default().insert("2024-03-14".parse().ok());
+        known_keys.days.entry(Symbol::parse("KO").ok()).or_default().insert("2024-03-14".parse().ok());
         let known_keys = BTreeMap::from([(Kind::Dividend, known_keys)]);
         let hint = |symbol, date, id| {
             Retractions(vec![retraction(symbol, date, id)]).compare_with_keys(&known_keys).first.pop()

@@ -73,37 +73,51 @@ pub(crate) struct RowAccumulator {
     spellings: HashMap<Box<[u8]>, SymbolId>,
     last_spelling: (Box<[u8]>, SymbolId),
     price_rows: u64,
-    securities: PendingRows<EventRow<Security>>,
-    dividends: PendingRows<EventRow<Dividend>>,
+    pending: PendingKinds,
     same_day: SiblingDetector,
-    splits: PendingRows<EventRow<Split>>,
-    fundamentals: PendingRows<EventRow<Fundamentals>>,
-    etfs: PendingRows<EventRow<Etf>>,
-    sessions: PendingRows<EventRow<MarketSession>>,
     /// Evidence of the file's prices about dividends. Its records are sent to the encoder after all rows.
     pub(crate) evidence: PriceEvidence,
     rejects: PendingRows<Reject>,
 }
 
-macro_rules! collect {
+/// Declares the buffers of all kinds except price, holding and reject, and the methods of [`RowAccumulator`] that fill
+/// and empty them.
+macro_rules! pending_kinds {
     ($($(#[$meta:meta])* $name:ident, $field:ident: $record:ty, $kind:ident, $body:ident;)*) => {
-        $($(#[$meta])*
-        pub(crate) fn $name(&mut self, row: EventRow<$record>, bytes: usize) {
-            *self.stats.rows.entry(Kind::$kind).or_default() += 1;
-            self.stats.coverage.add_record(&row.record);
-            self.stats.retractions.record_row(&row);
-            if let Some((rows, line)) = self.$field.push(row.line, row, bytes) {
-                self.send(RowChunk::Rows(Body::$body(rows), line));
-            }
-        })*
+        #[derive(Default)]
+        struct PendingKinds {
+            $($field: PendingRows<EventRow<$record>>,)*
+        }
 
-        /// Sends the pending rows of each kind that this macro lists.
-        fn flush_rows(&mut self) {
-            $(if let Some((rows, line)) = self.$field.take() {
-                self.send(RowChunk::Rows(Body::$body(rows), line));
+        impl RowAccumulator {
+            $($(#[$meta])*
+            pub(crate) fn $name(&mut self, row: EventRow<$record>, bytes: usize) {
+                *self.stats.rows.entry(Kind::$kind).or_default() += 1;
+                self.stats.coverage.add_record(&row.record);
+                self.stats.retractions.record_row(&row);
+                if let Some((rows, line)) = self.pending.$field.push(row.line, row, bytes) {
+                    self.send(RowChunk::Rows(Body::$body(rows), line));
+                }
             })*
+
+            /// Sends the pending rows of each kind that this macro lists.
+            fn flush_rows(&mut self) {
+                $(if let Some((rows, line)) = self.pending.$field.take() {
+                    self.send(RowChunk::Rows(Body::$body(rows), line));
+                })*
+            }
         }
     };
+}
+
+pending_kinds! {
+    add_checked_security, securities: Security, Security, Securities;
+    /// Adds a dividend whose `sibling_amounts` (amounts of other payments of the same day) are set.
+    add_paired_dividend, dividends: Dividend, Dividend, Dividends;
+    add_split, splits: Split, Split, Splits;
+    add_fundamentals, fundamentals: Fundamentals, Fundamentals, Fundamentals;
+    add_etf, etfs: Etf, Etf, Etfs;
+    add_checked_session, sessions: MarketSession, Session, Sessions;
 }
 
 impl RowAccumulator {
@@ -132,13 +146,8 @@ impl RowAccumulator {
             spellings: HashMap::new(),
             last_spelling: (Box::default(), 0),
             price_rows: 0,
-            securities: PendingRows::default(),
-            dividends: PendingRows::default(),
+            pending: PendingKinds::default(),
             same_day: SiblingDetector::default(),
-            splits: PendingRows::default(),
-            fundamentals: PendingRows::default(),
-            etfs: PendingRows::default(),
-            sessions: PendingRows::default(),
             evidence: PriceEvidence::default(),
             rejects: PendingRows::default(),
         }
@@ -170,16 +179,6 @@ impl RowAccumulator {
         RowProvenance { line, id: None, revision: 0, action: Action::Put, observed_at, security_ref: None }
     }
 
-    collect! {
-        add_checked_security, securities: Security, Security, Securities;
-        /// Adds a dividend whose `sibling_amounts` (amounts of other payments of the same day) are set.
-        add_paired_dividend, dividends: Dividend, Dividend, Dividends;
-        add_split, splits: Split, Split, Splits;
-        add_fundamentals, fundamentals: Fundamentals, Fundamentals, Fundamentals;
-        add_etf, etfs: Etf, Etf, Etfs;
-        add_checked_session, sessions: MarketSession, Session, Sessions;
-    }
-
     /// Adds a security. In all `add_` functions, `bytes` is the length of the row's source text.
     pub(crate) fn add_security(&mut self, row: EventRow<Security>, bytes: usize) {
         self.stats.currencies.add_row(&row);
@@ -194,7 +193,7 @@ impl RowAccumulator {
     /// Adds a dividend with the vendor's type, which may distinguish two payments of one day.
     pub(crate) fn add_typed_dividend(&mut self, mut row: EventRow<Dividend>, type_text: &str, bytes: usize) {
         if row.record.currency.is_empty() {
-            self.stats.missing_currencies.add_dividend(&row.record.symbol);
+            self.stats.missing_currencies.add_dividends(&row.record.symbol, 1);
         }
         self.same_day.set_siblings(&mut row, type_text);
         self.add_paired_dividend(row, bytes);

@@ -5,7 +5,7 @@
 //! on all sources.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
+use std::fmt::{Display, Formatter};
 
 use chrono::NaiveDate;
 use event_log::record_batch::Body;
@@ -217,17 +217,15 @@ impl GrowthFigures {
             increase_streak_years: metrics.increase_streak_years,
         }
     }
+}
 
-    fn text(&self) -> String {
+impl Display for GrowthFigures {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         let figure = |growth: &Option<String>| {
             growth.as_ref().map_or_else(|| "unknown".to_owned(), |growth| format!("{growth} %"))
         };
-        format!(
-            "growth_1y {}, growth_5y {}, increase_streak_years {}",
-            figure(&self.growth_1y),
-            figure(&self.growth_5y),
-            self.increase_streak_years
-        )
+        let (one, five) = (figure(&self.growth_1y), figure(&self.growth_5y));
+        write!(f, "growth_1y {one}, growth_5y {five}, increase_streak_years {}", self.increase_streak_years)
     }
 }
 
@@ -270,9 +268,11 @@ impl RowReview {
             self.examples.push(DoubtedRow { symbol: history.symbol.clone(), date, reason, message });
         }
     }
+}
 
-    /// Writes the result of the review as text. Writes nothing if no row is doubtful.
-    pub(crate) fn write_text(&self, text: &mut String) -> std::fmt::Result {
+/// Result of the review as text; empty if no row is doubtful.
+impl Display for RowReview {
+    fn fmt(&self, text: &mut Formatter<'_>) -> std::fmt::Result {
         if self.is_too_large {
             return writeln!(
                 text,
@@ -299,11 +299,10 @@ impl RowReview {
             )?;
         }
         for ShareBasisReadings { symbol, raw, split_adjusted } in &self.share_bases {
-            writeln!(text, "  {symbol} as declared: {}", raw.text())?;
+            writeln!(text, "  {symbol} as declared: {raw}")?;
             writeln!(
                 text,
-                "  {symbol} with amount_basis = \"split_adjusted\" (column or map constant): {}",
-                split_adjusted.text()
+                "  {symbol} with amount_basis = \"split_adjusted\" (column or map constant): {split_adjusted}"
             )?;
         }
         Ok(())

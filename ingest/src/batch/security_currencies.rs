@@ -1,4 +1,4 @@
-//! Currency and unit of each security's prices, from the reference records (R39).
+//! Dividends without a currency, and the currencies of securities that they get (R39).
 
 use std::collections::BTreeMap;
 
@@ -9,6 +9,9 @@ use market::metrics::currency::Currency;
 use market::symbol::Symbol;
 
 use crate::log::reader::{Log, LogError};
+
+/// Maximum number of symbols with a separate count, which limits memory.
+const MAX_SYMBOLS: usize = 200_000;
 
 /// Currency and unit of each security's prices, by symbol. The newest reference record of a symbol decides.
 #[derive(Debug, Clone, Default)]
@@ -49,5 +52,51 @@ impl SecurityCurrencies {
     /// Currency and unit of a symbol's prices; US dollars without a reference record.
     pub(crate) fn find(&self, symbol: &Symbol) -> Currency {
         self.0.get(symbol).map_or_else(Currency::dollar, |(_, currency)| currency.clone())
+    }
+}
+
+/// Counts of dividends without a currency, by symbol.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct MissingCurrencyCounts {
+    dividends: BTreeMap<Symbol, u64>,
+    /// Number of dividends of symbols beyond `MAX_SYMBOLS`.
+    others: u64,
+}
+
+impl MissingCurrencyCounts {
+    pub(crate) fn add_dividends(&mut self, symbol: &Symbol, count: u64) {
+        let has_room = self.dividends.len() < MAX_SYMBOLS;
+        match self.dividends.get_mut(symbol) {
+            Some(known) => *known += count,
+            None if has_room => {
+                self.dividends.insert(symbol.clone(), count);
+            }
+            None => self.others += count,
+        }
+    }
+
+    /// Adds the counts of another file.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        other.dividends.iter().for_each(|(symbol, count)| self.add_dividends(symbol, *count));
+        self.others += other.others;
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.dividends.is_empty()
+    }
+
+    /// Number of dividends without a currency.
+    pub(crate) fn count(&self) -> u64 {
+        self.dividends.values().sum::<u64>() + self.others
+    }
+
+    /// Counts of dividends by assumed currency unit: the unit of the security's prices. Dividends of symbols beyond
+    /// `MAX_SYMBOLS` are not included.
+    pub(crate) fn count_by_unit(&self, known: &SecurityCurrencies) -> BTreeMap<String, u64> {
+        let mut units = BTreeMap::new();
+        for (symbol, count) in &self.dividends {
+            *units.entry(known.find(symbol).unit().to_owned()).or_default() += count;
+        }
+        units
     }
 }

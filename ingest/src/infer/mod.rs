@@ -218,8 +218,7 @@ fn first_rows(file: &FeedFile, bytes: &[u8], map: &str, symbol: Option<Symbol>) 
             lines.push_str(&format!("# line {}: {}\n", reject.line, shown_line(&reject.message)));
         }
     }
-    let mut review = String::new();
-    reviewed.review("file", options.today).write_text(&mut review).map_err(|error| error.to_string())?;
+    let review = reviewed.review("file", options.today).to_string();
     review.lines().for_each(|line| lines.push_str(&format!("# {line}\n")));
     Ok(lines)
 }

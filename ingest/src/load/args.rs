@@ -6,6 +6,7 @@ use std::sync::Arc;
 use chrono::{DateTime, NaiveDate, Utc};
 use clap::Args;
 use market::event::Kind;
+use market::metrics::calendar::new_york_date;
 use market::metrics::currency::Currency;
 use market::symbol::Symbol;
 
@@ -102,26 +103,20 @@ impl LoadArgs {
         let absolute = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone());
         let mut command = vec!["load".to_owned()];
         command.extend(self.paths.iter().map(|path| absolute(path).display().to_string()));
-        let mut option = |name: &str, value: String| command.extend([name.to_owned(), value]);
-        option("--source", self.source.clone());
-        match &self.map {
-            Some(map) => option("--map", map.name.clone()),
-            None => option("--format", self.format.name().to_owned()),
-        }
-        if let Some(currency) = &self.currency {
-            option("--currency", currency.unit().to_owned());
-        }
-        option("--max-reject-percent", self.max_reject_percent.to_string());
         // The command sets the date of this load, because the date decides which rows are in the future.
-        option("--today", options.today.to_string());
-        if let Some(symbol) = &self.symbol {
-            option("--symbol", symbol.to_string());
-        }
-        if let Some(pattern) = &self.symbol_from {
-            option("--symbol-from", pattern.to_string());
-        }
-        if let Some(observed_at) = &self.observed_at {
-            option("--observed-at", observed_at.to_rfc3339());
+        let options = [
+            ("--source", Some(self.source.clone())),
+            ("--map", self.map.as_ref().map(|map| map.name.clone())),
+            ("--format", self.map.is_none().then(|| self.format.name().to_owned())),
+            ("--currency", self.currency.as_ref().map(|currency| currency.unit().to_owned())),
+            ("--max-reject-percent", Some(self.max_reject_percent.to_string())),
+            ("--today", Some(options.today.to_string())),
+            ("--symbol", self.symbol.as_ref().map(ToString::to_string)),
+            ("--symbol-from", self.symbol_from.as_ref().map(ToString::to_string)),
+            ("--observed-at", self.observed_at.map(|observed_at| observed_at.to_rfc3339())),
+        ];
+        for (name, value) in options {
+            command.extend(value.into_iter().flat_map(|value| [name.to_owned(), value]));
         }
         command.extend(self.again.iter().map(|name| format!("--again={name}")));
         command.extend(self.ignore_unknown.then(|| "--ignore-unknown".to_owned()));
@@ -131,7 +126,6 @@ impl LoadArgs {
 
     /// Reader options of the command line.
     pub(crate) fn reader_options(&self) -> ReaderOptions {
-        let new_york = Utc::now().with_timezone(&chrono_tz::America::New_York).date_naive();
         ReaderOptions {
             choice: self.format,
             map: self.map.as_ref().map(|file| file.map.clone()),
@@ -139,12 +133,22 @@ impl LoadArgs {
             symbol_from: self.symbol_from.clone(),
             currency: self.currency.clone(),
             ignore_unknown: self.ignore_unknown,
-            today: self.today.unwrap_or(new_york),
+            today: self.today.unwrap_or_else(|| new_york_date(Utc::now())),
         }
     }
 
     pub(crate) fn reads_standard_input(&self) -> bool {
         self.paths.iter().any(|path| standard_input::is_standard_input(path))
+    }
+
+    /// Arguments of a load of one path, with options as on the command line.
+    pub(crate) fn parse_options<'a>(
+        path: &str,
+        source: &str,
+        options: impl Iterator<Item = &'a String>,
+    ) -> Result<Self, clap::Error> {
+        let command = ["load", path, "--source", source].map(str::to_owned);
+        Self::parse_command(&command.into_iter().chain(options.cloned()).collect::<Vec<_>>())
     }
 
     /// Parses the output of [`LoadArgs::repeat_command`].

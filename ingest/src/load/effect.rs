@@ -3,7 +3,7 @@
 //! Ingest accesses only the log; Postgres belongs to the projector. Ingest therefore runs the program `projector`, if
 //! it is in the same folder and the environment names a database for it. Otherwise the summary names the command.
 
-use std::path::PathBuf;
+use std::fmt::{Display, Formatter};
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -45,19 +45,31 @@ impl LoadEffect {
             false => Self { command, json: None, text: output },
         }
     }
+}
 
-    /// Effect as text, or the command that prints the effect if it is unknown.
-    pub(crate) fn text(&self) -> String {
-        self.text.clone().unwrap_or_else(|| format!("effect on served figures: {}\n", self.command))
+/// Effect as text, or the command that prints the effect if it is unknown.
+impl Display for LoadEffect {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        match &self.text {
+            Some(text) => f.write_str(text),
+            None => writeln!(f, "effect on served figures: {}", self.command),
+        }
     }
 }
 
 /// Runs the projector and returns its output; `None` if it cannot run, fails, or exceeds the maximum wait.
 async fn ask_projector(run: &str, args: &LoadArgs, settings: &StreamSettings) -> Option<String> {
-    if args.effect_wait == 0 || !projector_has_database() {
+    #[expect(clippy::disallowed_methods, reason = "the variables belong to the projector, not to ingest")]
+    let is_set = |name: &str| std::env::var_os(name).is_some_and(|url| !url.is_empty());
+    if args.effect_wait == 0 || !DATABASES.into_iter().any(is_set) {
         return None;
     }
-    let mut command = Command::new(projector_program()?);
+    // The program is in the folder of this program.
+    let program = std::env::current_exe().ok()?.with_file_name("projector");
+    if !program.is_file() {
+        return None;
+    }
+    let mut command = Command::new(program);
     command.args(["audit", "--since", run, "--limit", "5", "--wait", &args.effect_wait.to_string()]);
     command.args(["--nats-url", &settings.nats_url, "--nats-stream", &settings.nats_stream]);
     command.args(["--nats-subject-prefix", &settings.nats_subject_prefix]);
@@ -67,16 +79,4 @@ async fn ask_projector(run: &str, args: &LoadArgs, settings: &StreamSettings) ->
         tokio::time::timeout(Duration::from_secs(args.effect_wait), command.output()).await.ok()?.ok()?;
     output.status.success().then_some(())?;
     String::from_utf8(output.stdout).ok()
-}
-
-/// True if the environment names a database for the projector.
-#[expect(clippy::disallowed_methods, reason = "the variables belong to the projector, not to ingest")]
-fn projector_has_database() -> bool {
-    DATABASES.iter().any(|name| std::env::var_os(name).is_some_and(|url| !url.is_empty()))
-}
-
-/// Program of the projector in the folder of this program.
-fn projector_program() -> Option<PathBuf> {
-    let program = std::env::current_exe().ok()?.with_file_name("projector");
-    program.is_file().then_some(program)
 }

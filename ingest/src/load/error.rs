@@ -42,13 +42,7 @@ impl LoadError {
         match self {
             Self::Log(_) | Self::Publish(_) => 3,
             Self::Interrupted => 130,
-            Self::RunUndone { .. }
-            | Self::Failed(_)
-            | Self::StandardInput(_)
-            | Self::UndoPrices(_)
-            | Self::Command(_)
-            | Self::Task(_)
-            | Self::Encode(_) => 2,
+            _ => 2,
         }
     }
 }

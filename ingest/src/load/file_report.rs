@@ -6,6 +6,7 @@ use market::event::Reject;
 use serde::Serialize;
 
 use crate::batch::load_stats::LoadStats;
+use crate::load::input::LoadInput;
 
 /// Load status of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
@@ -59,20 +60,21 @@ impl FileReport {
 
     /// Report of a file that was read to its end. `refusal` is the reason for refusing the file; `None` if it was
     /// loaded.
-    pub(crate) fn from_stats(file: &str, format: &str, stats: &LoadStats, refusal: Option<String>) -> Self {
+    pub(crate) fn of_input(input: &LoadInput, stats: &LoadStats, refusal: Option<String>) -> Self {
         let rejects = stats.rejects.iter().map(|(reason, count)| ((*reason).to_owned(), *count));
-        Self {
-            file: file.to_owned(),
-            format: Some(format.to_owned()),
-            status: if refusal.is_some() { FileStatus::Refused } else { FileStatus::Loaded },
+        let report = Self {
+            file: input.file.label.clone(),
+            format: Some(input.format.name().to_owned()),
             records: stats.records,
             rows: stats.accepted_count(),
             rejects: rejects.collect(),
-            examples: if refusal.is_some() { stats.examples.clone() } else { Vec::new() },
-            reason: refusal,
-            path: None,
-            doubles: Vec::new(),
-            time_zone: None,
+            ..Self::default()
+        };
+        if refusal.is_some() {
+            let (path, examples) = (Some(input.file.display_path()), stats.examples.clone());
+            return Self { path, status: FileStatus::Refused, reason: refusal, examples, ..report };
         }
+        let time_zone = input.zone.map(|zone| zone.to_string());
+        Self { doubles: input.doubles.clone(), time_zone, ..report }
     }
 }

@@ -5,9 +5,9 @@
 //! symbol in a file name. Inputs with equal rows have equal digests, regardless of compression and folder.
 
 use std::collections::BTreeSet;
-use std::io::{self, Read};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::io;
+
+use rayon::prelude::*;
 
 use crate::format::{FileFormat, FileHead, ReaderOptions};
 use crate::normalize::ExchangeZone;
@@ -32,14 +32,6 @@ pub(crate) struct LoadInput {
     pub doubles: Vec<String>,
 }
 
-impl LoadInput {
-    /// Changes the digest of the input, so that its rows are published again although they are in the log.
-    pub(crate) fn with_reload_name(self, name: &str) -> Self {
-        let digest = blake3::Hasher::new().update(self.digest.as_bytes()).update(name.as_bytes()).finalize();
-        Self { digest: digest.to_hex().to_string(), ..self }
-    }
-}
-
 /// Identifies the files on several threads. The results are in the order of `files`. An error is the reason for
 /// refusing the file.
 pub(crate) fn identify_inputs(
@@ -47,24 +39,7 @@ pub(crate) fn identify_inputs(
     options: &ReaderOptions,
     report_bytes: &(impl Fn(u64) + Sync),
 ) -> Vec<Result<LoadInput, String>> {
-    let next = AtomicUsize::new(0);
-    let found: Mutex<Vec<(usize, Result<LoadInput, String>)>> = Mutex::default();
-    let threads = std::thread::available_parallelism().map_or(2, std::num::NonZero::get).min(files.len());
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                while let Some((index, file)) =
-                    files.iter().enumerate().nth(next.fetch_add(1, Ordering::Relaxed))
-                {
-                    let input = identify_file(file, options, report_bytes);
-                    found.lock().unwrap_or_else(PoisonError::into_inner).push((index, input));
-                }
-            });
-        }
-    });
-    let mut found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
-    found.sort_by_key(|(index, _)| *index);
-    found.into_iter().map(|(_, input)| input).collect()
+    files.par_iter().map(|file| identify_file(file, options, report_bytes)).collect()
 }
 
 fn identify_file(
@@ -78,13 +53,15 @@ fn identify_file(
     let zone = format.exchange_zone(&head)?;
     let mut mends = RejectIdSearch::default();
     let (content, unpacked_bytes) = unpack::read_text(file, |reader| {
-        let mut hashing = HashingReader::new(reader);
+        let (mut hasher, mut bytes) = (blake3::Hasher::new(), 0);
         let mut buffer = vec![0; 1 << 20];
         loop {
-            let read = hashing.read(&mut buffer)?;
+            let read = reader.read(&mut buffer)?;
             if read == 0 {
-                return Ok((hashing.hasher.finalize(), hashing.bytes));
+                return Ok((hasher.finalize(), bytes));
             }
+            hasher.update(&buffer[..read]);
+            bytes += read as u64;
             mends.search_piece(&buffer[..read]);
             report_bytes(read as u64);
         }
@@ -108,26 +85,4 @@ fn identify_file(
         mends: mends.ids,
         doubles,
     })
-}
-
-/// Reader that hashes and counts the bytes read through it.
-pub(crate) struct HashingReader<R> {
-    inner: R,
-    pub hasher: blake3::Hasher,
-    pub bytes: u64,
-}
-
-impl<R: Read> HashingReader<R> {
-    pub(crate) fn new(inner: R) -> Self {
-        Self { inner, hasher: blake3::Hasher::new(), bytes: 0 }
-    }
-}
-
-impl<R: Read> Read for HashingReader<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.inner.read(buffer)?;
-        self.hasher.update(&buffer[..read]);
-        self.bytes += read as u64;
-        Ok(read)
-    }
 }

@@ -55,7 +55,7 @@ pub async fn load(
         identified.await.map_err(LoadError::Task)?
     };
     if !inputs.is_empty() {
-        let run = LoadRun::new(args, inputs, options, progress.clone(), shutdown.clone());
+        let run = LoadRun::new(args, inputs, options, progress.clone(), shutdown);
         if args.dry_run {
             run.run_dry(settings, &mut summary).await?
         } else {
@@ -89,10 +89,15 @@ fn find_inputs(
     let mut inputs = Vec::new();
     for (file, input) in found.files.iter().zip(identified) {
         match input {
-            Ok(input) => inputs.push(match &args.again {
-                Some(name) => input.with_reload_name(name),
-                None => input,
-            }),
+            Ok(mut input) => {
+                if let Some(name) = &args.again {
+                    // Another digest, so that the rows are published again although they are in the log.
+                    let mut hasher = blake3::Hasher::new();
+                    hasher.update(input.digest.as_bytes()).update(name.as_bytes());
+                    input.digest = hasher.finalize().to_hex().to_string();
+                }
+                inputs.push(input);
+            }
             Err(reason) => summary.files.push(FileReport {
                 path: Some(file.display_path()),
                 ..FileReport::refused_unread(file.label.clone(), reason)

@@ -17,9 +17,8 @@ use crate::batch::chunk_encoder::{ChunkEncoder, EncodedBatch};
 use crate::batch::holdings::LoadHoldings;
 use crate::batch::load_stats::LoadStats;
 use crate::batch::row_accumulator::{RowAccumulator, RowChunk};
-use crate::batch::row_review::ReviewedRows;
 use crate::format::{FeedReadError, ReaderOptions};
-use crate::load::input::{HashingReader, LoadInput};
+use crate::load::input::LoadInput;
 use crate::load::progress::LoadProgress;
 use crate::price::price_batch::PriceBatch;
 use crate::source::unpack;
@@ -46,6 +45,7 @@ pub(crate) enum ProducerEvent {
     Failed(String),
 }
 
+#[derive(Clone)]
 pub(crate) struct Producer {
     pub inputs: Vec<LoadInput>,
     pub options: ReaderOptions,
@@ -58,17 +58,12 @@ pub(crate) struct Producer {
     pub stop: Arc<AtomicBool>,
 }
 
-/// File that passed the precheck, with its batches in temporary storage.
-struct SpooledFile {
+/// Last event of an input, and the record batches before it. There are no batches without a precheck, because they were
+/// sent already.
+struct FileOutcome {
     input: usize,
-    spool: BatchSpool,
-    stats: LoadStats,
-    holdings: LoadHoldings,
-}
-
-enum FileOutcome {
-    Spooled(Box<SpooledFile>),
-    Event(Box<ProducerEvent>),
+    batches: BatchSpool,
+    event: ProducerEvent,
 }
 
 impl Producer {
@@ -80,10 +75,10 @@ impl Producer {
             for (index, input) in self.inputs.iter().enumerate() {
                 self.progress.show_file(&input.file.label);
                 let outcome = match self.max_reject_percent {
-                    Some(limit) => self.spool_file(index, input, limit),
-                    None => self.stream_file(index, input, events),
+                    Some(limit) => self.spool_file(index, limit),
+                    None => self.stream_file(index, events),
                 };
-                let failed = matches!(&outcome, FileOutcome::Event(event) if matches!(**event, ProducerEvent::Failed(_)));
+                let failed = matches!(outcome.event, ProducerEvent::Failed(_));
                 if sender.send(outcome).is_err() || failed || self.is_stopped() {
                     break;
                 }
@@ -99,47 +94,43 @@ impl Producer {
     /// Sends the batches of a prechecked file while the next file is read.
     fn send_outcomes(&self, outcomes: Receiver<FileOutcome>, events: &Sender<ProducerEvent>) {
         for outcome in outcomes {
-            let sent = match outcome {
-                FileOutcome::Event(event) => events.blocking_send(*event).is_ok(),
-                FileOutcome::Spooled(file) => send_spooled(*file, events),
-            };
-            if !sent || self.is_stopped() {
+            if !send_outcome(outcome, events) || self.is_stopped() {
                 self.stop.store(true, Ordering::Relaxed);
                 return;
             }
         }
     }
 
-    fn spool_file(&self, index: usize, input: &LoadInput, limit: f64) -> FileOutcome {
-        let mut spool = BatchSpool::default();
-        let read = self.parse_file(input, &mut |batch| spool.push(batch));
-        let (stats, holdings) = match read {
-            Ok(read) => read,
-            Err(error) => return FileOutcome::Event(Box::new(failure_event(index, error))),
-        };
-        if let Some(reason) = describe_excess_rejects(&stats, limit, input.format.is_mapped()) {
-            return FileOutcome::Event(Box::new(ProducerEvent::Refused { input: index, stats, reason }));
+    fn spool_file(&self, input: usize, limit: f64) -> FileOutcome {
+        let mut batches = BatchSpool::default();
+        let mut event = self.parse_file(input, &mut |batch| batches.push(batch));
+        let mapped = self.inputs[input].format.is_mapped();
+        if let ProducerEvent::Loaded { stats, .. } = &mut event
+            && let Some(reason) = describe_excess_rejects(stats, limit, mapped)
+        {
+            event = ProducerEvent::Refused { input, stats: std::mem::take(stats), reason };
         }
-        FileOutcome::Spooled(Box::new(SpooledFile { input: index, spool, stats, holdings }))
+        if !matches!(event, ProducerEvent::Loaded { .. }) {
+            batches = BatchSpool::default();
+        }
+        FileOutcome { input, batches, event }
     }
 
-    fn stream_file(&self, index: usize, input: &LoadInput, events: &Sender<ProducerEvent>) -> FileOutcome {
-        let read = self.parse_file(input, &mut |batch| {
+    fn stream_file(&self, input: usize, events: &Sender<ProducerEvent>) -> FileOutcome {
+        let event = self.parse_file(input, &mut |batch| {
             let stopped = |_| io::Error::other("stopped");
-            events.blocking_send(ProducerEvent::Batch { input: index, batch }).map_err(stopped)
+            events.blocking_send(ProducerEvent::Batch { input, batch }).map_err(stopped)
         });
-        FileOutcome::Event(Box::new(match read {
-            Ok((stats, holdings)) => ProducerEvent::Loaded { input: index, stats, holdings },
-            Err(error) => failure_event(index, error),
-        }))
+        FileOutcome { input, batches: BatchSpool::default(), event }
     }
 
-    /// Parses one file on this thread, while another thread encodes its rows.
+    /// Parses one file on this thread, while another thread encodes its rows. Returns the last event of the file.
     fn parse_file(
         &self,
-        input: &LoadInput,
+        index: usize,
         emit: &mut (dyn FnMut(EncodedBatch) -> io::Result<()> + Send),
-    ) -> Result<(LoadStats, LoadHoldings), FileFailure> {
+    ) -> ProducerEvent {
+        let input = &self.inputs[index];
         let (sender, pieces) = sync_channel::<RowChunk>(1);
         let (recycle, spare) = sync_channel::<PriceBatch>(2);
         let mut rows =
@@ -149,40 +140,31 @@ impl Producer {
         std::thread::scope(|scope| {
             let encoding = scope.spawn(|| encode_pieces(pieces, recycle, emit, &broken));
             let read = unpack::read_text(&input.file, |reader| {
-                let mut reader =
-                    StoppableReader { inner: HashingReader::new(reader), producer: self, broken: &broken };
+                let hasher = blake3::Hasher::new();
+                let mut reader = HashingReader { inner: reader, hasher, producer: self, broken: &broken };
                 let read = input.format.read(&mut reader, &self.options, &mut rows);
-                Ok(read.map(|()| reader.inner.hasher.finalize()))
+                Ok(read.map(|()| reader.hasher.finalize()))
             });
             let (mut stats, holdings) = rows.finish();
-            let encoded = encoding
-                .join()
-                .map_err(|_| FileFailure::Fatal("the encoder stopped unexpectedly".to_owned()))?;
-            let encoder = encoded.map_err(FileFailure::Fatal)?;
+            let encoder = match encoding.join() {
+                Ok(Ok(encoder)) => encoder,
+                Ok(Err(error)) => return ProducerEvent::Failed(error.to_string()),
+                Err(_) => return ProducerEvent::Failed("the encoder stopped unexpectedly".to_owned()),
+            };
             stats.rounded += encoder.rounded;
-            stats.reviewed = encoder.reviewed.unwrap_or_default();
+            stats.reviewed = encoder.reviewed;
             match read.map_err(FeedReadError::from).and_then(|read| read) {
-                _ if self.is_stopped() => Err(FileFailure::Fatal("stopped".to_owned())),
-                Ok(content) if content == input.content => Ok((stats, holdings)),
-                Ok(_) => Err(FileFailure::Fatal(format!(
+                _ if self.is_stopped() => ProducerEvent::Failed("stopped".to_owned()),
+                Ok(content) if content == input.content => {
+                    ProducerEvent::Loaded { input: index, stats, holdings }
+                }
+                Ok(_) => ProducerEvent::Failed(format!(
                     "{} changed while it was read: load it again",
                     input.file.label
-                ))),
-                Err(error) => Err(FileFailure::Refused(Box::new(stats), error.to_string())),
+                )),
+                Err(error) => ProducerEvent::Refused { input: index, stats, reason: error.to_string() },
             }
         })
-    }
-}
-
-enum FileFailure {
-    Refused(Box<LoadStats>, String),
-    Fatal(String),
-}
-
-fn failure_event(input: usize, failure: FileFailure) -> ProducerEvent {
-    match failure {
-        FileFailure::Refused(stats, reason) => ProducerEvent::Refused { input, stats: *stats, reason },
-        FileFailure::Fatal(reason) => ProducerEvent::Failed(reason),
     }
 }
 
@@ -192,30 +174,13 @@ fn encode_pieces(
     recycle: SyncSender<PriceBatch>,
     emit: &mut (dyn FnMut(EncodedBatch) -> io::Result<()> + Send),
     broken: &AtomicBool,
-) -> Result<ChunkEncoder, String> {
+) -> io::Result<ChunkEncoder> {
     let mut encoder = ChunkEncoder::default();
-    encoder.reviewed = Some(ReviewedRows::default());
     for piece in pieces {
-        let mut emitted = Ok(());
-        let encoded = encoder.encode(piece, &mut |batch| {
-            if emitted.is_ok() {
-                emitted = emit(batch);
-            }
-        });
-        let encoded = encoded
-            .map_err(|error| error.to_string())
-            .and_then(|spare| emitted.map(|()| spare).map_err(|error| error.to_string()));
-        match encoded {
-            Ok(spare) => {
-                if let Some(spare) = spare {
-                    // If the channel is full or closed, the price batch is dropped instead of reused.
-                    let _ = recycle.try_send(spare);
-                }
-            }
-            Err(message) => {
-                broken.store(true, Ordering::Relaxed);
-                return Err(message);
-            }
+        let encoded = encoder.encode_chunk(piece, emit);
+        if let Some(spare) = encoded.inspect_err(|_| broken.store(true, Ordering::Relaxed))? {
+            // If the channel is full or closed, the price batch is dropped instead of reused.
+            let _ = recycle.try_send(spare);
         }
     }
     Ok(encoder)
@@ -237,10 +202,10 @@ fn describe_excess_rejects(stats: &LoadStats, limit: f64, mapped: bool) -> Optio
     })
 }
 
-/// Sends the batches of an accepted file; false if the receiver is closed.
-fn send_spooled(file: SpooledFile, events: &Sender<ProducerEvent>) -> bool {
-    let SpooledFile { input, spool, stats, holdings } = file;
-    let batches = match spool.into_record_batches() {
+/// Sends the record batches and the last event of an input; false if the receiver is closed.
+fn send_outcome(outcome: FileOutcome, events: &Sender<ProducerEvent>) -> bool {
+    let FileOutcome { input, batches, event } = outcome;
+    let batches = match batches.into_record_batches() {
         Ok(batches) => batches,
         Err(error) => return events.blocking_send(ProducerEvent::Failed(error.to_string())).is_ok(),
     };
@@ -253,22 +218,24 @@ fn send_spooled(file: SpooledFile, events: &Sender<ProducerEvent>) -> bool {
             return false;
         }
     }
-    events.blocking_send(ProducerEvent::Loaded { input, stats, holdings }).is_ok()
+    events.blocking_send(event).is_ok()
 }
 
-/// Reader that counts and hashes the bytes of a file. It fails when the load is stopped.
-struct StoppableReader<'a, R> {
-    inner: HashingReader<R>,
+/// Reader that hashes the bytes of a file. It fails when the load is stopped.
+struct HashingReader<'a, R> {
+    inner: R,
+    hasher: blake3::Hasher,
     producer: &'a Producer,
     broken: &'a AtomicBool,
 }
 
-impl<R: Read> Read for StoppableReader<'_, R> {
+impl<R: Read> Read for HashingReader<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.producer.is_stopped() || self.broken.load(Ordering::Relaxed) {
             return Err(io::Error::other("stopped"));
         }
         let read = self.inner.read(buffer)?;
+        self.hasher.update(&buffer[..read]);
         self.producer.progress.add_bytes(read as u64);
         Ok(read)
     }

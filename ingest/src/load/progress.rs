@@ -20,7 +20,6 @@ pub(crate) struct LoadProgress {
 const LOG_INTERVAL: Duration = Duration::from_secs(10);
 
 impl LoadProgress {
-    /// Creates the display.
     pub(crate) fn start() -> Self {
         let terminal = std::io::stderr().is_terminal();
         let target =
@@ -44,12 +43,10 @@ impl LoadProgress {
         self.bar.set_style(style("{bar:30} {percent:>3} % {bytes_per_sec} {eta} {msg}"));
     }
 
-    /// Shows the file being read.
     pub(crate) fn show_file(&self, label: &str) {
         self.bar.set_message(label.to_owned());
     }
 
-    /// Advances the display by `bytes`.
     pub(crate) fn add_bytes(&self, bytes: u64) {
         self.bar.inc(bytes);
         if !self.terminal

@@ -4,13 +4,13 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use event_log::record_batch::{BODY_VERSION, BatchId, Body, Envelope, RecordBatch, schema_name};
+use event_log::record_batch::{BODY_VERSION, BatchId, Envelope, schema_name};
 use event_log::shared::SharedMessageBuilder;
 use market::event::{InputBatchCount, Kind, RunManifest, RunState};
 
 use crate::batch::chunk_encoder::EncodedBatch;
 use crate::load::error::LoadError;
-use crate::log::publisher::{OutgoingMessage, Publisher};
+use crate::log::publisher::{OutgoingMessage, Publisher, encode_manifest};
 use crate::log::reader::{Log, StoredBatches};
 
 pub(crate) struct Publication<'a> {
@@ -115,26 +115,18 @@ impl<'a> Publication<'a> {
         let mut manifest = self.manifest.clone();
         manifest.state = state;
         manifest.digest = self.digest.finalize().to_hex().to_string();
-        manifest.frames = self.input_batches();
-        manifest.messages = Some(self.messages);
-        let (source, run, chunk) = (manifest.source.clone(), manifest.run.clone(), manifest.chunks);
-        // A refused file may be loaded later, in the same run. The digest gives the second completion manifest another
-        // id.
-        let identity = format!("{run}/{}", manifest.digest);
-        let id = BatchId::from_provenance(&source, &identity, state as u64, &schema_name(Kind::Run));
-        let body = Body::Run(Box::new(manifest));
-        let batch = RecordBatch { id, source, run, chunk, file: String::new(), line: 0, body };
-        let (headers, body) = batch.encode()?;
-        self.publisher.send(OutgoingMessage { subject: self.log.subject(Kind::Run), headers, body }).await?;
-        self.wait_until_stored().await
-    }
-
-    fn input_batches(&self) -> Vec<InputBatchCount> {
-        let one = |((input, kind), batches): (&(String, Kind), &u64)| InputBatchCount {
+        let batches = self.batches.iter().map(|((input, kind), batches)| InputBatchCount {
             input: input.clone(),
             kind: *kind,
             frames: *batches,
-        };
-        self.batches.iter().map(one).collect()
+        });
+        manifest.frames = batches.collect();
+        manifest.messages = Some(self.messages);
+        // A refused file may be loaded later, in the same run. The digest gives the second completion manifest another
+        // id.
+        let identity = format!("{}/{}", manifest.run, manifest.digest);
+        let (headers, body) = encode_manifest(manifest, &identity, state as u64)?;
+        self.publisher.send(OutgoingMessage { subject: self.log.subject(Kind::Run), headers, body }).await?;
+        self.wait_until_stored().await
     }
 }

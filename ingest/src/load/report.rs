@@ -1,7 +1,7 @@
 //! Summary of a load.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
+use std::fmt::{Display, Formatter};
 
 use market::event::{Kind, Reject, RunManifest};
 use serde::Serialize;
@@ -15,11 +15,11 @@ use crate::load::effect::LoadEffect;
 use crate::load::file_report::{FileReport, FileStatus};
 
 /// Prints a command's result: one JSON object for scripts, otherwise text.
-pub fn print_result(result: &impl Serialize, text: &str, json: bool) {
+pub fn print_result(result: &(impl Serialize + Display), json: bool) {
     if json {
         outln!("{}", serde_json::to_string(result).unwrap_or_default());
     } else {
-        out!("{text}");
+        out!("{result}");
     }
 }
 
@@ -138,24 +138,64 @@ impl LoadSummary {
     /// Exit code: 0 all loaded, 1 loaded with rejects or refused files, 2 nothing loaded.
     pub fn exit_code(&self) -> u8 {
         let refused = self.refused().count();
-        let nothing =
-            self.files.len() == refused || (self.rows_total == 0 && (self.rejects_total > 0 || refused > 0));
-        match (nothing, self.rejects_total > 0 || refused > 0) {
-            (true, _) => 2,
-            (false, true) => 1,
-            (false, false) => 0,
+        let is_partial = self.rejects_total > 0 || refused > 0;
+        if self.files.len() == refused || (self.rows_total == 0 && is_partial) {
+            return 2;
+        }
+        u8::from(is_partial)
+    }
+
+    /// Writes the time zones assumed for the dates of files.
+    fn write_time_zones(&self, text: &mut Formatter<'_>) -> std::fmt::Result {
+        let mut zones: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for file in &self.files {
+            if let Some(zone) = &file.time_zone {
+                zones.entry(zone).or_default().push(&file.file);
+            }
+        }
+        for (zone, files) in zones {
+            let more = if files.len() > 1 { format!(" and {} more", files.len() - 1) } else { String::new() };
+            writeln!(text, "{}{more}: UTC times are midnights in {zone}; rows have its days", files[0])?;
+        }
+        Ok(())
+    }
+
+    /// Lists the files, refused files first. Writes nothing for a load of one file.
+    fn write_files(&self, text: &mut Formatter<'_>) -> std::fmt::Result {
+        if self.files.len() < 2 {
+            return Ok(());
+        }
+        writeln!(text, "files:")?;
+        let loaded = self.files.iter().filter(|file| file.status == FileStatus::Loaded);
+        for file in self.refused().chain(loaded).take(MAX_NAMED_FILES) {
+            let rejects = file.rejects.values().sum::<u64>();
+            match file.status {
+                FileStatus::Refused => writeln!(text, "  {}: refused", file.file)?,
+                FileStatus::Loaded => {
+                    writeln!(text, "  {}: {}, {rejects} rejected", file.file, counted(file.rows, "row"))?
+                }
+            }
+        }
+        match self.files.len().saturating_sub(MAX_NAMED_FILES) {
+            0 => Ok(()),
+            more => writeln!(text, "  … and {more} more"),
         }
     }
 
-    /// Summary as text.
-    pub fn text(&self) -> String {
-        let mut text = String::new();
-        // Writing to a String cannot fail.
-        let _ = self.write(&mut text);
-        text
+    fn speed(&self) -> String {
+        let bars = self.rows.get(Kind::Price.as_str()).copied().unwrap_or_default();
+        if bars < 100_000 || self.seconds <= 0.0 {
+            return String::new();
+        }
+        #[expect(clippy::cast_precision_loss, reason = "a speed for people")]
+        let speed = bars as f64 / self.seconds / 1e6;
+        format!(", {speed:.2} million bars/s")
     }
+}
 
-    fn write(&self, text: &mut String) -> std::fmt::Result {
+/// Summary as text.
+impl Display for LoadSummary {
+    fn fmt(&self, text: &mut Formatter<'_>) -> std::fmt::Result {
         for file in self.refused() {
             let path = file.path.as_deref().unwrap_or(&file.file);
             writeln!(text, "refused {path}: {}", file.reason.as_deref().unwrap_or_default())?;
@@ -213,7 +253,7 @@ impl LoadSummary {
             writeln!(text, "{name} holds binary doubles, read by their shortest decimals: {columns}")?;
         }
         self.write_time_zones(text)?;
-        self.symbols.write_text(text)?;
+        self.symbols.fmt(text)?;
         if let Some(dates) = &self.dates {
             writeln!(text, "dates: {} to {}", dates.first, dates.last)?;
         }
@@ -233,7 +273,7 @@ impl LoadSummary {
                 units.join(", ")
             )?;
         }
-        self.review.write_text(text)?;
+        self.review.fmt(text)?;
         match (loaded < files, self.rejects_total) {
             (false, rejects) => writeln!(text, "rejected: {rejects}")?,
             (true, 0) => {}
@@ -262,72 +302,20 @@ impl LoadSummary {
         let Self { run, frames, frames_in_log, .. } = self;
         let batches = counted(frames, "record batch");
         let resumed = if self.resumed { ", resumed" } else { "" };
-        match (self.dry_run, frames_in_log) {
-            (true, _) => writeln!(text, "run {run}: {batches} would be published"),
-            (false, 0) => writeln!(text, "run {run}{resumed}: {batches} published"),
+        let published = match (self.dry_run, frames_in_log) {
+            (true, _) => format!("{batches} would be published"),
+            (false, 0) => format!("{batches} published"),
             (false, _) if in_log => {
-                writeln!(
-                    text,
-                    "run {run}{resumed}: nothing published, {} found in the log",
-                    counted(frames_in_log, "record batch")
-                )
+                format!("nothing published, {} found in the log", counted(frames_in_log, "record batch"))
             }
-            (false, _) => {
-                writeln!(text, "run {run}{resumed}: {batches} published, {frames_in_log} found in the log")
-            }
-        }?;
-        text.write_str(&self.effect.as_ref().map(LoadEffect::text).unwrap_or_default())
-    }
-
-    /// Writes the time zones assumed for the dates of files.
-    fn write_time_zones(&self, text: &mut String) -> std::fmt::Result {
-        let mut zones: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-        for file in &self.files {
-            if let Some(zone) = &file.time_zone {
-                zones.entry(zone).or_default().push(&file.file);
-            }
-        }
-        for (zone, files) in zones {
-            let more = if files.len() > 1 { format!(" and {} more", files.len() - 1) } else { String::new() };
-            writeln!(text, "{}{more}: UTC times are midnights in {zone}; rows have its days", files[0])?;
-        }
-        Ok(())
-    }
-
-    /// Lists the files, refused files first. Writes nothing for a load of one file.
-    fn write_files(&self, text: &mut String) -> std::fmt::Result {
-        if self.files.len() < 2 {
-            return Ok(());
-        }
-        writeln!(text, "files:")?;
-        let loaded = self.files.iter().filter(|file| file.status == FileStatus::Loaded);
-        for file in self.refused().chain(loaded).take(MAX_NAMED_FILES) {
-            let rejects = file.rejects.values().sum::<u64>();
-            match file.status {
-                FileStatus::Refused => writeln!(text, "  {}: refused", file.file)?,
-                FileStatus::Loaded => {
-                    writeln!(text, "  {}: {}, {rejects} rejected", file.file, counted(file.rows, "row"))?
-                }
-            }
-        }
-        match self.files.len().saturating_sub(MAX_NAMED_FILES) {
-            0 => Ok(()),
-            more => writeln!(text, "  … and {more} more"),
-        }
-    }
-
-    fn speed(&self) -> String {
-        let bars = self.rows.get(Kind::Price.as_str()).copied().unwrap_or_default();
-        if bars < 100_000 || self.seconds <= 0.0 {
-            return String::new();
-        }
-        #[expect(clippy::cast_precision_loss, reason = "a speed for people")]
-        let speed = bars as f64 / self.seconds / 1e6;
-        format!(", {speed:.2} million bars/s")
+            (false, _) => format!("{batches} published, {frames_in_log} found in the log"),
+        };
+        writeln!(text, "run {run}{resumed}: {published}")?;
+        self.effect.as_ref().map_or(Ok(()), |effect| effect.fmt(text))
     }
 }
 
-fn write_examples(text: &mut String, examples: &[Reject]) -> std::fmt::Result {
+fn write_examples(text: &mut Formatter<'_>, examples: &[Reject]) -> std::fmt::Result {
     for reject in examples {
         writeln!(text, "  {}:{}: {}", reject.file, reject.line, reject.message)?;
     }

@@ -5,14 +5,34 @@ use chrono::NaiveDate;
 
 use crate::batch::coverage::EarlierCoverage;
 use crate::batch::load_stats::LoadStats;
-use crate::batch::row_review::RowReview;
 use crate::batch::security_currencies::SecurityCurrencies;
 use crate::load::error::LoadError;
 use crate::load::report::LoadSummary;
 use crate::log::reader::Log;
 
+/// Adds totals and checks of the accepted rows to the summary. `before` is the coverage of earlier runs. `log` and
+/// `before` are `None` if the log was not read. `today` is the as-of date of the review if the load has no price.
+pub(super) async fn check_rows(
+    log: Option<&Log>,
+    before: Option<&EarlierCoverage>,
+    total: LoadStats,
+    today: NaiveDate,
+    summary: &mut LoadSummary,
+) -> Result<(), LoadError> {
+    summary.set_totals(&total);
+    summary.compare_with_earlier(&total, before);
+    if let (Some(log), Some(before)) = (log, before) {
+        report_unmatched_retractions(log, &total, before, summary).await;
+    }
+    report_assumed_currencies(log, &total, summary).await;
+    let (rows, source) = (total.reviewed, summary.source.clone());
+    let reviewed = tokio::task::spawn_blocking(move || rows.review(&source, today));
+    summary.review = reviewed.await.map_err(LoadError::Task)?;
+    Ok(())
+}
+
 /// Adds the retractions without a row of the source to the summary. `before` is the coverage of earlier runs.
-pub(super) async fn report_unmatched_retractions(
+async fn report_unmatched_retractions(
     log: &Log,
     total: &LoadStats,
     before: &EarlierCoverage,
@@ -29,11 +49,7 @@ pub(super) async fn report_unmatched_retractions(
 
 /// Adds the assumed currencies of dividends to the summary. The newest reference record of a security decides, whether
 /// it is in the log or in the load.
-pub(super) async fn report_assumed_currencies(
-    log: Option<&Log>,
-    total: &LoadStats,
-    summary: &mut LoadSummary,
-) {
+async fn report_assumed_currencies(log: Option<&Log>, total: &LoadStats, summary: &mut LoadSummary) {
     if total.missing_currencies.is_empty() {
         return;
     }
@@ -46,15 +62,4 @@ pub(super) async fn report_assumed_currencies(
     };
     known.merge(&total.currencies);
     summary.assumed_units = total.missing_currencies.count_by_unit(&known);
-}
-
-/// Reviews the accepted rows on a blocking thread. `today` is the as-of date of the review if the load has no price.
-pub(super) async fn review_rows(
-    total: &mut LoadStats,
-    source: String,
-    today: NaiveDate,
-) -> Result<RowReview, LoadError> {
-    let rows = std::mem::take(&mut total.reviewed);
-    let reviewed = tokio::task::spawn_blocking(move || rows.review(&source, today));
-    reviewed.await.map_err(LoadError::Task)
 }

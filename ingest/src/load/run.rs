@@ -6,21 +6,20 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 use chrono::{DateTime, Utc};
-use event_log::record_batch::{Body, TARGET_BYTES};
+use event_log::record_batch::Body;
 use event_log::stream::StreamSettings;
 use market::event::{RunManifest as Manifest, RunState};
 use telemetry::spans::SPAN_TARGET;
 use telemetry::{Shutdown, failpoint};
 use tokio::sync::mpsc;
 
-use crate::batch::chunk_encoder::ChunkEncoder;
+use crate::batch::chunk_encoder::{ChunkEncoder, EncodedBatch};
 use crate::batch::coverage::EarlierCoverage;
 use crate::batch::holdings::LoadHoldings;
 use crate::batch::load_stats::LoadStats;
-use crate::batch::row_accumulator::RowChunk;
 use crate::clock::now;
 use crate::format::ReaderOptions;
 use crate::load::args::LoadArgs;
@@ -31,56 +30,52 @@ use crate::load::producer::{Producer, ProducerEvent};
 use crate::load::progress::LoadProgress;
 use crate::load::publication::Publication;
 use crate::load::report::LoadSummary;
-use crate::load::row_checks::{report_assumed_currencies, report_unmatched_retractions, review_rows};
-use crate::log::reader::{EarlierRuns, Log, LogError, StoredBatches, find_earlier_runs};
+use crate::load::row_checks::check_rows;
+use crate::log::reader::{EarlierRuns, Log, StoredBatches, find_earlier_runs};
 use crate::log::run_status::RunStatus;
 use crate::rejects::OpenRejects;
 
-pub(crate) struct LoadRun {
+pub(crate) struct LoadRun<'a> {
     /// Id of the run: a hash of source and inputs. The same command therefore gives the same id.
     id: String,
-    source: String,
-    format: String,
-    observed_at: Option<DateTime<Utc>>,
-    inputs: Vec<LoadInput>,
-    options: ReaderOptions,
-    max_reject_percent: Option<f64>,
-    /// True if batches that a completed run lost are to be republished.
-    repair: bool,
-    /// Command line that repeats the load.
-    command: Vec<String>,
-    progress: LoadProgress,
-    shutdown: Shutdown,
-    stop: Arc<AtomicBool>,
+    args: &'a LoadArgs,
+    producer: Producer,
+    shutdown: &'a Shutdown,
 }
 
-impl LoadRun {
+/// Inputs that were loaded, and their rows that are not published yet.
+#[derive(Default)]
+struct LoadedInputs<'a> {
+    total: LoadStats,
+    inputs: Vec<&'a LoadInput>,
+    /// Holdings of all files, and the inputs that contain holdings.
+    holdings: LoadHoldings,
+    holding_inputs: Vec<&'a LoadInput>,
+}
+
+impl<'a> LoadRun<'a> {
     pub(crate) fn new(
-        args: &LoadArgs,
+        args: &'a LoadArgs,
         inputs: Vec<LoadInput>,
         options: ReaderOptions,
         progress: LoadProgress,
-        shutdown: Shutdown,
+        shutdown: &'a Shutdown,
     ) -> Self {
         let mut hasher = blake3::Hasher::new();
         let digests = inputs.iter().map(|input| input.digest.as_str());
         for part in std::iter::once(args.source.as_str()).chain(digests) {
             hasher.update(&(part.len() as u64).to_be_bytes()).update(part.as_bytes());
         }
-        Self {
-            id: hasher.finalize().to_hex()[..32].to_owned(),
-            source: args.source.clone(),
-            format: args.map.as_ref().map_or(args.format.name(), |_| "map").to_owned(),
-            observed_at: args.observed_at,
+        let id = hasher.finalize().to_hex()[..32].to_owned();
+        let producer = Producer {
             inputs,
-            max_reject_percent: (!args.no_precheck).then_some(args.max_reject_percent),
-            repair: args.repair,
-            command: args.repeat_command(&options),
             options,
+            observed_at: args.observed_at.unwrap_or_else(now),
+            max_reject_percent: (!args.no_precheck).then_some(args.max_reject_percent),
             progress,
-            shutdown,
             stop: Arc::default(),
-        }
+        };
+        Self { id, args, producer, shutdown }
     }
 
     /// Reads all inputs and publishes nothing. The log is read if it is reachable.
@@ -90,42 +85,32 @@ impl LoadRun {
         summary: &mut LoadSummary,
     ) -> Result<(), LoadError> {
         summary.run.clone_from(&self.id);
-        let before = match read_manifests(settings).await {
+        let manifests = match Log::open_existing(settings).await {
+            Err(error) if error.is_absence() => Ok(Vec::new()),
+            Err(error) => Err(error),
+            Ok(log) => log.manifests().await,
+        };
+        let before = match manifests {
             Ok(manifests) => Some(EarlierCoverage::from_manifests(manifests.iter().map(|(_, run)| run))),
             Err(error) => {
                 tracing::warn!(%error, "cannot tell which symbols are new: the log was not read");
                 None
             }
         };
-        let mut events = self.start_producer(self.observed_at.unwrap_or_else(now));
-        let mut total = LoadStats::default();
-        while let Some(event) = self.next_event(&mut events).await? {
-            match event {
-                ProducerEvent::Batch { .. } => summary.frames += 1,
-                ProducerEvent::Loaded { input, stats, holdings } => {
-                    summary.frames += holdings.into_record_batches(TARGET_BYTES).len() as u64;
-                    summary.files.push(self.file_report(input, &stats, None));
-                    total.merge(stats);
-                }
-                ProducerEvent::Refused { input, stats, reason } => {
-                    summary.files.push(self.file_report(input, &stats, Some(reason)));
-                }
-                ProducerEvent::Failed(reason) => return Err(LoadError::Failed(reason)),
-            }
-        }
-        summary.set_totals(&total);
-        summary.compare_with_earlier(&total, before.as_ref());
-        let needs_log = !total.retractions.is_empty() || !total.missing_currencies.is_empty();
-        let log = match before.as_ref().filter(|_| needs_log) {
-            Some(before) => Log::open_existing(settings).await.map(|log| (log, before)).ok(),
-            None => None,
+        let mut batches = 0;
+        let count = async |_: &LoadInput, _| {
+            batches += 1;
+            Ok(())
         };
-        if let Some((log, before)) = &log {
-            report_unmatched_retractions(log, &total, before, summary).await;
-        }
-        report_assumed_currencies(log.as_ref().map(|(log, _)| log), &total, summary).await;
-        summary.review = review_rows(&mut total, self.source.clone(), self.options.today).await?;
-        Ok(())
+        let LoadedInputs { total, holdings, .. } =
+            self.read_inputs(self.producer.observed_at, summary, count).await?;
+        summary.frames = batches + holdings.into_record_batches().len() as u64;
+        let needs_log = !total.retractions.is_empty() || !total.missing_currencies.is_empty();
+        let log = match &before {
+            Some(_) if needs_log => Log::open_existing(settings).await.ok(),
+            _ => None,
+        };
+        check_rows(log.as_ref(), before.as_ref(), total, self.producer.options.today, summary).await
     }
 
     /// Publishes the batches that the log does not have, between the start manifest and the completion manifest.
@@ -133,7 +118,7 @@ impl LoadRun {
         target = SPAN_TARGET,
         name = "load",
         skip_all,
-        fields(otel.kind = "producer", run = self.id, source = self.source)
+        fields(otel.kind = "producer", run = self.id, source = self.args.source)
     )]
     pub(crate) async fn publish(
         self,
@@ -146,16 +131,16 @@ impl LoadRun {
         let before = EarlierCoverage::from_manifests(manifests.iter().map(|(_, run)| run));
         let status = RunStatus::from_manifests(manifests.iter().map(|(_, run)| run));
         let mut open_rejects = OpenRejects::from_manifests(manifests.iter().map(|(_, run)| run));
-        let digests: Vec<String> = self.inputs.iter().map(|input| input.digest.clone()).collect();
+        let digests: Vec<String> = self.producer.inputs.iter().map(|input| input.digest.clone()).collect();
         let EarlierRuns { completed, started, earlier } =
-            find_earlier_runs(manifests, &self.id, &self.source, &digests);
+            find_earlier_runs(manifests, &self.id, &self.args.source, &digests);
         let undone = |run: &String| Some((run.clone(), status.undone_by(run)?.to_owned()));
         if let Some((run, undo)) = earlier.iter().flat_map(|(_, runs)| runs).find_map(undone) {
             return Err(LoadError::RunUndone { run, undo });
         }
-        if let Some(completed) = completed.as_ref().filter(|_| !self.repair) {
+        if let Some(completed) = completed.as_ref().filter(|_| !self.args.repair) {
             summary.set_already_loaded(completed);
-            summary.open_rejects = Some(open_rejects.count_open(&self.source));
+            summary.open_rejects = Some(open_rejects.count_open(&self.args.source));
             return Ok(());
         }
         let in_log = match earlier {
@@ -163,194 +148,136 @@ impl LoadRun {
             None => StoredBatches::default(),
         };
         summary.resumed = started.is_some();
-        let observed_at =
-            started.as_ref().map(|started| started.observed_at).or(self.observed_at).unwrap_or_else(now);
-        let publication = Publication::new(&log, self.manifest(observed_at), in_log);
-        let mut loading = RunningLoad::new(&self, publication, before);
+        let observed_at = started.as_ref().map(|started| started.observed_at).or(self.args.observed_at);
+        let mut publication = Publication::new(&log, self.manifest(observed_at.unwrap_or_else(now)), in_log);
         if started.is_none() {
-            loading.publication.publish_manifest(RunState::Started).await?;
+            publication.publish_manifest(RunState::Started).await?;
         }
         failpoint!("ingest.begun");
-        let published = loading.publish_inputs(summary).await;
-        self.stop.store(true, Ordering::Relaxed);
+        let loaded = self.publish_inputs(&mut publication, summary).await;
+        self.producer.stop.store(true, Ordering::Relaxed);
         // Even after an error, wait until every message in flight is acknowledged or has failed.
-        let drained = loading.publication.wait_until_stored().await;
-        (summary.frames, summary.frames_in_log) = (loading.publication.published, loading.publication.found);
-        published?;
+        let drained = publication.wait_until_stored().await;
+        (summary.frames, summary.frames_in_log) = (publication.published, publication.found);
+        let LoadedInputs { total, inputs, .. } = loaded?;
         drained?;
         failpoint!("ingest.drained");
         // The log already has the completion manifest of a repaired run.
         if completed.is_none() {
-            loading.publish_completion(summary).await?;
-            open_rejects.add_run(&loading.publication.manifest);
+            let mends: BTreeSet<String> =
+                inputs.iter().flat_map(|input| input.mends.iter().cloned()).collect();
+            publication.manifest = Manifest {
+                files: inputs.iter().map(|input| input.file.label.clone()).collect(),
+                inputs: inputs.iter().map(|input| input.digest.clone()).collect(),
+                refused: summary.refused().map(|file| file.file.clone()).collect(),
+                rows: total.accepted_count(),
+                rejects: total.rejected_count(),
+                rounded: total.rounded,
+                mends: mends.into_iter().collect(),
+                newest: total.coverage.newest_dates(),
+                new_symbols: before.new_symbols(&total.coverage),
+                ..publication.manifest
+            };
+            publication.publish_manifest(RunState::Completed).await?;
+            open_rejects.add_run(&publication.manifest);
         }
         failpoint!("ingest.completed");
-        summary.set_totals(&loading.total);
-        summary.compare_with_earlier(&loading.total, Some(&loading.before));
-        report_unmatched_retractions(&log, &loading.total, &loading.before, summary).await;
-        report_assumed_currencies(Some(&log), &loading.total, summary).await;
-        summary.review = review_rows(&mut loading.total, self.source.clone(), self.options.today).await?;
-        summary.mended = loading.publication.manifest.mends.len() as u64;
-        summary.open_rejects = Some(open_rejects.count_open(&self.source));
-        Ok(())
+        summary.mended = publication.manifest.mends.len() as u64;
+        summary.open_rejects = Some(open_rejects.count_open(&self.args.source));
+        check_rows(Some(&log), Some(&before), total, self.producer.options.today, summary).await
     }
 
     /// Manifest at the start of the run, without counts.
     fn manifest(&self, observed_at: DateTime<Utc>) -> Manifest {
+        let format = self.args.map.as_ref().map_or(self.args.format.name(), |_| "map").to_owned();
         Manifest {
-            files: self.inputs.iter().map(|input| input.file.label.clone()).collect(),
-            inputs: self.inputs.iter().map(|input| input.digest.clone()).collect(),
-            command: self.command.clone(),
-            ..Manifest::started(self.id.clone(), self.source.clone(), self.format.clone(), observed_at)
+            files: self.producer.inputs.iter().map(|input| input.file.label.clone()).collect(),
+            inputs: self.producer.inputs.iter().map(|input| input.digest.clone()).collect(),
+            command: self.args.repeat_command(&self.producer.options),
+            ..Manifest::started(self.id.clone(), self.args.source.clone(), format, observed_at)
         }
     }
 
-    /// Starts the producer on a blocking thread.
-    fn start_producer(&self, observed_at: DateTime<Utc>) -> mpsc::Receiver<ProducerEvent> {
-        let (sender, events) = mpsc::channel(8);
-        let producer = Producer {
-            inputs: self.inputs.clone(),
-            options: self.options.clone(),
-            observed_at,
-            max_reject_percent: self.max_reject_percent,
-            progress: self.progress.clone(),
-            stop: self.stop.clone(),
-        };
-        tokio::task::spawn_blocking(move || producer.run(&sender));
-        events
-    }
-
-    /// Returns the next event of the producer; `None` after the last event. A shutdown is an error.
-    async fn next_event(
+    /// Publishes the batches of all inputs. The holdings of all files are published as one input, with a digest of all
+    /// files with holdings.
+    async fn publish_inputs(
         &self,
-        events: &mut mpsc::Receiver<ProducerEvent>,
-    ) -> Result<Option<ProducerEvent>, LoadError> {
-        let mut shutdown = self.shutdown.clone();
-        tokio::select! {
-            biased;
-            () = shutdown.wait() => {
-                self.stop.store(true, Ordering::Relaxed);
-                Err(LoadError::Interrupted)
+        publication: &mut Publication<'_>,
+        summary: &mut LoadSummary,
+    ) -> Result<LoadedInputs<'_>, LoadError> {
+        let observed_at = publication.manifest.observed_at;
+        let publish = async |input: &LoadInput, batch| {
+            publication.publish_batch(&input.digest, &input.file.label, batch).await
+        };
+        let mut loaded = self.read_inputs(observed_at, summary, publish).await?;
+        if let Some(first) = loaded.holding_inputs.first() {
+            let mut hasher = blake3::Hasher::new();
+            for input in &loaded.holding_inputs {
+                hasher.update(input.digest.as_bytes());
             }
-            event = events.recv() => Ok(event),
+            let digest = hasher.finalize().to_hex().to_string();
+            let mut encoder = ChunkEncoder::default();
+            for rows in std::mem::take(&mut loaded.holdings).into_record_batches() {
+                let line = rows.first().map_or(0, |row| row.line);
+                let batch = encoder.encode(Body::Holdings(rows), line)?;
+                publication.publish_batch(&digest, &first.file.label, batch).await?;
+            }
         }
+        Ok(loaded)
     }
 
-    fn file_report(&self, input: usize, stats: &LoadStats, refused: Option<String>) -> FileReport {
-        let input = &self.inputs[input];
-        if refused.is_some() {
-            let report = FileReport::from_stats(&input.file.label, input.format.name(), stats, refused);
-            return FileReport { path: Some(input.file.display_path()), ..report };
-        }
-        self.progress.log_file_read(&input.file.label, stats);
-        let report = FileReport::from_stats(&input.file.label, input.format.name(), stats, None);
-        let time_zone = input.zone.map(|zone| zone.to_string());
-        FileReport { doubles: input.doubles.clone(), time_zone, ..report }
-    }
-}
-
-/// All manifests of the log; empty if the log does not exist.
-async fn read_manifests(settings: &StreamSettings) -> Result<Vec<(u64, Manifest)>, LogError> {
-    match Log::open_existing(settings).await {
-        Err(error) if error.is_absence() => Ok(Vec::new()),
-        log => log?.manifests().await,
-    }
-}
-
-struct RunningLoad<'a> {
-    run: &'a LoadRun,
-    publication: Publication<'a>,
-    /// Coverage of earlier runs.
-    before: EarlierCoverage,
-    total: LoadStats,
-    /// Indexes in the list of inputs: inputs that were loaded.
-    loaded: Vec<usize>,
-    /// Holdings of all files, and indexes of the inputs that contain holdings.
-    holdings: LoadHoldings,
-    holding_inputs: Vec<usize>,
-}
-
-impl<'a> RunningLoad<'a> {
-    fn new(run: &'a LoadRun, publication: Publication<'a>, before: EarlierCoverage) -> Self {
-        Self {
-            run,
-            publication,
-            before,
-            total: LoadStats::default(),
-            loaded: Vec::new(),
-            holdings: LoadHoldings::default(),
-            holding_inputs: Vec::new(),
-        }
-    }
-
-    /// Publishes the batches of all inputs.
-    async fn publish_inputs(&mut self, summary: &mut LoadSummary) -> Result<(), LoadError> {
-        let mut events = self.run.start_producer(self.publication.manifest.observed_at);
-        let mut ended = 0;
-        while let Some(event) = self.run.next_event(&mut events).await? {
-            ended +=
-                usize::from(matches!(event, ProducerEvent::Loaded { .. } | ProducerEvent::Refused { .. }));
+    /// Reads all inputs, passes their record batches to `take_batch`, and adds the files to the summary.
+    async fn read_inputs(
+        &self,
+        observed_at: DateTime<Utc>,
+        summary: &mut LoadSummary,
+        mut take_batch: impl AsyncFnMut(&LoadInput, EncodedBatch) -> Result<(), LoadError>,
+    ) -> Result<LoadedInputs<'_>, LoadError> {
+        let (sender, mut events) = mpsc::channel(8);
+        let producer = Producer { observed_at, ..self.producer.clone() };
+        tokio::task::spawn_blocking(move || producer.run(&sender));
+        let mut found = LoadedInputs::default();
+        let files_before = summary.files.len();
+        let mut shutdown = self.shutdown.clone();
+        loop {
+            let event = tokio::select! {
+                biased;
+                () = shutdown.wait() => {
+                    self.producer.stop.store(true, Ordering::Relaxed);
+                    return Err(LoadError::Interrupted);
+                }
+                event = events.recv() => event,
+            };
+            let Some(event) = event else { break };
             match event {
                 ProducerEvent::Batch { input, batch } => {
-                    let input = &self.run.inputs[input];
-                    self.publication.publish_batch(&input.digest, &input.file.label, batch).await?;
+                    take_batch(&self.producer.inputs[input], batch).await?
                 }
                 ProducerEvent::Loaded { input, stats, holdings } => {
-                    summary.files.push(self.run.file_report(input, &stats, None));
-                    self.loaded.push(input);
-                    self.total.merge(stats);
+                    let input = &self.producer.inputs[input];
+                    self.producer.progress.log_file_read(&input.file.label, &stats);
+                    summary.files.push(FileReport::of_input(input, &stats, None));
+                    found.inputs.push(input);
+                    found.total.merge(stats);
                     if !holdings.is_empty() {
-                        self.holding_inputs.push(input);
-                        self.holdings.merge(holdings);
+                        found.holding_inputs.push(input);
+                        found.holdings.merge(holdings);
                     }
                 }
                 ProducerEvent::Refused { input, stats, reason } => {
-                    summary.files.push(self.run.file_report(input, &stats, Some(reason)));
+                    summary.files.push(FileReport::of_input(
+                        &self.producer.inputs[input],
+                        &stats,
+                        Some(reason),
+                    ));
                 }
                 ProducerEvent::Failed(reason) => return Err(LoadError::Failed(reason)),
             }
         }
         // If the producer panicked, it sent no event for the remaining inputs.
-        if ended < self.run.inputs.len() {
+        if summary.files.len() - files_before < self.producer.inputs.len() {
             return Err(LoadError::Failed("reading stopped unexpectedly; what was read is kept".to_owned()));
         }
-        self.publish_holdings().await
-    }
-
-    /// Publishes the holdings of all files as one input, with a digest of all files with holdings.
-    async fn publish_holdings(&mut self) -> Result<(), LoadError> {
-        let Some(first) = self.holding_inputs.first() else { return Ok(()) };
-        let label = &self.run.inputs[*first].file.label;
-        let mut hasher = blake3::Hasher::new();
-        for input in &self.holding_inputs {
-            hasher.update(self.run.inputs[*input].digest.as_bytes());
-        }
-        let digest = hasher.finalize().to_hex().to_string();
-        let mut batches = Vec::new();
-        let mut encoder = ChunkEncoder::default();
-        for rows in std::mem::take(&mut self.holdings).into_record_batches(TARGET_BYTES) {
-            let line = rows.first().map_or(0, |row| row.line);
-            encoder.encode(RowChunk::Rows(Body::Holdings(rows), line), &mut |batch| batches.push(batch))?;
-        }
-        for batch in batches {
-            self.publication.publish_batch(&digest, label, batch).await?;
-        }
-        Ok(())
-    }
-
-    /// Publishes the completion manifest, which names the loaded inputs and the refused files.
-    async fn publish_completion(&mut self, summary: &LoadSummary) -> Result<(), LoadError> {
-        let loaded: Vec<&LoadInput> = self.loaded.iter().map(|input| &self.run.inputs[*input]).collect();
-        let manifest = &mut self.publication.manifest;
-        manifest.files = loaded.iter().map(|input| input.file.label.clone()).collect();
-        manifest.inputs = loaded.iter().map(|input| input.digest.clone()).collect();
-        manifest.refused = summary.refused().map(|file| file.file.clone()).collect();
-        (manifest.rows, manifest.rejects) = (self.total.accepted_count(), self.total.rejected_count());
-        manifest.rounded = self.total.rounded;
-        let mends: BTreeSet<String> = loaded.iter().flat_map(|input| input.mends.iter().cloned()).collect();
-        manifest.mends = mends.into_iter().collect();
-        manifest.newest = self.total.coverage.newest_dates();
-        manifest.new_symbols = self.before.new_symbols(&self.total.coverage);
-        self.publication.publish_manifest(RunState::Completed).await
+        Ok(found)
     }
 }

@@ -10,9 +10,11 @@ use async_nats::HeaderMap;
 use async_nats::jetstream::Context;
 use async_nats::jetstream::context::{PublishAckFuture, PublishError, PublishErrorKind};
 use async_nats::jetstream::stream::Stream;
-use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
+use backon::{BackoffBuilder, ExponentialBuilder};
 use bytes::Bytes;
+use event_log::record_batch::{BatchError, BatchId, Body, RecordBatch, schema_name};
 use event_log::restore::is_storage_full;
+use market::event::{Kind, RunManifest};
 use telemetry::failpoint;
 use tokio::task::JoinSet;
 
@@ -47,6 +49,19 @@ pub(crate) struct OutgoingMessage {
     pub body: Bytes,
 }
 
+/// Encodes a manifest as the headers and the body of a message. `identity` and `number` distinguish the manifests of a
+/// source.
+pub(crate) fn encode_manifest(
+    manifest: RunManifest,
+    identity: &str,
+    number: u64,
+) -> Result<(HeaderMap, Bytes), BatchError> {
+    let (source, run, chunk) = (manifest.source.clone(), manifest.run.clone(), manifest.chunks);
+    let id = BatchId::from_provenance(&source, identity, number, &schema_name(Kind::Run));
+    let body = Body::Run(Box::new(manifest));
+    RecordBatch { id, source, run, chunk, file: String::new(), line: 0, body }.encode()
+}
+
 /// Publisher that sends messages in order, with a window of unacknowledged messages.
 pub(crate) struct Publisher {
     context: Context,
@@ -63,7 +78,7 @@ impl Publisher {
     /// earlier message failed.
     pub(crate) async fn send(&mut self, message: OutgoingMessage) -> Result<(), PublishFailure> {
         while let Some(settled) = self.in_flight.try_join_next() {
-            check_outcome(settled)?;
+            settled.map_err(PublishFailure::Internal)??;
         }
         while self.in_flight.len() >= MAX_IN_FLIGHT {
             self.await_oldest().await?;
@@ -83,26 +98,15 @@ impl Publisher {
     }
 
     async fn await_oldest(&mut self) -> Result<(), PublishFailure> {
-        self.in_flight.join_next().await.map_or(Ok(()), check_outcome)
+        match self.in_flight.join_next().await {
+            Some(settled) => settled.map_err(PublishFailure::Internal)?,
+            None => Ok(()),
+        }
     }
-}
-
-fn check_outcome(
-    settled: Result<Result<(), PublishFailure>, tokio::task::JoinError>,
-) -> Result<(), PublishFailure> {
-    settled.map_err(PublishFailure::Internal)?
 }
 
 async fn publish(context: &Context, message: &OutgoingMessage) -> Result<PublishAckFuture, PublishError> {
     context.publish_with_headers(message.subject.clone(), message.headers.clone(), message.body.clone()).await
-}
-
-fn retry_pauses() -> ExponentialBackoff {
-    ExponentialBuilder::default()
-        .with_min_delay(Duration::from_millis(100))
-        .with_max_delay(Duration::from_secs(2))
-        .without_max_times()
-        .build()
 }
 
 /// Awaits the acknowledgement of a sent message. After a failure, resends the message until [`ACK_TIMEOUT`] has passed.
@@ -112,7 +116,12 @@ async fn deliver_with_retries(
     message: OutgoingMessage,
     sent: Result<PublishAckFuture, PublishError>,
 ) -> Result<(), PublishFailure> {
-    let (deadline, mut pauses) = (Instant::now() + ACK_TIMEOUT, retry_pauses());
+    let deadline = Instant::now() + ACK_TIMEOUT;
+    let pauses = ExponentialBuilder::default()
+        .with_min_delay(Duration::from_millis(100))
+        .with_max_delay(Duration::from_secs(2))
+        .without_max_times();
+    let mut pauses = pauses.build();
     let (mut attempt, mut last_sequence) = (sent, None);
     loop {
         let acknowledged = match attempt {

@@ -14,8 +14,8 @@ use chrono::{DateTime, Utc};
 use event_log::message::LogMessage;
 use event_log::record_batch::{BatchError, BatchId, Body, Envelope, RecordBatch};
 use event_log::replica::{LaggingReplica, find_lagging_replicas};
-use event_log::stream::{StreamSettings, is_compressed, stream_identity};
-use market::event::{Kind, Reject, RunManifest, RunState};
+use event_log::stream::{StreamSettings, stream_identity};
+use market::event::{Kind, RunManifest, RunState};
 
 mod error;
 mod scan;
@@ -32,7 +32,7 @@ const RETRY_PAUSE: Duration = Duration::from_millis(500);
 pub struct Log {
     /// JetStream context for publishing.
     pub context: Context,
-    stream: Stream,
+    pub(crate) stream: Stream,
     settings: StreamSettings,
     /// Sequences of the damaged messages that were skipped.
     skipped: Mutex<BTreeSet<u64>>,
@@ -92,13 +92,6 @@ impl Log {
     pub async fn manifests(&self) -> Result<Vec<(u64, RunManifest)>, LogError> {
         let mut manifests = Vec::new();
         self.each_manifest(1, |sequence, _, run| manifests.push((sequence, run))).await?;
-        Ok(manifests)
-    }
-
-    /// All manifests with the times at which the log stored them, in log order.
-    pub(crate) async fn dated_manifests(&self) -> Result<Vec<(DateTime<Utc>, RunManifest)>, LogError> {
-        let mut manifests = Vec::new();
-        self.each_manifest(1, |_, stored_at, run| manifests.push((stored_at, run))).await?;
         Ok(manifests)
     }
 
@@ -180,54 +173,28 @@ impl Log {
         .await
     }
 
-    /// Calls `each` for every reject, with the record batch that contains it. The batch gives the run and the source of
-    /// the reject.
-    pub async fn each_reject(&self, mut each: impl FnMut(&RecordBatch, &Reject)) -> Result<(), LogError> {
-        self.scan(&[self.subject(Kind::Reject)], 1, false, |message| {
-            for batch in self.read_batches(message)? {
-                if let Body::Rejects(rejects) = &batch.body {
-                    rejects.iter().for_each(|reject| each(&batch, reject));
-                }
-            }
-            Ok(())
-        })
-        .await
-    }
-
     /// First and last sequence at the time when the log was opened; `None` if the log was empty.
     pub fn sequence_range(&self) -> Option<std::ops::RangeInclusive<u64>> {
         let state = &self.stream.cached_info().state;
         (state.messages > 0).then(|| state.first_sequence.max(1)..=state.last_sequence)
     }
 
-    /// Identity of the stream, which distinguishes the log from a new stream of the same name.
-    pub fn identity(&self) -> Result<String, LogError> {
-        Ok(stream_identity(&self.stream)?)
-    }
-
-    /// True if nats-server compresses the stream.
-    pub fn is_compressed(&self) -> bool {
-        is_compressed(&self.stream)
-    }
-
     /// Replicas that lag behind the leader, after several checks; empty if one of the checks finds all replicas
     /// current.
     pub async fn lagging_replicas(&self) -> Result<Vec<LaggingReplica>, LogError> {
-        let mut attempt = 1;
-        loop {
-            match self.stream.get_info().await {
-                Ok(info) => {
-                    let found = find_lagging_replicas(&info);
-                    if found.is_empty() || attempt == MAX_ATTEMPTS {
-                        return Ok(found);
-                    }
-                }
-                Err(error) if attempt == MAX_ATTEMPTS => return Err(LogError::Read(error.into())),
-                Err(_) => {}
+        let check = async || match self.stream.get_info().await {
+            Ok(info) => Ok(find_lagging_replicas(&info)),
+            Err(error) => Err(LogError::Read(error.into())),
+        };
+        let mut found = check().await;
+        for _ in 1..MAX_ATTEMPTS {
+            if matches!(&found, Ok(lagging) if lagging.is_empty()) {
+                break;
             }
-            attempt += 1;
             tokio::time::sleep(RETRY_PAUSE).await;
+            found = check().await;
         }
+        found
     }
 
     /// Calls `each` for every message in the log, in order, without decoding it.
@@ -240,8 +207,7 @@ impl Log {
 
     /// Decodes the batches of the message at a sequence.
     pub async fn decode_batches_at(&self, sequence: u64) -> Result<Vec<RecordBatch>, LogError> {
-        let message = LogMessage::fetch(&self.context, &self.settings.nats_stream, sequence).await?;
-        let message = message.ok_or(LogError::NoMessage(sequence))?;
+        let message = self.fetch(sequence).await?.ok_or(LogError::NoMessage(sequence))?;
         message.decode_batches().map_err(|source| LogError::Batch { sequence, source })
     }
 

@@ -75,20 +75,22 @@ pub struct PullArgs {
 impl PullArgs {
     /// Symbols of the command line.
     pub(super) fn parse_symbols(&self) -> Result<Vec<Symbol>, String> {
-        let mut symbols = Vec::new();
+        let mut texts = Vec::new();
         for word in &self.symbols {
-            let texts = match word.strip_prefix('@') {
-                None => vec![word.clone()],
-                Some(path) => {
-                    let text = read_small_text(Path::new(path), Links::Followed)
-                        .map_err(|error| format!("{path}: {error}"))?;
-                    text.lines().map(|line| line.trim().to_owned()).filter(|line| !line.is_empty()).collect()
-                }
-            };
-            for text in texts {
-                symbols.push(Symbol::parse(&text).map_err(|error| format!("{text:?} {error}"))?);
+            if let Some(path) = word.strip_prefix('@') {
+                let text = read_small_text(Path::new(path), Links::Followed)
+                    .map_err(|error| format!("{path}: {error}"))?;
+                let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+                texts.extend(lines.map(str::to_owned));
+            } else {
+                texts.push(word.clone());
             }
         }
-        Ok(symbols)
+        parse_symbols(&texts)
     }
+}
+
+pub(super) fn parse_symbols(texts: &[String]) -> Result<Vec<Symbol>, String> {
+    let parse = |text: &String| Symbol::parse(text).map_err(|error| format!("{text:?} {error}"));
+    texts.iter().map(parse).collect()
 }

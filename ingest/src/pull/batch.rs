@@ -7,7 +7,7 @@
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::io::{self, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -124,19 +124,16 @@ impl ResponseBatch {
 
     /// Opens the batch that an earlier pull left unfinished; `None` if no batch with notes exists.
     pub(super) fn open_unfinished(connector: &Arc<FolderHandle>) -> io::Result<Option<Self>> {
-        let read = || -> io::Result<(FolderHandle, Vec<u8>)> {
-            let (folder, mut notes) = (connector.open_folder(Path::new(BATCH))?, Vec::new());
-            folder.open_file(Path::new(NOTES))?.read_to_end(&mut notes)?;
-            Ok((folder, notes))
-        };
-        let (folder, notes) = match read() {
-            Ok(read) => read,
+        let folder = connector.open_folder(Path::new(BATCH));
+        let opened = folder.and_then(|folder| Ok((folder.open_file(Path::new(NOTES))?, folder)));
+        let (notes, folder) = match opened {
+            Ok(opened) => opened,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
         };
         // The batch may come from an older program version, which created no folder for replaced responses.
         folder.create_folder(BatchPart::Replaced.folder_name())?;
-        let notes = serde_json::from_slice(&notes)?;
+        let notes = serde_json::from_reader(BufReader::new(notes))?;
         Ok(Some(Self { connector: connector.clone(), folder, notes, bytes: 0 }))
     }
 

@@ -23,26 +23,31 @@ pub(super) struct VendorClient<'a> {
     pub args: &'a PullArgs,
     pub connector: &'a Connector,
     pub shutdown: &'a Shutdown,
-    pub state_log: StateLog,
+    pub state_log: StateLog<'a>,
     pub http: HttpClient<'a>,
     /// Number of calls made, weighted by their cost in the budget.
     pub calls: u64,
 }
 
-/// Early end of a sync run, with the reason.
-pub(super) struct EarlyStop {
-    pub reason: String,
-    /// Pause before the connector may send requests again; `None` if a pause does not help.
-    pub wait: Option<Duration>,
-}
-
-/// Result of the request for one page.
-pub(super) enum PageResult {
-    Response(VendorResponse),
+/// Reason why a request has no response.
+pub(super) enum RequestError {
     Failed(String),
     /// The vendor's server does not answer.
     NoResponse(String),
-    Stop(EarlyStop),
+    /// The sync run ends early. `wait` is the pause before the connector may send requests again; `None` if a pause
+    /// does not help.
+    Stop {
+        reason: String,
+        wait: Option<Duration>,
+    },
+    /// The pull ends with an error.
+    Pull(PullError),
+}
+
+impl From<PullError> for RequestError {
+    fn from(error: PullError) -> Self {
+        Self::Pull(error)
+    }
 }
 
 impl VendorClient<'_> {
@@ -54,27 +59,25 @@ impl VendorClient<'_> {
         url: &Url,
         bookmark: Option<&Bookmark>,
         target: &PageFile,
-    ) -> Result<PageResult, PullError> {
+    ) -> Result<VendorResponse, RequestError> {
         let (mut url, mut redirects, mut attempts) = (url.clone(), 0, 0);
         loop {
-            if let Some(stop) = self.charge_request(template).await? {
-                return Ok(PageResult::Stop(stop));
-            }
+            self.charge_request(template).await?;
             failpoint!("pull.charged");
             let mut shutdown = self.shutdown.clone();
             let called = tokio::select! {
                 called = self.http.fetch_to_file(&url, bookmark, target) => called,
-                () = shutdown.wait() => return Err(PullError::Interrupted),
+                () = shutdown.wait() => return Err(PullError::Interrupted.into()),
             };
             let (reason, wait) = match called {
                 Ok(VendorResponse::Redirect(to)) if redirects < MAX_REDIRECTS => {
                     (url, redirects) = (to, redirects + 1);
                     continue;
                 }
-                Ok(response) => return Ok(PageResult::Response(response)),
-                Err(CallError::Failed(reason)) => return Ok(PageResult::Failed(reason)),
+                Ok(response) => return Ok(response),
+                Err(CallError::Failed(reason)) => return Err(RequestError::Failed(reason)),
                 Err(error @ CallError::Unauthorised(_)) => {
-                    return Ok(PageResult::Stop(EarlyStop { reason: error.to_string(), wait: None }));
+                    return Err(RequestError::Stop { reason: error.to_string(), wait: None });
                 }
                 Err(CallError::Throttled { message, wait }) => {
                     (format!("too many requests: {message}"), Some(wait))
@@ -84,11 +87,9 @@ impl VendorClient<'_> {
             let pause = retry_pause(attempts, wait.flatten());
             attempts += 1;
             if attempts >= MAX_ATTEMPTS || pause > self.args.patience {
-                let stop = EarlyStop { reason: reason.clone(), wait: Some(pause) };
-                return Ok(if wait.is_some() {
-                    PageResult::Stop(stop)
-                } else {
-                    PageResult::NoResponse(reason)
+                return Err(match wait {
+                    Some(_) => RequestError::Stop { reason, wait: Some(pause) },
+                    None => RequestError::NoResponse(reason),
                 });
             }
             tracing::info!(
@@ -101,15 +102,13 @@ impl VendorClient<'_> {
         }
     }
 
-    /// Charges the calls of a request to the budget, and waits until the budget allows them. Returns an early stop if
-    /// this wait would be too long.
-    async fn charge_request(&mut self, template: &RequestTemplate) -> Result<Option<EarlyStop>, PullError> {
+    /// Charges the calls of a request to the budget, and waits until the budget allows them. Fails with an early stop
+    /// if this wait would be too long.
+    async fn charge_request(&mut self, template: &RequestTemplate) -> Result<(), RequestError> {
         let budgets = &self.connector.budgets;
-        if budgets.is_empty() {
-            self.calls += template.cost;
-            return Ok(None);
-        }
-        while let Some(moment) = self.state_log.charge_calls(budgets, template.cost).await? {
+        while !budgets.is_empty()
+            && let Some(moment) = self.state_log.charge_calls(budgets, template.cost).await?
+        {
             let wait = (moment - Utc::now()).to_std().unwrap_or_default();
             if wait > self.args.patience {
                 let budgets: Vec<String> = budgets
@@ -121,7 +120,7 @@ impl VendorClient<'_> {
                     budgets.join(", "),
                     moment.format("%Y-%m-%d %H:%M:%S UTC")
                 );
-                return Ok(Some(EarlyStop { reason, wait: Some(wait) }));
+                return Err(RequestError::Stop { reason, wait: Some(wait) });
             }
             tracing::info!(
                 connector = self.connector.name,
@@ -131,7 +130,7 @@ impl VendorClient<'_> {
             self.sleep(wait + Duration::from_millis(1)).await?;
         }
         self.calls += template.cost;
-        Ok(None)
+        Ok(())
     }
 
     async fn sleep(&self, time: Duration) -> Result<(), PullError> {

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use chrono::NaiveDate;
-use market::symbol::Symbol;
 use reqwest::Url;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 
+use super::args::parse_symbols;
 use super::budget::CallBudget;
 use super::credential::CredentialSpec;
 use super::error::{ManifestError, PullError};
@@ -56,7 +56,7 @@ pub(super) struct Connector {
     pub since: Option<NaiveDate>,
     /// Symbols to fetch, if the command line has none.
     #[serde(default)]
-    symbols: Vec<String>,
+    pub symbols: Vec<String>,
     /// Separator of root and share class in the vendor's symbols; default: `.`.
     #[serde(default = "default_separator")]
     pub separator: String,
@@ -148,12 +148,6 @@ impl Connector {
         self.source.as_deref().unwrap_or(&self.name)
     }
 
-    /// Symbols of the manifest.
-    pub(super) fn parse_symbols(&self) -> Result<Vec<Symbol>, String> {
-        let parse = |text: &String| Symbol::parse(text).map_err(|error| format!("{text:?} {error}"));
-        self.symbols.iter().map(parse).collect()
-    }
-
     /// True if the credential may be sent to the host of a URL.
     pub(super) fn may_receive_credential(&self, url: &Url) -> bool {
         let named = |host: &str| self.hosts.iter().any(|trusted| trusted == host);
@@ -167,10 +161,15 @@ impl Connector {
         host == self.base_url.host_str() || self.hosts.iter().any(|own| host == Some(own.as_str()))
     }
 
+    /// Error of a pull that cannot use this connector.
+    pub(super) fn unusable(&self, reason: String) -> PullError {
+        PullError::Unusable { connector: self.name.clone(), reason }
+    }
+
     fn validate(&self) -> Result<(), String> {
         parse_source_name(&self.name).map_err(|expected| format!("name: {expected}"))?;
         parse_source_name(self.source()).map_err(|expected| format!("source: {expected}"))?;
-        self.parse_symbols()?;
+        parse_symbols(&self.symbols)?;
         let local = matches!(self.base_url.host_str(), Some("localhost" | "127.0.0.1" | "[::1]"));
         match self.base_url.scheme() {
             "https" => {}
@@ -197,9 +196,7 @@ impl Connector {
 
     /// Arguments of `ingest load` for fetched files.
     pub(super) fn load_args(&self, path: &str, more: &[String]) -> Result<LoadArgs, clap::Error> {
-        let mut command = ["load", path, "--source", self.source()].map(str::to_owned).to_vec();
-        command.extend(self.options.iter().chain(more).cloned());
-        LoadArgs::parse_command(&command)
+        LoadArgs::parse_options(path, self.source(), self.options.iter().chain(more))
     }
 }
 
@@ -244,17 +241,13 @@ impl RequestTemplate {
         if !known(plain.unwrap_or(&self.ending)) {
             return Err(format!("ending: one of {}, also with .gz or .zst", ENDINGS.join(", ")));
         }
-        for template in self.templates() {
-            for placeholder in
-                template.split('{').skip(1).map(|rest| rest.split('}').next().unwrap_or_default())
-            {
-                if !PLACEHOLDERS.contains(&placeholder) {
-                    return Err(format!(
-                        "{{{placeholder}}} is not a placeholder; use one of {}",
-                        PLACEHOLDERS.join(", ")
-                    ));
-                }
-            }
+        let placeholders = self.templates().flat_map(|template| template.split('{').skip(1));
+        let mut names = placeholders.map(|rest| rest.split('}').next().unwrap_or_default());
+        if let Some(unknown) = names.find(|name| !PLACEHOLDERS.contains(name)) {
+            return Err(format!(
+                "{{{unknown}}} is not a placeholder; use one of {}",
+                PLACEHOLDERS.join(", ")
+            ));
         }
         let smallest = budgets.iter().map(|budget| budget.calls).min();
         if self.cost == 0 || smallest.is_some_and(|calls| self.cost > calls) {

@@ -83,12 +83,7 @@ impl Credential {
         match self {
             Self::None => {}
             Self::Query { parameter, secret } => {
-                // A URL from the vendor may already contain the parameter.
-                let pairs = url.query_pairs().filter(|(name, _)| name != parameter);
-                let others: Vec<(String, String)> =
-                    pairs.map(|(name, value)| (name.into_owned(), value.into_owned())).collect();
-                let secret = secret.expose_secret();
-                url.query_pairs_mut().clear().extend_pairs(others).append_pair(parameter, secret);
+                *url = set_parameter(url, parameter, secret.expose_secret());
             }
             Self::Header { header, value, .. } => {
                 let mut value = HeaderValue::from_str(value.expose_secret())
@@ -153,6 +148,14 @@ impl Credential {
         };
         first.into_iter().chain(second).map(ExposeSecret::expose_secret)
     }
+}
+
+/// Sets a query parameter. An existing parameter of the same name is replaced.
+pub(super) fn set_parameter(url: &Url, parameter: &str, value: &str) -> Url {
+    let mut set = url.clone();
+    let others = url.query_pairs().filter(|(name, _)| name != parameter);
+    set.query_pairs_mut().clear().extend_pairs(others).append_pair(parameter, value);
+    set
 }
 
 #[cfg(test)]

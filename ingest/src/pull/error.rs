@@ -49,12 +49,7 @@ impl PullError {
             Self::Log(_) => 3,
             Self::Load(error) => error.exit_code(),
             Self::Interrupted => 130,
-            Self::ManifestFile { .. }
-            | Self::Manifest { .. }
-            | Self::Options { .. }
-            | Self::Unusable { .. }
-            | Self::Locked { .. }
-            | Self::Folder { .. } => 2,
+            _ => 2,
         }
     }
 }

@@ -18,6 +18,7 @@ use reqwest::header::{
 };
 use reqwest::{Client, Response, StatusCode, Url, redirect};
 
+use super::args::PullArgs;
 use super::batch::PageFile;
 use super::connector::Connector;
 use super::credential::Credential;
@@ -30,26 +31,17 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(3600);
 /// Maximum size of a response that is searched for a message instead of data, in bytes.
 const MAX_NOTICE_BYTES: u64 = 64 * 1024;
-/// Minimum speed of a response that takes longer than [`CallLimits::idle`], in bytes per second.
+/// Minimum speed of a response that takes longer than [`PullArgs::timeout`], in bytes per second.
 const MIN_BYTES_PER_SECOND: u64 = 1024;
-
-/// Limits of one call to a vendor.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct CallLimits {
-    /// Maximum time without data during a response.
-    pub idle: Duration,
-    /// Maximum size of a response, in bytes.
-    pub bytes: u64,
-}
 
 /// HTTP client of a connector.
 pub(super) struct HttpClient<'a> {
+    args: &'a PullArgs,
     connector: &'a Connector,
     credential: &'a Credential,
     client: Client,
     /// Client for hosts that the manifest does not name. It connects to public addresses only.
     public_client: Client,
-    limits: CallLimits,
 }
 
 /// Result of a request to the vendor.
@@ -85,15 +77,15 @@ pub(super) enum CallError {
 
 impl<'a> HttpClient<'a> {
     pub(super) fn new(
+        args: &'a PullArgs,
         connector: &'a Connector,
         credential: &'a Credential,
-        limits: CallLimits,
     ) -> Result<Self, String> {
         let builder = || {
             Client::builder()
                 .user_agent(concat!("ingest/", env!("CARGO_PKG_VERSION")))
                 .connect_timeout(CONNECT_TIMEOUT)
-                .read_timeout(limits.idle)
+                .read_timeout(args.timeout)
                 .timeout(RESPONSE_TIMEOUT)
                 // Redirects are followed outside of the client, because a query or a header may contain a credential.
                 .redirect(redirect::Policy::none())
@@ -101,7 +93,7 @@ impl<'a> HttpClient<'a> {
         let client = builder().build().map_err(|error| error.to_string())?;
         let public_client = builder().dns_resolver(Arc::new(PublicResolver)).build();
         let public_client = public_client.map_err(|error| error.to_string())?;
-        Ok(Self { connector, credential, client, public_client, limits })
+        Ok(Self { args, connector, credential, client, public_client })
     }
 
     /// Sends a request, and writes the data of the response to a file.
@@ -151,20 +143,15 @@ impl<'a> HttpClient<'a> {
         mut response: Response,
         target: &PageFile,
     ) -> Result<VendorResponse, CallError> {
-        let header = |name| {
-            response
-                .headers()
-                .get(name)
-                .and_then(|value: &HeaderValue| value.to_str().ok().map(str::to_owned))
-        };
-        let (etag, last_modified) = (header(ETAG), header(LAST_MODIFIED));
+        let [etag, last_modified] =
+            [ETAG, LAST_MODIFIED].map(|name| header(&response, name).map(str::to_owned));
         let too_large = || {
             CallError::Failed(format!(
                 "the answer is larger than {} bytes: raise --max-bytes",
-                self.limits.bytes
+                self.args.max_bytes
             ))
         };
-        if response.content_length().is_some_and(|length| length > self.limits.bytes) {
+        if response.content_length().is_some_and(|length| length > self.args.max_bytes) {
             return Err(too_large());
         }
         let cannot_store =
@@ -175,11 +162,11 @@ impl<'a> HttpClient<'a> {
             response.chunk().await.map_err(|error| CallError::Transient(self.describe_error(error)))?
         {
             bytes += chunk.len() as u64;
-            if bytes > self.limits.bytes {
+            if bytes > self.args.max_bytes {
                 return Err(too_large());
             }
             let elapsed = begun.elapsed();
-            if elapsed > self.limits.idle && bytes < elapsed.as_secs() * MIN_BYTES_PER_SECOND {
+            if elapsed > self.args.timeout && bytes < elapsed.as_secs() * MIN_BYTES_PER_SECOND {
                 return Err(CallError::Transient(format!(
                     "the answer is too slow: {bytes} bytes in {} s, at least {MIN_BYTES_PER_SECOND} bytes per second are expected",
                     elapsed.as_secs()
@@ -202,17 +189,14 @@ impl<'a> HttpClient<'a> {
         let mut content = vec![0; usize::try_from(bytes).unwrap_or_default()];
         file.read_exact_at(&mut content, 0)?;
         let text = self.credential.redact(&String::from_utf8_lossy(&content));
-        if let Some(notice) = parse_service_message(&text) {
-            let message = notice.message;
-            let throttled = CallError::Throttled { message: message.clone(), wait: None };
-            return Ok(Some(if notice.throttled { throttled } else { CallError::Failed(message) }));
-        }
-        Ok(None)
+        Ok(parse_service_message(&text).map(|notice| match notice.throttled {
+            true => CallError::Throttled { message: notice.message, wait: None },
+            false => CallError::Failed(notice.message),
+        }))
     }
 
     async fn read_error(&self, status: StatusCode, mut response: Response) -> CallError {
-        let retry_after_header = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
-        let wait = retry_after_header.and_then(|value| retry_after(value, Utc::now()));
+        let wait = header(&response, RETRY_AFTER).and_then(|value| retry_after(value, Utc::now()));
         // The first chunk of the body is enough for an error message.
         let body = response.chunk().await.ok().flatten().unwrap_or_default();
         // Redaction precedes truncation, because half a secret would not be recognized.
@@ -234,16 +218,9 @@ impl<'a> HttpClient<'a> {
         }
     }
 
-    /// Text of an error without its URL, because the URL may contain the credential.
+    /// Text of an error with its causes, but without its URL, because the URL may contain the credential.
     fn describe_error(&self, error: reqwest::Error) -> String {
-        let error = error.without_url();
-        let mut text = error.to_string();
-        let mut cause = std::error::Error::source(&error);
-        while let Some(error) = cause {
-            text = format!("{text}: {error}");
-            cause = error.source();
-        }
-        self.credential.redact(&text)
+        self.credential.redact(&format!("{:#}", anyhow::Error::new(error.without_url())))
     }
 }
 
@@ -253,10 +230,13 @@ fn insert_validator(headers: &mut HeaderMap, name: HeaderName, value: Option<&st
     }
 }
 
+fn header(response: &Response, name: HeaderName) -> Option<&str> {
+    response.headers().get(name)?.to_str().ok()
+}
+
 /// Target of a redirect. A redirect from https to http is refused.
 fn redirect_target(from: &Url, response: &Response) -> Result<VendorResponse, CallError> {
-    let location = response.headers().get(LOCATION).and_then(|location| location.to_str().ok());
-    let to = location.and_then(|location| from.join(location).ok());
+    let to = header(response, LOCATION).and_then(|location| from.join(location).ok());
     match to {
         Some(to) if to.scheme() == "https" || to.scheme() == "http" && from.scheme() == "http" => {
             Ok(VendorResponse::Redirect(to))

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use chrono::Utc;
 use event_log::stream::StreamSettings;
+use market::symbol::Symbol;
 use telemetry::{Shutdown, outln};
 
 use crate::log::reader::Log;
@@ -27,18 +28,19 @@ mod public_address;
 mod report;
 mod retry;
 mod schedule;
-mod selection;
 mod state_log;
 mod sync;
 
 pub use args::PullArgs;
+use args::parse_symbols;
 use client::VendorClient;
 use connector::{Connector, SHIPPED};
 use credential::Credential;
 pub use error::PullError;
-use http_client::{CallLimits, HttpClient};
+use http_client::HttpClient;
+use plan::{SyncScope, newest_day, plan_requests, select_templates};
+use report::DryRunRequest;
 pub use report::PullReport;
-use selection::plan_dry_run;
 use state_log::StateLog;
 use sync::SyncRun;
 
@@ -101,33 +103,43 @@ async fn report_dry_run(
 ) -> Result<u8, PullError> {
     for connector in connectors {
         let bookmarks = match Log::open_existing(settings).await {
-            Ok(log) => StateLog::open(log, &connector.name, connector.source()).await?.bookmarks().clone(),
+            Ok(log) => StateLog::open(log, connector).await?.bookmarks().clone(),
             Err(error) => {
                 tracing::warn!(%error, "cannot read the bookmarks: planning without them");
                 BTreeMap::new()
             }
         };
-        report(Ok(&plan_dry_run(args, connector, &symbols_to_fetch(args, connector)?, &bookmarks)?));
+        let scope = SyncScope {
+            symbols: &symbols_to_fetch(args, connector)?,
+            since: args.since,
+            today: args.today.unwrap_or_else(|| newest_day(Utc::now())),
+            bookmarks: &bookmarks,
+            fresh_since: None,
+        };
+        let mut pulled = PullReport { dry_run: true, ..PullReport::new(connector) };
+        for template in select_templates(args, connector)? {
+            let requests = plan_requests(connector, template, &scope)?;
+            pulled.requests += requests.len();
+            pulled.planned.extend(requests.into_iter().map(|request| DryRunRequest {
+                request: request.key,
+                url: request.url.into(),
+                cost: template.cost,
+            }));
+        }
+        report(Ok(&pulled));
     }
     Ok(0)
 }
 
 fn read_credential(connector: &Connector) -> Result<Credential, PullError> {
-    Credential::read_secrets(connector.credential.as_ref())
-        .map_err(|reason| unusable_error(connector, reason))
-}
-
-fn unusable_error(connector: &Connector, reason: String) -> PullError {
-    PullError::Unusable { connector: connector.name.clone(), reason }
+    Credential::read_secrets(connector.credential.as_ref()).map_err(|reason| connector.unusable(reason))
 }
 
 /// Symbols to fetch: from the command line if it has symbols, otherwise from the manifest.
-fn symbols_to_fetch(
-    args: &PullArgs,
-    connector: &Connector,
-) -> Result<Vec<market::symbol::Symbol>, PullError> {
-    let symbols = if args.symbols.is_empty() { connector.parse_symbols() } else { args.parse_symbols() };
-    symbols.map_err(|reason| unusable_error(connector, reason))
+fn symbols_to_fetch(args: &PullArgs, connector: &Connector) -> Result<Vec<Symbol>, PullError> {
+    let symbols =
+        if args.symbols.is_empty() { parse_symbols(&connector.symbols) } else { args.parse_symbols() };
+    symbols.map_err(|reason| connector.unusable(reason))
 }
 
 /// Connector with its credential and the inputs of its sync runs.
@@ -149,19 +161,12 @@ impl ConnectorRun<'_> {
         let lock = folder.try_lock(".lock").map_err(in_folder)?;
         let _lock = lock.ok_or_else(|| PullError::Locked { folder: path.clone() })?;
         let symbols = symbols_to_fetch(args, connector)?;
-        let state_log =
-            StateLog::open(Log::open(settings).await?, &connector.name, connector.source()).await?;
-        let limits = CallLimits { idle: args.timeout, bytes: args.max_bytes };
-        let http = HttpClient::new(connector, credential, limits)
-            .map_err(|reason| unusable_error(connector, reason))?;
-        let pulled = PullReport {
-            connector: connector.name.clone(),
-            source: connector.source().to_owned(),
-            ..PullReport::default()
-        };
-        let symbols = symbols.as_slice();
+        let state_log = StateLog::open(Log::open(settings).await?, connector).await?;
+        let http =
+            HttpClient::new(args, connector, credential).map_err(|reason| connector.unusable(reason))?;
         let client = VendorClient { args, connector, shutdown, state_log, http, calls: 0 };
-        SyncRun { client, symbols, settings, folder, pulled }.run().await
+        let pulled = PullReport::new(connector);
+        SyncRun { client, symbols: &symbols, settings, folder, pulled }.run().await
     }
 
     /// Starts sync runs until shutdown. The first run starts immediately, because requests may be left from the last

@@ -8,6 +8,7 @@ use reqwest::Url;
 use serde_json::{Map, Value};
 
 use super::connector::PagingMethod;
+use super::credential::set_parameter;
 
 /// Maximum size of a response without records, in bytes.
 const MAX_EMPTY_PAGE_BYTES: u64 = 64 * 1024;
@@ -126,13 +127,6 @@ fn text_at(body: &Path, pointer: &str, is_empty: bool) -> Result<Option<String>,
         Some(Value::Number(number)) => Some(number.to_string()),
         _ => None,
     })
-}
-
-fn set_parameter(url: &Url, parameter: &str, value: &str) -> Url {
-    let mut next = url.clone();
-    let others = url.query_pairs().filter(|(name, _)| name != parameter);
-    next.query_pairs_mut().clear().extend_pairs(others).append_pair(parameter, value);
-    next
 }
 
 #[cfg(test)]

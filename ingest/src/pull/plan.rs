@@ -10,7 +10,9 @@ use market::symbol::Symbol;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::Url;
 
+use super::args::PullArgs;
 use super::connector::{Connector, RequestTemplate};
+use super::error::PullError;
 
 /// Number of days to fetch if neither a bookmark nor a first day is set.
 const FIRST_DAYS: u64 = 30;
@@ -66,18 +68,34 @@ pub(super) fn newest_day(now: DateTime<Utc>) -> NaiveDate {
     if local.hour() >= AFTER_CLOSE { today } else { today.pred_opt().unwrap_or(today) }
 }
 
+/// Templates selected on the command line; all templates if none is selected.
+pub(super) fn select_templates<'a>(
+    args: &PullArgs,
+    connector: &'a Connector,
+) -> Result<Vec<&'a RequestTemplate>, PullError> {
+    let known = |name: &String| connector.requests.iter().any(|template| template.name == *name);
+    if let Some(unknown) = args.requests.iter().find(|name| !known(name)) {
+        let names: Vec<&str> = connector.requests.iter().map(|template| template.name.as_str()).collect();
+        let reason = format!("has no request {unknown}; it has {}", names.join(", "));
+        return Err(connector.unusable(reason));
+    }
+    let is_wanted =
+        |template: &&RequestTemplate| args.requests.is_empty() || args.requests.contains(&template.name);
+    Ok(connector.requests.iter().filter(is_wanted).collect())
+}
+
 /// Plans the requests of a template for all symbols and sessions, oldest response first. If the budget does not cover
 /// all requests, the next sync run thus continues with the remaining ones.
 pub(super) fn plan_requests(
     connector: &Connector,
     template: &RequestTemplate,
     scope: &SyncScope<'_>,
-) -> Result<Vec<PlannedRequest>, String> {
+) -> Result<Vec<PlannedRequest>, PullError> {
     if template.has_placeholder("symbol") && scope.symbols.is_empty() {
         let name = &template.name;
-        return Err(format!(
+        return Err(connector.unusable(format!(
             "request {name} asks symbol by symbol: name them with --symbols, or in the manifest"
-        ));
+        )));
     }
     let symbols = scope.symbols.iter().map(Some).collect::<Vec<_>>();
     let symbols = if template.has_placeholder("symbol") { symbols } else { vec![None] };
@@ -142,7 +160,7 @@ fn build_request(
     key: String,
     symbol: Option<&Symbol>,
     day: Option<NaiveDate>,
-) -> Result<PlannedRequest, String> {
+) -> Result<PlannedRequest, PullError> {
     let known = scope.bookmarks.get(&key);
     let fetched_through = known.filter(|_| scope.since.is_none()).map(|known| known.through);
     let back = |day: NaiveDate| day.checked_sub_days(Days::new(template.look_back));
@@ -165,7 +183,8 @@ fn build_request(
     };
     let path = fill(&template.path, &|value| utf8_percent_encode(value, ENCODED).to_string());
     let base = connector.base_url.as_str().trim_end_matches('/');
-    let mut url = Url::parse(&format!("{base}{path}")).map_err(|error| format!("{base}{path}: {error}"))?;
+    let url = format!("{base}{path}");
+    let mut url = Url::parse(&url).map_err(|error| connector.unusable(format!("{url}: {error}")))?;
     for (name, value) in &template.query {
         url.query_pairs_mut().append_pair(name, &fill(value, &str::to_owned));
     }

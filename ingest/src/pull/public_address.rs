@@ -43,12 +43,11 @@ fn is_public(address: IpAddr) -> bool {
 }
 
 fn is_public_v4(address: Ipv4Addr) -> bool {
-    let octets = address.octets();
-    let special = match octets {
-        // Addresses of this network, carriers, protocols, benchmarks and multicast, and reserved addresses.
-        [0, ..] | [100, 64..=127, ..] | [192, 0, 0, _] | [198, 18..=19, ..] | [224..=255, ..] => true,
-        _ => false,
-    };
+    // Addresses of this network, carriers, protocols, benchmarks and multicast, and reserved addresses.
+    let special = matches!(
+        address.octets(),
+        [0, ..] | [100, 64..=127, ..] | [192, 0, 0, _] | [198, 18..=19, ..] | [224..=255, ..]
+    );
     !(special || address.is_private() || address.is_loopback() || address.is_link_local())
 }
 

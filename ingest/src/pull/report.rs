@@ -1,11 +1,12 @@
 //! Result of one sync run of a connector.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
+use std::fmt::{Display, Formatter};
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 
+use super::connector::Connector;
 use crate::load::report::LoadSummary;
 
 /// Maximum number of requests and reasons named in a report.
@@ -70,6 +71,12 @@ pub struct DryRunRequest {
 }
 
 impl PullReport {
+    /// Report of a sync run without requests.
+    pub(super) fn new(connector: &Connector) -> Self {
+        let (connector, source) = (connector.name.clone(), connector.source().to_owned());
+        Self { connector, source, ..Self::default() }
+    }
+
     /// Adds the result of a load.
     pub(super) fn add_load(&mut self, summary: &LoadSummary) {
         // A load whose files were all refused before reading has no run.
@@ -90,22 +97,16 @@ impl PullReport {
         let whole = self.failed.is_empty() && self.refused.is_empty() && self.stopped.is_none();
         let something = self.unchanged + self.missing + self.fetched.saturating_sub(self.refused.len()) > 0
             || !self.rows.is_empty();
-        match (whole && self.rejects == 0, something) {
-            (true, _) => 0,
-            (false, true) => 1,
-            (false, false) => 2,
+        if whole && self.rejects == 0 {
+            return 0;
         }
+        if something { 1 } else { 2 }
     }
+}
 
-    /// Report as text.
-    pub fn text(&self) -> String {
-        let mut text = String::new();
-        // Writing to a String cannot fail.
-        let _ = self.write(&mut text);
-        text
-    }
-
-    fn write(&self, text: &mut String) -> std::fmt::Result {
+/// Report as text.
+impl Display for PullReport {
+    fn fmt(&self, text: &mut Formatter<'_>) -> std::fmt::Result {
         let Self { connector, requests, fetched, unchanged, missing, calls, .. } = self;
         if self.dry_run {
             let calls: u64 = self.planned.iter().map(|planned| planned.cost).sum();
@@ -137,7 +138,7 @@ impl PullReport {
     }
 }
 
-fn write_failed(text: &mut String, word: &str, failed: &[FailedItem]) -> std::fmt::Result {
+fn write_failed(text: &mut Formatter<'_>, word: &str, failed: &[FailedItem]) -> std::fmt::Result {
     for FailedItem { what, reason } in failed.iter().take(MAX_NAMED) {
         writeln!(text, "  {word} {what}: {reason}")?;
     }

@@ -7,15 +7,16 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use event_log::record_batch::{BatchId, Body, RecordBatch, schema_name};
-use market::event::{Bookmark, Kind, Pull, RunManifest, RunState};
+use market::event::{Bookmark, Pull, RunManifest, RunState};
 
 use super::budget::{
     BudgetAllowance, BudgetCharge, CallBudget, compute_allowance, lease_duration, longest_period,
 };
+use super::connector::Connector;
 use super::error::PullError;
 use crate::clock::now;
 use crate::load::error::LoadError;
+use crate::log::publisher::encode_manifest;
 use crate::log::reader::{Log, LogError};
 
 /// Maximum number of attempts to publish a charge. An attempt fails if another manifest is published first.
@@ -25,10 +26,9 @@ const MAX_LATE_CHARGES: usize = 2;
 /// Format name in the manifest of a state log entry.
 const FORMAT: &str = "pull";
 
-pub(super) struct StateLog {
+pub(super) struct StateLog<'a> {
     log: Log,
-    connector: String,
-    source: String,
+    connector: &'a Connector,
     /// Sequence up to which the manifests of the log were read.
     read_to: u64,
     charges: Vec<BudgetCharge>,
@@ -40,12 +40,11 @@ pub(super) struct StateLog {
     charge_duration: TimeDelta,
 }
 
-impl StateLog {
-    pub(super) async fn open(log: Log, connector: &str, source: &str) -> Result<Self, LogError> {
+impl<'a> StateLog<'a> {
+    pub(super) async fn open(log: Log, connector: &'a Connector) -> Result<Self, LogError> {
         let mut state_log = Self {
             log,
-            connector: connector.to_owned(),
-            source: source.to_owned(),
+            connector,
             read_to: 0,
             charges: Vec::new(),
             bookmarks: BTreeMap::new(),
@@ -77,31 +76,22 @@ impl StateLog {
             }
             self.current_charge = None;
             self.charges.retain(|charge| charge.until + longest_period(budgets) > begun);
-            match compute_allowance(budgets, &self.charges, cost, begun) {
+            let calls = match compute_allowance(budgets, &self.charges, cost, begun) {
                 BudgetAllowance::From(moment) => return Ok(Some(moment)),
-                BudgetAllowance::Calls(calls) => {
-                    let charge = BudgetCharge {
-                        calls,
-                        until: begun + lease_duration(budgets, calls, cost, self.charge_duration),
-                    };
-                    if self
-                        .publish_entry(self.new_entry(charge.calls, charge.until, BTreeMap::new()), true)
-                        .await?
-                    {
-                        self.current_charge = Some(charge);
-                    }
-                    self.read_new_entries().await?;
-                    let ended = now();
-                    self.charge_duration = ended - begun;
-                    late_charges +=
-                        usize::from(self.current_charge.is_some_and(|charge| charge.until <= ended));
-                    if late_charges >= MAX_LATE_CHARGES {
-                        // Further charges would be late too, and would use up the budget without a call.
-                        return Err(
-                            LogError::Read("the log is too slow to charge calls: try again".into()).into()
-                        );
-                    }
-                }
+                BudgetAllowance::Calls(calls) => calls,
+            };
+            let until = begun + lease_duration(budgets, calls, cost, self.charge_duration);
+            if self.publish_entry(calls, until, BTreeMap::new(), true).await? {
+                self.current_charge = Some(BudgetCharge { calls, until });
+            }
+            self.read_new_entries().await?;
+            let ended = now();
+            self.charge_duration = ended - begun;
+            late_charges += usize::from(self.current_charge.is_some_and(|charge| charge.until <= ended));
+            if late_charges >= MAX_LATE_CHARGES {
+                // Further charges would be late too, and would use up the budget without a call.
+                let reason = "the log is too slow to charge calls: try again";
+                return Err(LogError::Read(reason.into()).into());
             }
         }
         Err(LogError::Read("other loads come before every charge of the budget: try again".into()).into())
@@ -115,35 +105,30 @@ impl StateLog {
         if bookmarks.is_empty() {
             return Ok(());
         }
-        self.publish_entry(self.new_entry(0, now(), bookmarks), false).await?;
+        self.publish_entry(0, now(), bookmarks, false).await?;
         Ok(self.read_new_entries().await?)
-    }
-
-    fn new_entry(
-        &self,
-        calls: u64,
-        until: DateTime<Utc>,
-        bookmarks: BTreeMap<String, Bookmark>,
-    ) -> RunManifest {
-        let published_at = Utc::now().timestamp_micros();
-        let identity = format!("{FORMAT} {} {published_at} {}", self.connector, std::process::id());
-        let run = blake3::hash(identity.as_bytes()).to_hex()[..32].to_owned();
-        RunManifest {
-            state: RunState::Completed,
-            new_symbols: Some(Vec::new()),
-            pull: Some(Pull { connector: self.connector.clone(), calls, until, bookmarks }),
-            ..RunManifest::started(run, self.source.clone(), FORMAT.to_owned(), now())
-        }
     }
 
     /// Publishes an entry. With `only_if_unchanged`, publishes only if the log has no manifest after the last read one,
     /// and returns false otherwise.
-    async fn publish_entry(&self, entry: RunManifest, only_if_unchanged: bool) -> Result<bool, PullError> {
-        let (run, source) = (entry.run.clone(), entry.source.clone());
-        let id = BatchId::from_provenance(&source, &run, 0, &schema_name(Kind::Run));
-        let body = Body::Run(Box::new(entry));
-        let batch = RecordBatch { id, source, run, chunk: 0, file: String::new(), line: 0, body };
-        let (headers, body) = batch.encode().map_err(LoadError::from)?;
+    async fn publish_entry(
+        &self,
+        calls: u64,
+        until: DateTime<Utc>,
+        bookmarks: BTreeMap<String, Bookmark>,
+        only_if_unchanged: bool,
+    ) -> Result<bool, PullError> {
+        let published_at = Utc::now().timestamp_micros();
+        let identity = format!("{FORMAT} {} {published_at} {}", self.connector.name, std::process::id());
+        let run = blake3::hash(identity.as_bytes()).to_hex()[..32].to_owned();
+        let source = self.connector.source().to_owned();
+        let entry = RunManifest {
+            state: RunState::Completed,
+            new_symbols: Some(Vec::new()),
+            pull: Some(Pull { connector: self.connector.name.clone(), calls, until, bookmarks }),
+            ..RunManifest::started(run.clone(), source, FORMAT.to_owned(), now())
+        };
+        let (headers, body) = encode_manifest(entry, &run, 0).map_err(LoadError::from)?;
         let after = only_if_unchanged.then_some(self.read_to);
         Ok(self.log.publish_manifest(headers, body, after).await.map_err(LoadError::from)?)
     }
@@ -153,7 +138,7 @@ impl StateLog {
         let Self { log, connector, read_to, charges, bookmarks, .. } = self;
         let from = *read_to + 1;
         let read = log.each_manifest(from, |_, _, run| {
-            let Some(pull) = run.pull.filter(|pull| pull.connector == *connector) else { return };
+            let Some(pull) = run.pull.filter(|pull| pull.connector == connector.name) else { return };
             if pull.calls > 0 {
                 charges.push(BudgetCharge { calls: pull.calls, until: pull.until });
             }

@@ -6,23 +6,22 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use chrono::{TimeDelta, Utc};
 use event_log::stream::StreamSettings;
 use market::event::Bookmark;
 use market::symbol::Symbol;
-use reqwest::Url;
 use telemetry::failpoint;
 
 use super::batch::{BatchPart, FetchedResponse, ResponseBatch};
-use super::client::{EarlyStop, PageResult, VendorClient};
+use super::client::{RequestError, VendorClient};
 use super::connector::{PagingMethod, RequestTemplate};
 use super::error::PullError;
 use super::http_client::VendorResponse;
 use super::paging;
-use super::plan::{NotFoundMeaning, PlannedRequest, SyncScope, newest_day};
+use super::plan::{NotFoundMeaning, PlannedRequest, SyncScope, newest_day, plan_requests, select_templates};
 use super::report::{FailedItem, PullReport};
-use super::selection::{plan_template, select_templates};
 use crate::clock::now;
 use crate::load::error::LoadError;
 use crate::load::file_report::FileStatus;
@@ -44,23 +43,10 @@ pub(super) struct SyncRun<'a> {
     pub pulled: PullReport,
 }
 
-/// Result of a request.
-enum FetchOutcome {
-    Fetched(FetchedResponse),
-    Missing,
-    Failed(String),
-    /// The vendor's server does not answer.
-    NoResponse(String),
-    /// The sync run ends early.
-    Stop(EarlyStop),
-}
-
 impl SyncRun<'_> {
     /// Loads an unfinished batch of an earlier pull, and then sends all due requests.
     pub(super) async fn run(mut self) -> Result<PullReport, PullError> {
-        if let Some(batch) =
-            ResponseBatch::open_unfinished(&self.folder).map_err(|error| self.folder_error(error))?
-        {
+        if let Some(batch) = ResponseBatch::open_unfinished(&self.folder).map_err(self.in_folder())? {
             self.load_batch(batch).await?;
         }
         let bookmarks = self.client.state_log.bookmarks().clone();
@@ -73,7 +59,7 @@ impl SyncRun<'_> {
             fresh_since: schedule.and_then(|schedule| schedule.last_until(Utc::now())),
         };
         for template in select_templates(self.client.args, self.client.connector)? {
-            let requests = plan_template(self.client.connector, template, &scope)?;
+            let requests = plan_requests(self.client.connector, template, &scope)?;
             self.pulled.requests += requests.len();
             if self.pulled.stopped.is_some() {
                 self.pulled.left += requests.len();
@@ -94,25 +80,26 @@ impl SyncRun<'_> {
         let mut batch = self.create_batch(template)?;
         let mut failures = 0;
         for (index, request) in requests.iter().enumerate() {
-            let outcome = self.fetch_response(template, request, &batch).await?;
-            failures = if matches!(outcome, FetchOutcome::NoResponse(_)) { failures + 1 } else { 0 };
-            match outcome {
-                FetchOutcome::Fetched(response) => {
-                    batch.record_response(response).map_err(|error| self.folder_error(error))?;
+            let fetched = self.fetch_response(template, request, &batch).await;
+            failures = if matches!(fetched, Err(RequestError::NoResponse(_))) { failures + 1 } else { 0 };
+            match fetched {
+                Ok(Some(response)) => {
+                    batch.record_response(response).map_err(self.in_folder())?;
                     failpoint!("pull.fetched");
                 }
-                FetchOutcome::Missing => self.pulled.missing += 1,
-                FetchOutcome::Failed(reason) | FetchOutcome::NoResponse(reason) => {
+                Ok(None) => self.pulled.missing += 1,
+                Err(RequestError::Failed(reason) | RequestError::NoResponse(reason)) => {
                     self.pulled.failed.push(FailedItem { what: request.key.clone(), reason })
                 }
-                FetchOutcome::Stop(stop) => {
-                    self.stop_early(stop, requests.len() - index);
+                Err(RequestError::Stop { reason, wait }) => {
+                    self.stop_early(reason, wait, requests.len() - index);
                     break;
                 }
+                Err(RequestError::Pull(error)) => return Err(error),
             }
             if failures >= MAX_CONSECUTIVE_FAILURES && index + 1 < requests.len() {
                 let reason = format!("{MAX_CONSECUTIVE_FAILURES} consecutive requests got no answer");
-                self.stop_early(EarlyStop { reason, wait: None }, requests.len() - index - 1);
+                self.stop_early(reason, None, requests.len() - index - 1);
                 break;
             }
             if batch.is_full() {
@@ -132,24 +119,26 @@ impl SyncRun<'_> {
             // The symbol of each file is in the file name.
             options.extend(["--symbol-from".to_owned(), format!("{{symbol}}.{}", template.ending)]);
         }
-        ResponseBatch::create(&self.folder, &template.name, options).map_err(|error| self.folder_error(error))
+        ResponseBatch::create(&self.folder, &template.name, options).map_err(self.in_folder())
     }
 
-    fn stop_early(&mut self, stop: EarlyStop, left: usize) {
+    fn stop_early(&mut self, reason: String, wait: Option<Duration>, left: usize) {
         self.pulled.left += left;
         self.pulled.again_at =
-            stop.wait.and_then(|wait| Utc::now().checked_add_signed(TimeDelta::from_std(wait).ok()?));
-        self.pulled.stopped = Some(stop.reason);
+            wait.and_then(|wait| Utc::now().checked_add_signed(TimeDelta::from_std(wait).ok()?));
+        self.pulled.stopped = Some(reason);
     }
 
-    /// Fetches all pages of a response into the batch's folder.
+    /// Fetches all pages of a response into the batch's folder. `None` if the vendor does not have the data yet.
     async fn fetch_response(
         &mut self,
         template: &RequestTemplate,
         request: &PlannedRequest,
         batch: &ResponseBatch,
-    ) -> Result<FetchOutcome, PullError> {
-        let (mut url, mut files) = (request.url.clone(), Vec::new());
+    ) -> Result<Option<FetchedResponse>, RequestError> {
+        let mut url = request.url.clone();
+        // Files with records, as names in the batch and as paths.
+        let (mut files, mut paths) = (Vec::new(), Vec::<PathBuf>::new());
         let mut bookmark = Bookmark {
             through: request.through,
             fetched: now(),
@@ -157,17 +146,10 @@ impl SyncRun<'_> {
             last_modified: None,
             content: None,
         };
-        let mut first = None;
         for page in 1..=MAX_PAGES {
-            let target = batch.create_page(request, page).map_err(|error| self.folder_error(error))?;
+            let target = batch.create_page(request, page).map_err(self.in_folder())?;
             let known = request.known.as_ref().filter(|_| page == 1);
-            let response = match self.client.request_page(template, &url, known, &target).await? {
-                PageResult::Response(response) => response,
-                PageResult::Failed(reason) => return Ok(FetchOutcome::Failed(reason)),
-                PageResult::NoResponse(reason) => return Ok(FetchOutcome::NoResponse(reason)),
-                PageResult::Stop(stop) => return Ok(FetchOutcome::Stop(stop)),
-            };
-            match response {
+            match self.client.request_page(template, &url, known, &target).await? {
                 VendorResponse::Data { etag, last_modified } if page == 1 => {
                     (bookmark.etag, bookmark.last_modified) = (etag, last_modified);
                 }
@@ -177,7 +159,7 @@ impl SyncRun<'_> {
                     let as_before = request.known.clone().unwrap_or_else(|| bookmark.clone());
                     let bookmark =
                         Bookmark { through: request.through, fetched: bookmark.fetched, ..as_before };
-                    return Ok(FetchOutcome::Fetched(FetchedResponse::without_rows(request, bookmark)));
+                    return Ok(Some(FetchedResponse::without_rows(request, bookmark)));
                 }
                 // If the paging counts page numbers, a 404 response means the end. Otherwise, the previous page refers
                 // to this page, so a 404 response is an error.
@@ -187,76 +169,75 @@ impl SyncRun<'_> {
                     break;
                 }
                 VendorResponse::NotFound if page > 1 => {
-                    return Ok(FetchOutcome::Failed(format!(
-                        "page {page} does not exist, although the previous page names it"
-                    )));
+                    let reason = format!("page {page} does not exist, although the previous page names it");
+                    return Err(RequestError::Failed(reason));
                 }
-                VendorResponse::NotFound => return Ok(self.handle_not_found(request, bookmark)),
+                VendorResponse::NotFound => return self.handle_not_found(request, bookmark),
                 VendorResponse::Redirect(to) => {
-                    return Ok(FetchOutcome::Failed(format!(
-                        "too many redirects, the last one to {}",
-                        host_of(&to)
-                    )));
+                    let host = to.host_str().unwrap_or_default();
+                    return Err(RequestError::Failed(format!("too many redirects, the last one to {host}")));
                 }
             }
-            let (path, file) = (target.path, target.relative);
-            let is_empty = paging::has_no_records(&path, first.as_deref(), template.paging.as_ref());
-            let is_empty = is_empty.map_err(|error| self.folder_error(error))?;
-            let before = files.last().map(|file| batch.files_folder(BatchPart::New).join(file));
-            if let (Some(PagingMethod::Number(parameter)), Some(before), false) =
-                (&template.paging, before, is_empty)
-                && paging::is_repeated_page(&path, &before).map_err(|error| self.folder_error(error))?
+            let path = target.path;
+            let first = paths.first().map(PathBuf::as_path);
+            let is_empty = paging::has_no_records(&path, first, template.paging.as_ref());
+            let is_empty = is_empty.map_err(self.in_folder())?;
+            if let (Some(PagingMethod::Number(parameter)), Some(before)) = (&template.paging, paths.last())
+                && !is_empty
+                && paging::is_repeated_page(&path, before).map_err(self.in_folder())?
             {
-                return Ok(FetchOutcome::Failed(format!(
+                return Err(RequestError::Failed(format!(
                     "page {page} equals page {}: the vendor ignores the parameter {parameter}",
                     page - 1
                 )));
             }
-            let next = template
-                .paging
-                .as_ref()
-                .map(|paging| paging::next_page_url(paging, &url, page, &path, is_empty));
+            let next = match &template.paging {
+                Some(paging) => paging::next_page_url(paging, &url, page, &path, is_empty)
+                    .map_err(|reason| RequestError::Failed(format!("page {page} {reason}")))?,
+                None => None,
+            };
             if is_empty {
-                std::fs::remove_file(&path).map_err(|error| self.folder_error(error))?;
+                std::fs::remove_file(&path).map_err(self.in_folder())?;
             } else {
-                files.push(file);
-                first = first.or(Some(path));
+                files.push(target.relative);
+                paths.push(path);
             }
-            match next.transpose() {
-                Ok(Some(Some(_))) if page == MAX_PAGES => {
-                    return Ok(FetchOutcome::Failed(format!("has more than {MAX_PAGES} pages")));
-                }
-                Ok(Some(Some(next))) => url = next,
-                Ok(_) => break,
-                Err(reason) => return Ok(FetchOutcome::Failed(format!("page {page} {reason}"))),
+            let Some(next) = next else { break };
+            if page == MAX_PAGES {
+                return Err(RequestError::Failed(format!("has more than {MAX_PAGES} pages")));
             }
+            url = next;
         }
-        let pages: Vec<PathBuf> =
-            files.iter().map(|file| batch.files_folder(BatchPart::New).join(file)).collect();
-        let content = paging::content_hash(pages.iter().map(PathBuf::as_path));
-        bookmark.content = Some(content.map_err(|error| self.folder_error(error))?);
+        let content = paging::content_hash(paths.iter().map(PathBuf::as_path));
+        bookmark.content = Some(content.map_err(self.in_folder())?);
         let known = request.known.as_ref().and_then(|known| known.content.as_ref());
         if known == bookmark.content.as_ref() {
             self.pulled.unchanged += 1;
-            return Ok(FetchOutcome::Fetched(FetchedResponse::without_rows(request, bookmark)));
+            return Ok(Some(FetchedResponse::without_rows(request, bookmark)));
         }
         self.pulled.fetched += 1;
         // A response to a request with a bookmark replaces an earlier response, even if the bookmark has no content
         // hash.
         let replaced = request.known.is_some();
-        Ok(FetchOutcome::Fetched(FetchedResponse { files, bookmark, replaced, key: request.key.clone() }))
+        Ok(Some(FetchedResponse { files, bookmark, replaced, key: request.key.clone() }))
     }
 
-    fn handle_not_found(&mut self, request: &PlannedRequest, bookmark: Bookmark) -> FetchOutcome {
+    fn handle_not_found(
+        &mut self,
+        request: &PlannedRequest,
+        bookmark: Bookmark,
+    ) -> Result<Option<FetchedResponse>, RequestError> {
         match request.not_found {
-            NotFoundMeaning::Wrong => FetchOutcome::Failed("the vendor does not have it (404)".to_owned()),
-            NotFoundMeaning::NotYet => FetchOutcome::Missing,
+            NotFoundMeaning::Wrong => {
+                Err(RequestError::Failed("the vendor does not have it (404)".to_owned()))
+            }
+            NotFoundMeaning::NotYet => Ok(None),
             NotFoundMeaning::Never => {
                 self.pulled.missing += 1;
                 // The bookmark keeps the content hash of the previous response, for comparison with a later response.
                 let content = request.known.as_ref().and_then(|known| known.content.clone());
                 let bookmark = Bookmark { content, ..bookmark };
-                FetchOutcome::Fetched(FetchedResponse::without_rows(request, bookmark))
+                Ok(Some(FetchedResponse::without_rows(request, bookmark)))
             }
         }
     }
@@ -264,34 +245,26 @@ impl SyncRun<'_> {
     /// Loads the responses of a batch, advances their bookmarks, and removes the batch.
     async fn load_batch(&mut self, batch: ResponseBatch) -> Result<(), PullError> {
         if !batch.is_empty() {
-            batch.remove_unrecorded_pages().map_err(|error| self.folder_error(error))?;
+            batch.remove_unrecorded_pages().map_err(self.in_folder())?;
             let mut refused = BTreeMap::new();
             for part in BatchPart::ALL.into_iter().filter(|part| batch.has_files(*part)) {
                 let refused_files = self.load_files(&batch, part).await?;
                 for (file, reason) in &refused_files {
-                    let copy = batch
-                        .keep_refused_file(part, file, reason)
-                        .map_err(|error| self.folder_error(error))?;
+                    let copy = batch.keep_refused_file(part, file, reason).map_err(self.in_folder())?;
                     let what = copy.display().to_string();
                     self.pulled.refused.push(FailedItem { what, reason: reason.clone() });
                 }
                 refused.extend(refused_files);
             }
             failpoint!("pull.loaded");
-            let complete = batch
-                .notes
-                .responses
-                .iter()
-                .filter(|response| !response.files.iter().any(|file| refused.contains_key(file)));
-            self.client
-                .state_log
-                .record_bookmarks(
-                    complete.map(|response| (response.key.clone(), response.bookmark.clone())).collect(),
-                )
-                .await?;
+            let is_complete =
+                |response: &&FetchedResponse| !response.files.iter().any(|file| refused.contains_key(file));
+            let complete = batch.notes.responses.iter().filter(is_complete);
+            let bookmarks = complete.map(|response| (response.key.clone(), response.bookmark.clone()));
+            self.client.state_log.record_bookmarks(bookmarks.collect()).await?;
             failpoint!("pull.noted");
         }
-        batch.remove().map_err(|error| self.folder_error(error))
+        batch.remove().map_err(self.in_folder())
     }
 
     /// Loads the files of one part of a batch. Returns the paths of the refused files, with the reasons.
@@ -301,22 +274,20 @@ impl SyncRun<'_> {
         part: BatchPart,
     ) -> Result<BTreeMap<String, String>, PullError> {
         let folder = batch.files_folder(part);
-        let unusable = |source| PullError::Options { connector: self.client.connector.name.clone(), source };
-        let mut args = self
-            .client
-            .connector
-            .load_args(&folder.display().to_string(), &batch.load_options(part))
-            .map_err(unusable)?;
-        let opened = batch.open_files_folder(part).map_err(|error| self.folder_error(error))?;
+        let connector = self.client.connector;
+        let args = connector.load_args(&folder.display().to_string(), &batch.load_options(part));
+        let mut args =
+            args.map_err(|source| PullError::Options { connector: connector.name.clone(), source })?;
+        let opened = batch.open_files_folder(part).map_err(self.in_folder())?;
         (args.paths, args.folder) = (vec![folder], Some(Arc::new(opened)));
-        let responses = || batch.notes.responses.iter().filter(|response| response.part() == part);
-        let files = || responses().flat_map(|response| &response.files);
+        let responses = batch.notes.responses.iter().filter(|response| response.part() == part);
+        let files = responses.flat_map(|response| &response.files);
         let summary = match load(&args, self.settings, self.client.shutdown).await {
             Ok(summary) => summary,
             Err(error @ (LoadError::Log(_) | LoadError::Publish(_) | LoadError::Interrupted)) => {
                 return Err(error.into());
             }
-            Err(error) => return Ok(files().map(|file| (file.clone(), error.to_string())).collect()),
+            Err(error) => return Ok(files.map(|file| (file.clone(), error.to_string())).collect()),
         };
         self.pulled.add_load(&summary);
         let refused = summary.files.iter().filter(|file| file.status == FileStatus::Refused);
@@ -325,14 +296,11 @@ impl SyncRun<'_> {
             .chain(summary.skipped.iter().map(|file| (file, "its name is not a feed name".to_owned())))
             .collect();
         let reason = |file: &String| reasons.iter().find(|(label, _)| label.starts_with(file.as_str()));
-        Ok(files().filter_map(|file| Some((file.clone(), reason(file)?.1.clone()))).collect())
+        Ok(files.filter_map(|file| Some((file.clone(), reason(file)?.1.clone()))).collect())
     }
 
-    fn folder_error(&self, source: std::io::Error) -> PullError {
-        PullError::Folder { path: self.folder.path().to_owned(), source }
+    fn in_folder(&self) -> impl Fn(std::io::Error) -> PullError + use<> {
+        let path = self.folder.path().to_owned();
+        move |source| PullError::Folder { path: path.clone(), source }
     }
-}
-
-fn host_of(url: &Url) -> &str {
-    url.host_str().unwrap_or_default()
 }

@@ -5,6 +5,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use market::event::Reject;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::format::canonical::kind_layout::{ID_FIELD, REASON_FIELD};
@@ -13,13 +14,14 @@ use crate::format::find_repeated_member;
 use crate::source::csv_reader::detect_delimiter;
 
 /// Reject in the log, with its reject id and state. `run` and `source` are those of the load that rejected the row.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
 pub(super) struct ListedReject {
-    pub id: String,
+    #[serde(flatten)]
+    pub reject: Reject,
     pub run: String,
     pub source: String,
+    pub id: String,
     pub open: bool,
-    pub reject: Reject,
 }
 
 /// Errors of exporting rejects.

@@ -3,7 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use event_log::record_batch::{Body, RecordBatch};
 use event_log::stream::StreamSettings;
+use market::event::Kind;
+use serde_json::json;
 use telemetry::table::{Column, ListArgs, Table};
 use telemetry::{counted, outln};
 
@@ -72,12 +75,8 @@ pub enum RejectsError {
 pub async fn list_rejects(args: &RejectsArgs, settings: &StreamSettings) -> Result<(), RejectsError> {
     let (mut rows, mut total, mut rejected) = (Vec::new(), 0, 0);
     let (limit, json) = (args.output.max_rows(), args.output.json);
-    let columns = [
-        Column::Text("row"),
-        Column::Text("source"),
-        Column::Text(if args.all { "reason, state" } else { "reason" }),
-        Column::Text("message"),
-    ];
+    let reason = if args.all { "reason, state" } else { "reason" };
+    let columns = ["row", "source", reason, "message"].map(Column::Text);
     let mut table = Table::new(["reject", "rejects"], &columns, limit);
     let mut absence = None;
     match Log::open_existing(settings).await {
@@ -87,23 +86,25 @@ pub async fn list_rejects(args: &RejectsArgs, settings: &StreamSettings) -> Resu
             let log = log?;
             let manifests = log.manifests().await?;
             let open = OpenRejects::from_manifests(manifests.iter().map(|(_, run)| run));
-            log.each_reject(|batch, reject| {
-                rejected += 1;
-                let id = reject_id(&batch.run, reject);
-                let (run, source) = (batch.run.clone(), batch.source.clone());
-                let row =
-                    ListedReject { open: open.is_open(&run, &id), id, run, source, reject: reject.clone() };
-                if args.matches(&row) {
-                    total += 1;
-                    match (&args.export, json) {
-                        (Some(_), _) => rows.push(row),
-                        (None, true) if total <= limit => print_json(&row),
-                        (None, true) => {}
-                        (None, false) => add_reject(&mut table, &row),
+            let list = |RecordBatch { run, source, body, .. }: RecordBatch| {
+                let Body::Rejects(rejects) = body else { return };
+                for reject in rejects {
+                    rejected += 1;
+                    let id = reject_id(&run, &reject);
+                    let (open, run, source) = (open.is_open(&run, &id), run.clone(), source.clone());
+                    let row = ListedReject { reject, run, source, id, open };
+                    if args.matches(&row) {
+                        total += 1;
+                        match (&args.export, json) {
+                            (Some(_), _) => rows.push(row),
+                            (None, true) if total <= limit => outln!("{}", json!(row)),
+                            (None, true) => {}
+                            (None, false) => add_reject(&mut table, &row),
+                        }
                     }
                 }
-            })
-            .await?;
+            };
+            log.each_batch(Kind::Reject, u64::MAX, |_| true, list).await?;
         }
     }
     if let Some(path) = &args.export {
@@ -141,14 +142,6 @@ impl RejectsArgs {
             && wanted(&self.reason, &row.reject.reason)
             && (self.all || row.open)
     }
-}
-
-fn print_json(row: &ListedReject) {
-    let ListedReject { id, run, source, open, reject } = row;
-    let mut value = serde_json::to_value(reject).unwrap_or_default();
-    (value["run"], value["source"]) = (run.as_str().into(), source.as_str().into());
-    (value["id"], value["open"]) = (id.as_str().into(), (*open).into());
-    outln!("{value}");
 }
 
 fn add_reject(table: &mut Table, row: &ListedReject) {

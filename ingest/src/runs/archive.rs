@@ -1,11 +1,12 @@
 //! `ingest export` and `ingest import`: copies of the log in a file.
 
+use std::fmt::{Display, Formatter};
 use std::path::PathBuf;
 
 use clap::Args;
 use event_log::archive::{ArchiveError, ArchiveWriter};
 use event_log::restore;
-use event_log::stream::StreamSettings;
+use event_log::stream::{StreamSettings, stream_identity};
 use indicatif::ProgressBar;
 use serde::Serialize;
 use telemetry::counted;
@@ -57,33 +58,31 @@ pub struct LogCopyReport {
     pub already_present: u64,
     /// Path of the file, as on the command line.
     pub file: String,
+    #[serde(skip)]
+    is_import: bool,
 }
 
-impl LogCopyReport {
-    /// Result of an export as text.
-    pub fn export_text(&self) -> String {
-        format!("exported {} to {}\n{}", counted(self.messages, "message"), self.file, self.gaps_text())
-    }
-
-    /// Result of an import as text.
-    pub fn import_text(&self) -> String {
-        let new = self.messages.saturating_sub(self.already_present);
-        let before = match self.already_present {
-            0 => String::new(),
-            before => format!("; the stream had {} of it before", counted(before, "message")),
-        };
-        format!("imported {} from {}{before}\n{}", counted(new, "message"), self.file, self.gaps_text())
-    }
-
-    fn gaps_text(&self) -> String {
-        let mut text = String::new();
-        if self.gaps > 0 {
-            text.push_str(&format!(
-                "{} missing in the original: later messages get smaller sequences in a copy, so facts must be rebuilt from it\n",
-                counted(self.gaps, "sequence")
-            ));
+/// Result as text.
+impl Display for LogCopyReport {
+    fn fmt(&self, text: &mut Formatter<'_>) -> std::fmt::Result {
+        let Self { messages, gaps, already_present, file, is_import } = self;
+        let new = counted(messages.saturating_sub(*already_present), "message");
+        match (is_import, already_present) {
+            (false, _) => writeln!(text, "exported {new} to {file}"),
+            (true, 0) => writeln!(text, "imported {new} from {file}"),
+            (true, before) => {
+                let before = counted(before, "message");
+                writeln!(text, "imported {new} from {file}; the stream had {before} of it before")
+            }
+        }?;
+        if *gaps > 0 {
+            writeln!(
+                text,
+                "{} missing in the original: later messages get smaller sequences in a copy, so facts must be rebuilt from it",
+                counted(gaps, "sequence")
+            )?;
         }
-        text
+        Ok(())
     }
 }
 
@@ -93,7 +92,8 @@ pub async fn export_log(
     settings: &StreamSettings,
 ) -> Result<LogCopyReport, LogCopyError> {
     let log = Log::open_existing(settings).await?;
-    let mut archive = ArchiveWriter::create(&args.file, log.identity()?)?;
+    let identity = stream_identity(&log.stream).map_err(LogError::from)?;
+    let mut archive = ArchiveWriter::create(&args.file, identity)?;
     let bar = ProgressBar::new(log.sequence_range().map_or(0, |range| *range.end()));
     let (mut next, mut gaps) = (1, 0);
     log.each_message(|message| {
@@ -110,6 +110,7 @@ pub async fn export_log(
         gaps,
         already_present: 0,
         file: args.file.display().to_string(),
+        is_import: false,
     })
 }
 
@@ -124,5 +125,6 @@ pub async fn import_log(
         gaps: imported.gaps,
         already_present: imported.already_present,
         file: args.file.display().to_string(),
+        is_import: true,
     })
 }

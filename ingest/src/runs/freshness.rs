@@ -5,11 +5,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use chrono::{DateTime, Days, NaiveDate, NaiveTime, TimeDelta, TimeZone, Utc};
+use chrono::{DateTime, NaiveDate, NaiveTime, TimeDelta, TimeZone, Utc};
 use chrono_tz::America::New_York;
 use clap::Args;
 use event_log::stream::StreamSettings;
-use market::event::{Kind, RunManifest, RunState};
+use market::event::{Kind, RunState};
 use market::metrics::calendar::{is_session, new_york_date, sessions_between};
 use serde::Serialize;
 use telemetry::table::{Column, ListArgs, Table};
@@ -95,29 +95,25 @@ pub struct FreshnessReport {
     pub known_sources: Vec<String>,
 }
 
+/// Newest day of a feed's rows, and time of the feed's last run.
+type NewestData = (Option<NaiveDate>, DateTime<Utc>);
+
 /// Evaluates every feed of the log.
 pub async fn check_freshness(
     args: &FreshnessArgs,
     settings: &StreamSettings,
 ) -> Result<FreshnessReport, LogError> {
-    let manifests = match Log::open_existing(settings).await {
-        Err(error) if error.is_absence() => Vec::new(),
-        log => log?.dated_manifests().await?,
-    };
-    Ok(evaluate_feeds(args, &manifests, args.at.unwrap_or_else(Utc::now)))
-}
-
-/// Newest day of a feed's rows, and time of the feed's last run.
-type NewestData = (Option<NaiveDate>, DateTime<Utc>);
-
-fn evaluate_feeds(
-    args: &FreshnessArgs,
-    manifests: &[(DateTime<Utc>, RunManifest)],
-    at: DateTime<Utc>,
-) -> FreshnessReport {
-    let standing = RunStatus::from_manifests(manifests.iter().map(|(_, run)| run));
+    let at = args.at.unwrap_or_else(Utc::now);
+    let mut manifests = Vec::new();
+    match Log::open_existing(settings).await {
+        Err(error) if error.is_absence() => {}
+        log => {
+            log?.each_manifest(1, |_, stored_at, run| manifests.push((stored_at, run))).await?;
+        }
+    }
+    let status = RunStatus::from_manifests(manifests.iter().map(|(_, run)| run));
     let runs = manifests.iter().filter(|(_, run)| {
-        run.state == RunState::Completed && !is_undo(run) && standing.undone_by(&run.run).is_none()
+        run.state == RunState::Completed && !is_undo(run) && status.undone_by(&run.run).is_none()
     });
     let mut newest: BTreeMap<(&str, Kind), NewestData> = BTreeMap::new();
     for (loaded, run) in runs {
@@ -135,7 +131,11 @@ fn evaluate_feeds(
         .collect();
     let mut known_sources: Vec<String> = newest.keys().map(|(source, _)| (*source).to_owned()).collect();
     known_sources.dedup();
-    FreshnessReport { at, known_sources: if feeds.is_empty() { known_sources } else { Vec::new() }, feeds }
+    Ok(FreshnessReport {
+        at,
+        known_sources: if feeds.is_empty() { known_sources } else { Vec::new() },
+        feeds,
+    })
 }
 
 impl FeedAge {
@@ -148,8 +148,7 @@ impl FeedAge {
         at: DateTime<Utc>,
     ) -> Self {
         let session = newest.filter(|_| matches!(kind, Kind::Price | Kind::Session));
-        let since = session.map_or(loaded, end_of);
-        let age = session_time(since, at);
+        let age = session_time(session.map_or(loaded, end_of), at);
         let verdict = match age.to_std().unwrap_or_default() {
             age if age > args.error => FreshnessVerdict::Error,
             age if age > args.warn => FreshnessVerdict::Warn,
@@ -174,11 +173,7 @@ impl FreshnessReport {
     /// Exit code: 0 fresh, 1 warning, 2 error or no feed to evaluate.
     pub fn exit_code(&self) -> u8 {
         let judged = self.feeds.iter().filter(|feed| feed.judged);
-        match judged.map(|feed| feed.verdict).max() {
-            Some(FreshnessVerdict::Fresh) => 0,
-            Some(FreshnessVerdict::Warn) => 1,
-            Some(FreshnessVerdict::Error) | None => 2,
-        }
+        judged.map(|feed| feed.verdict as u8).max().unwrap_or(FreshnessVerdict::Error as u8)
     }
 
     /// Prints the feeds as a table. The verdicts that decide the exit code are in capitals.
@@ -225,25 +220,15 @@ impl FreshnessReport {
 
 /// Time between two times, without the days that are not session days. Zero if `from` is later than `to`.
 fn session_time(from: DateTime<Utc>, to: DateTime<Utc>) -> TimeDelta {
-    let mut total = TimeDelta::zero();
-    let mut date = new_york_date(from);
     let last = new_york_date(to);
-    while date <= last {
-        if is_session(date) {
-            let (begin, end) = (start_of(date).max(from), end_of(date).min(to));
-            total += (end - begin).max(TimeDelta::zero());
-        }
-        date = tomorrow(date);
-    }
-    total
+    let days = new_york_date(from).iter_days().take_while(|date| *date <= last);
+    days.filter(|date| is_session(*date))
+        .map(|date| (end_of(date).min(to) - start_of(date).max(from)).max(TimeDelta::zero()))
+        .sum()
 }
 
 fn end_of(date: NaiveDate) -> DateTime<Utc> {
-    start_of(tomorrow(date))
-}
-
-fn tomorrow(date: NaiveDate) -> NaiveDate {
-    date.checked_add_days(Days::new(1)).unwrap_or(NaiveDate::MAX)
+    start_of(date.succ_opt().unwrap_or(NaiveDate::MAX))
 }
 
 /// Midnight in New York at the beginning of a date. Daylight saving never skips midnight there.

@@ -51,26 +51,29 @@ pub async fn list_runs(args: &RunsArgs, settings: &StreamSettings) -> Result<(),
         // A lost log must not look like an empty log.
         Err(error) if error.is_absence() => empty = format!("no runs: {error}"),
         log => {
-            log?.each_manifest(1, |sequence, stored_at, run| manifests.push((sequence, stored_at, run)))
-                .await?;
+            let add = |sequence, stored_at, run: RunManifest| {
+                if args.all || run.pull.is_none() {
+                    manifests.push((sequence, stored_at, run));
+                }
+            };
+            log?.each_manifest(1, add).await?;
         }
     }
-    let is_listed = |(_, _, run): &&StoredManifest| args.all || run.pull.is_none();
-    if args.output.json {
-        let skipped = manifests.iter().filter(is_listed).count().saturating_sub(args.output.max_rows());
-        for (sequence, _, run) in manifests.iter().filter(is_listed).skip(skipped) {
-            outln!("{}", run_to_json(*sequence, run));
-        }
+    if !args.output.json {
+        print_runs(&manifests, args.output.max_rows(), &empty);
         return Ok(());
     }
-    let listed: Vec<&StoredManifest> = manifests.iter().filter(is_listed).collect();
-    let status = RunStatus::from_manifests(manifests.iter().map(|(_, _, run)| run));
-    print_runs(&listed, &status, args.output.max_rows(), &empty);
+    for (sequence, _, run) in &manifests[manifests.len().saturating_sub(args.output.max_rows())..] {
+        let mut value = serde_json::to_value(run).unwrap_or_default();
+        value["sequence"] = (*sequence).into();
+        outln!("{value}");
+    }
     Ok(())
 }
 
 /// Prints a table with one row per run. The last manifest of a run gives the position and the figures of the row.
-fn print_runs(manifests: &[&StoredManifest], status: &RunStatus, max_rows: usize, empty: &str) {
+fn print_runs(manifests: &[StoredManifest], max_rows: usize, empty: &str) {
+    let status = RunStatus::from_manifests(manifests.iter().map(|(_, _, run)| run));
     let columns = [
         Column::Text("run"),
         Column::Text("loaded (UTC)"),
@@ -80,7 +83,7 @@ fn print_runs(manifests: &[&StoredManifest], status: &RunStatus, max_rows: usize
     ];
     let mut table = Table::new(["run", "runs"], &columns, max_rows).keep_newest();
     let last: HashMap<&str, &StoredManifest> =
-        manifests.iter().map(|manifest| (manifest.2.run.as_str(), *manifest)).collect();
+        manifests.iter().map(|manifest| (manifest.2.run.as_str(), manifest)).collect();
     for (sequence, _, run) in manifests {
         let (last_sequence, stored_at, newest) = last[run.run.as_str()];
         if sequence == last_sequence {
@@ -89,7 +92,7 @@ fn print_runs(manifests: &[&StoredManifest], status: &RunStatus, max_rows: usize
                 stored_at.format("%Y-%m-%d %H:%M").to_string(),
                 run.source.clone(),
                 newest.rows.to_string(),
-                describe_state(newest, status),
+                describe_state(newest, &status),
             ]);
         }
     }
@@ -117,36 +120,28 @@ fn describe_state(run: &RunManifest, status: &RunStatus) -> String {
     state
 }
 
-fn run_to_json(sequence: u64, run: &RunManifest) -> Value {
-    let mut value = serde_json::to_value(run).unwrap_or_default();
-    value["sequence"] = sequence.into();
-    value
-}
-
 /// Prints the record batches of one message.
 pub async fn show_message(args: &ShowArgs, settings: &StreamSettings) -> Result<(), LogError> {
     let batches = Log::open_existing(settings).await?.decode_batches_at(args.sequence).await?;
-    let shown: Result<Vec<Value>, BatchError> =
-        batches.iter().map(|batch| batch_to_json(args.sequence, batch)).collect();
+    // A batch that is stored in columns is shown as rows.
+    let to_json = |batch: &RecordBatch| {
+        Ok(json!({
+            "sequence": args.sequence,
+            "id": batch.id.to_string(),
+            "kind": batch.body.kind(),
+            "source": batch.source,
+            "run": batch.run,
+            "chunk": batch.chunk,
+            "file": batch.file,
+            "line": batch.line,
+            "rows": batch.body.rows_json()?,
+        }))
+    };
+    let shown: Result<Vec<Value>, BatchError> = batches.iter().map(to_json).collect();
     let mut shown = shown.map_err(|source| LogError::Batch { sequence: args.sequence, source })?;
     // A message with one record batch is printed as an object. Older messages all contain one batch, so their output is
     // unchanged.
     let shown = if shown.len() == 1 { shown.remove(0) } else { Value::Array(shown) };
     outln!("{shown:#}");
     Ok(())
-}
-
-/// Record batch with its envelope as JSON. A batch that is stored in columns is shown as rows.
-pub fn batch_to_json(sequence: u64, batch: &RecordBatch) -> Result<Value, BatchError> {
-    Ok(json!({
-        "sequence": sequence,
-        "id": batch.id.to_string(),
-        "kind": batch.body.kind(),
-        "source": batch.source,
-        "run": batch.run,
-        "chunk": batch.chunk,
-        "file": batch.file,
-        "line": batch.line,
-        "rows": batch.body.rows_json()?,
-    }))
 }

@@ -5,11 +5,12 @@
 //! files.
 
 use std::collections::{HashMap, HashSet};
+use std::fmt::{Display, Formatter};
 
 use clap::Args;
 use event_log::record_batch::{BatchId, schema_name};
 use event_log::replica::LaggingReplica;
-use event_log::stream::{COPY_HINT, StreamSettings};
+use event_log::stream::{COPY_HINT, StreamSettings, is_compressed};
 use market::event::{Kind, RunManifest, RunState};
 use serde::Serialize;
 use telemetry::{Shutdown, counted};
@@ -115,14 +116,6 @@ pub enum ResumedRun {
 }
 
 impl ResumedRun {
-    /// Result of the run as text.
-    pub fn text(&self) -> String {
-        match self {
-            Self::Loaded(summary) => summary.text(),
-            Self::Undone(undone) => undone.text(),
-        }
-    }
-
     /// Exit code of the run.
     pub fn exit_code(&self) -> u8 {
         match self {
@@ -135,6 +128,15 @@ impl ResumedRun {
         match self {
             Self::Loaded(summary) => summary.frames,
             Self::Undone(undone) => undone.frames,
+        }
+    }
+}
+
+impl Display for ResumedRun {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Loaded(summary) => summary.fmt(f),
+            Self::Undone(undone) => undone.fmt(f),
         }
     }
 }
@@ -199,10 +201,8 @@ async fn compare_with_manifests(log: &Log) -> Result<VerifyReport, LogError> {
     }
     let begun: HashSet<&str> = manifests
         .iter()
-        .filter(|(sequence, run)| {
-            let ended = completed.get(run.run.as_str()).is_some_and(|(end, _)| end > sequence);
-            ended && run.state == RunState::Started
-        })
+        .filter(|(_, run)| run.state == RunState::Started)
+        .filter(|(sequence, run)| completed.get(run.run.as_str()).is_some_and(|(end, _)| end > sequence))
         .map(|(_, run)| run.run.as_str())
         .collect();
     let lost = completed.iter().map(|(name, (_, run))| {
@@ -235,13 +235,13 @@ pub async fn verify_log(
                 Ok(repaired) => {
                     incomplete.published_again = repaired.batches();
                     let lacking = repaired.batches() < incomplete.missing as u64;
-                    incomplete.reason = lacking.then(|| repaired.text());
+                    incomplete.reason = lacking.then(|| repaired.to_string());
                 }
                 Err(error) => incomplete.reason = Some(error.to_string()),
             }
         }
     }
-    findings.compressed = log.is_compressed();
+    findings.compressed = is_compressed(&log.stream);
     findings.lagging_replicas = log.lagging_replicas().await?;
     let restored = |run: &IncompleteRun| run.published_again >= run.missing as u64;
     findings.whole = findings.damaged.is_empty()
@@ -272,55 +272,46 @@ async fn repeat_command(
     Ok(ResumedRun::Loaded(Box::new(summary)))
 }
 
-impl VerifyReport {
-    /// Exit code: 0 complete, 1 incomplete.
-    pub fn exit_code(&self) -> u8 {
-        u8::from(!self.whole)
-    }
-
-    /// Report as text.
-    pub fn text(&self) -> String {
-        let mut lines = vec![format!("{} read", counted(self.messages, "message"))];
+/// Report as text.
+impl Display for VerifyReport {
+    fn fmt(&self, text: &mut Formatter<'_>) -> std::fmt::Result {
+        writeln!(text, "{} read", counted(self.messages, "message"))?;
         if let (Some(first), Some(last)) = (self.gaps.first(), self.gaps.last()) {
-            lines.push(format!(
+            writeln!(
+                text,
                 "{} missing, from {first} to {last}: the numbering keeps the gap; `ingest export` and `ingest import` make a log without it",
                 counted(self.gaps.len(), "sequence")
-            ));
+            )?;
         }
-        lines
-            .extend(self.damaged.iter().map(|d| format!("cannot read message {}: {}", d.sequence, d.reason)));
-        lines.extend(self.incomplete.iter().map(|run| {
-            let files = run.files.join(", ");
+        for DamagedMessage { sequence, reason } in &self.damaged {
+            writeln!(text, "cannot read message {sequence}: {reason}")?;
+        }
+        for IncompleteRun { run, files, missing, published_again, reason, .. } in &self.incomplete {
+            let (files, batches) = (files.join(", "), counted(missing, "record batch"));
             let reason =
-                run.reason.as_deref().map(|reason| format!(": {}", reason.trim_end())).unwrap_or_default();
-            format!(
-                "run {} ({files}): {} missing, {} published again{reason}",
-                run.run,
-                counted(run.missing, "record batch"),
-                run.published_again
-            )
-        }));
-        lines.extend(
-            self.interrupted.iter().map(|run| format!("run {run} was interrupted: ingest resume {run}")),
-        );
+                reason.as_ref().map_or_else(String::new, |reason| format!(": {}", reason.trim_end()));
+            writeln!(
+                text,
+                "run {run} ({files}): {batches} missing, {published_again} published again{reason}"
+            )?;
+        }
+        for run in &self.interrupted {
+            writeln!(text, "run {run} was interrupted: ingest resume {run}")?;
+        }
         if self.unaccounted > 0 {
-            lines.push(format!(
-                "{} of no known run: load the feeds of that time again, or import the second copy of the log",
-                counted(self.unaccounted, "lost message")
-            ));
+            let lost = counted(self.unaccounted, "lost message");
+            writeln!(
+                text,
+                "{lost} of no known run: load the feeds of that time again, or import the second copy of the log"
+            )?;
         }
-        lines.extend(
-            self.lagging_replicas
-                .iter()
-                .map(|replica| format!("{replica}: start its server or read its log, then verify again")),
-        );
+        for replica in &self.lagging_replicas {
+            writeln!(text, "{replica}: start its server or read its log, then verify again")?;
+        }
         if self.compressed {
-            lines.push(format!(
-                "the stream is compressed, and a kill of its server can damage it: {COPY_HINT}"
-            ));
+            writeln!(text, "the stream is compressed, and a kill of its server can damage it: {COPY_HINT}")?;
         }
-        lines.push(if self.whole { "the log is whole" } else { "the log is not whole" }.to_owned());
-        lines.join("\n") + "\n"
+        writeln!(text, "{}", if self.whole { "the log is whole" } else { "the log is not whole" })
     }
 }
 
@@ -331,18 +322,16 @@ pub async fn resume_runs(
     shutdown: &Shutdown,
 ) -> Result<Vec<ResumedRun>, LoadError> {
     let manifests = Log::open_existing(settings).await?.manifests().await?;
-    let completed: HashSet<String> = manifests
-        .iter()
-        .filter(|(_, run)| run.state == RunState::Completed)
-        .map(|(_, run)| run.run.clone())
-        .collect();
+    let completed = completions(&manifests);
     let wanted = |run: &RunManifest| args.run.as_ref().is_none_or(|wanted| *wanted == run.run);
     if let Some(unknown) = args.run.as_ref().filter(|_| !manifests.iter().any(|(_, run)| wanted(run))) {
         return Err(LoadError::Failed(format!("cannot find run {unknown} in the log; see: ingest runs")));
     }
     let mut repeated = HashSet::new();
     let mut resumed = Vec::new();
-    for (_, run) in manifests.iter().filter(|(_, run)| wanted(run) && !completed.contains(&run.run)) {
+    for (_, run) in
+        manifests.iter().filter(|(_, run)| wanted(run) && !completed.contains_key(run.run.as_str()))
+    {
         if repeated.insert(run.run.as_str()) {
             resumed.push(repeat_command(&run.command, settings, shutdown, false).await?);
         }

@@ -14,17 +14,16 @@ use telemetry::listener::MetricsSettings;
 use telemetry::{Shutdown, failpoint};
 
 use crate::load::error::LoadError;
-use crate::load::report::LoadSummary;
 use crate::load::{LoadArgs, load, parse_source_name};
+use crate::metrics::IngestMetrics;
 use crate::normalize::parse_duration;
 
-mod error;
 mod pending_files;
 mod watched_folder;
 
-pub use error::WatchError;
 use pending_files::{EntryState, PendingFiles};
-use watched_folder::{Destination, WatchedFolder};
+pub use watched_folder::WatchError;
+use watched_folder::{DONE, REFUSED, WatchedFolder};
 
 /// Pause after a load that could not reach the log.
 const RECONNECT_PAUSE: Duration = Duration::from_secs(5);
@@ -71,31 +70,21 @@ pub struct WatchArgs {
     pub options: Vec<String>,
 }
 
-/// Event of a watch.
-#[derive(Debug, Clone, Copy)]
-pub enum WatchEvent<'a> {
-    /// The rows of a file are in the log.
-    Loaded(&'a LoadSummary),
-    /// A file was refused. With `--no-precheck`, the log may contain the rows before the error; otherwise, it contains
-    /// none.
-    Refused,
-    /// The log is unreachable.
-    LogUnreachable,
-}
-
 /// Loads files until shutdown. Returns the number of files that could not be moved.
 pub async fn watch_folder(
     args: &WatchArgs,
     settings: &StreamSettings,
     shutdown: &Shutdown,
-    report_event: impl Fn(WatchEvent<'_>),
+    metrics: &IngestMetrics,
 ) -> Result<usize, WatchError> {
     let watch = Watch {
         args,
-        load_args: load_args(args)?,
+        // The path is a placeholder.
+        load_args: LoadArgs::parse_options("any.csv", &args.source, args.options.iter())?,
         folder: WatchedFolder::open(&args.folder)?,
         settings,
         shutdown,
+        metrics,
     };
     let unusable = |source| WatchError::Folder { folder: args.folder.clone(), source };
     let (mut pending, mut processed) = (PendingFiles::default(), 0_u64);
@@ -105,7 +94,7 @@ pub async fn watch_folder(
         }
         let mut pause = args.every;
         for name in pending.poll(&watch.folder.folder, args.settle).map_err(unusable)? {
-            match watch.process_file(&name, pending.state(&name), &report_event).await {
+            match watch.process_file(&name, pending.state(&name)).await {
                 FileResult::Moved => {
                     processed += 1;
                     pending.forget(&name);
@@ -113,7 +102,7 @@ pub async fn watch_folder(
                 FileResult::Changed => pending.restart(&name),
                 FileResult::NotMoved => pending.postpone(&name),
                 FileResult::LogUnreachable => {
-                    report_event(WatchEvent::LogUnreachable);
+                    metrics.set_log_unreachable();
                     pause = RECONNECT_PAUSE;
                     break;
                 }
@@ -129,13 +118,6 @@ pub async fn watch_folder(
         tokio::select! { () = tokio::time::sleep(pause) => {}, () = shutdown.wait() => {} }
     }
     Ok(0)
-}
-
-/// Arguments of `ingest load` for every file. The path is a placeholder.
-fn load_args(args: &WatchArgs) -> Result<LoadArgs, clap::Error> {
-    let mut command = ["load", "any.csv", "--source", args.source.as_str()].map(str::to_owned).to_vec();
-    command.extend(args.options.iter().cloned());
-    LoadArgs::parse_command(&command)
 }
 
 /// Outcome of processing a file.
@@ -156,16 +138,12 @@ struct Watch<'a> {
     folder: WatchedFolder,
     settings: &'a StreamSettings,
     shutdown: &'a Shutdown,
+    metrics: &'a IngestMetrics,
 }
 
 impl Watch<'_> {
     /// Loads a file and moves it.
-    async fn process_file(
-        &self,
-        name: &OsStr,
-        settled: Option<EntryState>,
-        report_event: &impl Fn(WatchEvent<'_>),
-    ) -> FileResult {
+    async fn process_file(&self, name: &OsStr, settled: Option<EntryState>) -> FileResult {
         let mut load_args = self.load_args.clone();
         load_args.paths = vec![self.args.folder.join(name)];
         load_args.folder = Some(self.folder.folder.clone());
@@ -175,7 +153,7 @@ impl Watch<'_> {
             return FileResult::Changed;
         }
         let mut reason = String::new();
-        let (destination, report) = match loaded {
+        let (subfolder, mut report) = match loaded {
             Ok(summary) if summary.exit_code() == 2 => {
                 // The log message already names the file, so only the reasons are added.
                 let causes = summary.refused().filter_map(|file| file.reason.clone());
@@ -183,12 +161,12 @@ impl Watch<'_> {
                 if reason.is_empty() {
                     reason = format!("all {} rows were rejected", summary.rejects_total);
                 }
-                (Destination::Refused, Some(summary.text()))
+                (REFUSED, Some(summary.to_string()))
             }
             Ok(summary) => {
-                report_event(WatchEvent::Loaded(&summary));
+                self.metrics.count_load(&summary);
                 failpoint!("watch.loaded");
-                (Destination::Done, (summary.exit_code() == 1).then(|| summary.text()))
+                (DONE, (summary.exit_code() == 1).then(|| summary.to_string()))
             }
             Err(LoadError::Interrupted) => return FileResult::LogUnreachable,
             Err(error @ (LoadError::Log(_) | LoadError::Publish(_))) => {
@@ -197,21 +175,18 @@ impl Watch<'_> {
             }
             Err(error) => {
                 reason = error.to_string();
-                (Destination::Refused, Some(reason.clone()))
+                (REFUSED, Some(reason.clone()))
             }
         };
         if now.is_some_and(|state| state.links > 1) {
             reason = WITHHELD_REPORT.trim_end().to_owned();
+            report = report.map(|_| WITHHELD_REPORT.to_owned());
         }
-        let report = match report {
-            Some(_) if now.is_some_and(|state| state.links > 1) => Some(WITHHELD_REPORT.to_owned()),
-            report => report,
-        };
-        if destination == Destination::Refused {
-            report_event(WatchEvent::Refused);
+        if subfolder == REFUSED {
+            self.metrics.count_refused_file();
             tracing::warn!(file = ?name, reason, "file refused");
         }
-        match self.folder.move_file(name, destination, report.as_deref()) {
+        match self.folder.move_file(name, subfolder, report.as_deref()) {
             Ok(()) => FileResult::Moved,
             Err(error) => {
                 tracing::warn!(file = ?name, %error, "cannot move a processed file: it stays in the folder");

@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use rustix::fs::{FileType, Stat};
+use rustix::fs::FileType;
 
 use crate::source::folder_handle::FolderHandle;
 
@@ -26,19 +26,16 @@ pub(super) struct EntryState {
 }
 
 impl EntryState {
-    pub(super) fn read(folder: &FolderHandle, name: &OsStr) -> io::Result<Self> {
-        folder.entry_state(name).map(|stat| Self::of(&stat))
-    }
-
     #[expect(clippy::useless_conversion, reason = "the types of the fields differ between systems")]
-    fn of(stat: &Stat) -> Self {
-        Self {
+    pub(super) fn read(folder: &FolderHandle, name: &OsStr) -> io::Result<Self> {
+        let stat = folder.entry_state(name)?;
+        Ok(Self {
             inode: stat.st_ino.into(),
             mode: stat.st_mode.into(),
             size: stat.st_size.into(),
             modified: (stat.st_mtime.into(), stat.st_mtime_nsec.into()),
             links: stat.st_nlink.into(),
-        }
+        })
     }
 }
 

@@ -6,10 +6,9 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::error::WatchError;
 use crate::source::folder_handle::FolderHandle;
 
 /// Lock file of the watching process.
@@ -25,21 +24,23 @@ const MAX_STORED_NAME_BYTES: usize = MAX_NAME_BYTES - REPORT_ENDING.len() - ".99
 /// Maximum length of the ending that a shortened file name keeps, in bytes.
 const MAX_ENDING_BYTES: usize = 16;
 
-/// Subfolder for a processed file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Destination {
-    Done,
-    Refused,
+/// Errors that prevent watching a folder.
+#[expect(missing_docs, reason = "the message of each says it")]
+#[derive(Debug, thiserror::Error)]
+pub enum WatchError {
+    #[error("cannot watch {}: {source}", folder.display())]
+    Folder { folder: PathBuf, source: io::Error },
+    #[error("cannot watch {}: another process watches it", folder.display())]
+    Locked { folder: PathBuf },
+    #[error("cannot watch {}: the folder was moved or deleted", folder.display())]
+    Gone { folder: PathBuf },
+    #[error("cannot parse the options of ingest load: {0}")]
+    Options(#[from] clap::Error),
 }
 
-impl Destination {
-    fn folder_name(self) -> &'static str {
-        match self {
-            Self::Done => "done",
-            Self::Refused => "refused",
-        }
-    }
-}
+/// Subfolders for processed files.
+pub(super) const DONE: &str = "done";
+pub(super) const REFUSED: &str = "refused";
 
 #[derive(Debug)]
 pub(super) struct WatchedFolder {
@@ -52,7 +53,7 @@ impl WatchedFolder {
     pub(super) fn open(path: &Path) -> Result<Self, WatchError> {
         let unusable = |source| WatchError::Folder { folder: path.to_owned(), source };
         let folder = FolderHandle::open(path).map_err(unusable)?;
-        for name in [Destination::Done, Destination::Refused].map(Destination::folder_name) {
+        for name in [DONE, REFUSED] {
             let unusable = |source| WatchError::Folder { folder: path.join(name), source };
             folder.create_folder(name).map_err(unusable)?;
         }
@@ -63,34 +64,25 @@ impl WatchedFolder {
 
     /// Moves a file to a subfolder, under an unused name. The report is written first, so that every refused file has
     /// its report.
-    pub(super) fn move_file(
-        &self,
-        name: &OsStr,
-        destination: Destination,
-        report: Option<&str>,
-    ) -> io::Result<()> {
-        let folder = &self.folder.create_folder(destination.folder_name())?;
+    pub(super) fn move_file(&self, name: &OsStr, subfolder: &str, report: Option<&str>) -> io::Result<()> {
+        let folder = &self.folder.create_folder(subfolder)?;
         let stored = shorten_name(name);
         if stored != name {
             tracing::warn!(file = ?name, stored_as = ?stored, "file name shortened");
         }
         let stored = find_unused_name(folder, &stored)?;
+        let report_name = with_ending(&stored, REPORT_ENDING);
         if let Some(report) = report {
-            write_report(folder, &stored, report)?;
+            let mut file = folder.create_file(&report_name)?;
+            file.write_all(report.as_bytes()).inspect_err(|_| _ = folder.remove_file(&report_name))?;
         }
         self.folder.move_entry(name, folder, &stored).inspect_err(|_| {
             if report.is_some() {
                 // If the report cannot be removed either, a report without its file remains, which is harmless.
-                let _ = folder.remove_file(&with_ending(&stored, REPORT_ENDING));
+                let _ = folder.remove_file(&report_name);
             }
         })
     }
-}
-
-fn write_report(folder: &FolderHandle, stored: &OsStr, report: &str) -> io::Result<()> {
-    let name = with_ending(stored, REPORT_ENDING);
-    let mut file = folder.create_file(&name)?;
-    file.write_all(report.as_bytes()).inspect_err(|_| _ = folder.remove_file(&name))
 }
 
 /// First unused name: neither a file nor a report has it. The candidates are `name`, `name.2`, `name.3` …

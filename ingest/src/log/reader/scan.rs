@@ -1,12 +1,9 @@
 //! Scan of the log: every stored message of the given subjects, in order. The scan also finds messages that a consumer
 //! does not deliver.
 
-use std::ops::Range;
 use std::time::{Duration, Instant};
 
-use async_nats::jetstream::Context;
 use async_nats::jetstream::consumer::{AckPolicy, Consumer, DeliverPolicy, pull};
-use async_nats::jetstream::stream::Stream;
 use event_log::message::LogMessage;
 use futures::StreamExt;
 
@@ -24,12 +21,6 @@ const UNDELIVERED: Duration = Duration::from_secs(15);
 
 /// Maximum number of messages of other subjects that a search for malformed messages skips.
 const MAX_SKIPPED: u64 = 256;
-
-/// Connection for one scan. A malformed message can end the connection, so publishing uses a separate one.
-struct ScanConnection {
-    context: Context,
-    stream: Stream,
-}
 
 impl Log {
     /// Reads the stored messages of `subjects` from a sequence on. An empty list means all subjects. After a failure, a
@@ -75,7 +66,8 @@ impl Log {
         by_sequence: bool,
         each: &mut impl FnMut(&LogMessage) -> Result<(), LogError>,
     ) -> Result<ScanEnd, LogError> {
-        let connection = self.connect_scan().await?;
+        // A malformed message can end the connection, so every scan has its own.
+        let connection = Self::open_existing(&self.settings).await?;
         let mut next = from_sequence;
         if by_sequence {
             next = connection.fetch_malformed(next, subjects, u64::MAX, each).await?;
@@ -108,7 +100,7 @@ impl Log {
 
     async fn read_pending(
         &self,
-        connection: &ScanConnection,
+        connection: &Self,
         consumer: &Consumer<pull::Config>,
         subjects: &[String],
         from_sequence: u64,
@@ -136,7 +128,7 @@ impl Log {
                 found = self.find_undelivered(next, subjects) => {
                     let Some(message) = found? else { return Ok(ScanEnd::Complete) };
                     each(&message)?;
-                    let connection = self.connect_scan().await?;
+                    let connection = Self::open_existing(&self.settings).await?;
                     let next = message.sequence.to_u64() + 1;
                     connection.fetch_malformed(next, subjects, MAX_SKIPPED, each).await?;
                     return Ok(ScanEnd::Undelivered);
@@ -149,18 +141,18 @@ impl Log {
             if delivery.number != delivered + 1 {
                 // If delivery numbers are missing, the client omitted messages: its connection ended, or a message has
                 // a status code.
-                connection.fetch_between(next..sequence, subjects, each).await?;
+                for missing in next..sequence {
+                    if let Some(message) = connection.fetch(missing).await?
+                        && matches_subjects(&message, subjects)
+                    {
+                        each(&message)?;
+                    }
+                }
             }
             each(&message)?;
             (pending, next, delivered) = ((pending - 1).min(delivery.pending), sequence + 1, delivery.number);
         }
         Ok(ScanEnd::Complete)
-    }
-
-    async fn connect_scan(&self) -> Result<ScanConnection, LogError> {
-        let context = self.settings.connect("ingest").await?;
-        let stream = self.settings.open_existing(&context).await?;
-        Ok(ScanConnection { context, stream })
     }
 
     /// Waits [`STALLED`], then fetches messages one by one, up to the first message of `subjects`. Skips unreadable
@@ -172,7 +164,7 @@ impl Log {
         subjects: &[String],
     ) -> Result<Option<LogMessage>, LogError> {
         tokio::time::sleep(STALLED).await;
-        let connection = self.connect_scan().await?;
+        let connection = Self::open_existing(&self.settings).await?;
         let mut unreadable = 0;
         for sequence in from_sequence..=connection.stream.cached_info().state.last_sequence {
             let Some(message) = connection.fetch(sequence).await? else {
@@ -192,36 +184,9 @@ impl Log {
         }
         Ok(None)
     }
-}
 
-/// Result of one pass over the log.
-enum ScanEnd {
-    /// No message is left.
-    Complete,
-    /// An undelivered message was fetched by its sequence. Another pass must read the messages after it.
-    Undelivered,
-}
-
-impl ScanConnection {
-    async fn fetch(&self, sequence: u64) -> Result<Option<LogMessage>, LogError> {
-        Ok(LogMessage::fetch(&self.context, &self.stream.cached_info().config.name, sequence).await?)
-    }
-
-    /// Fetches the stored messages of `subjects` in a range of sequences, one by one.
-    async fn fetch_between(
-        &self,
-        sequences: Range<u64>,
-        subjects: &[String],
-        each: &mut impl FnMut(&LogMessage) -> Result<(), LogError>,
-    ) -> Result<(), LogError> {
-        for sequence in sequences {
-            if let Some(message) =
-                self.fetch(sequence).await?.filter(|message| matches_subjects(message, subjects))
-            {
-                each(&message)?;
-            }
-        }
-        Ok(())
+    pub(super) async fn fetch(&self, sequence: u64) -> Result<Option<LogMessage>, LogError> {
+        Ok(LogMessage::fetch(&self.context, &self.settings.nats_stream, sequence).await?)
     }
 
     /// Fetches malformed messages of `subjects`, from `from_sequence` up to the first well-formed message of `subjects`
@@ -245,6 +210,14 @@ impl ScanConnection {
         }
         Ok(next)
     }
+}
+
+/// Result of one pass over the log.
+enum ScanEnd {
+    /// No message is left.
+    Complete,
+    /// An undelivered message was fetched by its sequence. Another pass must read the messages after it.
+    Undelivered,
 }
 
 /// True if the subject of a message is in the list. An empty list contains all subjects.

@@ -8,8 +8,7 @@ use market::day::date_of;
 use market::event::Kind;
 use market::symbol::Symbol;
 
-use super::changes::UndoChanges;
-use super::encoded_batches::EncodedBatches;
+use super::changes::{EncodedBatches, UndoChange, UndoChanges};
 use super::scope::UndoScope;
 use crate::load::error::LoadError;
 
@@ -30,24 +29,18 @@ pub(super) async fn compute_changes(
     let parts = bars.div_ceil(MAX_BARS_PER_PART);
     for part in 0..parts {
         let mut table = BarTable { part, parts, ..BarTable::default() };
-        scope
-            .each_own_batch(Kind::Price, |batch| series(&batch).for_each(|series| table.add_own(series)))
-            .await?;
-        scope
-            .each_batch_of_other_runs(Kind::Price, |batch| {
-                series(&batch).for_each(|series| table.add_other(series))
-            })
-            .await?;
+        for own in [true, false] {
+            let add = |batch: RecordBatch| {
+                let Body::Prices(series) = &batch.body else { return };
+                series.iter().for_each(|series| table.add(series, own));
+            };
+            scope.each_batch(Kind::Price, own, add).await?;
+        }
         for series in table.undo(&mut changes)? {
             batches.push(Body::Prices(vec![series]))?;
         }
     }
     Ok(changes)
-}
-
-fn series(batch: &RecordBatch) -> impl Iterator<Item = &SymbolSeries> {
-    let series = if let Body::Prices(series) = &batch.body { series.as_slice() } else { &[] };
-    series.iter()
 }
 
 /// Bars of one symbol: the bars of the run, and the bars of other runs on the same days.
@@ -67,23 +60,21 @@ struct BarTable {
 }
 
 impl BarTable {
-    fn add_own(&mut self, series: &SymbolSeries) {
-        if part_of(&series.symbol, self.parts) == self.part {
-            let symbol_bars = self.by_symbol.entry(series.symbol.clone()).or_default();
-            symbol_bars.days.extend(&series.bars.day);
-            symbol_bars.own.push(series.bars.clone());
-        }
-    }
-
-    /// Adds bars of another run. Bars on days without a bar of the undone run are ignored.
-    fn add_other(&mut self, series: &SymbolSeries) {
-        let Some(symbol_bars) = self.by_symbol.get_mut(&series.symbol) else { return };
+    /// Adds bars of the run, or of another run. Bars of another run on days without a bar of the run are ignored.
+    fn add(&mut self, series: &SymbolSeries, own: bool) {
         let bars = &series.bars;
-        let same_days = (0..bars.len()).filter(|index| symbol_bars.days.contains(&bars.day[*index]));
-        for index in same_days.collect::<Vec<_>>().chunk_by(|a, b| a + 1 == *b) {
-            if let (Some(first), Some(last)) = (index.first(), index.last()) {
-                symbol_bars.other.push(bars.slice(*first..last + 1));
+        if !own {
+            let Some(symbol_bars) = self.by_symbol.get_mut(&series.symbol) else { return };
+            let same_days = (0..bars.len()).filter(|index| symbol_bars.days.contains(&bars.day[*index]));
+            for index in same_days.collect::<Vec<_>>().chunk_by(|a, b| a + 1 == *b) {
+                if let (Some(first), Some(last)) = (index.first(), index.last()) {
+                    symbol_bars.other.push(bars.slice(*first..last + 1));
+                }
             }
+        } else if part_of(&series.symbol, self.parts) == self.part {
+            let symbol_bars = self.by_symbol.entry(series.symbol.clone()).or_default();
+            symbol_bars.days.extend(&bars.day);
+            symbol_bars.own.push(bars.clone());
         }
     }
 
@@ -123,45 +114,25 @@ fn undo_symbol(
     let mut undone = Vec::new();
     for index in 0..own.len() {
         let (bar, version) = (own.bar(index), own.version_of(index));
-        let found = other.day.binary_search(&bar.day).ok();
-        let earlier = found.map(|index| (other.bar(index), other.version_of(index)));
-        let live = earlier.filter(|(_, earlier)| !earlier.retracted);
-        let change = match (earlier, live) {
-            (Some((_, earlier)), _) if version.rank() < earlier.rank() => {
-                changes.corrected_since += 1;
-                continue;
+        let other = other.day.binary_search(&bar.day).ok().map(|index| {
+            let version = other.version_of(index);
+            ((other.bar(index), version), version.rank())
+        });
+        let is_equal =
+            |(before, earlier): &(Bar, &BarVersion)| bar == *before && version.basis_day == earlier.basis_day;
+        let key = || format!("{symbol}|{}", date_of(bar.day));
+        match changes.count_key(key, version.rank(), other, is_equal) {
+            Some(UndoChange::Restore((before, earlier))) => {
+                let (revision, observed_at) = (version.revision, version.observed_at + 1);
+                undone.push((before, BarVersion { revision, observed_at, ..earlier.clone() }));
             }
-            (_, Some((before, earlier)))
-                if version.retracted || !is_same_bar(bar, version, before, earlier) =>
-            {
-                changes.restored += 1;
-                (
-                    before,
-                    BarVersion {
-                        revision: version.revision,
-                        observed_at: version.observed_at + 1,
-                        ..earlier.clone()
-                    },
-                )
+            Some(UndoChange::Retract) => {
+                undone.push((retracted_bar(bar.day), BarVersion { retracted: true, ..version.clone() }));
             }
-            (_, None) if !version.retracted => {
-                changes.retracted += 1;
-                (retracted_bar(bar.day), BarVersion { retracted: true, ..version.clone() })
-            }
-            _ => {
-                changes.unchanged += 1;
-                continue;
-            }
-        };
-        let what = if change.1.retracted { "retracted" } else { "restored to the earlier version" };
-        changes.add_example(|| format!("{symbol}|{}: {what}", date_of(bar.day)));
-        undone.push(change);
+            None => {}
+        }
     }
     undone
-}
-
-fn is_same_bar(bar: Bar, version: &BarVersion, before: Bar, before_version: &BarVersion) -> bool {
-    bar == before && version.basis_day == before_version.basis_day
 }
 
 /// Bar of a retraction, without values. Its close is encoded as a difference of zero, which needs no space.

@@ -1,6 +1,10 @@
-//! Counts of the changes that an undo makes.
+//! Changes that an undo makes: counts for the report, and record batches.
 
+use event_log::record_batch::{BatchError, Body};
+use market::observation::VersionRank;
 use serde::Serialize;
+
+use crate::batch::chunk_encoder::{ChunkEncoder, EncodedBatch};
 
 /// Maximum number of examples.
 const MAX_EXAMPLES: usize = 10;
@@ -21,10 +25,62 @@ pub struct UndoChanges {
     pub examples: Vec<String>,
 }
 
+/// Change that an undo makes to a row.
+pub(super) enum UndoChange<T> {
+    /// The version of another run is published again.
+    Restore(T),
+    Retract,
+}
+
 impl UndoChanges {
-    pub(super) fn add_example(&mut self, describe: impl FnOnce() -> String) {
+    /// Compares the run's version of a key with the highest-ranked version `other` of all other runs, and counts the
+    /// change. `None` if the undo does not change the row. `is_equal` is true if both versions are puts of one record.
+    pub(super) fn count_key<T>(
+        &mut self,
+        key: impl FnOnce() -> String,
+        own: VersionRank<'_>,
+        other: Option<(T, VersionRank<'_>)>,
+        is_equal: impl FnOnce(&T) -> bool,
+    ) -> Option<UndoChange<T>> {
+        let (change, what) = match other {
+            Some((_, rank)) if own < rank => {
+                self.corrected_since += 1;
+                return None;
+            }
+            Some((other, rank)) if !rank.retracted && (own.retracted || !is_equal(&other)) => {
+                self.restored += 1;
+                (UndoChange::Restore(other), "restored to the earlier version")
+            }
+            other if !own.retracted && other.as_ref().is_none_or(|(_, rank)| rank.retracted) => {
+                self.retracted += 1;
+                (UndoChange::Retract, "retracted")
+            }
+            _ => {
+                self.unchanged += 1;
+                return None;
+            }
+        };
         if self.examples.len() < MAX_EXAMPLES {
-            self.examples.push(describe());
+            self.examples.push(format!("{}: {what}", key()));
         }
+        Some(change)
+    }
+}
+
+/// Encoded record batches in order. They are cut at fixed numbers of rows, so the same undo gives the same batches.
+#[derive(Debug, Default)]
+pub(super) struct EncodedBatches {
+    encoder: ChunkEncoder,
+    pub encoded: Vec<EncodedBatch>,
+    pub rows: u64,
+}
+
+impl EncodedBatches {
+    /// Encodes and adds a record batch.
+    pub(super) fn push(&mut self, body: Body) -> Result<(), BatchError> {
+        let line = self.rows + 1;
+        self.rows += body.row_count() as u64;
+        self.encoded.push(self.encoder.encode(body, line)?);
+        Ok(())
     }
 }

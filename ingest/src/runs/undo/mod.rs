@@ -5,10 +5,11 @@
 //! the log only up to its own start manifest. A resumed undo therefore gives the same batches.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
+use std::fmt::{Display, Formatter};
 
 use chrono::{DateTime, Utc};
 use clap::Args;
+use event_log::record_batch::Envelope;
 use event_log::stream::StreamSettings;
 use market::event::{Kind, RunManifest, RunState};
 use serde::Serialize;
@@ -18,16 +19,16 @@ use crate::clock::now;
 use crate::load::error::LoadError;
 use crate::load::publication::Publication;
 use crate::log::reader::Log;
+use crate::log::run_status::UNDO_FORMAT;
 use crate::suggest::find_nearest_name;
 
 mod bars;
 mod changes;
-mod encoded_batches;
 mod records;
 mod scope;
-use crate::log::run_status::UNDO_FORMAT;
+
+use changes::EncodedBatches;
 pub use changes::UndoChanges;
-use encoded_batches::EncodedBatches;
 use scope::UndoScope;
 
 /// Undoes a run: reverts its rows.
@@ -53,12 +54,8 @@ pub struct UndoArgs {
 impl UndoArgs {
     /// Parses the command in the manifest of an undo; `None` for a command that is not an undo.
     pub(crate) fn parse_command(command: &[String]) -> Option<Self> {
-        match command {
-            [name, run] if name == UNDO_FORMAT => {
-                Some(Self { run: run.clone(), dry_run: false, json: false })
-            }
-            _ => None,
-        }
+        let [name, run] = command else { return None };
+        (name == UNDO_FORMAT).then(|| Self { run: run.clone(), dry_run: false, json: false })
     }
 }
 
@@ -85,16 +82,9 @@ pub struct UndoReport {
     pub skipped: Vec<u64>,
 }
 
-impl UndoReport {
-    /// Result as text.
-    pub fn text(&self) -> String {
-        let mut text = String::new();
-        // Writing to a String cannot fail.
-        let _ = self.write(&mut text);
-        text
-    }
-
-    fn write(&self, text: &mut String) -> std::fmt::Result {
+/// Result as text.
+impl Display for UndoReport {
+    fn fmt(&self, text: &mut Formatter<'_>) -> std::fmt::Result {
         let verb = if self.dry_run { "would be undone" } else { "is undone" };
         writeln!(text, "run {} of source {} {verb} by run {}:", self.run, self.source, self.undo)?;
         if self.kinds.is_empty() {
@@ -142,106 +132,93 @@ pub async fn undo_run(
             args.run
         )));
     };
-    let id = undo_id(&run.run);
+    // The same command gives the same id.
+    let id = blake3::hash(format!("undo {}", run.run).as_bytes()).to_hex()[..32].to_owned();
     let of_undo = |state| manifests.iter().find(|run| run.run == id && run.state == state);
     if of_undo(RunState::Completed).is_some() && !repair {
         let message =
             format!("cannot undo run {}: run {id} undid it before; `ingest undo {id}` restores it", run.run);
         return Err(LoadError::Failed(message));
     }
-    let started = of_undo(RunState::Started).map(|started| started.observed_at);
-    let undoing = UndoRun { log: &log, run, id: &id };
+    let scope = UndoScope { log: &log, run, id: &id, end: u64::MAX };
     if args.dry_run {
-        return Ok(undoing.compute_changes(u64::MAX).await?.1);
+        return Ok(compute_changes(&scope).await?.1);
     }
-    undoing.publish(started, of_undo(RunState::Completed).is_some()).await
+    let started = of_undo(RunState::Started).map(|started| started.observed_at);
+    publish_undo(scope, started, of_undo(RunState::Completed).is_some()).await
 }
 
-/// Run id of the undo of a run. The same command gives the same id.
-fn undo_id(run: &str) -> String {
-    blake3::hash(format!("undo {run}").as_bytes()).to_hex()[..32].to_owned()
+/// Publishes an undo. `started` is the observation time of its start manifest; `None` if the log has no such manifest.
+async fn publish_undo(
+    mut scope: UndoScope<'_>,
+    started: Option<DateTime<Utc>>,
+    completed: bool,
+) -> Result<UndoReport, LoadError> {
+    let UndoScope { log, run, id, .. } = scope;
+    let known = log.find_batches(1, &[id.to_owned()].into()).await?;
+    let format = UNDO_FORMAT.to_owned();
+    let digest = blake3::hash(id.as_bytes()).to_hex().to_string();
+    let manifest = RunManifest {
+        files: vec![run.run.clone()],
+        inputs: vec![digest.clone()],
+        command: vec![format.clone(), run.run.clone()],
+        new_symbols: Some(Vec::new()),
+        ..RunManifest::started(id.to_owned(), run.source.clone(), format, started.unwrap_or_else(now))
+    };
+    let mut publication = Publication::new(log, manifest, known);
+    if started.is_none() {
+        publication.publish_manifest(RunState::Started).await?;
+    }
+    failpoint!("ingest.begun");
+    let manifests = log.manifests().await?;
+    let Some((start, _)) = manifests.iter().find(|(_, run)| run.run == id) else {
+        let message = "cannot find the start manifest of the undo in the log";
+        return Err(LoadError::Failed(message.to_owned()));
+    };
+    scope.end = *start;
+    let (batches, mut undone) = compute_changes(&scope).await?;
+    tracing::info!(run = %undone.run, undo = %undone.undo, "publishing the undo of a run");
+    publication.manifest.rows = batches.rows;
+    for batch in batches.encoded {
+        publication.publish_batch(&digest, "", batch).await?;
+    }
+    publication.wait_until_stored().await?;
+    failpoint!("ingest.drained");
+    if !completed {
+        publication.publish_manifest(RunState::Completed).await?;
+    }
+    failpoint!("ingest.completed");
+    (undone.dry_run, undone.frames, undone.frames_in_log) = (false, publication.published, publication.found);
+    Ok(undone)
 }
 
-struct UndoRun<'a> {
-    log: &'a Log,
-    run: &'a RunManifest,
-    id: &'a str,
-}
-
-impl UndoRun<'_> {
-    async fn publish(
-        &self,
-        started: Option<DateTime<Utc>>,
-        completed: bool,
-    ) -> Result<UndoReport, LoadError> {
-        let known = self.log.find_batches(1, &[self.id.to_owned()].into()).await?;
-        let manifest = self.manifest(started.unwrap_or_else(now));
-        let mut publication = Publication::new(self.log, manifest, known);
-        if started.is_none() {
-            publication.publish_manifest(RunState::Started).await?;
+/// Computes the record batches of an undo, and the report of a dry run.
+async fn compute_changes(scope: &UndoScope<'_>) -> Result<(EncodedBatches, UndoReport), LoadError> {
+    let mut batches = EncodedBatches::default();
+    let mut report = UndoReport {
+        run: scope.run.run.clone(),
+        undo: scope.id.to_owned(),
+        source: scope.run.source.clone(),
+        dry_run: true,
+        ..UndoReport::default()
+    };
+    let mut kinds = Kind::ALL.to_vec();
+    kinds.retain(|kind| !matches!(kind, Kind::Decision | Kind::Reject | Kind::Run));
+    // Number of the run's rows, by kind.
+    let mut rows: BTreeMap<Kind, u64> = BTreeMap::new();
+    let count = |envelope: &Envelope| {
+        if envelope.run == scope.run.run {
+            *rows.entry(envelope.kind).or_default() += envelope.rows;
         }
-        failpoint!("ingest.begun");
-        let (batches, mut undone) = self.compute_changes(self.start_sequence().await?).await?;
-        tracing::info!(run = %undone.run, undo = %undone.undo, "publishing the undo of a run");
-        let digest = publication.manifest.inputs.concat();
-        publication.manifest.rows = batches.rows;
-        for batch in batches.encoded {
-            publication.publish_batch(&digest, "", batch).await?;
-        }
-        publication.wait_until_stored().await?;
-        failpoint!("ingest.drained");
-        if !completed {
-            publication.publish_manifest(RunState::Completed).await?;
-        }
-        failpoint!("ingest.completed");
-        (undone.dry_run, undone.frames, undone.frames_in_log) =
-            (false, publication.published, publication.found);
-        Ok(undone)
+    };
+    scope.log.each_envelope(&kinds, scope.end, count).await?;
+    for (kind, rows) in rows {
+        let changes = match kind {
+            Kind::Price => bars::compute_changes(scope, rows, &mut batches).await?,
+            kind => records::compute_changes(kind, scope, &mut batches).await?,
+        };
+        report.kinds.insert(kind, changes);
     }
-
-    fn manifest(&self, observed_at: DateTime<Utc>) -> RunManifest {
-        RunManifest {
-            files: vec![self.run.run.clone()],
-            inputs: vec![blake3::hash(self.id.as_bytes()).to_hex().to_string()],
-            command: vec![UNDO_FORMAT.to_owned(), self.run.run.clone()],
-            new_symbols: Some(Vec::new()),
-            ..RunManifest::started(
-                self.id.to_owned(),
-                self.run.source.clone(),
-                UNDO_FORMAT.to_owned(),
-                observed_at,
-            )
-        }
-    }
-
-    /// Sequence of the start manifest of this undo.
-    async fn start_sequence(&self) -> Result<u64, LoadError> {
-        let manifests = self.log.manifests().await?;
-        let start = manifests.iter().find(|(_, run)| run.run == self.id).map(|(sequence, _)| *sequence);
-        start.ok_or_else(|| {
-            LoadError::Failed("cannot find the start manifest of the undo in the log".to_owned())
-        })
-    }
-
-    /// Computes the record batches of the undo, and the report. Reads only messages before the sequence `end`, the
-    /// start manifest of the undo.
-    async fn compute_changes(&self, end: u64) -> Result<(EncodedBatches, UndoReport), LoadError> {
-        let scope = UndoScope { log: self.log, run: self.run, end };
-        let mut batches = EncodedBatches::default();
-        let mut kinds = BTreeMap::new();
-        for (kind, rows) in scope.count_own_rows().await? {
-            let changes = match kind {
-                Kind::Price => bars::compute_changes(&scope, rows, &mut batches).await?,
-                kind => records::compute_changes(kind, &scope, &mut batches).await?,
-            };
-            kinds.insert(kind, changes);
-        }
-        let (run, undo, source) = (self.run.run.clone(), self.id.to_owned(), self.run.source.clone());
-        let skipped = self.log.skipped_messages();
-        let (dry_run, published, frames_in_log) = (true, 0, 0);
-        Ok((
-            batches,
-            UndoReport { run, undo, source, dry_run, kinds, frames: published, frames_in_log, skipped },
-        ))
-    }
+    report.skipped = scope.log.skipped_messages();
+    Ok((batches, report))
 }

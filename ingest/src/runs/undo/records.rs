@@ -11,97 +11,87 @@ use market::event::{
 use market::metrics::merge::{dividend_preference, split_preference};
 use market::observation::VersionRank;
 
-use super::changes::UndoChanges;
-use super::encoded_batches::{EncodedBatches, ROWS_PER_BATCH};
+use super::changes::{EncodedBatches, UndoChange, UndoChanges};
 use super::scope::UndoScope;
 use crate::batch::security_currencies::SecurityCurrencies;
 use crate::load::error::LoadError;
 
+/// Number of rows per record batch. It is small enough to keep batches with the largest rows below the message limit.
+const ROWS_PER_BATCH: usize = 500;
+
 /// Kind of record that supports undo.
 trait Undoable: EventRecord + Clone + PartialEq {
-    /// Rows of a record batch; empty for a batch of another kind.
-    fn rows(body: &Body) -> &[EventRow<Self>];
-    /// Record batch body with the given rows.
-    fn body(rows: Vec<EventRow<Self>>) -> Body;
-    /// Key of a record without a vendor's id: its symbol and dates, for example. A dividend without a currency is
-    /// assumed in the currency of its security (R39).
-    fn natural_key(&self, currencies: &SecurityCurrencies) -> String;
+    /// True if a retraction without an id also withdraws rows with an id, which have the same natural key (R29).
+    const BY_NATURAL_KEY: bool = false;
+    /// Key of a record without a vendor's id: its symbol and date. A dividend without a currency is assumed in the
+    /// currency of its security (R39).
+    fn natural_key(&self, _currencies: &SecurityCurrencies) -> String {
+        let date = self.date().map(|date| date.to_string());
+        let parts = self.symbol().map(ToString::to_string).into_iter().chain(date);
+        parts.collect::<Vec<_>>().join("|")
+    }
     /// Rank of a record by completeness of its dates. Of several rows with equal id and revision, the row with the
     /// highest rank is used (R29).
     fn preference(&self) -> u32 {
         0
     }
-    /// True if a retraction without an id also withdraws rows with an id, which have the same natural key (R29).
-    const BY_NATURAL_KEY: bool = false;
     /// Key of a row: the vendor's id, or else the natural key.
     fn key(row: &EventRow<Self>, currencies: &SecurityCurrencies) -> String {
         row.id.as_ref().map_or_else(|| row.record.natural_key(currencies), |id| format!("id:{id}"))
     }
 }
 
-macro_rules! records {
-    ($($record:ident, $body:ident: |$row:ident, $currencies:pat_param| $key:expr $(, { $($more:tt)* })?;)*) => {
-        $(impl Undoable for $record {
-            fn rows(body: &Body) -> &[EventRow<Self>] {
-                if let Body::$body(rows) = body { rows } else { &[] }
-            }
-            fn body(rows: Vec<EventRow<Self>>) -> Body {
-                Body::$body(rows)
-            }
-            fn natural_key(&self, currencies: &SecurityCurrencies) -> String {
-                let ($row, $currencies) = (self, currencies);
-                $key
-            }
-            $($($more)*)?
-        })*
-    };
+impl Undoable for Security {
+    fn key(row: &EventRow<Self>, currencies: &SecurityCurrencies) -> String {
+        let given = row.security_ref.clone().or_else(|| row.id.clone());
+        given.unwrap_or_else(|| row.record.natural_key(currencies))
+    }
 }
 
-records! {
-    Security, Securities: |row, _| row.symbol.to_string(), {
-        fn key(row: &EventRow<Self>, currencies: &SecurityCurrencies) -> String {
-            let given = row.security_ref.clone().or_else(|| row.id.clone());
-            given.unwrap_or_else(|| row.record.natural_key(currencies))
+impl Undoable for Dividend {
+    const BY_NATURAL_KEY: bool = true;
+    fn natural_key(&self, currencies: &SecurityCurrencies) -> String {
+        let date = match (self.ex_date, self.record_date) {
+            (Some(ex_date), _) => ex_date.to_string(),
+            (None, Some(record_date)) => format!("record {record_date}"),
+            (None, None) => String::new(),
+        };
+        let assumed = self.currency.is_empty().then(|| currencies.find(&self.symbol));
+        let currency = assumed.as_ref().map_or(self.currency.as_str(), |currency| &currency.code);
+        format!("{}|{date}|{}|{currency}", self.symbol, self.r#type)
+    }
+    fn preference(&self) -> u32 {
+        dividend_preference(self)
+    }
+    fn key(row: &EventRow<Self>, currencies: &SecurityCurrencies) -> String {
+        let natural = row.record.natural_key(currencies);
+        match &row.id {
+            Some(id) => format!("id:{id}"),
+            None if row.record.sibling_amounts.is_empty() => natural,
+            // Several payments of one day have different amounts, so the amount is part of the key.
+            None => format!("{natural}|{}", row.record.amount.normalize()),
         }
-    };
-    Dividend, Dividends: |row, currencies| dividend_key(row, currencies), {
-        const BY_NATURAL_KEY: bool = true;
-        fn preference(&self) -> u32 {
-            dividend_preference(self)
-        }
-        fn key(row: &EventRow<Self>, currencies: &SecurityCurrencies) -> String {
-            let natural = row.record.natural_key(currencies);
-            match &row.id {
-                Some(id) => format!("id:{id}"),
-                None if row.record.sibling_amounts.is_empty() => natural,
-                // Several payments of one day have different amounts, so the amount is part of the key.
-                None => format!("{natural}|{}", row.record.amount.normalize()),
-            }
-        }
-    };
-    Split, Splits: |row, _| format!("{}|{}", row.symbol, row.ex_date), {
-        const BY_NATURAL_KEY: bool = true;
-        fn preference(&self) -> u32 {
-            split_preference(self)
-        }
-    };
-    Fundamentals, Fundamentals: |row, _| format!("{}|{}", row.symbol, row.as_of);
-    DividendEvidence, Evidence: |row, _| format!("{}|{:?}|{:?}|{:?}", row.symbol, row.ex_date, row.dividends_from, row.dividends_to);
-    Etf, Etfs: |row, _| format!("{}|{}", row.symbol, row.as_of);
-    HoldingSnapshot, Holdings: |row, _| format!("{}|{}", row.symbol, row.as_of);
-    MarketSession, Sessions: |row, _| row.date.to_string();
+    }
 }
 
-fn dividend_key(row: &Dividend, currencies: &SecurityCurrencies) -> String {
-    let date = match (row.ex_date, row.record_date) {
-        (Some(ex_date), _) => ex_date.to_string(),
-        (None, Some(record_date)) => format!("record {record_date}"),
-        (None, None) => String::new(),
-    };
-    let assumed = row.currency.is_empty().then(|| currencies.find(&row.symbol));
-    let currency = assumed.as_ref().map_or(row.currency.as_str(), |currency| &currency.code);
-    format!("{}|{date}|{}|{currency}", row.symbol, row.r#type)
+impl Undoable for Split {
+    const BY_NATURAL_KEY: bool = true;
+    fn preference(&self) -> u32 {
+        split_preference(self)
+    }
 }
+
+impl Undoable for DividendEvidence {
+    fn natural_key(&self, _currencies: &SecurityCurrencies) -> String {
+        let Self { symbol, ex_date, dividends_from, dividends_to, .. } = self;
+        format!("{symbol}|{ex_date:?}|{dividends_from:?}|{dividends_to:?}")
+    }
+}
+
+impl Undoable for Fundamentals {}
+impl Undoable for Etf {}
+impl Undoable for HoldingSnapshot {}
+impl Undoable for MarketSession {}
 
 /// Computes the records of a kind that undo the run, and adds them to `batches`. Returns the counts of changes.
 pub(super) async fn compute_changes(
@@ -109,35 +99,48 @@ pub(super) async fn compute_changes(
     scope: &UndoScope<'_>,
     batches: &mut EncodedBatches,
 ) -> Result<UndoChanges, LoadError> {
+    macro_rules! compute {
+        ($body:ident) => {{
+            let rows = |body| if let Body::$body(rows) = body { rows } else { Vec::new() };
+            compute_changes_of(scope, batches, rows, Body::$body).await
+        }};
+    }
     match kind {
-        Kind::Security => compute_changes_of::<Security>(scope, batches).await,
-        Kind::Dividend => compute_changes_of::<Dividend>(scope, batches).await,
-        Kind::Split => compute_changes_of::<Split>(scope, batches).await,
-        Kind::Fundamentals => compute_changes_of::<Fundamentals>(scope, batches).await,
-        Kind::Etf => compute_changes_of::<Etf>(scope, batches).await,
-        Kind::Evidence => compute_changes_of::<DividendEvidence>(scope, batches).await,
-        Kind::Holding => compute_changes_of::<HoldingSnapshot>(scope, batches).await,
-        Kind::Session => compute_changes_of::<MarketSession>(scope, batches).await,
+        Kind::Security => compute!(Securities),
+        Kind::Dividend => compute!(Dividends),
+        Kind::Split => compute!(Splits),
+        Kind::Fundamentals => compute!(Fundamentals),
+        Kind::Etf => compute!(Etfs),
+        Kind::Evidence => compute!(Evidence),
+        Kind::Holding => compute!(Holdings),
+        Kind::Session => compute!(Sessions),
         Kind::Price | Kind::Decision | Kind::Reject | Kind::Run => Ok(UndoChanges::default()),
     }
 }
 
+/// Undo of the records of one kind. `rows` takes the rows out of the record batch body of the kind, and `to_body` makes
+/// such a body.
 async fn compute_changes_of<T: Undoable>(
     scope: &UndoScope<'_>,
     batches: &mut EncodedBatches,
+    rows: fn(Body) -> Vec<EventRow<T>>,
+    to_body: fn(Vec<EventRow<T>>) -> Body,
 ) -> Result<UndoChanges, LoadError> {
     let mut table = RecordTable::<T>::default();
     if T::KIND == Kind::Dividend {
         table.currencies = SecurityCurrencies::read(scope.log, scope.end).await?;
     }
-    let own = |batch: RecordBatch| T::rows(&batch.body).iter().for_each(|row| table.add_own(row, batch.id));
-    scope.each_own_batch(T::KIND, own).await?;
-    let others =
-        |batch: RecordBatch| T::rows(&batch.body).iter().for_each(|row| table.add_other(row, batch.id));
-    scope.each_batch_of_other_runs(T::KIND, others).await?;
+    for own in [true, false] {
+        let add = |RecordBatch { id, body, .. }: RecordBatch| {
+            rows(body)
+                .iter()
+                .for_each(|row| if own { table.add_own(row, id) } else { table.add_other(row, id) });
+        };
+        scope.each_batch(T::KIND, own, add).await?;
+    }
     let (rows, changes) = table.undo();
     for rows in rows.chunks(ROWS_PER_BATCH) {
-        batches.push(T::body(rows.to_vec()))?;
+        batches.push(to_body(rows.to_vec()))?;
     }
     Ok(changes)
 }
@@ -194,7 +197,7 @@ struct KeyVersions<T> {
 #[derive(Debug)]
 struct NaturalKeyRows<T> {
     /// Highest-ranked version of each row, by id.
-    ids: BTreeMap<String, RecordVersion<T>>,
+    ids: BTreeMap<String, Option<RecordVersion<T>>>,
     /// Highest-ranked retraction that has the natural key and no id; `None` without such a retraction.
     withdrawn: Option<RecordVersion<T>>,
 }
@@ -245,10 +248,7 @@ impl<T: Undoable> RecordTable<T> {
         match (&row.id, row.action) {
             (None, Action::Retract) => replace_if_higher(&mut neighbours.withdrawn, version()),
             (Some(_), _) if !is_own_key => {
-                let highest = neighbours.ids.entry(key).or_insert_with(version);
-                if highest.version() < version().version() {
-                    *highest = version();
-                }
+                replace_if_higher(neighbours.ids.entry(key).or_default(), version());
             }
             _ => {}
         }
@@ -260,10 +260,17 @@ impl<T: Undoable> RecordTable<T> {
         let mut withdrawn: BTreeMap<String, RetractionTime> = BTreeMap::new();
         for (key, versions) in &self.by_key {
             let Some(own) = &versions.own else { continue };
-            let row = undo_key(key, own, versions.other.as_ref(), &mut changes);
+            let other = versions.other.as_ref().map(|other| (other, other.version()));
+            let is_equal = |other: &&RecordVersion<T>| own.row.record == other.row.record;
+            let row = match changes.count_key(|| key.clone(), own.version(), other, is_equal) {
+                Some(UndoChange::Restore(other)) => Some(restored(own, other)),
+                Some(UndoChange::Retract) => Some(retracted(own)),
+                None => None,
+            };
             // A retraction without an id also withdraws rows with an id and the same natural key. It may be the row of
             // the run or of the undo.
-            let withdrawal = row.iter().chain([&own.row]).find(|row| is_withdrawal(row));
+            let withdrawal =
+                row.iter().chain([&own.row]).find(|row| row.id.is_none() && row.action == Action::Retract);
             if let Some(row) = withdrawal.filter(|_| T::BY_NATURAL_KEY) {
                 let natural = row.record.natural_key(&self.currencies);
                 let rank = withdrawn.entry(natural).or_insert((row.revision, row.observed_at));
@@ -284,7 +291,7 @@ impl<T: Undoable> RecordTable<T> {
         let Some(neighbours) = self.neighbours.get(natural) else { return Vec::new() };
         let rank = |version: &RecordVersion<T>| (version.row.revision, version.row.observed_at);
         let withdrawn_before = neighbours.withdrawn.as_ref().map(rank);
-        let concerned = neighbours.ids.values().filter(|version| {
+        let concerned = neighbours.ids.values().flatten().filter(|version| {
             version.is_put()
                 && rank(version) <= (revision, observed_at)
                 && Some(rank(version)) > withdrawn_before
@@ -299,34 +306,6 @@ impl<T: Undoable> RecordTable<T> {
     }
 }
 
-/// Row that undoes the run's version of a key, and count of the change; `None` if the served row stays.
-fn undo_key<T: Undoable>(
-    key: &str,
-    own: &RecordVersion<T>,
-    other: Option<&RecordVersion<T>>,
-    changes: &mut UndoChanges,
-) -> Option<EventRow<T>> {
-    match other {
-        Some(other) if own.version() < other.version() => changes.corrected_since += 1,
-        Some(other) if other.is_put() && !has_same_record(own, other) => {
-            changes.restored += 1;
-            changes.add_example(|| format!("{key}: restored to the earlier version"));
-            return Some(restored(own, other));
-        }
-        other if own.is_put() && !other.is_some_and(RecordVersion::is_put) => {
-            changes.retracted += 1;
-            changes.add_example(|| format!("{key}: retracted"));
-            return Some(retracted(own));
-        }
-        _ => changes.unchanged += 1,
-    }
-    None
-}
-
-fn is_withdrawal<T>(row: &EventRow<T>) -> bool {
-    row.id.is_none() && row.action == Action::Retract
-}
-
 /// Retraction of the run's row. It has the observation time of this row, so that later observations outrank it. With
 /// [`Undoable::BY_NATURAL_KEY`], the retraction has no id, because a retraction by id would outrank later rows of the
 /// same revision.
@@ -337,10 +316,6 @@ fn retracted<T: Undoable>(own: &RecordVersion<T>) -> EventRow<T> {
 
 fn just_after(time: DateTime<Utc>) -> DateTime<Utc> {
     time + TimeDelta::microseconds(1)
-}
-
-fn has_same_record<T: Undoable>(own: &RecordVersion<T>, other: &RecordVersion<T>) -> bool {
-    own.row.action == other.row.action && own.row.record == other.row.record
 }
 
 /// Version from before the run, with a rank just above that of the run's version.
