@@ -356,7 +356,7 @@ mod tests {
         batch.push(row(0, 1, 1, 0, 2), None, version(0));
         batch.push(row(0, 2, 1, 0, 3), Some(RareFields { vwap: 1, trade_count: 9 }), version(0));
         let batches = batch.cut_into_record_batches(&symbols(&["A"])).batches;
-        assert_eq!(batches[0].series[0].bars.trade_count, vec![MISSING, 9]);
+        assert_eq!(batches[0].series[0].bars.trade_count, vec![MISSING, 9].into());
         assert!(batches[0].series[0].bars.has_equal_lengths());
     }
 }

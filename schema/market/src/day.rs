@@ -14,6 +14,16 @@ pub fn date_of(day: i32) -> NaiveDate {
     NaiveDate::from_num_days_from_ce_opt(day).unwrap_or(if day < 0 { NaiveDate::MIN } else { NaiveDate::MAX })
 }
 
+/// Day after a date. The last day of the calendar is followed by itself.
+pub(crate) fn next_day(date: NaiveDate) -> NaiveDate {
+    date.succ_opt().unwrap_or(NaiveDate::MAX)
+}
+
+/// Day before a date. The first day of the calendar is preceded by itself.
+pub(crate) fn previous_day(date: NaiveDate) -> NaiveDate {
+    date.pred_opt().unwrap_or(NaiveDate::MIN)
+}
+
 /// Index of the first day on or after `day` in the sorted `days`. Sessions are evenly spread, so interpolation search
 /// reads far fewer days than binary search.
 pub(crate) fn position_on_or_after(days: &[i32], day: i32) -> usize {

@@ -11,10 +11,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::bars::Bars;
 use crate::event::{
-    Decision, Dividend, DividendEvidence, Etf, FormerSymbol, Fundamentals, HoldingSnapshot, Kind,
+    Action, Decision, Dividend, DividendEvidence, Etf, FormerSymbol, Fundamentals, HoldingSnapshot, Kind,
     MarketSession, Security, Split,
 };
-use crate::observation::VersionRank;
+use crate::observation::newest_by_key;
 use crate::symbol::Symbol;
 
 pub use crate::observation::Observation;
@@ -120,13 +120,8 @@ pub struct History {
 /// Newest session among the market session records. For each date, the greatest version decides whether the session is
 /// retracted.
 pub fn newest_session(observations: &[Observation<MarketSession>]) -> Option<NaiveDate> {
-    let mut newest: BTreeMap<NaiveDate, VersionRank<'_>> = BTreeMap::new();
-    for session in observations {
-        let version = session.version(0);
-        let known = newest.entry(session.record.date).or_insert(version);
-        *known = version.max(*known);
-    }
-    newest.into_iter().rev().find(|(_, version)| !version.retracted).map(|(date, _)| date)
+    let newest = newest_by_key(observations.iter().map(|session| (session.record.date, session)));
+    newest.into_iter().rev().find(|(_, session)| session.action == Action::Put).map(|(date, _)| date)
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! Observation of a record in a feed, and the rank by which versions of a record are compared (R29).
 
+use std::collections::BTreeMap;
+
 use chrono::{DateTime, Utc};
 use compact_str::CompactString;
 use serde::{Deserialize, Serialize};
@@ -42,6 +44,20 @@ impl<T> Observation<T> {
             frame: &self.frame,
         }
     }
+}
+
+/// Newest observation of each key.
+pub(crate) fn newest_by_key<'a, T, K: Ord>(
+    keyed: impl IntoIterator<Item = (K, &'a Observation<T>)>,
+) -> BTreeMap<K, &'a Observation<T>> {
+    let mut newest: BTreeMap<K, &Observation<T>> = BTreeMap::new();
+    for (key, observation) in keyed {
+        let known = newest.entry(key).or_insert(observation);
+        if known.version(0) < observation.version(0) {
+            *known = observation;
+        }
+    }
+    newest
 }
 
 /// Rank of a version among the rows of one key. The row with the greatest rank is used, in any order of arrival.

@@ -28,7 +28,9 @@ type HalfHash = [u8; 16];
 /// Properties of a row that distinguish payments of one day.
 #[derive(Debug, Clone, Copy)]
 struct FilePayment {
-    version: RecordIdentity,
+    /// Hash of the vendor's id; `None` without an id.
+    id: Option<HalfHash>,
+    revision: i64,
     amount: Decimal,
     frequency: Option<Frequency>,
     payment_date: Option<NaiveDate>,
@@ -36,15 +38,6 @@ struct FilePayment {
     type_text: Option<HalfHash>,
     /// Index of the previous row with the same security, dates, type and currency.
     before: Option<usize>,
-}
-
-/// Vendor's id of a row, or else its revision. It shows whether two rows are versions of one record.
-#[derive(Debug, Clone, Copy)]
-enum RecordIdentity {
-    /// Hash of the vendor's id.
-    Of(HalfHash),
-    /// Revision of a row without an id.
-    Revision(i64),
 }
 
 impl SiblingDetector {
@@ -58,9 +51,8 @@ impl SiblingDetector {
         let before = self.last.insert(day(&row.record), self.seen.len());
         let seen = FilePayment {
             before,
-            version: row.id.as_ref().map_or(RecordIdentity::Revision(row.revision), |id| {
-                RecordIdentity::Of(hash([id.as_bytes()]))
-            }),
+            id: row.id.as_ref().map(|id| hash([id.as_bytes()])),
+            revision: row.revision,
             amount: row.record.amount,
             frequency: row.record.frequency,
             payment_date: row.record.payment_date,
@@ -76,9 +68,14 @@ impl SiblingDetector {
 }
 
 impl FilePayment {
+    /// True if two rows are versions of one record: with equal ids, or both without an id and with different revisions.
+    fn is_version_of(&self, other: &Self) -> bool {
+        self.id == other.id && (self.id.is_some() || self.revision != other.revision)
+    }
+
     fn is_another_payment(&self, other: &Self) -> bool {
         let (less, more) = (self.amount.min(other.amount), self.amount.max(other.amount));
-        !self.version.is_of_record_of(other.version)
+        !self.is_version_of(other)
             && less != more
             && (differs(self.frequency, other.frequency)
                 || differs(self.type_text, other.type_text)
@@ -90,17 +87,6 @@ impl FilePayment {
 /// True if both values are present and differ.
 fn differs<T: PartialEq>(a: Option<T>, b: Option<T>) -> bool {
     a.zip(b).is_some_and(|(a, b)| a != b)
-}
-
-impl RecordIdentity {
-    /// True if two rows are versions of one record: with equal ids, or both without an id and with different revisions.
-    fn is_of_record_of(self, other: Self) -> bool {
-        match (self, other) {
-            (Self::Of(id), Self::Of(other)) => id == other,
-            (Self::Revision(revision), Self::Revision(other)) => revision != other,
-            _ => false,
-        }
-    }
 }
 
 /// Hash of security, dates, type and currency of a record.

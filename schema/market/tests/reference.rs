@@ -165,13 +165,9 @@ fn with_closes_only(history: &History, served: &BTreeMap<i32, Bars>, newest_year
         let is_brief = |day: &i32| prices.closes_only.contains(&date_of(*day).year());
         values.zip(&*day).map(|(value, day)| if is_brief(day) { MISSING } else { *value }).collect()
     };
-    for column in [open, high, low, volume] {
+    for column in [open, high, low, volume, vwap, trade_count] {
         let values = blanked(&mut column.iter());
         *column = values.into();
-    }
-    for column in [vwap, trade_count] {
-        let values = blanked(&mut column.iter());
-        *column = values;
     }
     brief
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use chrono::{Datelike, NaiveDate};
 use codec::bars::PackedBarsError;
 use codec::records::add_to_history;
-use market::bars::{Bars, CloseColumns};
+use market::bars::Bars;
 use market::day::date_of;
 use market::history::{DividendFeeds, History, SourceBars};
 use market::identity::Identity;
@@ -219,20 +219,16 @@ fn add_years(
     let columns = years.columns();
     let known = history.prices.iter().position(|prices| prices.source == source);
     let room = if known.is_none() { room.saturating_sub(years.range().len()) * BARS_OF_YEAR } else { 0 };
-    let bars = match closes {
-        true => columns.unpack_closes(room).map(UnpackedYears::Closes),
-        false => columns.unpack().map(UnpackedYears::Bars),
-    };
-    let bars = bars.map_err(damaged)?;
+    let bars = if closes { columns.unpack_closes(room) } else { columns.unpack() };
+    let mut bars = bars.map_err(damaged)?;
     let of_the_symbol = || identity.spans.iter().filter(|span| span.symbol.as_str() == symbol);
-    let whole = bars.days().first().zip(bars.days().last()).is_some_and(|(first, last)| {
+    let whole = bars.day.first().zip(bars.day.last()).is_some_and(|(first, last)| {
         of_the_symbol().any(|span| span.from <= date_of(*first) && date_of(*last) <= span.to)
     });
-    let bars = match whole {
-        true => bars,
-        false => UnpackedYears::Bars(Bars::from(bars).filter_days(|day| identity.owns(symbol, date_of(day)))),
-    };
-    if bars.days().is_empty() {
+    if !whole {
+        bars = bars.filter_days(|day| identity.owns(symbol, date_of(day)));
+    }
+    if bars.is_empty() {
         return Ok(false);
     }
     if !closes && matches!(columns, PackedColumns::Closes { .. }) {
@@ -250,36 +246,8 @@ fn add_years(
     if closes {
         prices.closes_only.extend(years.range());
     }
-    let before = std::mem::take(&mut prices.bars);
-    let all = match bars {
-        UnpackedYears::Bars(bars) => before.append(bars),
-        UnpackedYears::Closes(closes) => before.append_closes(closes),
-    };
+    let all = std::mem::take(&mut prices.bars).append(bars);
     prices.bars = all.map_err(|error| damaged(error.into()))?;
     prices.bars.reserve(room);
     Ok(true)
-}
-
-/// Unpacked years of bars, with all columns or with closes only.
-enum UnpackedYears {
-    Bars(Bars),
-    Closes(CloseColumns),
-}
-
-impl UnpackedYears {
-    fn days(&self) -> &[i32] {
-        match self {
-            Self::Bars(bars) => &bars.day,
-            Self::Closes(closes) => &closes.day,
-        }
-    }
-}
-
-impl From<UnpackedYears> for Bars {
-    fn from(unpacked: UnpackedYears) -> Self {
-        match unpacked {
-            UnpackedYears::Bars(bars) => bars,
-            UnpackedYears::Closes(closes) => closes.into(),
-        }
-    }
 }

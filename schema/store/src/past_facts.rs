@@ -282,8 +282,10 @@ impl StoredYear {
         if is_complete {
             return Ok(self.current.clone());
         }
-        let unpack =
-            |packed: &&PackedBars| Ok(packed.unpack()?.filter_versions(|version| known(&version.frame)));
+        let unpack = |packed: &&PackedBars| {
+            let bars = packed.unpack()?;
+            Ok(bars.filter(|index| known(&bars.version_of(index).frame)))
+        };
         let bars = Bars::merge_all(parts.iter().map(unpack).collect::<Result<_, PackedBarsError>>()?)?;
         if bars.is_empty() {
             return Ok(None);

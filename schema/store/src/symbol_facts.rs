@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use codec::bars::{PackedBars, PackedBarsError, pack_closes, unpack_closes};
-use market::bars::{Bars, CloseColumns};
+use market::bars::Bars;
 use market::event::Kind;
 use smallvec::{SmallVec, smallvec};
 
@@ -147,13 +147,13 @@ fn pack_closes_together<'a>(
     more: impl Iterator<Item = &'a PackedYears>,
 ) -> Result<PackedYears, PackedBarsError> {
     let (mut range, mut digests) = (first.range.clone(), first.digests.clone());
-    let mut bars = Bars::from(first.columns.unpack_closes(0)?);
+    let mut bars = first.columns.unpack_closes(0)?;
     for years in more {
         range.end = years.range.end;
         digests.extend_from_slice(&years.digests);
-        bars = bars.append_closes(years.columns.unpack_closes(0)?)?;
+        bars = bars.append(years.columns.unpack_closes(0)?)?;
     }
-    let [days, close, versions] = pack_closes(&CloseColumns::from(bars))?.map(Vec::into_boxed_slice);
+    let [days, close, versions] = pack_closes(&bars)?.map(Vec::into_boxed_slice);
     Ok(PackedYears { range, digests, columns: PackedColumns::Closes { days, close, versions } })
 }
 
@@ -195,15 +195,15 @@ impl PackedColumns {
     pub fn unpack(&self) -> Result<Bars, PackedBarsError> {
         match self {
             Self::All(packed) => packed.unpack(),
-            Self::Closes { .. } => self.unpack_closes(0).map(Bars::from),
+            Self::Closes { .. } => self.unpack_closes(0),
         }
     }
 
-    /// Unpacks days, closes and versions. Reserves capacity for `room` more bars.
+    /// Unpacks days, closes and versions. All other values are absent. Reserves capacity for `room` more bars.
     ///
     /// # Errors
     /// The columns are damaged.
-    pub fn unpack_closes(&self, room: usize) -> Result<CloseColumns, PackedBarsError> {
+    pub fn unpack_closes(&self, room: usize) -> Result<Bars, PackedBarsError> {
         match self {
             Self::All(packed) => unpack_closes(&packed.days, &packed.close, &packed.versions, room),
             Self::Closes { days, close, versions } => unpack_closes(days, close, versions, room),
@@ -251,7 +251,7 @@ mod tests {
     fn closes(facts: &SymbolFacts, source: &str) -> Bars {
         let parts = facts.years().filter(|(of, _)| *of == source);
         parts.fold(Bars::default(), |bars, (_, years)| {
-            bars.append_closes(years.columns().unpack_closes(0).expect("closes")).expect("later days")
+            bars.append(years.columns().unpack_closes(0).expect("closes")).expect("later days")
         })
     }
 

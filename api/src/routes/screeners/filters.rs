@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use chrono::NaiveDate;
 use market::decimal::ExactDecimal;
 use market::event::{Frequency, SecurityType};
-use market::metrics::dividends::safety::{HighYieldScreen, HighYieldScreenInput};
+use market::metrics::dividends::safety::HighYieldScreenInput;
 use rust_decimal::Decimal;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -133,11 +133,8 @@ impl<P: Preset> ScreenFilters<P> {
     pub(super) fn is_high_yield(&self, member: &SecurityRow) -> bool {
         let SecurityRow { stock, figures } = member;
         let yields = FIGURES.iter().zip(&self.ranges).find(|(figure, _)| figure.min == "min_yield");
-        let screen = HighYieldScreen {
-            min_yield: yields.and_then(|(_, (least, _))| *least),
-            types: self.words.r#type.as_deref(),
-        };
-        screen.passes(&HighYieldScreenInput::from_rows(stock, figures))
+        let min_yield = yields.and_then(|(_, (least, _))| *least);
+        HighYieldScreenInput::from_rows(stock, figures).passes(min_yield, self.words.r#type.as_deref())
     }
 
     /// Filters in effect, by parameter, including defaults.

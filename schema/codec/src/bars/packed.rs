@@ -1,7 +1,9 @@
 //! Encoded bars: one byte string per column. Values are stored as differences from predicted values, in
 //! [blocks](super::blocks).
 
-use market::bars::{BarColumn, BarVersion, Bars, BarsError, CloseColumns, MISSING};
+use std::array::from_fn;
+
+use market::bars::{BarColumn, BarVersion, Bars, BarsError, MISSING};
 use serde::{Deserialize, Serialize};
 
 use super::blocks;
@@ -38,13 +40,13 @@ impl PackedBars {
         [&differences.open, &differences.high, &differences.low]
             .iter()
             .for_each(|column| blocks::write(column, &mut range));
-        blocks::write(&bars.volume.clone().into_values(), &mut volume);
+        blocks::write(&bars.volume.iter().copied().collect::<Vec<i64>>(), &mut volume);
         Ok(Self {
             days: pack_days(bars.scale, &bars.day)?,
             close: pack_differences(start, &differences.close)?,
             range,
             volume,
-            extra: pack_extra(&differences.vwap, &bars.trade_count),
+            extra: pack_extra(&differences.vwap, &stored_values(&bars.trade_count)),
             versions: pack_versions(&bars.version, &bars.versions)?,
         })
     }
@@ -60,8 +62,14 @@ fn pack_extra(vwap: &[i64], trade_count: &[i64]) -> Vec<u8> {
     bytes
 }
 
+/// Values of a column that is stored only if it has a present value; empty otherwise.
+fn stored_values(column: &BarColumn) -> Vec<i64> {
+    let is_stored = !column.values_from_first_present().is_empty();
+    if is_stored { column.iter().copied().collect() } else { Vec::new() }
+}
+
 /// Encodes days, closes and versions, as [`PackedBars::pack`] does.
-pub fn pack_closes(bars: &CloseColumns) -> Result<[Vec<u8>; 3], PackedBarsError> {
+pub fn pack_closes(bars: &Bars) -> Result<[Vec<u8>; 3], PackedBarsError> {
     let start = first_close(&bars.close);
     let mut before = start;
     let differences = bars.close.iter().map(|close| {
@@ -106,8 +114,9 @@ struct Differences {
 
 impl Differences {
     fn of(bars: &Bars, start: i64) -> Result<Self, PackedBarsError> {
-        let mut packed = Self::with_room_for(bars.len());
-        let mut before = start;
+        let [close, open, high, low] = from_fn(|_| Vec::with_capacity(bars.len()));
+        let mut packed = Self { close, open, high, low, vwap: Vec::new() };
+        let (mut before, vwaps) = (start, stored_values(&bars.vwap));
         for index in 0..bars.len() {
             let (open, close) = (bars.open[index], bars.close[index]);
             let last = price_or(close, before);
@@ -116,7 +125,7 @@ impl Differences {
             packed.open.push(difference(open, before)?);
             packed.high.push(difference(bars.high[index], body[0].max(body[1]))?);
             packed.low.push(difference(bars.low[index], body[0].min(body[1]))?);
-            if let Some(vwap) = bars.vwap.get(index) {
+            if let Some(vwap) = vwaps.get(index) {
                 packed.vwap.push(difference(*vwap, last)?);
             }
             before = last;
@@ -124,11 +133,6 @@ impl Differences {
         // A low is at or below its predicted value. Store the distance as a positive number.
         packed.low.iter_mut().for_each(|low| *low = low.wrapping_neg());
         Ok(packed)
-    }
-
-    fn with_room_for(bars: usize) -> Self {
-        let [close, open, high, low] = std::array::from_fn(|_| Vec::with_capacity(bars));
-        Self { close, open, high, low, vwap: Vec::new() }
     }
 
     /// Replaces the differences by prices, bar by bar. `start` is the predicted value of the first close.
@@ -198,23 +202,10 @@ fn closes(bytes: &[u8], bars: usize, room: usize) -> Result<Vec<i64>, PackedBars
     Ok(closes)
 }
 
-/// Decodes the predicted value of the first close, and the differences of all closes.
-fn start_and_closes(bytes: &[u8], bars: usize) -> Result<(i64, Vec<i64>), PackedBarsError> {
-    let (start, mut rest) = postcard::take_from_bytes(bytes)?;
-    let closes = blocks::read(&mut rest, bars)?;
-    blocks::expect_end(rest)?;
-    Ok((start, closes))
-}
-
-/// Decodes a column that may not be stored; empty if `is_there` is false.
-fn optional(bytes: &mut &[u8], is_there: bool, bars: usize) -> Result<Vec<i64>, PackedBarsError> {
-    if is_there { blocks::read(bytes, bars) } else { Ok(Vec::new()) }
-}
-
 impl PackedBars {
     /// 64-bit digest of all columns except the versions. Equal bars in facts and in read tables have equal digests.
     pub fn digest(&self) -> i64 {
-        digest(self.columns())
+        digest([&self.days, &self.close, &self.range, &self.volume, &self.extra].map(Vec::as_slice))
     }
 
     /// Encodes all columns as one byte string.
@@ -239,42 +230,32 @@ impl PackedBars {
         [days, close, range, volume, extra, versions].into_iter().for_each(Vec::shrink_to_fit);
     }
 
-    /// All columns except versions.
-    fn columns(&self) -> [&[u8]; 5] {
-        [&self.days, &self.close, &self.range, &self.volume, &self.extra].map(Vec::as_slice)
-    }
-
     /// Decodes all columns.
     pub fn unpack(&self) -> Result<Bars, PackedBarsError> {
-        let bars = self.unpack_blocks()?;
-        let (version, versions) = unpack_versions(&self.versions, bars.len(), 0)?;
-        let bars = Bars { version, versions, ..bars };
-        check(bars.has_equal_lengths(), bars.scale)?;
-        Ok(bars)
-    }
-
-    fn unpack_blocks(&self) -> Result<Bars, PackedBarsError> {
         let (scale, day) = scale_and_days(&self.days, 0)?;
         let bars = day.len();
-        let (start, close) = start_and_closes(&self.close, bars)?;
+        let (start, mut rest) = postcard::take_from_bytes(&self.close)?;
+        let close = blocks::read(&mut rest, bars)?;
         let (mut range, mut volume) = (self.range.as_slice(), self.volume.as_slice());
         let [open, high, low] = [(); 3].map(|()| blocks::read(&mut range, bars));
-        let (vwap, trade_count) = match self.extra.split_at_checked(2) {
-            None => (Vec::new(), Vec::new()),
-            Some((there, mut columns)) => {
-                let vwap = optional(&mut columns, there[0] == 1, bars)?;
-                let trade_count = optional(&mut columns, there[1] == 1, bars)?;
-                blocks::expect_end(columns)?;
-                (vwap, trade_count)
-            }
-        };
-        let mut prices = Differences { close, open: open?, high: high?, low: low?, vwap };
+        let (stored, mut extra) = self.extra.split_at_checked(2).unwrap_or_default();
+        let [vwap, trade_count] = [0, 1].map(|column| match stored.get(column) {
+            Some(1) => blocks::read(&mut extra, bars),
+            _ => Ok(Vec::new()),
+        });
+        let mut prices = Differences { close, open: open?, high: high?, low: low?, vwap: vwap? };
         prices.restore(start);
         let Differences { close, open, high, low, vwap } = prices;
         let volumes = blocks::read(&mut volume, bars)?;
-        blocks::expect_end(range).and_then(|()| blocks::expect_end(volume))?;
+        [rest, range, volume, extra].into_iter().try_for_each(blocks::expect_end)?;
         let [open, high, low, volume] = [open, high, low, volumes].map(BarColumn::from);
-        Ok(Bars { scale, day, open, high, low, close, volume, vwap, trade_count, ..Bars::default() })
+        let optional = |values: Vec<i64>| match values.is_empty() {
+            true => BarColumn::absent(bars),
+            false => values.into(),
+        };
+        let (vwap, trade_count) = (optional(vwap), optional(trade_count?));
+        let (version, versions) = unpack_versions(&self.versions, bars, 0)?;
+        checked(Bars { scale, day, open, high, low, close, volume, vwap, trade_count, version, versions })
     }
 }
 
@@ -316,7 +297,7 @@ pub fn batches(versions: &[u8]) -> Result<Vec<[u8; 16]>, PackedBarsError> {
     Ok(versions.into_iter().map(|version| version.frame).collect())
 }
 
-/// Decodes days, closes and versions. Reserves capacity for `room` more bars.
+/// Decodes days, closes and versions. All other values are absent. Reserves capacity for `room` more bars.
 ///
 /// # Errors
 /// A column is damaged.
@@ -325,18 +306,18 @@ pub fn unpack_closes(
     close: &[u8],
     versions: &[u8],
     room: usize,
-) -> Result<CloseColumns, PackedBarsError> {
+) -> Result<Bars, PackedBarsError> {
     let (scale, day) = scale_and_days(days, room)?;
     let close = closes(close, day.len(), room)?;
     let (version, versions) = unpack_versions(versions, day.len(), room)?;
-    check(close.len() == day.len() && version.len() == day.len(), scale)?;
-    Ok(CloseColumns { scale, day, close, version, versions })
+    let [open, high, low, volume, vwap, trade_count] = from_fn(|_| BarColumn::absent(day.len()));
+    checked(Bars { scale, day, open, high, low, close, volume, vwap, trade_count, version, versions })
 }
 
-/// Fails if `lengths` is false (columns of different lengths), or if the scale is too large.
-fn check(lengths: bool, scale: u32) -> Result<(), PackedBarsError> {
-    match (lengths, scale <= 18) {
-        (true, true) => Ok(()),
+/// Fails if the columns have different lengths, or if the scale is too large.
+fn checked(bars: Bars) -> Result<Bars, PackedBarsError> {
+    match (bars.has_equal_lengths(), bars.scale <= 18) {
+        (true, true) => Ok(bars),
         (false, _) => Err(PackedBarsError::LENGTHS),
         (_, false) => Err(PackedBarsError::Damaged("scale is beyond 18")),
     }

@@ -1,4 +1,4 @@
-use market::bars::{Bar, BarColumn, BarVersion, Bars, BarsError, CloseColumns, MISSING, VersionDictionary};
+use market::bars::{Bar, BarColumn, BarVersion, Bars, BarsError, MISSING, VersionDictionary};
 use proptest::prelude::*;
 
 use super::sessions::FORMAT_VERSION;
@@ -46,7 +46,7 @@ proptest! {
         let is_weekend = |day: i32| matches!(day.rem_euclid(7), 0 | 6);
         let is_session = |day: &i32| weekends.contains(day) || !(is_weekend(first + day) || missing.contains(day));
         let day: Vec<i32> = (0..200).filter(is_session).map(|day| first + day).collect();
-        let bars = CloseColumns { close: vec![1; day.len()], day, ..CloseColumns::default() };
+        let bars = Bars { close: vec![1; day.len()], day, ..Bars::default() };
         let [days, ..] = pack_closes(&bars).unwrap();
         prop_assert_eq!(unpack_days(&days).unwrap(), bars.day);
     }
@@ -54,7 +54,7 @@ proptest! {
     #[test]
     fn closes_are_read_alone(bars in any_bars()) {
         let (packed, absent) = (PackedBars::pack(&bars).unwrap(), BarColumn::absent(bars.len()));
-        let closes = Bars::from(unpack_closes(&packed.days, &packed.close, &packed.versions, 0).unwrap());
+        let closes = unpack_closes(&packed.days, &packed.close, &packed.versions, 0).unwrap();
         prop_assert_eq!((&closes.day, &closes.close, &closes.version), (&bars.day, &bars.close, &bars.version));
         prop_assert_eq!((closes.scale, &closes.versions), (bars.scale, &bars.versions));
         prop_assert!([&closes.open, &closes.high, &closes.low, &closes.volume].iter().all(|c| **c == absent));
@@ -89,11 +89,11 @@ fn packed_columns_have_to_agree() {
     };
     let good = with_highs(&[(730_001, 100), (730_002, 200)]);
     let mut full = bars(2, &[(730_001, 100), (730_002, 200)]);
-    (full.vwap, full.trade_count) = (vec![100, 200], vec![1, 2]);
+    (full.vwap, full.trade_count) = (vec![100, 200].into(), vec![1, 2].into());
     let full = PackedBars::pack(&full).unwrap();
     let longer = bars(2, &[(730_001, 100), (730_002, 200), (730_003, 300)]);
     let mut with_extra = longer.clone();
-    (with_extra.vwap, with_extra.trade_count) = (vec![100, 200, 300], vec![1, 2, 3]);
+    (with_extra.vwap, with_extra.trade_count) = (vec![100, 200, 300].into(), vec![1, 2, 3].into());
     let (longer, with_extra) = (PackedBars::pack(&longer).unwrap(), PackedBars::pack(&with_extra).unwrap());
     assert!(good.unpack().is_ok() && full.unpack().is_ok());
     for damaged in [
@@ -183,7 +183,7 @@ fn a_digest_tells_every_column_but_the_versions() {
         of(&|some| some.close[1] += 1),
         of(&|some| some.low[0] = 90),
         of(&|some| some.volume[0] += 1),
-        of(&|some| some.vwap = vec![100, 101]),
+        of(&|some| some.vwap = vec![100, 101].into()),
     ];
     let distinct: std::collections::BTreeSet<i64> = changed.iter().copied().chain([plain]).collect();
     assert_eq!(distinct.len(), changed.len() + 1);

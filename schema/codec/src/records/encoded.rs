@@ -23,8 +23,13 @@ pub trait RecordLayout: Sized {
     ///
     /// # Errors
     /// The bytes are not an encoded record.
-    fn read(fields: &mut FieldReader<'_>) -> Result<Self, PackedRecordsError>;
+    fn read<'a>(
+        fields: &mut FieldReader<impl Iterator<Item = EncodedField<'a>>>,
+    ) -> Result<Self, PackedRecordsError>;
 }
+
+/// Bytes of one field of an encoded record, or the error of reading them.
+pub type EncodedField<'a> = Result<&'a [u8], PackedRecordsError>;
 
 /// Encoded record. Absent fields at the end are left out, so that equal records have equal bytes.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -43,7 +48,7 @@ impl EncodedRecord {
 
     /// Joins already encoded fields to an encoded record.
     pub(super) fn join<'a>(
-        fields: impl Iterator<Item = Result<&'a [u8], PackedRecordsError>>,
+        fields: impl Iterator<Item = EncodedField<'a>>,
     ) -> Result<Self, PackedRecordsError> {
         let mut bytes = Vec::with_capacity(USUAL_BYTES);
         for field in fields {
@@ -58,10 +63,14 @@ impl EncodedRecord {
     }
 
     /// Encoded fields, in the order of the layout. An absent field has no bytes.
-    pub(super) fn fields(&self) -> impl Iterator<Item = Result<&[u8], PackedRecordsError>> {
-        let mut rest = &*self.0;
-        std::iter::from_fn(move || take_part(&mut rest).transpose())
+    pub(super) fn fields(&self) -> impl Iterator<Item = EncodedField<'_>> {
+        split_fields(&self.0)
     }
+}
+
+/// Encoded fields, each preceded by its length.
+pub(super) fn split_fields(mut bytes: &[u8]) -> impl Iterator<Item = EncodedField<'_>> {
+    std::iter::from_fn(move || take_part(&mut bytes).transpose())
 }
 
 /// Writer of a record's fields.
@@ -118,63 +127,32 @@ impl RowFields {
         Ok(fields)
     }
 
-    /// Encoded fields. `values` are the distinct values of the set.
-    pub(super) fn values<'a>(&'a self, values: &'a [&'a [u8]]) -> Fields<'a> {
-        Fields { values, present: self.present, ordinals: self.ordinals.iter() }
-    }
-}
-
-/// Iterator over the encoded fields of a record. An absent field has no bytes.
-#[derive(Debug)]
-pub(super) struct Fields<'a> {
-    values: &'a [&'a [u8]],
-    present: u64,
-    ordinals: std::slice::Iter<'a, u32>,
-}
-
-impl<'a> Iterator for Fields<'a> {
-    type Item = Result<&'a [u8], PackedRecordsError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        if self.present == 0 {
-            return None;
-        }
-        let is_present = self.present & 1 == 1;
-        self.present >>= 1;
-        if !is_present {
-            return Some(Ok(&[]));
-        }
-        let ordinal =
-            self.ordinals.next().ok_or(PackedRecordsError::Damaged("a row has fewer values than fields"));
-        Some(ordinal.and_then(|ordinal| value_at(self.values, *ordinal)))
+    /// Encoded fields, an absent field without bytes. `values` are the distinct values of the set.
+    pub(super) fn values<'a>(&'a self, values: &'a [&'a [u8]]) -> impl Iterator<Item = EncodedField<'a>> {
+        let mut ordinals = self.ordinals.iter();
+        (0..u64::BITS - self.present.leading_zeros()).map(move |place| {
+            if (self.present >> place) & 1 == 0 {
+                return Ok(&[][..]);
+            }
+            let ordinal = ordinals.next();
+            value_at(
+                values,
+                *ordinal.ok_or(PackedRecordsError::Damaged("a row has fewer values than fields"))?,
+            )
+        })
     }
 }
 
 /// Reader of a record's fields, in the order of the layout.
 #[derive(Debug)]
-pub struct FieldReader<'a>(Source<'a>);
+pub struct FieldReader<I>(I);
 
-#[derive(Debug)]
-enum Source<'a> {
-    Row(Fields<'a>),
-    /// Encoded fields, each preceded by its length.
-    Bytes(&'a [u8]),
-}
-
-impl<'a> FieldReader<'a> {
-    /// Reads a record from its fields in a packed set.
-    pub(super) fn read_row<T: RecordLayout>(fields: Fields<'a>) -> Result<T, PackedRecordsError> {
-        Self(Source::Row(fields)).record()
-    }
-
-    /// Reads an encoded record. Fails if bytes remain after the last field.
-    pub(super) fn read_all<T: RecordLayout>(bytes: &'a [u8]) -> Result<T, PackedRecordsError> {
-        Self(Source::Bytes(bytes)).record()
-    }
-
-    fn record<T: RecordLayout>(mut self) -> Result<T, PackedRecordsError> {
-        let record = T::read(&mut self)?;
-        match self.next()? {
+impl<'a, I: Iterator<Item = EncodedField<'a>>> FieldReader<I> {
+    /// Reads a record from its fields. Fails if a field remains after the last one.
+    pub(super) fn read_record<T: RecordLayout>(fields: I) -> Result<T, PackedRecordsError> {
+        let mut reader = Self(fields);
+        let record = T::read(&mut reader)?;
+        match reader.0.next().transpose()? {
             None => Ok(record),
             Some(_) => Err(PackedRecordsError::UnknownField),
         }
@@ -185,14 +163,7 @@ impl<'a> FieldReader<'a> {
     /// # Errors
     /// The bytes are not an encoded field.
     pub fn take_field<T: Field>(&mut self) -> Result<T, PackedRecordsError> {
-        T::read(self.next()?.unwrap_or_default())
-    }
-
-    fn next(&mut self) -> Result<Option<&'a [u8]>, PackedRecordsError> {
-        match &mut self.0 {
-            Source::Bytes(rest) => take_part(rest),
-            Source::Row(fields) => fields.next().transpose(),
-        }
+        T::read(self.0.next().transpose()?.unwrap_or_default())
     }
 }
 

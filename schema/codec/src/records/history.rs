@@ -29,11 +29,7 @@ macro_rules! history_lists {
             $(if kind == $record::KIND {
                 let mut said = read::<$record>(source, packed)?;
                 said.retain(|observation| observation.record.date().is_none_or(&owns));
-                // Most histories have one source and one symbol, so their list is moved and not copied.
-                match history.$list.is_empty() {
-                    true => history.$list = said,
-                    false => history.$list.append(&mut said),
-                }
+                history.$list.append(&mut said);
             })*
             Ok(())
         }

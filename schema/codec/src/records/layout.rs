@@ -2,7 +2,7 @@
 //!
 //! Stored rows must stay readable forever, so the order never changes. A new field is optional and is added at the end.
 
-use super::encoded::{FieldReader, FieldWriter, RecordLayout};
+use super::encoded::{EncodedField, FieldReader, FieldWriter, RecordLayout, split_fields};
 use super::error::PackedRecordsError;
 use super::field::Field;
 use market::event::{
@@ -18,7 +18,9 @@ macro_rules! layouts {
                 Ok(())
             }
 
-            fn read(fields: &mut FieldReader<'_>) -> Result<Self, PackedRecordsError> {
+            fn read<'a>(
+                fields: &mut FieldReader<impl Iterator<Item = EncodedField<'a>>>,
+            ) -> Result<Self, PackedRecordsError> {
                 Ok(Self { $($field: fields.take_field()?),* })
             }
         })*
@@ -70,7 +72,7 @@ macro_rules! nested {
             }
 
             fn read(bytes: &[u8]) -> Result<Self, PackedRecordsError> {
-                FieldReader::read_all(bytes)
+                FieldReader::read_record(split_fields(bytes))
             }
         })*
     };

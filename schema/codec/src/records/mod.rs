@@ -15,7 +15,7 @@ mod set;
 #[cfg(test)]
 mod tests;
 
-pub use encoded::{EncodedRecord, FieldReader, FieldWriter, RecordLayout};
+pub use encoded::{EncodedField, EncodedRecord, FieldReader, FieldWriter, RecordLayout};
 pub use error::PackedRecordsError;
 pub use field::Field;
 pub use history::add_to_history;

@@ -135,7 +135,7 @@ pub fn read<T: RecordLayout>(source: &str, bytes: &[u8]) -> Result<Vec<Observati
                 .ok_or(PackedRecordsError::Damaged("an observation time is outside the calendar"))?,
             line: row.line,
             frame: value_at(&packed.frames, row.frame)?,
-            record: FieldReader::read_row(row.fields.values(&packed.values))?,
+            record: FieldReader::read_record(row.fields.values(&packed.values))?,
         })
     };
     packed.rows.iter().map(observation).collect()

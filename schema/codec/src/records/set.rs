@@ -96,11 +96,6 @@ impl RecordSet {
         self.observations.is_empty()
     }
 
-    /// Kind of the observations.
-    pub fn kind(&self) -> Kind {
-        self.kind
-    }
-
     /// Observations of the set, sorted by content.
     pub fn observations(&self) -> &[RawObservation] {
         &self.observations

@@ -281,7 +281,7 @@ fn what_was_seen_twice_is_kept_as_it_was_seen_last() {
     };
     let kept = |rows: [RawObservation; 2]| {
         let records = RecordSet::new(Kind::Session, rows.to_vec());
-        assert_eq!((records.kind(), records.observations().len()), (Kind::Session, 1));
+        assert_eq!((records.kind, records.observations().len()), (Kind::Session, 1));
         let row = &records.observations()[0];
         (row.observed_at, row.line, row.frame[0])
     };

@@ -8,7 +8,7 @@ pub const MISSING: i64 = i64::MIN;
 
 /// Column of scaled integers; an absent value is [`MISSING`]. Absent values at the start are stored only as their
 /// number.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BarColumn {
     absent: usize,
     values: Vec<i64>,
@@ -52,8 +52,9 @@ impl BarColumn {
 
     /// Copy of the values in a range of indexes.
     pub fn slice(&self, range: Range<usize>) -> Self {
-        let values = self.present_values_in(range.clone());
-        Self { absent: range.len() - values.len(), values: values.to_vec() }
+        let mut column = Self::default();
+        column.extend(self, range);
+        column
     }
 
     /// Appends a value.
@@ -67,7 +68,11 @@ impl BarColumn {
 
     /// Appends the values in a range of indexes of another column.
     pub fn extend(&mut self, other: &Self, range: Range<usize>) {
-        let values = other.present_values_in(range.clone());
+        let mut values = other.present_values_in(range.clone());
+        if self.values.is_empty() {
+            let first = values.iter().position(|value| *value != MISSING);
+            values = &values[first.unwrap_or(values.len())..];
+        }
         self.extend_absent(range.len() - values.len());
         self.values.extend_from_slice(values);
     }
@@ -87,30 +92,7 @@ impl BarColumn {
             self.values.reserve_exact(values);
         }
     }
-
-    /// All values as a vector, including absent values.
-    pub fn into_values(mut self) -> Vec<i64> {
-        self.fill_absent();
-        self.values
-    }
-
-    /// Replaces the stored number of absent values at the start by [`MISSING`] values.
-    fn fill_absent(&mut self) {
-        self.values.splice(..0, repeat_n(MISSING, self.absent));
-        self.absent = 0;
-    }
 }
-
-impl PartialEq for BarColumn {
-    fn eq(&self, other: &Self) -> bool {
-        match self.absent == other.absent {
-            true => self.values == other.values,
-            false => self.len() == other.len() && self.iter().eq(other.iter()),
-        }
-    }
-}
-
-impl Eq for BarColumn {}
 
 impl From<Vec<i64>> for BarColumn {
     fn from(values: Vec<i64>) -> Self {
@@ -133,7 +115,8 @@ impl Index<usize> for BarColumn {
 impl IndexMut<usize> for BarColumn {
     fn index_mut(&mut self, index: usize) -> &mut i64 {
         if index < self.absent {
-            self.fill_absent();
+            self.values.splice(..0, repeat_n(MISSING, self.absent));
+            self.absent = 0;
         }
         &mut self.values[index - self.absent]
     }
@@ -173,7 +156,7 @@ mod tests {
                 prop_assert_eq!(changed == column, *value == 7);
                 prop_assert_eq!(changed[index], 7);
             }
-            prop_assert_eq!(column.into_values(), expected);
+            prop_assert_eq!(column.iter().copied().collect::<Vec<i64>>(), expected);
         }
     }
 }

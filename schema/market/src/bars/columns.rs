@@ -31,8 +31,6 @@ pub struct Bar {
 
 /// Price bars of one symbol as columns of equal length. Prices are integers, price x 10^`scale`; an absent value is
 /// [`MISSING`].
-///
-/// The columns `vwap` and `trade_count` are empty if all their values are absent.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Bars {
     /// Number of decimal places of all prices.
@@ -49,42 +47,14 @@ pub struct Bars {
     pub close: Vec<i64>,
     /// Shares traded in each session.
     pub volume: BarColumn,
-    /// Volume-weighted average prices x 10^`scale`; empty if all are absent.
-    pub vwap: Vec<i64>,
-    /// Number of trades of each bar; empty if all are absent.
-    pub trade_count: Vec<i64>,
+    /// Volume-weighted average prices x 10^`scale`.
+    pub vwap: BarColumn,
+    /// Number of trades of each bar.
+    pub trade_count: BarColumn,
     /// Version of each bar, as an index of `versions`.
     pub version: Vec<u16>,
     /// Distinct versions of the bars.
     pub versions: Vec<BarVersion>,
-}
-
-/// Price bars of one symbol with session, close and version only, as in [`Bars`].
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct CloseColumns {
-    /// Number of decimal places of the closes.
-    pub scale: u32,
-    /// Day number of each session.
-    pub day: Vec<i32>,
-    /// Closing prices x 10^`scale`.
-    pub close: Vec<i64>,
-    /// Version of each bar, as an index of `versions`.
-    pub version: Vec<u16>,
-    /// Distinct versions of the bars.
-    pub versions: Vec<BarVersion>,
-}
-
-impl From<CloseColumns> for Bars {
-    fn from(CloseColumns { scale, day, close, version, versions }: CloseColumns) -> Self {
-        let [open, high, low, volume] = std::array::from_fn(|_| BarColumn::absent(day.len()));
-        Self { scale, day, open, high, low, close, volume, version, versions, ..Self::default() }
-    }
-}
-
-impl From<Bars> for CloseColumns {
-    fn from(Bars { scale, day, close, version, versions, .. }: Bars) -> Self {
-        Self { scale, day, close, version, versions }
-    }
 }
 
 impl Bars {
@@ -98,18 +68,24 @@ impl Bars {
         self.day.is_empty()
     }
 
-    /// True if each column has one value per bar. The columns `vwap` and `trade_count` may be empty instead.
+    /// True if each column has one value per bar.
     pub fn has_equal_lengths(&self) -> bool {
-        let full = [&self.open, &self.high, &self.low, &self.volume];
-        let optional = [&self.vwap, &self.trade_count];
-        full.iter().all(|column| column.len() == self.len())
-            && optional.iter().all(|column| column.is_empty() || column.len() == self.len())
+        self.columns().iter().all(|column| column.len() == self.len())
             && [self.close.len(), self.version.len()] == [self.len(); 2]
+    }
+
+    /// The columns that may have absent values.
+    pub(super) fn columns(&self) -> [&BarColumn; 6] {
+        [&self.open, &self.high, &self.low, &self.volume, &self.vwap, &self.trade_count]
+    }
+
+    fn columns_mut(&mut self) -> [&mut BarColumn; 6] {
+        let Self { open, high, low, volume, vwap, trade_count, .. } = self;
+        [open, high, low, volume, vwap, trade_count]
     }
 
     /// Bar at the index `index`.
     pub fn bar(&self, index: usize) -> Bar {
-        let optional = |column: &[i64]| column.get(index).copied().unwrap_or(MISSING);
         Bar {
             day: self.day[index],
             open: self.open[index],
@@ -117,8 +93,8 @@ impl Bars {
             low: self.low[index],
             close: self.close[index],
             volume: self.volume[index],
-            vwap: optional(&self.vwap),
-            trade_count: optional(&self.trade_count),
+            vwap: self.vwap[index],
+            trade_count: self.trade_count[index],
         }
     }
 
@@ -135,15 +111,14 @@ impl Bars {
     /// Appends a bar whose prices are on the scale of this set. `version` is the index of the bar's version in
     /// `versions`.
     pub fn push(&mut self, bar: Bar, version: u16) {
-        let before = self.day.len();
         self.day.push(bar.day);
         self.open.push(bar.open);
         self.high.push(bar.high);
         self.low.push(bar.low);
         self.close.push(bar.close);
         self.volume.push(bar.volume);
-        push_optional(&mut self.vwap, before, bar.vwap);
-        push_optional(&mut self.trade_count, before, bar.trade_count);
+        self.vwap.push(bar.vwap);
+        self.trade_count.push(bar.trade_count);
         self.version.push(version);
     }
 
@@ -165,20 +140,17 @@ impl Bars {
         bars
     }
 
-    /// Copy of the bars on the days that `keep` accepts, with the full list of versions.
-    pub fn filter_days(&self, keep: impl Fn(i32) -> bool) -> Self {
+    /// Copy of the bars at the indexes that `keep` accepts, with the full list of versions.
+    pub fn filter(&self, keep: impl Fn(usize) -> bool) -> Self {
         let mut kept = Self { scale: self.scale, versions: self.versions.clone(), ..Self::default() };
-        let indexes = (0..self.len()).filter(|index| keep(self.day[*index]));
+        let indexes = (0..self.len()).filter(|index| keep(*index));
         indexes.for_each(|index| kept.push(self.bar(index), self.version[index]));
         kept
     }
 
-    /// Copy of the bars whose version `keep` accepts, with the full list of versions.
-    pub fn filter_versions(&self, keep: impl Fn(&BarVersion) -> bool) -> Self {
-        let mut kept = Self { scale: self.scale, versions: self.versions.clone(), ..Self::default() };
-        let indexes = (0..self.len()).filter(|index| keep(self.version_of(*index)));
-        indexes.for_each(|index| kept.push(self.bar(index), self.version[index]));
-        kept
+    /// Copy of the bars on the days that `keep` accepts, with the full list of versions.
+    pub fn filter_days(&self, keep: impl Fn(i32) -> bool) -> Self {
+        self.filter(|index| keep(self.day[index]))
     }
 
     /// Bars of this set that a bar of another set replaced. `union` is the merge of all sets.
@@ -200,34 +172,11 @@ impl Bars {
 
     /// Appends the bars in a range of indexes of a set with the same scale. The caller appends their versions.
     pub(super) fn extend_columns(&mut self, other: &Self, range: Range<usize>) {
-        let before = self.len();
-        for (column, more) in [(&mut self.vwap, &other.vwap), (&mut self.trade_count, &other.trade_count)] {
-            append_optional(column, before, more.get(range.clone()).unwrap_or_default(), range.len());
-        }
-        for (column, more) in [
-            (&mut self.open, &other.open),
-            (&mut self.high, &other.high),
-            (&mut self.low, &other.low),
-            (&mut self.volume, &other.volume),
-        ] {
+        for (column, more) in self.columns_mut().into_iter().zip(other.columns()) {
             column.extend(more, range.clone());
         }
         self.close.extend_from_slice(&other.close[range.clone()]);
         self.day.extend_from_slice(&other.day[range]);
-    }
-
-    /// Appends days and closes of the same scale; all other values are absent. The caller appends the versions.
-    pub(super) fn extend_closes(&mut self, day: &[i32], close: &[i64]) {
-        let bars = self.len() + day.len();
-        self.day.extend_from_slice(day);
-        self.close.extend_from_slice(close);
-        for column in [&mut self.open, &mut self.high, &mut self.low, &mut self.volume] {
-            column.extend_absent(day.len());
-        }
-        for column in [&mut self.vwap, &mut self.trade_count].into_iter().filter(|column| !column.is_empty())
-        {
-            column.resize(bars, MISSING);
-        }
     }
 
     /// Reserves capacity for more bars.
@@ -247,7 +196,7 @@ impl Bars {
             self.high.values_from_first_present(),
             self.low.values_from_first_present(),
             &self.close,
-            &self.vwap,
+            self.vwap.values_from_first_present(),
         ]
     }
 
@@ -258,7 +207,7 @@ impl Bars {
             self.high.values_from_first_present_mut(),
             self.low.values_from_first_present_mut(),
             &mut self.close,
-            &mut self.vwap,
+            self.vwap.values_from_first_present_mut(),
         ]
     }
 
@@ -269,7 +218,7 @@ impl Bars {
 }
 
 /// Multiplies the prices of a column by 10^`places`.
-pub(super) fn scale_up(column: &mut [i64], places: u32) -> Result<(), BarsError> {
+fn scale_up(column: &mut [i64], places: u32) -> Result<(), BarsError> {
     if places == 0 {
         return Ok(());
     }
@@ -278,22 +227,4 @@ pub(super) fn scale_up(column: &mut [i64], places: u32) -> Result<(), BarsError>
         *value = value.checked_mul(factor).ok_or(BarsError::ScaleOverflow)?;
     }
     Ok(())
-}
-
-fn push_optional(column: &mut Vec<i64>, before: usize, value: i64) {
-    if column.is_empty() && value != MISSING {
-        column.resize(before, MISSING);
-    }
-    if !column.is_empty() || value != MISSING {
-        column.push(value);
-    }
-}
-
-fn append_optional(column: &mut Vec<i64>, before: usize, more: &[i64], added: usize) {
-    if column.is_empty() && more.is_empty() {
-        return;
-    }
-    column.resize(before, MISSING);
-    column.extend_from_slice(more);
-    column.resize(before + added, MISSING);
 }

@@ -50,11 +50,11 @@ fn the_newest_day_is_the_newest_that_was_not_withdrawn() {
 fn a_finer_scale_changes_no_price() {
     let mut some = bars(2, &[(730_001, 4_015), (730_002, 1)]);
     (some.open[0], some.high[0], some.low[0]) = (4_000, 4_100, 3_900);
-    some.vwap = vec![4_020, MISSING];
+    some.vwap = vec![4_020, MISSING].into();
     some.rescale(4).unwrap();
     assert_eq!(closes(&some), expected(&[(730_001, "40.15"), (730_002, "0.01")]));
     assert_eq!((some.scale, some.open[0], some.high[0], some.low[0]), (4, 400_000, 410_000, 390_000));
-    assert_eq!((some.open[1], &some.vwap[..]), (MISSING, &[402_000, MISSING][..]));
+    assert_eq!((some.open[1], &some.vwap), (MISSING, &vec![402_000, MISSING].into()));
     // Rescaling to fewer decimal places has no effect.
     some.rescale(1).unwrap();
     assert_eq!(some.scale, 4);
@@ -74,36 +74,36 @@ fn decimal_places_that_no_price_needs_are_dropped() {
     check(2, &[4_000, 5_000], (0, &[40, 50]));
     check(0, &[4_000, 5_000], (0, &[4_000, 5_000]));
     check(3, &[4_001, 5_000], (3, &[4_001, 5_000]));
-    // A single price can prevent a smaller scale. Optional columns without values are emptied.
+    // A single price can prevent a smaller scale.
     let mut some = bars(2, &[(730_001, 4_000)]);
-    (some.high[0], some.vwap, some.trade_count) = (4_010, vec![MISSING], vec![MISSING]);
+    (some.high[0], some.vwap, some.trade_count) = (4_010, vec![MISSING].into(), vec![MISSING].into());
     some.canonicalize();
     assert_eq!((some.scale, some.close[0], some.high[0], some.open[0]), (1, 400, 401, MISSING));
-    assert!(some.vwap.is_empty() && some.trade_count.is_empty());
+    assert_eq!([some.vwap, some.trade_count], [BarColumn::absent(1), BarColumn::absent(1)]);
     let mut some = bars(2, &[(730_001, 4_000)]);
-    (some.vwap, some.trade_count) = (vec![4_005], vec![7]);
+    (some.vwap, some.trade_count) = (vec![4_005].into(), vec![7].into());
     some.canonicalize();
-    assert_eq!((some.scale, &some.vwap[..], &some.trade_count[..]), (2, &[4_005][..], &[7][..]));
+    assert_eq!((some.scale, some.vwap[0], some.trade_count[0]), (2, 4_005, 7));
 }
 
 #[test]
 fn a_late_average_price_leaves_the_bars_before_it_without_one() {
     let mut some = bars(2, &[(730_001, 100), (730_002, 200)]);
-    assert!(some.vwap.is_empty());
+    assert_eq!(some.vwap, BarColumn::absent(2));
     some.push(Bar { vwap: 290, trade_count: 12, ..bar(730_003, 300) }, 0);
     some.push(bar(730_004, 400), 0);
-    assert_eq!(some.vwap, [MISSING, MISSING, 290, MISSING]);
-    assert_eq!(some.trade_count, [MISSING, MISSING, 12, MISSING]);
+    assert_eq!(some.vwap, vec![MISSING, MISSING, 290, MISSING].into());
+    assert_eq!(some.trade_count, vec![MISSING, MISSING, 12, MISSING].into());
     assert_eq!((some.bar(2).vwap, some.bar(3).trade_count, some.bar(0).vwap), (290, MISSING, MISSING));
     let last = some.slice(2..4);
     assert_eq!((last.scale, closes(&last)), (2, expected(&[(730_003, "3"), (730_004, "4")])));
-    assert_eq!((last.vwap, last.versions.len()), (vec![290, MISSING], 1));
+    assert_eq!((last.vwap, last.versions.len()), (vec![290, MISSING].into(), 1));
     // Appended bars may have no `vwap` column, or be the first with one. Missing values are absent.
     let plain = bars(2, &[(730_001, 100), (730_002, 200)]);
     let all = plain.clone().append(some.slice(2..3)).unwrap();
-    assert_eq!((&all.vwap[..], all.trade_count.len()), (&[MISSING, MISSING, 290][..], 3));
+    assert_eq!((&all.vwap, all.trade_count.len()), (&vec![MISSING, MISSING, 290].into(), 3));
     let all = all.append(bars(2, &[(730_005, 500)])).unwrap();
-    assert_eq!(all.vwap, [MISSING, MISSING, 290, MISSING]);
+    assert_eq!(all.vwap, vec![MISSING, MISSING, 290, MISSING].into());
 }
 
 #[test]

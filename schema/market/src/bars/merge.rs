@@ -1,7 +1,7 @@
 //! Merge of sets of bars. Each day has the bar with the greatest version, in any order of the sets.
 
 use super::column::MISSING;
-use super::columns::{Bars, CloseColumns, scale_up};
+use super::columns::Bars;
 use super::error::BarsError;
 use super::version::{BarVersion, VersionDictionary};
 
@@ -84,18 +84,6 @@ impl Bars {
         Ok(self)
     }
 
-    /// Appends the closes of a later period, as [`Bars::append`] does for full bars.
-    pub fn append_closes(mut self, mut other: CloseColumns) -> Result<Self, BarsError> {
-        let follows = self.day.last().zip(other.day.first()).is_some_and(|(last, first)| last < first);
-        if !follows || other.scale > self.scale {
-            return self.append(other.into());
-        }
-        scale_up(&mut other.close, self.scale - other.scale)?;
-        self.append_versions(&other.version, &other.versions)?;
-        self.extend_closes(&other.day, &other.close);
-        Ok(self)
-    }
-
     /// Appends the versions of more bars. `version` contains their indexes in `versions`.
     fn append_versions(&mut self, version: &[u16], versions: &[BarVersion]) -> Result<(), BarsError> {
         let (mut dictionary, mut places) = (VersionDictionary::default(), vec![None; versions.len()]);
@@ -110,7 +98,7 @@ impl Bars {
         Ok(())
     }
 
-    /// Reduces the scale to the smallest that fits all prices. Empties an optional column whose values are all absent.
+    /// Reduces the scale to the smallest that fits all prices.
     pub fn canonicalize(&mut self) {
         let prices = || self.prices().into_iter().flatten();
         let mut divisor = 1i64;
@@ -124,11 +112,6 @@ impl Bars {
                 column.iter_mut().filter(|value| **value != MISSING).for_each(|value| *value /= divisor);
             }
             self.scale = scale;
-        }
-        for column in [&mut self.vwap, &mut self.trade_count] {
-            if column.iter().all(|value| *value == MISSING) {
-                column.clear();
-            }
         }
     }
 }

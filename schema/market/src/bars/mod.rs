@@ -16,6 +16,6 @@ mod version;
 mod years;
 
 pub use column::{BarColumn, MISSING};
-pub use columns::{Bar, Bars, CloseColumns};
+pub use columns::{Bar, Bars};
 pub use error::BarsError;
 pub use version::{BarVersion, VersionDictionary};

@@ -87,16 +87,6 @@ proptest! {
     }
 
     #[test]
-    fn closes_are_appended_as_bars_of_closes_alone(bars in bars(), part in 0usize..30, scale in 0u32..6) {
-        let whole = sorted(bars);
-        let first = whole.slice(0..part.min(whole.len()));
-        let mut last = whole.slice(part.min(whole.len())..whole.len());
-        last.scale = scale;
-        let closes = CloseColumns::from(last);
-        prop_assert_eq!(first.clone().append_closes(closes.clone()).unwrap(), first.append(closes.into()).unwrap());
-    }
-
-    #[test]
     fn merging_is_idempotent(bars in bars()) {
         let once = sorted(bars);
         prop_assert_eq!(once.clone().merge(once.clone()).unwrap(), once);

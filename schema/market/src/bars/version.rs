@@ -32,15 +32,8 @@ impl BarVersion {
 
     /// Version from the fields of a feed row. Line and record batch id are 0.
     pub fn new(revision: i64, action: Action, observed_at: DateTime<Utc>, basis_day: Option<i32>) -> Self {
-        let retracted = action == Action::Retract;
-        Self {
-            revision,
-            observed_at: observed_at.timestamp_micros(),
-            retracted,
-            basis_day,
-            line: 0,
-            frame: [0; 16],
-        }
+        let (observed_at, retracted) = (observed_at.timestamp_micros(), action == Action::Retract);
+        Self { revision, observed_at, retracted, basis_day, ..Self::UNKNOWN }
     }
 
     /// Rank of the version in a merge (R29).

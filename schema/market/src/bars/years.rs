@@ -24,11 +24,8 @@ impl Bars {
     /// Adds the bars in a range of indexes to a hash, without their versions. The bars are not encoded for the hash.
     pub fn hash_range(&self, range: Range<usize>, state: &mut impl Hasher) {
         (self.scale, &self.day[range.clone()], &self.close[range.clone()]).hash(state);
-        for column in [&self.open, &self.high, &self.low, &self.volume] {
+        for column in self.columns() {
             column.present_values_in(range.clone()).hash(state);
-        }
-        for column in [&self.vwap, &self.trade_count] {
-            column.get(range.clone()).unwrap_or_default().hash(state);
         }
     }
 

@@ -55,20 +55,14 @@ pub struct ParsedDecimal {
 /// Parses an amount or price with an optional sign, decimal point and exponent. No binary float is used. Grouping
 /// characters and NaN are errors.
 pub fn parse_decimal(text: &str) -> Result<ParsedDecimal, DecimalError> {
-    let value = match parse_plain(text.as_bytes()) {
-        Some(value) => value,
-        None => parse_general(text)?,
-    };
+    let value = parse(text)?;
     let limited = limit(value)?;
     Ok(ParsedDecimal { value: limited, rounded: limited != value })
 }
 
 /// Parses a company figure (a share count or an amount of money) with up to 18 integer digits. No binary float is used.
 pub fn parse_figure(text: &str) -> Result<ParsedDecimal, DecimalError> {
-    let value = match parse_plain(text.as_bytes()) {
-        Some(value) => value,
-        None => parse_general(text)?,
-    };
+    let value = parse(text)?;
     if value.abs() >= Decimal::from(1_000_000_000_000_000_000i64) {
         return Err(DecimalError::TooLarge);
     }
@@ -84,6 +78,10 @@ pub fn limit(value: Decimal) -> Result<Decimal, DecimalError> {
         return Err(DecimalError::TooLarge);
     }
     Ok(value.normalize())
+}
+
+fn parse(text: &str) -> Result<Decimal, DecimalError> {
+    parse_plain(text.as_bytes()).map_or_else(|| parse_general(text), Ok)
 }
 
 /// Parses a text of up to 18 significant digits without an exponent; `None` for any other text.

@@ -63,20 +63,11 @@ impl Frequency {
 
     /// Frequency of a number of payments a year; 0 is `irregular`. `None` if no frequency has the number.
     pub fn from_payments_per_year(payments: i64) -> Option<Self> {
-        Some(match payments {
-            0 => Self::Irregular,
-            1 => Self::Annual,
-            2 => Self::SemiAnnual,
-            3 => Self::Triannual,
-            4 => Self::Quarterly,
-            6 => Self::Bimonthly,
-            12 => Self::Monthly,
-            13 => Self::FourWeekly,
-            24 => Self::SemiMonthly,
-            26 => Self::Biweekly,
-            52 => Self::Weekly,
-            _ => return None,
-        })
+        if payments == 0 {
+            return Some(Self::Irregular);
+        }
+        let has_number = |frequency: &&Self| frequency.payments_per_year().map(i64::from) == Some(payments);
+        Self::ALL.iter().find(has_number).copied()
     }
 }
 

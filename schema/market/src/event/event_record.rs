@@ -24,16 +24,6 @@ pub trait EventRecord: Serialize + DeserializeOwned {
     fn date(&self) -> Option<NaiveDate>;
 }
 
-impl EventRecord for Security {
-    const KIND: Kind = Kind::Security;
-    fn symbol(&self) -> Option<&Symbol> {
-        Some(&self.symbol)
-    }
-    fn date(&self) -> Option<NaiveDate> {
-        None
-    }
-}
-
 impl EventRecord for MarketSession {
     const KIND: Kind = Kind::Session;
     fn symbol(&self) -> Option<&Symbol> {
@@ -44,20 +34,9 @@ impl EventRecord for MarketSession {
     }
 }
 
-/// A decision identifies its row by a key, so it has no date.
-impl EventRecord for Decision {
-    const KIND: Kind = Kind::Decision;
-    fn symbol(&self) -> Option<&Symbol> {
-        Some(&self.symbol)
-    }
-    fn date(&self) -> Option<NaiveDate> {
-        None
-    }
-}
-
-/// Implements [`EventRecord`] for records with a symbol and an effective date.
-macro_rules! dated {
-    ($($record:ident: $kind:ident, |$of:ident| $date:expr;)*) => {
+/// Implements [`EventRecord`] for records with a symbol.
+macro_rules! of_symbol {
+    ($($record:ident: $kind:ident, |$of:pat_param| $date:expr;)*) => {
         $(impl EventRecord for $record {
             const KIND: Kind = Kind::$kind;
             fn symbol(&self) -> Option<&Symbol> {
@@ -71,13 +50,16 @@ macro_rules! dated {
     };
 }
 
-dated! {
+of_symbol! {
+    Security: Security, |_| None;
     Dividend: Dividend, |dividend| dividend.ex_date.or(dividend.record_date);
     Split: Split, |split| Some(split.ex_date);
     DividendEvidence: Evidence, |evidence| evidence.ex_date;
     Fundamentals: Fundamentals, |fundamentals| Some(fundamentals.as_of);
     Etf: Etf, |etf| Some(etf.as_of);
     HoldingSnapshot: Holding, |snapshot| Some(snapshot.as_of);
+    // A decision identifies its row by a key, so it has no date.
+    Decision: Decision, |_| None;
 }
 
 #[cfg(test)]

@@ -11,32 +11,44 @@ use crate::symbol::Symbol;
 /// Number of decimal places between a minor and a major currency unit: 100 GBX (pence) are 1 GBP.
 pub const MINOR_UNIT_PLACES: u32 = 2;
 
-/// Former symbol of a security, with the first and last day of its use.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct FormerSymbol {
-    /// Former symbol.
-    pub symbol: Symbol,
-    /// First day of use; absent if the beginning is unknown.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub from: Option<NaiveDate>,
-    /// Last day of use; absent if the end is unknown.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub to: Option<NaiveDate>,
-}
-
-/// Declares a record struct. An absent optional field is left out of its JSON.
+/// Declares a record struct and its method `fill_absent`. An absent optional field is left out of its JSON.
 macro_rules! record {
     ($(#[$meta:meta])* pub struct $name:ident {
         required { $($(#[$rmeta:meta])* $rfield:ident: $rtype:ty),* $(,)? }
         optional { $($(#[$ometa:meta])* $ofield:ident: $otype:ty),* $(,)? }
     }) => {
         $(#[$meta])*
-        #[derive(Debug, Clone, PartialEq, Hash, Serialize, Deserialize)]
+        #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
         pub struct $name {
             $($(#[$rmeta])* pub $rfield: $rtype,)*
             $($(#[$ometa])* #[serde(default, skip_serializing_if = "Option::is_none")] pub $ofield: Option<$otype>,)*
         }
+
+        impl $name {
+            /// Takes the optional fields that are absent here from another record.
+            pub fn fill_absent(&mut self, other: &Self) {
+                $(if self.$ofield.is_none() {
+                    self.$ofield.clone_from(&other.$ofield);
+                })*
+            }
+        }
     };
+}
+
+record! {
+    /// Former symbol of a security, with the first and last day of its use.
+    pub struct FormerSymbol {
+        required {
+            /// Former symbol.
+            symbol: Symbol,
+        }
+        optional {
+            /// First day of use; absent if the beginning is unknown.
+            from: NaiveDate,
+            /// Last day of use; absent if the end is unknown.
+            to: NaiveDate,
+        }
+    }
 }
 
 record! {

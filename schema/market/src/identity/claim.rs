@@ -2,6 +2,7 @@
 
 use chrono::NaiveDate;
 
+use crate::day::{next_day, previous_day};
 use crate::event::{ListingStatus, Security};
 use crate::observation::Observation;
 use crate::symbol::Symbol;
@@ -22,7 +23,7 @@ pub(super) fn claims_of(members: &[&Observation<Security>], security: usize) -> 
     for record in members.iter().map(|member| &member.record) {
         let renamed =
             record.former_symbols.iter().filter(|f| f.symbol != record.symbol).filter_map(|f| f.to).max();
-        let from = renamed.map(after).or(record.ipo_date).unwrap_or(NaiveDate::MIN);
+        let from = renamed.map(next_day).or(record.ipo_date).unwrap_or(NaiveDate::MIN);
         let delisted = record.delisted_on.filter(|_| record.status == ListingStatus::Delisted);
         let to = delisted.unwrap_or(NaiveDate::MAX).max(from);
         let mut add = |symbol: &Symbol, from: NaiveDate, to: NaiveDate, current: bool| match claims
@@ -38,7 +39,8 @@ pub(super) fn claims_of(members: &[&Observation<Security>], security: usize) -> 
         add(&record.symbol, from, to, true);
         for former in record.former_symbols.iter().filter(|f| f.symbol != record.symbol) {
             let from_day = former.from.unwrap_or(NaiveDate::MIN);
-            add(&former.symbol, from_day, former.to.unwrap_or_else(|| before(from)).max(from_day), false);
+            let to = former.to.unwrap_or_else(|| previous_day(from));
+            add(&former.symbol, from_day, to.max(from_day), false);
         }
     }
     claims
@@ -50,17 +52,9 @@ pub(super) fn claims_of(members: &[&Observation<Security>], security: usize) -> 
 pub(super) fn divide_days(claims: &[Claim]) -> Vec<(NaiveDate, NaiveDate)> {
     let mut starts = vec![NaiveDate::MIN];
     for pair in claims.windows(2) {
-        let start = if pair[1].from > pair[0].from { pair[1].from } else { after(pair[0].to) };
-        starts.push(start.max(after(starts[starts.len() - 1])));
+        let start = if pair[1].from > pair[0].from { pair[1].from } else { next_day(pair[0].to) };
+        starts.push(start.max(next_day(starts[starts.len() - 1])));
     }
-    let ends = starts.iter().skip(1).map(|next| before(*next)).chain([NaiveDate::MAX]);
+    let ends = starts.iter().skip(1).map(|next| previous_day(*next)).chain([NaiveDate::MAX]);
     starts.iter().copied().zip(ends).collect()
-}
-
-fn after(date: NaiveDate) -> NaiveDate {
-    date.succ_opt().unwrap_or(NaiveDate::MAX)
-}
-
-fn before(date: NaiveDate) -> NaiveDate {
-    date.pred_opt().unwrap_or(NaiveDate::MIN)
 }

@@ -105,12 +105,10 @@ impl SecurityDirectory {
         let known = symbol.spellings().skip(1).find_map(|spelling| self.symbols.get(&spelling).cloned());
         let canonical = known.unwrap_or_else(|| symbol.clone());
         let span = TickerTenure { symbol: symbol.clone(), from: NaiveDate::MIN, to: NaiveDate::MAX };
-        match self.identities.get_mut(&canonical) {
-            Some(identity) => identity.spans.push(span),
-            None => {
-                self.identities.insert(canonical.clone(), Identity::provisional(symbol));
-            }
-        }
+        let identity = self.identities.entry(canonical.clone());
+        identity
+            .and_modify(|identity| identity.spans.push(span))
+            .or_insert_with(|| Identity::provisional(symbol));
         self.symbols.insert(symbol.clone(), canonical.clone());
         self.owners.entry(symbol.clone()).or_default().push(canonical);
     }

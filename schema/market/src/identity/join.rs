@@ -3,13 +3,12 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use chrono::{DateTime, Utc};
 use compact_str::CompactString;
 
 use super::claim::{Claim, claims_of};
 use crate::event::{Action, Kind, Security};
 use crate::history::SourcePolicy;
-use crate::observation::Observation;
+use crate::observation::{Observation, newest_by_key};
 use crate::symbol::Symbol;
 
 pub(super) type KeyedRecord = ((CompactString, String), Observation<Security>);
@@ -17,19 +16,12 @@ pub(super) type KeyedRecord = ((CompactString, String), Observation<Security>);
 /// Newest record of each source and key; retracted records are left out. The key is the vendor's permanent reference or
 /// record id, or else the symbol.
 pub(super) fn newest_per_record(records: &[Observation<Security>]) -> Vec<KeyedRecord> {
-    let mut newest: BTreeMap<(CompactString, String), &Observation<Security>> = BTreeMap::new();
-    for record in records {
-        let key = record
-            .security_ref
-            .clone()
-            .or_else(|| record.id.clone())
-            .unwrap_or_else(|| record.record.symbol.to_string());
-        let slot = newest.entry((record.source.clone(), key)).or_insert(record);
-        if record.version(0) > slot.version(0) {
-            *slot = record;
-        }
-    }
-    newest.into_iter().filter(|(_, r)| r.action == Action::Put).map(|(key, r)| (key, r.clone())).collect()
+    let keyed = records.iter().map(|record| {
+        let own = record.security_ref.clone().or_else(|| record.id.clone());
+        ((record.source.clone(), own.unwrap_or_else(|| record.record.symbol.to_string())), record)
+    });
+    let newest = newest_by_key(keyed).into_iter();
+    newest.filter(|(_, r)| r.action == Action::Put).map(|(key, r)| (key, r.clone())).collect()
 }
 
 /// Indexes of the records of each security. Records of different sources are joined if they claim one symbol for
@@ -68,24 +60,11 @@ fn root(parent: &[usize], mut index: usize) -> usize {
 /// Reference record that the service uses for a security. A manual record comes first, then policy rank, newest
 /// observation and source name decide.
 pub(super) fn preferred(members: &[&Observation<Security>], policy: &SourcePolicy) -> Observation<Security> {
-    fn score<'a>(
-        record: &'a Observation<Security>,
-        policy: &SourcePolicy,
-    ) -> (bool, bool, Option<i32>, Reverse<DateTime<Utc>>, &'a str) {
-        let rank = policy
-            .rules
-            .iter()
-            .filter(|r| r.kind == Kind::Security && r.source == record.source)
-            .map(|r| r.rank)
-            .min();
-        let manual = record.source == "manual";
-        (!manual, rank.is_none(), rank, Reverse(record.observed_at), record.source.as_str())
-    }
-    let mut best = members[0];
-    for member in &members[1..] {
-        if score(member, policy) < score(best, policy) {
-            best = member;
-        }
-    }
-    best.clone()
+    let best = members.iter().copied().min_by_key(|record| {
+        let rules = policy.rules.iter().filter(|r| r.kind == Kind::Security && r.source == record.source);
+        let rank = rules.map(|r| r.rank).min();
+        let is_manual = record.source == "manual";
+        (!is_manual, rank.is_none(), rank, Reverse(record.observed_at), record.source.as_str())
+    });
+    best.unwrap_or(members[0]).clone()
 }

@@ -153,7 +153,7 @@ fn newton(value: Decimal, n: u32) -> Option<Decimal> {
     Some(estimate)
 }
 
-fn power(base: Decimal, n: u32) -> Option<Decimal> {
+pub(crate) fn power(base: Decimal, n: u32) -> Option<Decimal> {
     (0..n).try_fold(Decimal::ONE, |product, _| product.checked_mul(base))
 }
 

@@ -10,36 +10,14 @@ use std::sync::LazyLock;
 use chrono::{DateTime, Datelike, Days, Months, NaiveDate, Utc, Weekday};
 use chrono_tz::America::New_York;
 
-/// Days on which a special notice closed the exchange, sorted (mourning, storms, blackout, attack, moon landing).
-const CLOSINGS: [(i32, u32, u32); 27] = [
-    (1961, 5, 29),
-    (1963, 11, 25),
-    (1968, 2, 12),
-    (1968, 4, 9),
-    (1968, 7, 5),
-    (1968, 11, 11),
-    (1969, 2, 10),
-    (1969, 3, 31),
-    (1969, 7, 21),
-    (1972, 11, 7),
-    (1972, 12, 28),
-    (1973, 1, 25),
-    (1976, 11, 2),
-    (1977, 7, 14),
-    (1980, 11, 4),
-    (1985, 9, 27),
-    (1994, 4, 27),
-    (2001, 9, 11),
-    (2001, 9, 12),
-    (2001, 9, 13),
-    (2001, 9, 14),
-    (2004, 6, 11),
-    (2007, 1, 2),
-    (2012, 10, 29),
-    (2012, 10, 30),
-    (2018, 12, 5),
-    (2025, 1, 9),
-];
+use super::arithmetic::length_to_i32;
+use crate::day::{next_day, previous_day};
+
+/// Days on which a special notice closed the exchange (mourning, storms, blackout, attack, moon landing).
+static CLOSINGS: LazyLock<Vec<NaiveDate>> = LazyLock::new(|| {
+    let days = include_str!("closings.txt").lines();
+    days.map(|day| day.parse().expect("each line of the file is a date")).collect()
+});
 
 /// True if the exchange has a session on `date`.
 pub fn is_session(date: NaiveDate) -> bool {
@@ -62,23 +40,23 @@ static SESSIONS: LazyLock<Vec<bool>> = LazyLock::new(|| {
 
 fn is_session_by_rule(date: NaiveDate) -> bool {
     let weekend = matches!(date.weekday(), Weekday::Sat | Weekday::Sun);
-    !weekend && !is_holiday(date) && !is_special_closing(date)
+    !weekend && !is_holiday(date) && !is_listed(date) && !is_paperwork_day(date)
 }
 
 /// Newest session before `date`.
 pub fn previous_session(date: NaiveDate) -> NaiveDate {
-    session_on_or_before(yesterday(date))
+    session_on_or_before(previous_day(date))
 }
 
 /// First session after `date`.
 pub fn next_session(date: NaiveDate) -> NaiveDate {
-    session_on_or_after(tomorrow(date))
+    session_on_or_after(next_day(date))
 }
 
 /// Newest session on or before `date`.
 pub fn session_on_or_before(mut date: NaiveDate) -> NaiveDate {
     while !is_session(date) && date > NaiveDate::MIN {
-        date = yesterday(date);
+        date = previous_day(date);
     }
     date
 }
@@ -86,7 +64,7 @@ pub fn session_on_or_before(mut date: NaiveDate) -> NaiveDate {
 /// First session on or after `date`. The last representable day is always a session.
 pub fn session_on_or_after(mut date: NaiveDate) -> NaiveDate {
     while !is_session(date) {
-        date = tomorrow(date);
+        date = next_day(date);
     }
     date
 }
@@ -99,13 +77,8 @@ pub fn add_sessions(date: NaiveDate, count: i32) -> NaiveDate {
 
 /// Number of sessions after `after`, up to and including `through`.
 pub fn sessions_between(after: NaiveDate, through: NaiveDate) -> i32 {
-    let mut sessions = 0;
-    let mut date = after;
-    while date < through {
-        date = tomorrow(date);
-        sessions += i32::from(is_session(date));
-    }
-    sessions
+    let days = after.iter_days().skip(1).take_while(|date| *date <= through);
+    length_to_i32(days.filter(|date| is_session(*date)).count())
 }
 
 /// True if `date` is the last session of its calendar month.
@@ -121,14 +94,6 @@ pub fn new_york_date(instant: DateTime<Utc>) -> NaiveDate {
 /// Date `months` calendar months before a date. A day that the month lacks becomes its last day.
 pub fn months_before(date: NaiveDate, months: u32) -> NaiveDate {
     date.checked_sub_months(Months::new(months)).unwrap_or(NaiveDate::MIN)
-}
-
-fn yesterday(date: NaiveDate) -> NaiveDate {
-    date.checked_sub_days(Days::new(1)).unwrap_or(NaiveDate::MIN)
-}
-
-fn tomorrow(date: NaiveDate) -> NaiveDate {
-    date.checked_add_days(Days::new(1)).unwrap_or(NaiveDate::MAX)
 }
 
 fn is_holiday(date: NaiveDate) -> bool {
@@ -161,26 +126,17 @@ fn is_holiday(date: NaiveDate) -> bool {
     }
 }
 
-fn is_special_closing(date: NaiveDate) -> bool {
-    is_listed(date) || is_paperwork_day(date)
-}
-
 fn is_listed(date: NaiveDate) -> bool {
-    CLOSINGS.binary_search(&(date.year(), date.month(), date.day())).is_ok()
+    CLOSINGS.contains(&date)
 }
 
 /// True for the Wednesdays from 12 June to 31 December 1968 on which the exchange was closed. In a week with another
 /// closed weekday, the exchange was open on Wednesday.
 fn is_paperwork_day(date: NaiveDate) -> bool {
+    // Monday to Friday of the week that contains the date.
+    let weekdays = || date.week(Weekday::Mon).first_day().iter_days().take(5);
     let in_crisis = date.year() == 1968 && (date.month(), date.day()) >= (6, 12);
-    in_crisis
-        && date.weekday() == Weekday::Wed
-        && !weekdays_around(date).any(|day| is_holiday(day) || is_listed(day))
-}
-
-/// Monday to Friday of the week that contains a date.
-fn weekdays_around(date: NaiveDate) -> impl Iterator<Item = NaiveDate> {
-    date.week(Weekday::Mon).first_day().iter_days().take(5)
+    in_crisis && date.weekday() == Weekday::Wed && !weekdays().any(|day| is_holiday(day) || is_listed(day))
 }
 
 /// True for Good Friday: two days before Easter Sunday, by the Gregorian computus.

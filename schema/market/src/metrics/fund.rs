@@ -10,7 +10,6 @@ use std::collections::BTreeMap;
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
-use serde_json::{Map, Value};
 
 use super::arithmetic;
 use super::context::DerivationContext;
@@ -18,6 +17,7 @@ use super::source_preference::{SourceCandidate, preference};
 use crate::decimal::ExactDecimal;
 use crate::event::{Action, Etf, Holding, HoldingSnapshot, Kind, SecurityType};
 use crate::history::{History, Observation};
+use crate::observation::newest_by_key;
 use crate::row::{CountryWeight, EtfRow, HoldingRow, JsonColumn, Metrics, SectorWeight, Stock};
 
 /// Rows of a fund that other securities do not have.
@@ -55,11 +55,8 @@ fn preferred_by_date<'a, T>(
     context: &DerivationContext<'_>,
     date: impl Fn(&T) -> NaiveDate,
 ) -> BTreeMap<NaiveDate, &'a Observation<T>> {
-    // Ascending by version: in the map, the greatest version of a key replaces the others.
-    let mut known: Vec<_> = observations.iter().filter(|o| date(&o.record) <= context.as_of).collect();
-    known.sort_by_key(|o| o.version(0));
-    let newest: BTreeMap<(&str, NaiveDate), &Observation<T>> =
-        known.into_iter().map(|o| ((o.source.as_str(), date(&o.record)), o)).collect();
+    let known = observations.iter().filter(|o| date(&o.record) <= context.as_of);
+    let newest = newest_by_key(known.map(|o| ((o.source.as_str(), date(&o.record)), o)));
     let live = newest.into_iter().filter(|(_, o)| o.action == Action::Put);
     let mut live: Vec<(NaiveDate, &Observation<T>)> = live.map(|((_, day), o)| (day, o)).collect();
     live.sort_by_cached_key(|(day, o)| {
@@ -72,15 +69,11 @@ fn preferred_by_date<'a, T>(
 /// Newest record, with missing fields from earlier records of the same source.
 fn data(records: &BTreeMap<NaiveDate, &Observation<Etf>>) -> Option<Etf> {
     let (_, newest) = records.last_key_value()?;
-    let mut merged = Map::new();
+    let mut merged = newest.record.clone();
     for record in records.values().rev().filter(|record| record.source == newest.source) {
-        if let Ok(Value::Object(fields)) = serde_json::to_value(&record.record) {
-            fields.into_iter().for_each(|(name, value)| {
-                merged.entry(name).or_insert(value);
-            });
-        }
+        merged.fill_absent(&record.record);
     }
-    serde_json::from_value(Value::Object(merged)).ok()
+    Some(merged)
 }
 
 fn details(

@@ -14,7 +14,7 @@ macro_rules! dec {
     };
 }
 
-mod arithmetic;
+pub(crate) mod arithmetic;
 pub mod calendar;
 mod computed;
 mod context;

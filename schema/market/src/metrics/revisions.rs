@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use chrono::NaiveDate;
 
 use super::rows::DerivedRows;
-use crate::decimal::ExactDecimal;
 use crate::row::{DividendRow, DividendStatus, Metrics, RevisedKind, RevisionReason, SplitRow, SplitStatus};
 
 /// Value that differs between the earlier and the later derivation.
@@ -138,14 +137,13 @@ impl From<&SplitRow> for ComparedRecord {
 
 /// Headline figures that do not depend on the price.
 fn figures(metrics: &Metrics) -> Fields {
-    let decimal = |value: Option<ExactDecimal>| text(value);
     vec![
         ("dividend_status", text(Some(metrics.dividend_status))),
         ("frequency", text(Some(metrics.frequency))),
-        ("dps_ttm", decimal(metrics.dps_ttm)),
-        ("dps_forward", decimal(metrics.dps_forward)),
-        ("growth_1y", decimal(metrics.growth_1y)),
-        ("growth_5y", decimal(metrics.growth_5y)),
+        ("dps_ttm", text(metrics.dps_ttm)),
+        ("dps_forward", text(metrics.dps_forward)),
+        ("growth_1y", text(metrics.growth_1y)),
+        ("growth_5y", text(metrics.growth_5y)),
         ("increase_streak_years", text(Some(metrics.increase_streak_years))),
         ("payment_streak_years", text(Some(metrics.payment_streak_years))),
     ]

@@ -13,6 +13,7 @@ use std::cmp::Reverse;
 
 use chrono::{DateTime, NaiveDate, Utc};
 
+use crate::day::next_day;
 use crate::event::Kind;
 use crate::history::{PolicyRule, SourcePolicy};
 
@@ -36,10 +37,12 @@ pub(crate) fn preference<'a>(
     candidate: SourceCandidate<'a>,
     day: NaiveDate,
 ) -> (bool, Option<i32>, Reverse<DateTime<Utc>>, &'a str) {
-    let rank = rules(policy, kind)
-        .filter(|rule| rule.source == candidate.source && holds(rule, day))
-        .map(|rule| rule.rank)
-        .min();
+    let of_day = rules(policy, kind).filter(|rule| {
+        rule.source == candidate.source
+            && rule.from.is_none_or(|from| from <= day)
+            && rule.to.is_none_or(|to| day <= to)
+    });
+    let rank = of_day.map(|rule| rule.rank).min();
     // Sources without a rule come last.
     (rank.is_none(), rank, Reverse(candidate.observed_at), candidate.source)
 }
@@ -58,8 +61,7 @@ pub(crate) fn preferred<'a>(
 ///
 /// The first range begins before all dates.
 pub(crate) fn range_starts(policy: &SourcePolicy, kind: Kind) -> Vec<NaiveDate> {
-    let after = |day: NaiveDate| day.succ_opt().unwrap_or(NaiveDate::MAX);
-    let bounds = rules(policy, kind).flat_map(|rule| [rule.from, rule.to.map(after)]).flatten();
+    let bounds = rules(policy, kind).flat_map(|rule| [rule.from, rule.to.map(next_day)]).flatten();
     let mut starts: Vec<NaiveDate> = std::iter::once(NaiveDate::MIN).chain(bounds).collect();
     starts.sort_unstable();
     starts.dedup();
@@ -73,10 +75,6 @@ pub(crate) fn range_of(starts: &[NaiveDate], day: NaiveDate) -> usize {
 
 fn rules(policy: &SourcePolicy, kind: Kind) -> impl Iterator<Item = &PolicyRule> {
     policy.rules.iter().filter(move |rule| rule.kind == kind)
-}
-
-fn holds(rule: &PolicyRule, day: NaiveDate) -> bool {
-    rule.from.is_none_or(|from| from <= day) && rule.to.is_none_or(|to| day <= to)
 }
 
 #[cfg(test)]

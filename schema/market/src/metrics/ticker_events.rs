@@ -11,7 +11,10 @@ use crate::row::{SecurityEvent, SecurityEventType, SplitStatus};
 /// and is left out.
 pub fn ticker_events(security: &Security, as_of: NaiveDate) -> Vec<SecurityEvent> {
     let symbol = security.symbol.as_str();
-    let event = |date, r#type| new_event(symbol, date, r#type, as_of);
+    let event = |date, r#type| {
+        let status = if date <= as_of { SplitStatus::Effective } else { SplitStatus::Announced };
+        SecurityEvent::new(symbol, date, r#type, status)
+    };
     let mut former: Vec<(NaiveDate, &FormerSymbol)> =
         security.former_symbols.iter().filter_map(|former| Some((former.to?, former))).collect();
     former.sort_by_key(|(to, former)| (*to, former.from));
@@ -38,22 +41,6 @@ pub fn ticker_events(security: &Security, as_of: NaiveDate) -> Vec<SecurityEvent
         });
     }
     events
-}
-
-fn new_event(symbol: &str, date: NaiveDate, r#type: SecurityEventType, as_of: NaiveDate) -> SecurityEvent {
-    SecurityEvent {
-        symbol: symbol.to_owned(),
-        date,
-        r#type,
-        status: if date <= as_of { SplitStatus::Effective } else { SplitStatus::Announced },
-        id: None,
-        from_symbol: None,
-        to_symbol: None,
-        ratio: None,
-        price_factor: None,
-        amount: None,
-        currency: None,
-    }
 }
 
 #[cfg(test)]

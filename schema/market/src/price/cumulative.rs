@@ -4,7 +4,8 @@
 
 use crate::day::day_number;
 use crate::decimal::round;
-use crate::metrics::prices::adjustment::{AdjustmentFactor, AdjustmentStep, Ratio, cumulative_steps};
+use crate::metrics::arithmetic::clamp_to_limit;
+use crate::metrics::prices::adjustment::{AdjustmentFactor, Ratio};
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
 
@@ -120,23 +121,29 @@ impl CumulativeFactors {
     /// affect prices yet.
     pub fn new(factors: &[AdjustmentFactor], as_of: Option<NaiveDate>) -> Self {
         let happened = |factor: &&AdjustmentFactor| as_of.is_none_or(|as_of| factor.ex_date <= as_of);
-        let mut factors: Vec<AdjustmentFactor> = factors.iter().filter(happened).cloned().collect();
+        let mut factors: Vec<&AdjustmentFactor> = factors.iter().filter(happened).collect();
         factors.sort_by_key(|factor| factor.ex_date);
-        let step = |step: AdjustmentStep| CumulativeFactor {
-            before: day_number(step.before),
-            split: step.split,
-            price_only: step.price_only,
-            dividend: step.dividend,
-            shares: small_shares(step.split),
-        };
-        let none = CumulativeFactor {
+        let mut later = CumulativeFactor {
             before: i32::MAX,
             split: Ratio::ONE,
             price_only: Ratio::ONE,
             dividend: Decimal::ONE,
             shares: None,
         };
-        Self(cumulative_steps(&factors).into_iter().map(step).chain([none]).collect())
+        let mut cumulative = vec![later.clone()];
+        for factor in factors.into_iter().rev() {
+            let split = factor.split.then(later.split);
+            later = CumulativeFactor {
+                before: day_number(factor.ex_date),
+                split,
+                price_only: factor.price_only.then(later.price_only),
+                dividend: clamp_to_limit(later.dividend.checked_mul(factor.dividend_factor)),
+                shares: small_shares(split),
+            };
+            cumulative.push(later.clone());
+        }
+        cumulative.reverse();
+        Self(cumulative)
     }
 
     /// Index of the cumulative factor that applies to a day number.
@@ -147,12 +154,6 @@ impl CumulativeFactors {
     /// Cumulative factor at an index.
     pub fn at(&self, position: usize) -> &CumulativeFactor {
         &self.0[position]
-    }
-
-    /// Number of factors, at least one.
-    #[expect(clippy::len_without_is_empty, reason = "there is always the factor of today")]
-    pub fn len(&self) -> usize {
-        self.0.len()
     }
 }
 
@@ -182,12 +183,27 @@ mod tests {
     }
 
     #[test]
+    fn steps_accumulate_backwards() {
+        let steps = CumulativeFactors::new(
+            &[factor(100, 1, 1, Decimal::new(99, 2)), factor(200, 1, 2, Decimal::new(5, 1))],
+            None,
+        );
+        let found: Vec<_> =
+            steps.0.iter().map(|step| (step.before, step.split.factor(), step.dividend)).collect();
+        let half = Decimal::new(5, 1);
+        assert_eq!(
+            found,
+            [(100, half, Decimal::new(495, 3)), (200, half, half), (i32::MAX, Decimal::ONE, Decimal::ONE)]
+        );
+    }
+
+    #[test]
     fn shares_grow_with_splits() {
         let steps =
             CumulativeFactors::new(&[factor(200, 1, 4, Decimal::ONE), factor(100, 3, 2, Decimal::ONE)], None);
         assert_eq!(
             (
-                steps.len(),
+                steps.0.len(),
                 steps.position(99),
                 steps.position(100),
                 steps.position(200),

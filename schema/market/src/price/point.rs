@@ -152,14 +152,8 @@ impl AdjustedBars<'_> {
         let price = |session: usize, column: &[i64]| {
             self.exact(session, column[session], self.basis).map(ExactDecimal::amount)
         };
-        let prices = |column: &'static str| {
-            let column = match column {
-                "open" => &self.bars.open,
-                "high" => &self.bars.high,
-                _ => &self.bars.low,
-            };
-            period.clone().filter_map(|session| price(session, column)).collect::<Vec<_>>()
-        };
+        let prices =
+            |column: &[i64]| period.clone().filter_map(|session| price(session, column)).collect::<Vec<_>>();
         let close =
             |basis| ExactDecimal::amount(self.exact(last, self.bars.close[last], basis).unwrap_or_default());
         let step = self.cumulative.at(self.cumulative.position(self.bars.day[last]));
@@ -167,9 +161,9 @@ impl AdjustedBars<'_> {
         let change = self.change(period);
         PricePoint {
             date: date_of(self.bars.day[last]),
-            open: prices("open").first().copied(),
-            high: prices("high").into_iter().max(),
-            low: prices("low").into_iter().min(),
+            open: prices(&self.bars.open).first().copied(),
+            high: prices(&self.bars.high).into_iter().max(),
+            low: prices(&self.bars.low).into_iter().min(),
             close: close(self.basis),
             volume: self.volume(period),
             vwap: self.vwap(period).map(ExactDecimal::amount),

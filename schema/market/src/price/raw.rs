@@ -1,8 +1,9 @@
 //! Raw bars of one security as columns over all years.
 
-use crate::bars::{Bars, BarsError, MISSING};
+use crate::bars::{Bars, BarsError};
 
-/// Raw bars, ascending by day. Prices are integers, price x 10^scale of the bar; an absent value is [`MISSING`].
+/// Raw bars, ascending by day. Prices are integers, price x 10^scale of the bar; an absent value is
+/// [`MISSING`](crate::bars::MISSING).
 #[derive(Debug, Default)]
 pub struct RawBars {
     /// Day number of each session, ascending.
@@ -38,19 +39,16 @@ impl RawBars {
 
     /// Appends the bars of a later year. They may have another scale.
     pub fn append(&mut self, mut bars: Bars) -> Result<(), BarsError> {
-        let count = self.len() + bars.len();
         let scale = u8::try_from(bars.scale).map_err(|_| BarsError::ScaleOverflow)?;
-        self.scale.resize(count, scale);
+        self.scale.resize(self.len() + bars.len(), scale);
         self.day.append(&mut bars.day);
         self.open.extend(bars.open.iter());
         self.high.extend(bars.high.iter());
         self.low.extend(bars.low.iter());
         self.close.append(&mut bars.close);
         self.volume.extend(bars.volume.iter());
-        self.vwap.append(&mut bars.vwap);
-        self.vwap.resize(count, MISSING);
-        self.trade_count.append(&mut bars.trade_count);
-        self.trade_count.resize(count, MISSING);
+        self.vwap.extend(bars.vwap.iter());
+        self.trade_count.extend(bars.trade_count.iter());
         Ok(())
     }
 }

@@ -1,49 +1,20 @@
 //! Countries: ISO 3166-1 codes and English names, with look-up by code or by any common name.
 
-use std::sync::LazyLock;
+use super::table::{plain, reference_table};
 
-use super::spelling::plain;
-use super::table::{further_names, rows};
-
-/// Country or territory of ISO 3166-1.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Country {
-    /// Two-letter ISO 3166-1 code, for example `US`. Responses contain this code.
-    pub code: &'static str,
-    /// Three-letter ISO 3166-1 code.
-    pub alpha3: &'static str,
-    /// English name.
-    pub name: &'static str,
-    /// Other common names, in lower case without blanks and punctuation.
-    aliases: Vec<&'static str>,
+reference_table! {
+    /// Country or territory of ISO 3166-1. The table is sorted by name.
+    pub struct Country in "country.txt" {
+        /// Two-letter ISO 3166-1 code, for example `US`. Responses contain this code.
+        code,
+        /// Three-letter ISO 3166-1 code.
+        alpha3,
+        /// English name.
+        name,
+    }
 }
 
-/// Countries of ISO 3166-1, sorted by name.
-static ALL: LazyLock<Vec<Country>> = LazyLock::new(|| {
-    let country = |[code, alpha3, name, aliases]: [&'static str; 4]| Country {
-        code,
-        alpha3,
-        name,
-        aliases: further_names(aliases),
-    };
-    rows(include_str!("country.txt")).map(country).collect()
-});
-
 impl Country {
-    /// All countries of ISO 3166-1.
-    pub fn all() -> &'static [Self] {
-        &ALL
-    }
-
-    /// Country of a code or name; `None` if unknown.
-    pub fn find(name: &str) -> Option<&'static Self> {
-        let name = plain(name);
-        ALL.iter().find(|country| {
-            country.codes_and_names().any(|other| plain(other) == name)
-                || country.aliases.contains(&name.as_str())
-        })
-    }
-
     /// Codes and name of the country.
     pub fn codes_and_names(&self) -> impl Iterator<Item = &'static str> {
         [self.code, self.alpha3, self.name].into_iter()

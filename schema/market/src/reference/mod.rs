@@ -5,10 +5,9 @@
 mod country;
 mod exchange;
 mod sector;
-mod spelling;
 mod table;
 
 pub use country::Country;
 pub use exchange::Exchange;
 pub use sector::Sector;
-pub use spelling::plain;
+pub use table::plain;

@@ -1,38 +1,17 @@
 //! The eleven sectors of the Global Industry Classification Standard, with look-up by vendors' names.
 
-use std::sync::LazyLock;
-
-use super::spelling::plain;
-use super::table::{further_names, rows};
+use super::table::{plain, reference_table};
 use crate::metrics::sector::slug;
 
-/// Sector of the Global Industry Classification Standard.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Sector {
-    /// Name of the sector, for example `Health Care`. Responses contain this name.
-    pub name: &'static str,
-    /// Other common names, in lower case without blanks and punctuation.
-    aliases: Vec<&'static str>,
+reference_table! {
+    /// Sector of the Global Industry Classification Standard, in the order of the standard.
+    pub struct Sector in "sector.txt" {
+        /// Name of the sector, for example `Health Care`. Responses contain this name.
+        name,
+    }
 }
 
-/// Sectors in the order of the Global Industry Classification Standard.
-static ALL: LazyLock<Vec<Sector>> = LazyLock::new(|| {
-    let sector = |[name, aliases]: [&'static str; 2]| Sector { name, aliases: further_names(aliases) };
-    rows(include_str!("sector.txt")).map(sector).collect()
-});
-
 impl Sector {
-    /// All sectors.
-    pub fn all() -> &'static [Self] {
-        &ALL
-    }
-
-    /// Sector of a vendor's name or a slug; `None` if unknown.
-    pub fn find(name: &str) -> Option<&'static Self> {
-        let name = plain(name);
-        ALL.iter().find(|sector| plain(sector.name) == name || sector.aliases.contains(&name.as_str()))
-    }
-
     /// Slug of the name for URL paths, for example `health-care`.
     pub fn slug(&self) -> String {
         slug(self.name)

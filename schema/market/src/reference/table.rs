@@ -1,15 +1,48 @@
-//! Reader of reference tables: text files with one row per line and fields separated by semicolons.
+//! Reference tables: text files with one row per line and fields separated by semicolons.
 
-/// Fields of each row of a table. Lines that begin with `#` are comments. Fields missing at the end are empty.
-pub(super) fn rows<const FIELDS: usize>(table: &'static str) -> impl Iterator<Item = [&'static str; FIELDS]> {
-    table.lines().filter(|line| !line.starts_with('#')).map(|line| {
-        let mut fields = line.split(';');
-        debug_assert!(fields.clone().count() <= FIELDS, "too many fields: {line}");
-        std::array::from_fn(|_| fields.next().unwrap_or_default())
-    })
+/// Name in lower case without blanks and punctuation: `Cboe BZX (BATS)` is `cboebzxbats`.
+pub fn plain(name: &str) -> String {
+    name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
-/// Names in a field, separated by blanks.
-pub(super) fn further_names(field: &'static str) -> Vec<&'static str> {
-    field.split_whitespace().collect()
+/// Declares the rows of a table: a struct with the named fields, followed by other names separated by blanks. Lines that
+/// begin with `#` are comments. Fields missing at the end are empty.
+macro_rules! reference_table {
+    ($(#[$meta:meta])* pub struct $name:ident in $file:literal { $($(#[$field_meta:meta])* $field:ident,)+ }) => {
+        $(#[$meta])*
+        #[derive(Debug, PartialEq, Eq)]
+        pub struct $name {
+            $($(#[$field_meta])* pub $field: &'static str,)+
+            /// Other common names, in lower case without blanks and punctuation.
+            aliases: Vec<&'static str>,
+        }
+
+        static ALL: std::sync::LazyLock<Vec<$name>> = std::sync::LazyLock::new(|| {
+            let row = |line: &'static str| {
+                let mut fields = line.split(';');
+                let mut next = || fields.next().unwrap_or_default();
+                let row = $name { $($field: next(),)+ aliases: next().split_whitespace().collect() };
+                debug_assert!(fields.next().is_none(), "too many fields: {line}");
+                row
+            };
+            include_str!($file).lines().filter(|line| !line.starts_with('#')).map(row).collect()
+        });
+
+        impl $name {
+            /// All rows, in the order of the table.
+            pub fn all() -> &'static [Self] {
+                &ALL
+            }
+
+            /// Row of a code or name; `None` if unknown.
+            pub fn find(name: &str) -> Option<&'static Self> {
+                let name = plain(name);
+                ALL.iter().find(|row| {
+                    [$(row.$field),+].iter().any(|other| plain(other) == name)
+                        || row.aliases.contains(&name.as_str())
+                })
+            }
+        }
+    };
 }
+pub(super) use reference_table;

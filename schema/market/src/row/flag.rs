@@ -122,20 +122,16 @@ text_enum! {
 impl QuarantineReason {
     /// True if a review decision can release the row. The values of such a row are possible, but contradict other data.
     pub fn is_releasable(self) -> bool {
-        use QuarantineReason::{
-            AmountExceedsPrice, AmountOutlier, Confirmed, FarFutureExDate, IsolatedPrice, PriceUnitError,
-            SplitDenied, UnconfirmedPrice,
-        };
         matches!(
             self,
-            AmountExceedsPrice
-                | AmountOutlier
-                | Confirmed
-                | FarFutureExDate
-                | IsolatedPrice
-                | PriceUnitError
-                | SplitDenied
-                | UnconfirmedPrice
+            Self::AmountExceedsPrice
+                | Self::AmountOutlier
+                | Self::Confirmed
+                | Self::FarFutureExDate
+                | Self::IsolatedPrice
+                | Self::PriceUnitError
+                | Self::SplitDenied
+                | Self::UnconfirmedPrice
         )
     }
 }
@@ -151,6 +147,13 @@ impl Flags {
     /// Adds a flag to the set.
     pub fn set(&mut self, flag: Flag) {
         self.set.insert(flag);
+    }
+
+    /// Adds a flag to the set if a condition holds.
+    pub fn set_if(&mut self, flag: Flag, condition: bool) {
+        if condition {
+            self.set(flag);
+        }
     }
 
     /// True if a flag is set.

@@ -7,6 +7,7 @@ use crate::table_row;
 
 table_row! {
     /// Fundamentals. Money is in `reported_currency`, ratios are plain numbers, margins and payouts are in percent.
+    #[derive(Default)]
     pub struct FundamentalsRow {
         /// Canonical ticker.
         "symbol" symbol: String,

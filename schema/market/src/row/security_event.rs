@@ -60,30 +60,39 @@ table_row! {
 
 impl From<&SplitRow> for SecurityEvent {
     fn from(split: &SplitRow) -> Self {
+        let r#type = match split.r#type {
+            SplitType::SpinOff => SecurityEventType::SpinOff,
+            SplitType::Rights => SecurityEventType::Rights,
+            SplitType::ClassDistribution => SecurityEventType::ClassDistribution,
+            SplitType::Forward | SplitType::Reverse | SplitType::StockDividend => SecurityEventType::Split,
+        };
         Self {
-            symbol: split.symbol.clone(),
-            date: split.ex_date,
-            r#type: match split.r#type {
-                SplitType::SpinOff => SecurityEventType::SpinOff,
-                SplitType::Rights => SecurityEventType::Rights,
-                SplitType::ClassDistribution => SecurityEventType::ClassDistribution,
-                SplitType::Forward | SplitType::Reverse | SplitType::StockDividend => {
-                    SecurityEventType::Split
-                }
-            },
-            status: split.status,
             id: Some(split.id.clone()),
-            from_symbol: None,
-            to_symbol: None,
             ratio: Some(split.ratio),
             price_factor: Some(split.price_factor),
-            amount: None,
-            currency: None,
+            ..Self::new(&split.symbol, split.ex_date, r#type, split.status)
         }
     }
 }
 
 impl SecurityEvent {
+    /// Event without the fields that depend on its type.
+    pub(crate) fn new(symbol: &str, date: NaiveDate, r#type: SecurityEventType, status: SplitStatus) -> Self {
+        Self {
+            symbol: symbol.to_owned(),
+            date,
+            r#type,
+            status,
+            id: None,
+            from_symbol: None,
+            to_symbol: None,
+            ratio: None,
+            price_factor: None,
+            amount: None,
+            currency: None,
+        }
+    }
+
     /// Event of a dividend; `None` for a regular, cancelled or projected dividend.
     pub fn of_dividend(dividend: &DividendRow, as_of: Option<NaiveDate>) -> Option<Self> {
         let r#type = match dividend.r#type {
@@ -97,18 +106,13 @@ impl SecurityEvent {
             return None;
         }
         let is_effective = as_of.is_some_and(|as_of| dividend.ex_date <= as_of);
+        let status = if is_effective { SplitStatus::Effective } else { SplitStatus::Announced };
         Some(Self {
-            symbol: dividend.symbol.clone(),
-            date: dividend.ex_date,
-            r#type,
-            status: if is_effective { SplitStatus::Effective } else { SplitStatus::Announced },
             id: dividend.id.clone(),
-            from_symbol: None,
-            to_symbol: None,
-            ratio: None,
             price_factor: dividend.price_factor,
             amount: Some(dividend.amount),
             currency: Some(dividend.currency.clone()),
+            ..Self::new(&dividend.symbol, dividend.ex_date, r#type, status)
         })
     }
 }

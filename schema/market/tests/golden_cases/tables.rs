@@ -9,9 +9,7 @@ use market::metrics::Rules;
 use market::metrics::calendar::new_york_date;
 use market::metrics::dividends::chowder::chowder_number;
 use market::metrics::dividends::ex_date::{ex_date_from_record_date, ex_date_of};
-use market::metrics::dividends::safety::{
-    HIGH_YIELD_MINIMUM, HighYieldScreen, HighYieldScreenInput, is_suspect,
-};
+use market::metrics::dividends::safety::{HIGH_YIELD_MINIMUM, HighYieldScreenInput, is_suspect};
 use market::metrics::sector::{SectorMember, sector_row, top_payers};
 use market::row::DividendState;
 use market::symbol::Symbol;
@@ -120,7 +118,7 @@ fn screen(key: &str, rows: &[Value], inputs: &Inputs) -> Option<Value> {
             currency_mismatch: flag(row, "currency_mismatch") || differs,
         };
         let min_yield = minimum.unwrap_or(HIGH_YIELD_MINIMUM.into());
-        HighYieldScreen { min_yield: Some(min_yield), types: None }.passes(&facts)
+        facts.passes(Some(min_yield), None)
     };
     let known = ["survivors", "symbols", "passing", "screen", "results", "high_yield", "passed"];
     known.contains(&key).then(|| rows.iter().filter(survives).map(|row| row["symbol"].clone()).collect())

@@ -12,7 +12,7 @@ use crate::metrics::prices::series::PriceSeries;
 use crate::row::{Flag, Flags};
 
 /// Distributions and splits of one ex-date, which is not after the as-of date.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct ExDateEvents {
     pub ex_date: NaiveDate,
     pub split: Ratio,
@@ -75,7 +75,7 @@ pub(crate) fn ex_days(
         }
         let known = days.last().is_some_and(|day| day.ex_date == payment.ex_date);
         if !known {
-            days.push(empty(payment.ex_date));
+            days.push(ExDateEvents { ex_date: payment.ex_date, ..ExDateEvents::default() });
         }
         let Some(day) = days.last_mut() else { continue };
         if payment.observation.record.currency == currency {
@@ -93,26 +93,13 @@ pub(crate) fn ex_days(
     for event in events.iter().filter(|event| event.ex_date <= as_of) {
         let position = days.partition_point(|day| day.ex_date < event.ex_date);
         if days.get(position).is_none_or(|day| day.ex_date != event.ex_date) {
-            days.insert(position, empty(event.ex_date));
+            days.insert(position, ExDateEvents { ex_date: event.ex_date, ..ExDateEvents::default() });
         }
         let day = &mut days[position];
         let ratio = if event.is_price_only { &mut day.price_only } else { &mut day.split };
         *ratio = ratio.then(event.ratio);
     }
     days
-}
-
-fn empty(ex_date: NaiveDate) -> ExDateEvents {
-    ExDateEvents {
-        ex_date,
-        split: Ratio::ONE,
-        price_only: Ratio::ONE,
-        cash: Decimal::ZERO,
-        value: Decimal::ZERO,
-        close_before: None,
-        dividend_factor: None,
-        foreign: false,
-    }
 }
 
 fn set_factor(day: &mut ExDateEvents, series: &PriceSeries<'_>, flags: &mut Flags) {

@@ -39,19 +39,12 @@ pub(crate) fn growth(inputs: &MetricInputs<'_>, income: &IncomeMetrics, flags: &
     let spin_offs = spin_off_years(inputs);
     let facts = StreakInput { running, seed, listed, spin_offs: &spin_offs };
     let streak = increase_streak(&totals, &facts, &inputs.rules.streak);
-    if streak.started.is_some_and(|started| spin_offs.iter().any(|year| *year >= started)) {
-        flags.set(Flag::SpinOffReview);
-    }
-    if streak.seeded {
-        flags.set(Flag::StreakSeeded);
-    }
-    if !totals.shifted.is_empty() {
-        flags.set(Flag::BoundaryShift);
-    }
+    let spans_spin_off = |started| spin_offs.iter().any(|year| *year >= started);
+    flags.set_if(Flag::SpinOffReview, streak.started.is_some_and(spans_spin_off));
+    flags.set_if(Flag::StreakSeeded, streak.seeded);
+    flags.set_if(Flag::BoundaryShift, !totals.shifted.is_empty());
     let first_used = streak.started.map_or(running, |started| started - 1).min(running - 1 - LONGEST_SPAN);
-    if totals.gaps.iter().any(|year| *year >= first_used) {
-        flags.set(Flag::PaymentGap);
-    }
+    flags.set_if(Flag::PaymentGap, totals.gaps.iter().any(|year| *year >= first_used));
     let sustained: Vec<RegularDividend> = inputs.schedule.sustained_amounts().collect();
     GrowthMetrics {
         growth: [1, 3, 5, LONGEST_SPAN].map(|span| totals.growth(running - 1, span).ok()),

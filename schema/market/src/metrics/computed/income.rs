@@ -125,29 +125,18 @@ fn total_paid(payments: &[Payment<'_>], as_of: NaiveDate, currency: &str) -> Opt
 }
 
 fn flag_income(inputs: &MetricInputs<'_>, income: &IncomeMetrics, flags: &mut Flags) {
-    if income.status == DividendState::Unknown && !inputs.completeness.carries_dividends {
-        flags.set(Flag::NoDividendFeed);
-    }
-    if income.mismatch {
-        flags.set(Flag::CurrencyMismatch);
-    }
-    if is_suspect(income.dividend_yield, &inputs.rules.safety) {
-        flags.set(Flag::YieldSuspect);
-    }
-    if income.forward.latest_unusual {
-        flags.set(Flag::LatestAmountUnusual);
-    }
+    let is_unknown = income.status == DividendState::Unknown;
+    flags.set_if(Flag::NoDividendFeed, is_unknown && !inputs.completeness.carries_dividends);
+    flags.set_if(Flag::CurrencyMismatch, income.mismatch);
+    flags.set_if(Flag::YieldSuspect, is_suspect(income.dividend_yield, &inputs.rules.safety));
+    flags.set_if(Flag::LatestAmountUnusual, income.forward.latest_unusual);
     let partial = is_partial_year(inputs);
-    if partial {
-        flags.set(Flag::TtmIncomplete);
-    }
+    flags.set_if(Flag::TtmIncomplete, partial);
     // In a partial year, fewer payments than usual are normal. More payments than usual are always flagged.
     let (count, expected) = (income.ttm_payment_count, inputs.payments_per_year());
     let unusual =
         expected.is_some_and(|expected| is_unusual_count(count, expected) && (count > expected || !partial));
-    if unusual && income.status == DividendState::Active {
-        flags.set(Flag::TtmPaymentCountUnusual);
-    }
+    flags.set_if(Flag::TtmPaymentCountUnusual, unusual && income.status == DividendState::Active);
 }
 
 /// True if the listing or the data begin within the trailing year, so that payments may be missing.

@@ -75,11 +75,16 @@ impl<'a> MetricInputs<'a> {
         let rhythm = estimate_frequency(&tagged_dates, context.rules);
         let mut ex_dates: Vec<NaiveDate> = tagged_dates.iter().map(|date| date.ex_date).collect();
         ex_dates.dedup();
-        flag_facts(history, payments, &rhythm, flags);
+        let is_unknown = |payment: &Payment<'_>| payment.observation.record.r#type == DividendType::Unknown;
+        flags.set_if(Flag::UnknownType, payments.iter().any(is_unknown));
+        flags.set_if(Flag::Provisional, history.security.is_none());
+        flags.set_if(Flag::FrequencyConflict, rhythm.conflict);
+        let price = series.at_or_before(as_of).map(|index| {
+            let close = series.close_on_basis(index, as_of);
+            Price { index, date: series.date(index), close }
+        });
         let completeness = DividendCompleteness::assess(history, &merged, as_of, context.rules);
-        if !completeness.missing.is_empty() {
-            flags.set(Flag::DividendsMissing);
-        }
+        flags.set_if(Flag::DividendsMissing, !completeness.missing.is_empty());
         Self {
             history,
             as_of,
@@ -88,7 +93,7 @@ impl<'a> MetricInputs<'a> {
             known: AsOfView::new(context),
             security_type: security.map_or(SecurityType::Stock, |security| security.r#type),
             is_listed: security.is_none_or(|security| is_listed(security, as_of)),
-            price: latest_price(&series, as_of),
+            price,
             ex_days,
             rates: schedule.regular_amounts().collect(),
             schedule,
@@ -171,11 +176,6 @@ fn is_listed(security: &Security, as_of: NaiveDate) -> bool {
     security.status == ListingStatus::Active || security.delisted_on.is_some_and(|last| as_of <= last)
 }
 
-fn latest_price(series: &PriceSeries<'_>, as_of: NaiveDate) -> Option<Price> {
-    let index = series.at_or_before(as_of)?;
-    Some(Price { index, date: series.date(index), close: series.close_on_basis(index, as_of) })
-}
-
 /// Currency of the newest regular payments. If an ex-date has payments in several currencies, the currency of the
 /// prices is preferred.
 fn dividend_currency(payments: &[Payment<'_>], price_currency: &str) -> String {
@@ -221,9 +221,7 @@ fn apply_readings(payments: &mut [Payment<'_>], schedule: &Schedule, currency: &
         special |= matches!(reading.kind, AmountReading::Special | AmountReading::Combined);
         dip |= reading.kind == AmountReading::Dip;
     }
-    if dip {
-        flags.set(Flag::AmountDip);
-    }
+    flags.set_if(Flag::AmountDip, dip);
     if !special {
         return;
     }
@@ -249,16 +247,4 @@ fn tagged_dates(payments: &[Payment<'_>], unproven: &[Payment<'_>], currency: &s
         regular(payments, currency).chain(regular(unproven, currency)).map(tagged).collect();
     dates.sort_by_key(|date| date.ex_date);
     dates
-}
-
-fn flag_facts(history: &History, payments: &[Payment<'_>], rhythm: &FrequencyEstimate, flags: &mut Flags) {
-    if history.security.is_none() {
-        flags.set(Flag::Provisional);
-    }
-    if rhythm.conflict {
-        flags.set(Flag::FrequencyConflict);
-    }
-    if payments.iter().any(|payment| payment.observation.record.r#type == DividendType::Unknown) {
-        flags.set(Flag::UnknownType);
-    }
 }

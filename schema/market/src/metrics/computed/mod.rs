@@ -96,18 +96,11 @@ pub(crate) fn benchmark_returns(history: &History, context: &DerivationContext<'
 
 /// Observation time of the newest fact from which the rows are computed.
 fn updated_at(history: &History, merged: &Merged<'_>) -> DateTime<Utc> {
-    let dividends = merged
-        .dividends
-        .payments
-        .iter()
-        .chain(&merged.dividends.cancelled)
-        .map(|p| p.observation.observed_at);
+    let payments = merged.dividends.payments.iter().chain(&merged.dividends.cancelled);
+    let dividends = payments.map(|payment| payment.observation.observed_at);
     let splits = merged.splits.splits.iter().map(|split| history.splits[split.index].observed_at);
-    let used = merged
-        .fundamentals
-        .iter()
-        .flat_map(|f| &f.used)
-        .map(|index| history.fundamentals[*index].observed_at);
+    let reports = merged.fundamentals.iter().flat_map(|fundamentals| &fundamentals.used);
+    let used = reports.map(|index| history.fundamentals[*index].observed_at);
     let security = history.security.iter().map(|security| security.observed_at);
     let newest = dividends.chain(splits).chain(used).chain(security).chain(merged.prices.observed_at).max();
     newest.unwrap_or_default()

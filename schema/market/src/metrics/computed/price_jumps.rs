@@ -38,9 +38,7 @@ pub(crate) fn flag_jumps(
             && series.splits.price_ratio_between(series.date(index - 1), series.date(index)).is_one()
             && !is_explained(series, ex_days, index, &own)
     });
-    if has_jump {
-        flags.set(Flag::PriceJumpWithoutSplit);
-    }
+    flags.set_if(Flag::PriceJumpWithoutSplit, has_jump);
 }
 
 /// True if distributions explain a jump: after adjustment of the previous close for them, no jump remains.

@@ -51,11 +51,8 @@ pub(crate) fn rows_by_source(computed: &ComputedMetrics<'_>) -> RowsBySource {
     };
     let mut sessions = vec![0; history.prices.len()];
     (0..merged.prices.bars.len()).for_each(|bar| sessions[merged.prices.source_of(bar)] += 1);
-    history
-        .prices
-        .iter()
-        .zip(sessions)
-        .for_each(|(prices, number)| count(Kind::Price, &prices.source, number));
+    let prices = history.prices.iter().zip(sessions);
+    prices.for_each(|(prices, number)| count(Kind::Price, &prices.source, number));
     let payments = computed.inputs.payments().iter();
     payments.for_each(|payment| count(Kind::Dividend, &payment.observation.source, 1));
     let splits = merged.splits.splits.iter().map(|split| &history.splits[split.index]);

@@ -29,14 +29,9 @@ struct SuspectSplit {
 
 /// Sets the flag for suspect splits. Removes growth, rate changes and streak years that span such a split.
 pub(crate) fn limit_growth(inputs: &MetricInputs<'_>, growth: &mut GrowthMetrics, flags: &mut Flags) {
-    let suspects: Vec<SuspectSplit> = inputs
-        .merged
-        .split_table
-        .events()
-        .iter()
-        .filter(|event| !event.is_price_only && event.ex_date <= inputs.as_of)
-        .filter_map(|event| suspect(inputs, event))
-        .collect();
+    let splits = inputs.merged.split_table.events().iter();
+    let passed = splits.filter(|event| !event.is_price_only && event.ex_date <= inputs.as_of);
+    let suspects: Vec<SuspectSplit> = passed.filter_map(|event| suspect(inputs, event)).collect();
     let Some(newest) = suspects.last() else { return };
     flags.set(Flag::AmountBasisSuspect);
     let last = inputs.as_of.year() - 1;

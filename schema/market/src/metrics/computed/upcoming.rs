@@ -48,9 +48,8 @@ pub(crate) fn upcoming(
         return UpcomingPayments { declared, projections: Vec::new() };
     };
     let expected = project_ex_dates(&inputs.ex_dates, per_year, inputs.as_of);
-    if declared.is_none() && expected.first().is_some_and(|date| date.ex_date < inputs.as_of) {
-        flags.set(Flag::Overdue);
-    }
+    let is_past = expected.first().is_some_and(|date| date.ex_date < inputs.as_of);
+    flags.set_if(Flag::Overdue, declared.is_none() && is_past);
     let due = expected.into_iter().filter(|date| date.ex_date >= inputs.as_of);
     let projections = due.filter_map(|date| projection(inputs, income, per_year, date)).collect();
     UpcomingPayments { declared, projections }

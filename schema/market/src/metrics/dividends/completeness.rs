@@ -55,7 +55,7 @@ impl<'a> DividendCompleteness<'a> {
     ) -> BTreeMap<&'m str, FactorAgreement> {
         let least = Decimal::ONE - percent_to_fraction(rules.least_step);
         let mut by_source: BTreeMap<&str, FactorAgreement> = BTreeMap::new();
-        for implied in merged.implied_factors.as_slice() {
+        for implied in &merged.implied_factors.0 {
             let passed = days.iter().filter(|day| implied.contains(day.ex_date));
             let ours =
                 passed.fold(Decimal::ONE, |factor, day| clamp_to_limit(factor.checked_mul(day.factor())));
@@ -122,5 +122,5 @@ fn missing<'a>(merged: &Merged<'a>, rules: &AbsenceRules) -> Vec<ImpliedFactor<'
         let from = paid.partition_point(|ex_date| *ex_date <= implied.previous - around);
         implied.factor < least && paid.get(from).is_none_or(|ex_date| *ex_date > implied.ex_date + around)
     };
-    merged.implied_factors.as_slice().iter().copied().filter(is_missing).collect()
+    merged.implied_factors.0.iter().copied().filter(is_missing).collect()
 }

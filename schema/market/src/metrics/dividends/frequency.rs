@@ -22,6 +22,7 @@ use chrono::NaiveDate;
 use crate::event::Frequency;
 use crate::metrics::rules;
 use crate::metrics::rules::Rules;
+use crate::text_enum;
 
 /// Regular ex-date with the vendor's frequency tag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,22 +33,13 @@ pub struct TaggedDate {
     pub tag: Option<Frequency>,
 }
 
-/// Origin of a frequency.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FrequencySource {
-    /// Inferred from the gaps between ex-dates.
-    Inferred,
-    /// Taken from the newest regular ex-date that has a vendor's tag.
-    Vendor,
-}
-
-impl FrequencySource {
-    /// Code of the origin in explanations.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Inferred => "inferred",
-            Self::Vendor => "vendor",
-        }
+text_enum! {
+    /// Origin of a frequency.
+    pub enum FrequencySource {
+        /// Inferred from the gaps between ex-dates.
+        Inferred = "inferred",
+        /// Taken from the newest regular ex-date that has a vendor's tag.
+        Vendor = "vendor",
     }
 }
 

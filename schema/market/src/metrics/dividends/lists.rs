@@ -5,7 +5,7 @@
 
 use rust_decimal::Decimal;
 
-use super::safety::{HIGH_YIELD_MINIMUM, HighYieldScreen, HighYieldScreenInput};
+use super::safety::{HIGH_YIELD_MINIMUM, HighYieldScreenInput};
 use crate::row::{StockFigures, StockRow};
 use crate::text_enum;
 
@@ -29,8 +29,8 @@ impl DividendList {
         stock.is_active
             && match self {
                 Self::HighYield => {
-                    let screen = HighYieldScreen { min_yield: Some(HIGH_YIELD_MINIMUM.into()), types: None };
-                    screen.passes(&HighYieldScreenInput::from_rows(stock, figures))
+                    let screened = HighYieldScreenInput::from_rows(stock, figures);
+                    screened.passes(Some(HIGH_YIELD_MINIMUM.into()), None)
                 }
                 Self::DividendGrowth => {
                     let growth = figures.screened.growth_5y.map(|value| value.0);

@@ -11,48 +11,29 @@
 use rust_decimal::Decimal;
 
 use crate::metrics::arithmetic::{keep_positive, percent_of};
+use crate::text_enum;
 
-/// Reason for a missing payout ratio.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NoPayoutReason {
-    /// The security is a fund.
-    NotApplicable,
-    /// Earnings are 0 or less.
-    NegativeEarnings,
-    /// Earnings and dividends are in different currencies.
-    CurrencyMismatch,
-    /// Earnings or dividends are unknown.
-    Missing,
-}
-
-impl NoPayoutReason {
-    /// Code of the reason in explanations.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::NotApplicable => "not_applicable",
-            Self::NegativeEarnings => "negative_earnings",
-            Self::CurrencyMismatch => "currency_mismatch",
-            Self::Missing => "missing",
-        }
+text_enum! {
+    /// Reason for a missing payout ratio.
+    pub enum NoPayoutReason {
+        /// The security is a fund.
+        NotApplicable = "not_applicable",
+        /// Earnings are 0 or less.
+        NegativeEarnings = "negative_earnings",
+        /// Earnings and dividends are in different currencies.
+        CurrencyMismatch = "currency_mismatch",
+        /// Earnings or dividends are unknown.
+        Missing = "missing",
     }
 }
 
-/// Denominator of the payout ratio.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PayoutBasis {
-    /// Earnings per share.
-    Eps,
-    /// Funds from operations per share.
-    Ffo,
-}
-
-impl PayoutBasis {
-    /// Code of the denominator in explanations.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Eps => "eps",
-            Self::Ffo => "ffo",
-        }
+text_enum! {
+    /// Denominator of the payout ratio.
+    pub enum PayoutBasis {
+        /// Earnings per share.
+        Eps = "eps",
+        /// Funds from operations per share.
+        Ffo = "ffo",
     }
 }
 

@@ -56,6 +56,21 @@ pub struct HighYieldScreenInput {
 }
 
 impl HighYieldScreenInput {
+    /// True if the high-yield screen contains the security. `None` means any minimum yield, and all types of stocks.
+    pub fn passes(&self, min_yield: Option<Decimal>, types: Option<&[SecurityType]>) -> bool {
+        let has_type = match types {
+            Some(types) => types.contains(&self.security_type),
+            None => self.security_type.is_stock(),
+        };
+        has_type
+            && self.is_listed
+            && self.is_paying
+            && self.dividend_yield.is_some_and(|value| min_yield.is_none_or(|least| least <= value))
+            && !self.yield_suspect
+            && is_fresh(self.price_age_sessions)
+            && !self.currency_mismatch
+    }
+
     /// Inputs from the list row of a security.
     pub fn from_rows(stock: &StockRow, figures: &StockFigures) -> Self {
         Self {
@@ -67,32 +82,6 @@ impl HighYieldScreenInput {
             price_age_sessions: figures.price_age_sessions,
             currency_mismatch: stock.dividend_currency.as_ref().is_some_and(|paid| *paid != stock.currency),
         }
-    }
-}
-
-/// High-yield screen (R18).
-#[derive(Debug, Clone, Copy)]
-pub struct HighYieldScreen<'a> {
-    /// Minimum headline yield, percent; `None` for any yield.
-    pub min_yield: Option<Decimal>,
-    /// Security types in the screen; `None` for all types of stocks.
-    pub types: Option<&'a [SecurityType]>,
-}
-
-impl HighYieldScreen<'_> {
-    /// True if the screen contains the security.
-    pub fn passes(&self, input: &HighYieldScreenInput) -> bool {
-        let has_type = match self.types {
-            Some(types) => types.contains(&input.security_type),
-            None => input.security_type.is_stock(),
-        };
-        has_type
-            && input.is_listed
-            && input.is_paying
-            && input.dividend_yield.is_some_and(|value| self.min_yield.is_none_or(|least| least <= value))
-            && !input.yield_suspect
-            && is_fresh(input.price_age_sessions)
-            && !input.currency_mismatch
     }
 }
 
@@ -177,9 +166,9 @@ mod tests {
             price_age_sessions: Some(5),
             currency_mismatch: false,
         };
-        let screen = HighYieldScreen { min_yield: Some(HIGH_YIELD_MINIMUM.into()), types: None };
-        assert!(screen.passes(&row));
-        assert!(screen.passes(&HighYieldScreenInput { security_type: SecurityType::Reit, ..row }));
+        let passes = |row: &HighYieldScreenInput| row.passes(Some(HIGH_YIELD_MINIMUM.into()), None);
+        assert!(passes(&row));
+        assert!(passes(&HighYieldScreenInput { security_type: SecurityType::Reit, ..row }));
         for other in [
             HighYieldScreenInput { security_type: SecurityType::Etf, ..row },
             HighYieldScreenInput { is_listed: false, ..row },
@@ -191,13 +180,13 @@ mod tests {
             HighYieldScreenInput { price_age_sessions: None, ..row },
             HighYieldScreenInput { currency_mismatch: true, ..row },
         ] {
-            assert!(!screen.passes(&other), "{other:?}");
+            assert!(!passes(&other), "{other:?}");
         }
-        let funds = HighYieldScreen { min_yield: None, types: Some(&[SecurityType::Etf]) };
+        let is_fund = |row: &HighYieldScreenInput| row.passes(None, Some(&[SecurityType::Etf]));
         let fund =
             HighYieldScreenInput { security_type: SecurityType::Etf, dividend_yield: Some(dec!(1)), ..row };
-        assert!(funds.passes(&fund));
-        assert!(!funds.passes(&row));
+        assert!(is_fund(&fund));
+        assert!(!is_fund(&row));
     }
 
     #[test]

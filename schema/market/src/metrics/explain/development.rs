@@ -121,7 +121,7 @@ fn streaks(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
     let paid = format!("consecutive years with a regular payment up to {running}{known}");
     let started = format!("first year of the streak of {}", streak.years);
     let years = format!("streak of {} years", streak.years);
-    let payment_years = computed.growth.payment_years;
+    let paid_years = of_years(computed, running + 1 - computed.growth.payment_years.max(1), running);
     let lists = &rules.lists;
     let aristocrat = format!(
         "S&P 500 member, {years} of {}, float cap {}, daily value {}, paying, at risk: {}",
@@ -130,42 +130,21 @@ fn streaks(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
         scaled(lists.aristocrat_daily_value, 1_000_000, "m"),
         computed.growth.at_risk
     );
+    let list_facts = [of_security(computed), of_fundamentals(computed)].concat();
+    let king = format!("{years} of {}", lists.king_years);
+    let tier = format!(
+        "{years}: champion from {}, contender from {}, challenger from {}",
+        lists.champion_years, lists.contender_years, lists.challenger_years
+    );
     vec![
         entry("increase_streak_years", "R14", Unrounded, formula, observations.clone()),
         entry("streak_lower_bound", "R14", Unrounded, bound, of_security(computed)),
         entry("streak_at_risk", "R14", Unrounded, risk, of_years(computed, last, running)),
         entry("streak_started", "R14", Unrounded, started, observations.clone()),
-        entry(
-            "payment_streak_years",
-            "R14",
-            Unrounded,
-            paid,
-            of_years(computed, running + 1 - payment_years.max(1), running),
-        ),
-        entry(
-            "is_dividend_aristocrat",
-            "R15",
-            Unrounded,
-            aristocrat,
-            [of_security(computed), of_fundamentals(computed)].concat(),
-        ),
-        entry(
-            "is_dividend_king",
-            "R15",
-            Unrounded,
-            format!("{years} of {}", lists.king_years),
-            observations.clone(),
-        ),
-        entry(
-            "tier",
-            "R15",
-            Unrounded,
-            format!(
-                "{years}: champion from {}, contender from {}, challenger from {}",
-                lists.champion_years, lists.contender_years, lists.challenger_years
-            ),
-            observations,
-        ),
+        entry("payment_streak_years", "R14", Unrounded, paid, paid_years),
+        entry("is_dividend_aristocrat", "R15", Unrounded, aristocrat, list_facts),
+        entry("is_dividend_king", "R15", Unrounded, king, observations.clone()),
+        entry("tier", "R15", Unrounded, tier, observations),
     ]
 }
 
@@ -193,31 +172,21 @@ fn changes(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
         Some(day) => format!("rate of {day} / the comparable rate before - 1, x 100"),
         None => "null: no increase is known".to_owned(),
     };
+    let cuts = "number of such cuts in the last ten years";
     vec![
         entry("latest_increase_date", "R13", Unrounded, raise, around(raised)),
         entry("latest_increase_percent", "R13", Percent, size, around(raised)),
         entry("last_cut_date", "R13", Unrounded, cut, around(changes.last_cut)),
-        entry(
-            "cuts_10y",
-            "R13",
-            Unrounded,
-            "number of such cuts in the last ten years",
-            around(changes.last_cut),
-        ),
+        entry("cuts_10y", "R13", Unrounded, cuts, around(changes.last_cut)),
     ]
 }
 
 fn counts(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
     let all = of_dividends(computed, NaiveDate::MIN, computed.inputs.as_of, DividendClass::is_regular);
     let count = format!("number of regular ex-dates up to {}", computed.inputs.as_of);
+    let first = all.first().cloned().into_iter().collect();
     vec![
-        entry(
-            "first_payment_date",
-            "R14",
-            Unrounded,
-            "first regular ex-date known",
-            all.first().cloned().into_iter().collect(),
-        ),
+        entry("first_payment_date", "R14", Unrounded, "first regular ex-date known", first),
         entry("payment_count", "R14", Unrounded, count, all),
     ]
 }

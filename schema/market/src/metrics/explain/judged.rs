@@ -142,7 +142,9 @@ fn returns(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
                 )
             }
             (None, _, _) => format!("null: no close is known at {months} months before {through}"),
-            _ if income_is_unknown(computed) => "null: the dividends are unknown".to_owned(),
+            _ if computed.income.status == DividendState::Unknown => {
+                "null: the dividends are unknown".to_owned()
+            }
             _ => "null: a distribution is in another currency, or no close is known".to_owned(),
         };
         let bars = start.map(|index| of_bar(computed, index));
@@ -175,8 +177,4 @@ fn returns(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
         entry("volatility_1y", "R23", Percent, volatility, range),
         entry("beta_5y", "R23", Ratio, beta, of_price(computed)),
     ]
-}
-
-fn income_is_unknown(computed: &ComputedMetrics<'_>) -> bool {
-    computed.income.status == DividendState::Unknown
 }

@@ -6,7 +6,6 @@ use rust_decimal::Decimal;
 use super::entry::{ExplainedObservation, number};
 use crate::bars::BarVersion;
 use crate::day::date_of;
-use crate::decimal::ExactDecimal;
 use crate::event::{Kind, line_column};
 use crate::history::Observation;
 use crate::metrics::arithmetic;
@@ -143,39 +142,26 @@ pub(crate) fn of_fundamentals(computed: &ComputedMetrics<'_>) -> Vec<ExplainedOb
 
 /// Observation of the reference record; empty for a provisional security.
 pub(crate) fn of_security(computed: &ComputedMetrics<'_>) -> Vec<ExplainedObservation> {
-    computed
-        .inputs
-        .history
-        .security
-        .iter()
-        .map(|row| observation(Kind::Security, row, None, "used", String::new()))
-        .collect()
+    let security = computed.inputs.history.security.iter();
+    security.map(|row| observation(Kind::Security, row, None, "used", String::new())).collect()
 }
 
 /// Observations of dividends and splits that no metric uses, each with the reason.
 pub(crate) fn unused(computed: &ComputedMetrics<'_>) -> Vec<ExplainedObservation> {
-    let history = computed.inputs.history;
+    let (history, merged) = (computed.inputs.history, &computed.inputs.merged);
     let mut unused = Vec::new();
-    for (row, status) in history
-        .dividends
-        .iter()
-        .zip(&computed.inputs.merged.dividends.statuses)
-        .filter(|(_, status)| **status != ObservationStatus::Used)
-    {
+    let dividends = history.dividends.iter().zip(&merged.dividends.statuses);
+    for (row, status) in dividends.filter(|(_, status)| **status != ObservationStatus::Used) {
         let (outcome, reason) =
             status_text(status, &history.dividends, other_source_text(computed, Kind::Dividend));
         unused.push(ExplainedObservation {
-            amount: Some(exact(row.record.amount)),
+            amount: Some(row.record.amount.into()),
             currency: Some(row.record.currency.to_string()),
             ..observation(Kind::Dividend, row, row.record.ex_date.or(row.record.record_date), outcome, reason)
         });
     }
-    for (row, status) in history
-        .splits
-        .iter()
-        .zip(&computed.inputs.merged.splits.statuses)
-        .filter(|(_, status)| **status != ObservationStatus::Used)
-    {
+    let splits = history.splits.iter().zip(&merged.splits.statuses);
+    for (row, status) in splits.filter(|(_, status)| **status != ObservationStatus::Used) {
         let (outcome, reason) =
             status_text(status, &history.splits, other_source_text(computed, Kind::Split));
         unused.push(observation(Kind::Split, row, Some(row.record.ex_date), outcome, reason));
@@ -231,18 +217,17 @@ fn observation<T>(
 
 /// Reason why the source policy chose the used source, as a sentence.
 pub(crate) fn source_choice(computed: &ComputedMetrics<'_>, kind: Kind) -> &'static str {
-    match computed.inputs.policy.rules.iter().any(|rule| rule.kind == kind) {
-        true => "the source policy prefers it for this date",
-        false => "no policy is set: the newest source wins",
-    }
+    choice_text(computed, kind, "the source policy prefers it for this date")
 }
 
 /// Reason why a row of a less preferred source is unused, as a sentence.
 fn other_source_text(computed: &ComputedMetrics<'_>, kind: Kind) -> &'static str {
-    match computed.inputs.policy.rules.iter().any(|rule| rule.kind == kind) {
-        true => "the source policy prefers another source for its date",
-        false => "no policy is set: the newest source wins",
-    }
+    choice_text(computed, kind, "the source policy prefers another source for its date")
+}
+
+fn choice_text(computed: &ComputedMetrics<'_>, kind: Kind, by_policy: &'static str) -> &'static str {
+    let has_rule = computed.inputs.policy.rules.iter().any(|rule| rule.kind == kind);
+    if has_rule { by_policy } else { "no policy is set: the newest source wins" }
 }
 
 fn status_text<T>(
@@ -278,8 +263,4 @@ fn status_text<T>(
         }
         ObservationStatus::Moved => ("moved", "a later version moved it to another symbol".to_owned()),
     }
-}
-
-fn exact(value: Decimal) -> ExactDecimal {
-    ExactDecimal::from(value)
 }

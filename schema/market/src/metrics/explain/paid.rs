@@ -138,6 +138,7 @@ fn yields(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
     let (after, through) = window(computed);
     let price = price_text(computed);
     let (ttm, forward) = ("dividends of 12 months", "forward dividend");
+    let total = "regular and special dividends of 12 months";
     let basis = match income.yield_basis {
         Some(YieldBasis::Forward) => "forward, since there is a forward dividend",
         Some(YieldBasis::Ttm) => "ttm, since there is no forward dividend",
@@ -154,13 +155,7 @@ fn yields(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
         entry("dividend_yield", "R9", Percent, headline(computed), rate),
         entry("yield_basis", "R9", Unrounded, basis, latest.clone()),
         entry("yield_ttm", "R7", Percent, over_price(computed, ttm, income.dps_ttm), regular),
-        entry(
-            "yield_ttm_total",
-            "R7",
-            Percent,
-            over_price(computed, "regular and special dividends of 12 months", income.dps_ttm_total),
-            all,
-        ),
+        entry("yield_ttm_total", "R7", Percent, over_price(computed, total, income.dps_ttm_total), all),
         entry("yield_forward", "R8", Percent, over_price(computed, forward, income.forward.amount), latest),
     ];
     let five_years = of_dividends(computed, months_before(through, 72), through, DividendClass::is_regular);

@@ -14,7 +14,7 @@ const DECLARED_AHEAD: u64 = 30;
 /// Decision which facts are visible on an as-of date.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct AsOfView {
-    as_of: NaiveDate,
+    pub as_of: NaiveDate,
     undated_through: NaiveDate,
 }
 
@@ -32,10 +32,6 @@ impl AsOfView {
                 Some(declared) => declared <= self.as_of,
                 None => effective <= self.undated_through,
             }
-    }
-
-    pub(crate) fn as_of(&self) -> NaiveDate {
-        self.as_of
     }
 }
 

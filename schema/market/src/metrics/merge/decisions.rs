@@ -10,7 +10,7 @@ use rust_decimal::Decimal;
 use super::validation::RowFault;
 use super::winner::QuarantinedRow;
 use crate::event::{Action, DecidedRow, Decision, DecisionVerdict, Dividend, Kind, Split};
-use crate::observation::Observation;
+use crate::observation::{Observation, newest_by_key};
 use crate::row::QuarantineReason;
 
 /// Valid review decisions by key of the row.
@@ -77,14 +77,7 @@ impl<'a> DecisionIndex<'a> {
 pub(crate) fn newest_decisions(
     decisions: &[Observation<Decision>],
 ) -> BTreeMap<&DecidedRow, &Observation<Decision>> {
-    let mut newest: BTreeMap<&DecidedRow, &Observation<Decision>> = BTreeMap::new();
-    for decision in decisions {
-        let known = newest.entry(&decision.record.row).or_insert(decision);
-        if known.version(0) < decision.version(0) {
-            *known = decision;
-        }
-    }
-    newest
+    newest_by_key(decisions.iter().map(|decision| (&decision.record.row, decision)))
 }
 
 /// Fault of a row that the decision confirmed as wrong; `None` if the decision releases the row.

@@ -17,14 +17,12 @@ use super::payment::{Payment, ValidationContext};
 use super::quarantine::{Outliers, quarantine_outliers};
 use super::repeats::merge_repeats;
 use super::same_day_payments::SameDayPayments;
-use super::sources::{keep_preferred_sources, withdraw_by_manual};
+use super::sources::PreferredWinners;
 use super::translation::drop_translations;
 use super::validation::RowFault;
-use super::winner::{
-    MergeRecord, ObservationStatus, QuarantinedRow, SymbolOrder, WinningVersion, pick_winners, version_time,
-};
-use crate::event::{Dividend, Kind, ShareBasis};
-use crate::history::{History, Observation, SourcePolicy};
+use super::winner::{MergeRecord, ObservationStatus, QuarantinedRow, WinningVersion, version_time};
+use crate::event::{Dividend, ShareBasis};
+use crate::history::{History, Observation};
 use crate::metrics::dividends::class::DividendClass;
 use crate::metrics::dividends::ex_date::{FIRST_T_PLUS_3, ex_date_from_record_date, ex_date_of};
 use crate::metrics::dividends::schedule::AmountDoubt;
@@ -34,15 +32,6 @@ use crate::row::{Flag, Flags, QuarantineReason};
 
 /// Maximum number of days between the as-of date and a later ex-date.
 const DAYS_AHEAD: i64 = 400;
-
-/// Winning versions of dividends from the preferred sources, before their amounts are compared with other rows and
-/// prices.
-#[derive(Debug)]
-pub(crate) struct DividendWinners {
-    pub winners: Vec<WinningVersion>,
-    pub statuses: Vec<ObservationStatus>,
-    pub quarantined: Vec<QuarantinedRow>,
-}
 
 #[derive(Debug)]
 pub(crate) struct MergedDividends<'a> {
@@ -65,47 +54,17 @@ impl MergedDividends<'_> {
     }
 }
 
-/// First stage of the merge: finds the winner of each key, and keeps the winners of the preferred sources.
-pub(crate) fn dividend_winners(
-    history: &History,
-    policy: &SourcePolicy,
-    symbols: SymbolOrder<'_>,
-    same_day_payments: &SameDayPayments<'_>,
-) -> DividendWinners {
-    let observations = &history.dividends;
-    let mut result = DividendWinners {
-        winners: Vec::new(),
-        statuses: vec![ObservationStatus::Used; observations.len()],
-        quarantined: Vec::new(),
-    };
-    let winners =
-        pick_winners(observations, symbols, same_day_payments, &mut result.statuses, &mut result.quarantined);
-    let mut kept = keep_preferred_sources(
-        observations,
-        winners,
-        Kind::Dividend,
-        policy,
-        same_day_payments,
-        &mut result.statuses,
-    );
-    withdraw_by_manual(observations, &mut kept, same_day_payments, &mut result.statuses);
-    result.winners = kept;
-    result
-}
-
 /// Ex-date and amount (new shares per old share) of each stock dividend that is not withdrawn. With `known`, only
 /// visible dividends are included.
 pub(crate) fn stock_dividends(
     history: &History,
-    winners: &DividendWinners,
+    winners: &PreferredWinners,
     known: Option<&AsOfView>,
 ) -> Vec<(NaiveDate, Decimal)> {
-    let live = winners
-        .winners
-        .iter()
-        .filter(|winner| !winner.cancelled)
-        .map(|winner| &history.dividends[winner.index].record);
-    live.filter(|dividend| dividend.r#type.class(dividend.frequency) == DividendClass::Stock)
+    let live = winners.winners.iter().filter(|winner| !winner.cancelled);
+    let dividends = live.map(|winner| &history.dividends[winner.index].record);
+    dividends
+        .filter(|dividend| dividend.r#type.class(dividend.frequency) == DividendClass::Stock)
         .filter(|dividend| known.is_none_or(|known| is_declared(dividend, known)))
         .filter_map(|dividend| dividend.date().map(|date| (date, dividend.amount)))
         .collect()
@@ -115,7 +74,7 @@ pub(crate) fn stock_dividends(
 /// row, given its date, or `None` to skip the row.
 pub(crate) fn paid_between(
     history: &History,
-    winners: &DividendWinners,
+    winners: &PreferredWinners,
     amount: &dyn Fn(&Observation<Dividend>, NaiveDate) -> Option<Decimal>,
     after: NaiveDate,
     through: NaiveDate,
@@ -151,12 +110,12 @@ pub(crate) fn amount_of(
 /// rows.
 pub(crate) fn merge_dividends<'a>(
     history: &'a History,
-    found: DividendWinners,
+    found: PreferredWinners,
     same_day_payments: &SameDayPayments<'_>,
     validation: &ValidationContext<'_>,
     flags: &mut Flags,
 ) -> MergedDividends<'a> {
-    let DividendWinners { winners, mut statuses, mut quarantined } = found;
+    let PreferredWinners { winners, mut statuses, mut quarantined } = found;
     let (mut payments, mut cancelled) = (Vec::with_capacity(winners.len()), Vec::new());
     for winner in &winners {
         let Some(payment) = payment(history, winner, validation, flags) else { continue };
@@ -169,12 +128,8 @@ pub(crate) fn merge_dividends<'a>(
             payment.observation.id.iter().for_each(|id| flags.add_cancelled(id));
             cancelled.push(payment);
         } else {
-            if winner.conflict {
-                flags.set(Flag::ConflictingDuplicate);
-            }
-            if winner.conflict || winner.collapsed {
-                flags.set(Flag::DuplicateCollapsed);
-            }
+            flags.set_if(Flag::ConflictingDuplicate, winner.conflict);
+            flags.set_if(Flag::DuplicateCollapsed, winner.conflict || winner.collapsed);
             payments.push(payment);
         }
     }
@@ -182,16 +137,14 @@ pub(crate) fn merge_dividends<'a>(
     cancelled.sort_by(compare_events);
     let mut payments = one_per_payment(payments, same_day_payments, &mut statuses, flags);
     drop_translations(&mut payments, validation.neighbours.currency, &mut statuses, flags);
-    if payments.iter().any(|payment| payment.observation.record.declaration_date > Some(payment.ex_date)) {
-        flags.set(Flag::DeclaredAfterEx);
-    }
+    let is_late = |payment: &Payment<'_>| payment.observation.record.declaration_date > Some(payment.ex_date);
+    flags.set_if(Flag::DeclaredAfterEx, payments.iter().any(is_late));
     merge_repeats(&mut payments, &mut statuses, validation, flags);
     let Outliers { unproven, doubted } =
         quarantine_outliers(&mut payments, validation, &mut statuses, &mut quarantined, flags);
     // An amount of at least the price has no price factor (R11).
-    if quarantined.iter().any(|row| row.reason == QuarantineReason::AmountExceedsPrice) {
-        flags.set(Flag::FactorSkipped);
-    }
+    let exceeds_price = |row: &QuarantinedRow| row.reason == QuarantineReason::AmountExceedsPrice;
+    flags.set_if(Flag::FactorSkipped, quarantined.iter().any(exceeds_price));
     quarantined.sort_by_key(|row| row.index);
     MergedDividends { payments, unproven, doubted, cancelled, statuses, quarantined }
 }
@@ -207,7 +160,7 @@ fn intrinsic_fault(
     }
     let confirmed =
         if winner.cancelled { None } else { validation.decided.find_confirmed_fault(payment.observation) };
-    confirmed.or_else(|| too_far_ahead(payment, validation.known.as_of()))
+    confirmed.or_else(|| too_far_ahead(payment, validation.known.as_of))
 }
 
 /// Fault of an ex-date more than 400 days after the as-of date. Boards never declare so early: the year is probably
@@ -256,7 +209,7 @@ fn payment<'a>(
         }
         (None, None) => return None,
     };
-    let adjusted = validation.splits.ratio_to_basis(ex_date, validation.known.as_of()).apply(amount);
+    let adjusted = validation.splits.ratio_to_basis(ex_date, validation.known.as_of).apply(amount);
     Some(Payment {
         observation,
         index: winner.index,
@@ -315,9 +268,7 @@ fn one_per_payment<'a>(
         day.sort_by_key(|versions| versions[0].amount);
         for versions in &day {
             let best = best_of(versions);
-            if versions.iter().any(|row| row.amount != best.amount) {
-                flags.set(Flag::ConflictingDuplicate);
-            }
+            flags.set_if(Flag::ConflictingDuplicate, versions.iter().any(|row| row.amount != best.amount));
             for dropped in versions.iter().filter(|row| row.index != best.index) {
                 flags.set(Flag::DuplicateCollapsed);
                 statuses[dropped.index] = ObservationStatus::Duplicate(best.index);

@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 
 use chrono::NaiveDate;
 
-use super::sources::newest_observations;
+use super::sources::newest_by_source;
 use crate::event::{Action, Fundamentals, Kind};
 use crate::history::{Observation, SourcePolicy};
 use crate::metrics::source_preference::{MANUAL, SourceCandidate, preference};
@@ -37,7 +37,7 @@ pub(crate) fn merge_fundamentals(
 ) -> Option<MergedFundamentals> {
     let live: Vec<usize> =
         newest_per_key(observations).into_iter().filter(|i| observations[*i].record.as_of <= as_of).collect();
-    let newest = newest_observations(observations);
+    let newest = newest_by_source(observations.iter().map(|o| (o.source.as_str(), o.observed_at)));
     let order = |index: &usize| {
         let observation = &observations[*index];
         let candidate =
@@ -49,14 +49,9 @@ pub(crate) fn merge_fundamentals(
     };
     let is_manual = |index: &usize| observations[*index].source == MANUAL;
     let first = live.iter().copied().filter(|index| !is_manual(index)).min_by_key(order);
-    let mut chain: Vec<usize> = match first {
-        Some(first) => live
-            .iter()
-            .copied()
-            .filter(|index| observations[*index].source == observations[first].source)
-            .collect(),
-        None => Vec::new(),
-    };
+    let source = |index: usize| &observations[index].source;
+    let of_first = |index: &usize| first.is_some_and(|first| source(*index) == source(first));
+    let mut chain: Vec<usize> = live.iter().copied().filter(of_first).collect();
     chain.sort_by_key(|index| Reverse(observations[*index].record.as_of));
     let since = first.map_or(NaiveDate::MIN, |first| observations[first].record.as_of);
     let manual =
@@ -114,14 +109,7 @@ fn dated(record: &Fundamentals) -> MergedFundamentals {
 
 /// Fills missing figures from an earlier record.
 fn fill(merged: &mut MergedFundamentals, earlier: &Fundamentals) {
-    let earlier_dated = dated(earlier);
-    let (figures, from) = (&mut merged.figures, earlier_dated.figures);
-    if figures.eps_ttm.is_none() {
-        (figures.eps_ttm, figures.eps_as_of) = (from.eps_ttm, from.eps_as_of);
-    }
-    if figures.shares_outstanding.is_none() {
-        (figures.shares_outstanding, figures.shares_as_of) = (from.shares_outstanding, from.shares_as_of);
-    }
+    let figures = &mut merged.figures;
     if figures.book_value_per_share.is_none() {
         merged.book_value_as_of = earlier.as_of;
     }
@@ -131,40 +119,8 @@ fn fill(merged: &mut MergedFundamentals, earlier: &Fundamentals) {
     if figures.float_shares.is_none() {
         merged.float_as_of = earlier.as_of;
     }
-    macro_rules! fill_absent {
-        ($($field:ident),* $(,)?) => { $(figures.$field = figures.$field.take().or(from.$field);)* };
-    }
-    fill_absent!(
-        ffo_per_share_ttm,
-        float_shares,
-        market_cap,
-        float_market_cap,
-        avg_daily_value,
-        revenue_ttm,
-        net_income_ttm,
-        operating_cash_flow_ttm,
-        capital_expenditure_ttm,
-        free_cash_flow_ttm,
-        dividends_paid_ttm,
-        book_value_per_share,
-        total_debt,
-        total_equity,
-        enterprise_value,
-        gross_margin,
-        operating_margin,
-        net_margin,
-        roe,
-        roa,
-        current_ratio,
-        interest_coverage,
-        forward_pe,
-        peg_ratio,
-        ps_ratio,
-        ev_to_ebitda,
-        beta,
-        fiscal_period_end,
-        reported_currency,
-    );
+    // A dated figure is present with its date, and absent without it. Both therefore come from the same record.
+    figures.fill_absent(&dated(earlier).figures);
 }
 
 #[cfg(test)]

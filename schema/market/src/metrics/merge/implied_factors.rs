@@ -6,8 +6,6 @@
 //!
 //! If a source has several versions of an implied factor, the newest version is used.
 
-use std::collections::BTreeMap;
-
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
 
@@ -15,7 +13,7 @@ use crate::event::{Action, DividendEvidence, ShareBasis};
 use crate::metrics::arithmetic::percent_to_fraction;
 use crate::metrics::prices::adjustment::Splits;
 use crate::metrics::rules::AbsenceRules;
-use crate::observation::Observation;
+use crate::observation::{Observation, newest_by_key};
 
 /// Dividend factor that a source's adjusted closes imply between two sessions, without splits.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -43,7 +41,7 @@ pub(crate) fn agrees(a: Decimal, b: Decimal, rules: &AbsenceRules) -> bool {
 
 /// Implied factors of all sources, sorted by session and source.
 #[derive(Debug, Default)]
-pub(crate) struct ImpliedFactors<'a>(Vec<ImpliedFactor<'a>>);
+pub(crate) struct ImpliedFactors<'a>(pub Vec<ImpliedFactor<'a>>);
 
 impl<'a> ImpliedFactors<'a> {
     /// Collects the implied factors with an ex-date up to `as_of`.
@@ -52,14 +50,8 @@ impl<'a> ImpliedFactors<'a> {
         splits: &Splits,
         as_of: NaiveDate,
     ) -> Self {
-        let mut newest: BTreeMap<(NaiveDate, &str), &Observation<DividendEvidence>> = BTreeMap::new();
-        for row in evidence {
-            let Some(ex_date) = row.record.ex_date.filter(|ex_date| *ex_date <= as_of) else { continue };
-            let known = newest.entry((ex_date, row.source.as_str())).or_insert(row);
-            if known.version(0) < row.version(0) {
-                *known = row;
-            }
-        }
+        let dated = evidence.iter().filter_map(|row| Some(((row.record.ex_date?, row.source.as_str()), row)));
+        let newest = newest_by_key(dated.filter(|((ex_date, _), _)| *ex_date <= as_of));
         let put = newest.into_iter().filter(|(_, row)| row.action == Action::Put);
         let implied = |((ex_date, _), row): ((NaiveDate, &str), &'a Observation<DividendEvidence>)| {
             let (previous, factor) = row.record.previous.zip(row.record.factor)?;
@@ -72,10 +64,6 @@ impl<'a> ImpliedFactors<'a> {
             Some(ImpliedFactor { observation: row, previous, ex_date, factor })
         };
         Self(put.filter_map(implied).collect())
-    }
-
-    pub(crate) fn as_slice(&self) -> &[ImpliedFactor<'a>] {
-        &self.0
     }
 
     /// Dividend factor that a feed's adjusted closes imply for an ex-date; `None` if no feed implies a factor. Of

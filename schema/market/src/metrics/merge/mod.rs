@@ -33,9 +33,7 @@ use chrono::NaiveDate;
 pub(crate) use as_of::AsOfView;
 use decisions::DecisionIndex;
 pub(crate) use decisions::{dividend_row, newest_decisions, split_row};
-use dividends::{
-    MergedDividends, amount_of, dividend_winners, merge_dividends, paid_between, stock_dividends,
-};
+use dividends::{MergedDividends, amount_of, merge_dividends, paid_between, stock_dividends};
 pub(crate) use fundamentals::{MergedFundamentals, merge_fundamentals};
 pub(crate) use implied_factors::{ImpliedFactor, ImpliedFactors, agrees};
 pub(crate) use payment::Payment;
@@ -44,6 +42,7 @@ pub(crate) use prices::MergedPrices;
 pub(crate) use prices::closes_suffice;
 use prices::{ExcludedBars, LevelCheck, merge_prices, review_levels};
 use same_day_payments::SameDayPayments;
+use sources::{newest_by_source, preferred_winners};
 use split_review::{SplitEvidence, review_splits};
 use split_type::classify;
 pub(crate) use split_type::has_moved_with;
@@ -54,7 +53,6 @@ pub use validation::{
 };
 pub use winner::{ObservationStatus, QuarantinedRow, dividend_preference, split_preference};
 
-use super::calendar::add_sessions;
 use super::prices::adjustment::Splits;
 use super::prices::series::PriceSeries;
 use crate::event::{Action, Dividend, FormerSymbol};
@@ -62,9 +60,6 @@ use crate::history::{History, Observation};
 use crate::metrics::context::DerivationContext;
 use crate::row::{Flag, Flags};
 use crate::symbol::Symbol;
-
-/// Maximum distance of the close that shows the effect of an ex-date, sessions.
-const PRICED_WITHIN: i32 = 5;
 
 /// Clean events of a security, as visible on a date.
 #[derive(Debug)]
@@ -82,14 +77,14 @@ pub(crate) struct Merged<'a> {
 /// Merges all facts of a security as of the market date.
 pub(crate) fn merge<'a>(history: &'a History, context: &DerivationContext<'_>) -> Merged<'a> {
     let (policy, known) = (context.policy, AsOfView::new(context));
-    let as_of = known.as_of();
+    let as_of = known.as_of;
     let mut flags = Flags::default();
     let symbols = |symbol: &Symbol| symbol_position(history, symbol);
     let decided = DecisionIndex::new(&history.decisions);
     let mut splits = merge_splits(history, policy, &symbols, &mut flags);
     classify(&mut splits.splits, history, &known, &context.rules.spin_off);
     let same_day_payments = SameDayPayments::collect(&history.dividends);
-    let winners = dividend_winners(history, policy, &symbols, &same_day_payments);
+    let winners = preferred_winners(&history.dividends, policy, &symbols, &same_day_payments);
     let all_stock_dividends = stock_dividends(history, &winners, None);
     let declared = stock_dividends(history, &winners, Some(&known));
     let tables = |splits: &MergedSplits| {
@@ -130,27 +125,17 @@ pub(crate) fn merge<'a>(history: &'a History, context: &DerivationContext<'_>) -
     let paid = |after, through| paid_on(&split_table, after, through);
     let levels = LevelCheck { rules: &context.rules.level, splits: &split_table, paid: &paid };
     let merge_without = |excluded: &ExcludedBars| merge_prices(&all_splits, excluded);
-    if review_levels(&mut prices, history, as_of, &levels, &decided, &merge_without) {
-        flags.set(Flag::PriceLevelBreak);
-    }
+    let has_break = review_levels(&mut prices, history, as_of, &levels, &decided, &merge_without);
+    flags.set_if(Flag::PriceLevelBreak, has_break);
     let series = PriceSeries::new(&prices.bars, &split_table);
     let implied_factors = ImpliedFactors::collect(&history.evidence, &split_table, as_of);
-    let close_before = |day: NaiveDate| series.close_before(day);
-    let close_after = |day: NaiveDate| {
-        let first = series.at_or_after(day)?;
-        (series.date(first) <= add_sessions(day, PRICED_WITHIN)).then(|| series.close_on_basis(first, day))
-    };
     let validation = ValidationContext {
         all_splits: &all_splits,
         splits: &split_table,
         known,
         decided: &decided,
         newest_day: &newest_day,
-        neighbours: PriceContext {
-            close_before: &close_before,
-            close_after: &close_after,
-            currency: currency(history),
-        },
+        neighbours: PriceContext { series, currency: currency(history) },
         implied_factors: &implied_factors,
         rules: context.rules,
     };
@@ -176,20 +161,8 @@ fn symbol_position(history: &History, symbol: &Symbol) -> Option<usize> {
 
 /// Newest ex-date of each source. It is used as the newest day of the data of a source without prices.
 fn newest_event_days(history: &History) -> BTreeMap<&str, NaiveDate> {
-    let dividends = history
-        .dividends
-        .iter()
-        .filter(|o| o.action == Action::Put)
-        .map(|o| (o.source.as_str(), o.record.ex_date));
-    let splits = history
-        .splits
-        .iter()
-        .filter(|o| o.action == Action::Put)
-        .map(|o| (o.source.as_str(), Some(o.record.ex_date)));
-    let mut newest = BTreeMap::new();
-    for (source, day) in dividends.chain(splits).filter_map(|(source, day)| day.map(|day| (source, day))) {
-        let known = newest.entry(source).or_insert(day);
-        *known = day.max(*known);
-    }
-    newest
+    let dividends = history.dividends.iter().filter(|o| o.action == Action::Put);
+    let dividends = dividends.filter_map(|o| Some((o.source.as_str(), o.record.ex_date?)));
+    let splits = history.splits.iter().filter(|o| o.action == Action::Put);
+    newest_by_source(dividends.chain(splits.map(|o| (o.source.as_str(), o.record.ex_date))))
 }

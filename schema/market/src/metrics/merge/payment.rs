@@ -8,10 +8,15 @@ use super::decisions::DecisionIndex;
 use super::implied_factors::{ImpliedFactors, agrees};
 use crate::event::{Dividend, DividendType};
 use crate::metrics::arithmetic::{quotient, remove_division_error};
+use crate::metrics::calendar::add_sessions;
 use crate::metrics::dividends::class::DividendClass;
 use crate::metrics::prices::adjustment::Splits;
+use crate::metrics::prices::series::PriceSeries;
 use crate::metrics::rules::{OutlierRules, Rules};
 use crate::observation::Observation;
+
+/// Maximum distance of the close that shows the effect of an ex-date, sessions.
+const PRICED_WITHIN: i32 = 5;
 
 /// Distribution that the figures use.
 #[derive(Debug, Clone, Copy)]
@@ -64,14 +69,10 @@ pub(crate) struct ValidationContext<'a> {
 }
 
 impl ValidationContext<'_> {
-    /// Dividend factor that a feed's adjusted closes imply for an ex-date; `None` if no feed implies a factor.
-    pub(crate) fn implied_factor(&self, ex_date: NaiveDate) -> Option<Decimal> {
-        self.implied_factors.factor(ex_date)
-    }
-
     /// True if a feed's adjusted closes contain a payment of `amount` per share, in the currency of the prices (R40).
     pub(crate) fn adjusted_closes_contain(&self, amount: Decimal, ex_date: NaiveDate) -> bool {
-        let evidence = self.implied_factor(ex_date).zip((self.neighbours.close_before)(ex_date));
+        let implied = self.implied_factors.factor(ex_date);
+        let evidence = implied.zip(self.neighbours.series.close_before(ex_date));
         let paid =
             evidence.and_then(|(factor, close)| Some((factor, Decimal::ONE - quotient(amount, close)?)));
         paid.is_some_and(|(factor, ours)| agrees(factor, ours, &self.rules.absence))
@@ -80,10 +81,7 @@ impl ValidationContext<'_> {
 
 /// Closes before and after an ex-date.
 pub(crate) struct PriceContext<'a> {
-    /// Last raw close before a day, on the share basis of the day; `None` without an earlier close.
-    pub close_before: &'a dyn Fn(NaiveDate) -> Option<Decimal>,
-    /// First raw close on or after a day, on the day's share basis; `None` without a close within five sessions.
-    pub close_after: &'a dyn Fn(NaiveDate) -> Option<Decimal>,
+    pub series: PriceSeries<'a>,
     /// ISO 4217 currency of the prices.
     pub currency: &'a str,
 }
@@ -91,16 +89,22 @@ pub(crate) struct PriceContext<'a> {
 impl PriceContext<'_> {
     /// Last close before a distribution; `None` if the distribution and the prices are in different currencies.
     pub(crate) fn close_for(&self, record: &Dividend, day: NaiveDate) -> Option<Decimal> {
-        if record.currency == self.currency { (self.close_before)(day) } else { None }
+        if record.currency == self.currency { self.series.close_before(day) } else { None }
+    }
+
+    /// First raw close on or after a day, on the day's share basis; `None` without a close within five sessions.
+    fn close_after(&self, day: NaiveDate) -> Option<Decimal> {
+        let first = self.series.at_or_after(day)?;
+        let is_near = self.series.date(first) <= add_sessions(day, PRICED_WITHIN);
+        is_near.then(|| self.series.close_on_basis(first, day))
     }
 
     /// True if the close fell on the ex-date by about `amount`, and such a fall is large enough to see.
     ///
     /// The bounds are the parameters `outlier.special_…`.
     pub(crate) fn has_visible_fall(&self, amount: Decimal, ex_date: NaiveDate, rules: &OutlierRules) -> bool {
-        let Some((before, after)) = (self.close_before)(ex_date).zip((self.close_after)(ex_date)) else {
-            return false;
-        };
+        let closes = self.series.close_before(ex_date).zip(self.close_after(ex_date));
+        let Some((before, after)) = closes else { return false };
         let times = |factor: Decimal| remove_division_error(amount.saturating_mul(factor));
         let fall = remove_division_error(before - after);
         times(Decimal::ONE_HUNDRED / rules.special_share) >= remove_division_error(before)

@@ -84,9 +84,7 @@ pub(crate) fn quarantine_outliers<'a>(
         }
         true
     });
-    if found.unproven.last().is_some_and(|last| Some(last.ex_date) == newest) {
-        flags.set(Flag::AmountHeld);
-    }
+    flags.set_if(Flag::AmountHeld, found.unproven.last().is_some_and(|last| Some(last.ex_date) == newest));
     found
 }
 
@@ -122,13 +120,10 @@ fn outliers(
     validation: &ValidationContext<'_>,
     flags: &mut Flags,
 ) -> BTreeMap<usize, OutlierKind> {
-    let mut by_currency: Vec<(&str, Vec<usize>)> = Vec::new();
+    let mut by_currency: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (position, payment) in payments.iter().enumerate().filter(|(_, payment)| payment.class.is_regular()) {
         let currency = payment.observation.record.currency.as_str();
-        match by_currency.iter_mut().find(|(known, _)| *known == currency) {
-            Some((_, positions)) => positions.push(position),
-            None => by_currency.push((currency, vec![position])),
-        }
+        by_currency.entry(currency).or_default().push(position);
     }
     let mut outliers = BTreeMap::new();
     for (currency, positions) in by_currency {
@@ -145,11 +140,9 @@ fn outliers(
                     rows[day].ex_date,
                     &validation.rules.outlier,
                 ) || validation.adjusted_closes_contain(declared, rows[day].ex_date));
-            if is_in_price {
-                flags.set(Flag::SpecialByPrice);
-            }
+            flags.set_if(Flag::SpecialByPrice, is_in_price);
             let close = if currency == validation.neighbours.currency {
-                (validation.neighbours.close_before)(rows[day].ex_date)
+                validation.neighbours.series.close_before(rows[day].ex_date)
             } else {
                 None
             };

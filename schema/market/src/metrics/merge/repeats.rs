@@ -1,5 +1,7 @@
 //! Merge of near duplicates: rows of one payment whose ex-dates are a few days apart (R34.1).
 
+use std::collections::BTreeMap;
+
 use super::payment::{Payment, ValidationContext};
 use super::winner::ObservationStatus;
 use crate::metrics::dividends::ex_date::ex_date_from_record_date;
@@ -59,7 +61,7 @@ fn candidate<'a>(payment: &Payment<'a>, validation: &ValidationContext<'_>) -> R
 
 /// Indexes of regular payments by currency. Ex-dates with several payments are left out.
 fn by_currency(payments: &[Payment<'_>]) -> Vec<Vec<usize>> {
-    let mut currencies: Vec<(&str, Vec<usize>)> = Vec::new();
+    let mut currencies: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (position, payment) in payments.iter().enumerate() {
         let is_alone =
             |other: Option<&Payment<'_>>| other.is_none_or(|other| other.ex_date != payment.ex_date);
@@ -68,10 +70,7 @@ fn by_currency(payments: &[Payment<'_>]) -> Vec<Vec<usize>> {
             continue;
         }
         let currency = payment.observation.record.currency.as_str();
-        match currencies.iter_mut().find(|(known, _)| *known == currency) {
-            Some((_, positions)) => positions.push(position),
-            None => currencies.push((currency, vec![position])),
-        }
+        currencies.entry(currency).or_default().push(position);
     }
-    currencies.into_iter().map(|(_, positions)| positions).collect()
+    currencies.into_values().collect()
 }

@@ -2,17 +2,41 @@
 
 use std::collections::BTreeMap;
 
-use chrono::{DateTime, Utc};
-
 use super::same_day_payments::SameDayPayments;
-use super::winner::{MergeRecord, ObservationStatus, WinningVersion};
-use crate::event::Kind;
+use super::winner::{
+    MergeRecord, ObservationStatus, QuarantinedRow, SymbolOrder, WinningVersion, pick_winners,
+};
+use crate::event::{EventRecord, Kind};
 use crate::history::{Observation, SourcePolicy};
 use crate::metrics::source_preference::{MANUAL, SourceCandidate, preferred, range_of, range_starts};
 
+/// Winning versions of the preferred sources, with the status of each observation.
+#[derive(Debug)]
+pub(crate) struct PreferredWinners {
+    pub winners: Vec<WinningVersion>,
+    pub statuses: Vec<ObservationStatus>,
+    pub quarantined: Vec<QuarantinedRow>,
+}
+
+/// First stage of a merge: finds the winner of each key, and keeps the winners of the preferred sources.
+pub(crate) fn preferred_winners<T: MergeRecord + EventRecord>(
+    observations: &[Observation<T>],
+    policy: &SourcePolicy,
+    symbols: SymbolOrder<'_>,
+    same_day_payments: &SameDayPayments<'_>,
+) -> PreferredWinners {
+    let mut statuses = vec![ObservationStatus::Used; observations.len()];
+    let mut quarantined = Vec::new();
+    let all = pick_winners(observations, symbols, same_day_payments, &mut statuses, &mut quarantined);
+    let mut winners =
+        keep_preferred_sources(observations, all, T::KIND, policy, same_day_payments, &mut statuses);
+    withdraw_by_manual(observations, &mut winners, same_day_payments, &mut statuses);
+    PreferredWinners { winners, statuses, quarantined }
+}
+
 /// Keeps the winning versions of the preferred sources. All others get the status [`ObservationStatus::OtherSource`] or
 /// [`ObservationStatus::Overridden`].
-pub(crate) fn keep_preferred_sources<T: MergeRecord>(
+fn keep_preferred_sources<T: MergeRecord>(
     observations: &[Observation<T>],
     winners: Vec<WinningVersion>,
     kind: Kind,
@@ -36,12 +60,12 @@ pub(crate) fn keep_preferred_sources<T: MergeRecord>(
 
 fn one_source_per_range<T: MergeRecord>(
     observations: &[Observation<T>],
-    winners: Vec<WinningVersion>,
+    mut winners: Vec<WinningVersion>,
     kind: Kind,
     policy: &SourcePolicy,
     statuses: &mut [ObservationStatus],
 ) -> Vec<WinningVersion> {
-    let newest = newest_observations(observations);
+    let newest = newest_by_source(observations.iter().map(|o| (o.source.as_str(), o.observed_at)));
     let starts = range_starts(policy, kind);
     let range = |winner: &WinningVersion| {
         range_of(&starts, observations[winner.index].record.date().unwrap_or_default())
@@ -62,25 +86,25 @@ fn one_source_per_range<T: MergeRecord>(
             preferred(policy, kind, candidates, starts[*range]).map(|candidate| (*range, candidate.source))
         })
         .collect();
+    winners.retain(|winner| {
+        let source = observations[winner.index].source.as_str();
+        let is_chosen = chosen.get(&range(winner)).copied() == Some(source);
+        if !is_chosen {
+            statuses[winner.index] = ObservationStatus::OtherSource;
+        }
+        is_chosen
+    });
     winners
-        .into_iter()
-        .filter(|winner| {
-            let believed =
-                chosen.get(&range(winner)).copied() == Some(observations[winner.index].source.as_str());
-            if !believed {
-                statuses[winner.index] = ObservationStatus::OtherSource;
-            }
-            believed
-        })
-        .collect()
 }
 
-/// Newest observation time of each source.
-pub(crate) fn newest_observations<T>(observations: &[Observation<T>]) -> BTreeMap<&str, DateTime<Utc>> {
-    let mut newest: BTreeMap<&str, DateTime<Utc>> = BTreeMap::new();
-    for observation in observations {
-        let seen = newest.entry(&observation.source).or_insert(observation.observed_at);
-        *seen = (*seen).max(observation.observed_at);
+/// Greatest date or time of each source.
+pub(crate) fn newest_by_source<'a, T: Ord + Copy>(
+    dated: impl Iterator<Item = (&'a str, T)>,
+) -> BTreeMap<&'a str, T> {
+    let mut newest = BTreeMap::new();
+    for (source, date) in dated {
+        let known = newest.entry(source).or_insert(date);
+        *known = date.max(*known);
     }
     newest
 }
@@ -96,14 +120,8 @@ fn apply_manual_record<T: MergeRecord>(
     statuses: &mut [ObservationStatus],
 ) {
     let manual = &observations[record.index];
-    let replaces = |winner: &WinningVersion| {
-        let vendor = &observations[winner.index];
-        let same_id = manual.id.is_some() && manual.id == vendor.id;
-        vendor.source != MANUAL
-            && (same_id || is_same_payment(&manual.record, &vendor.record, same_day_payments))
-    };
     kept.retain(|winner| {
-        let replaced = replaces(winner);
+        let replaced = is_same_payment(manual, &observations[winner.index], same_day_payments);
         if replaced {
             statuses[winner.index] = ObservationStatus::Overridden;
         }
@@ -112,12 +130,22 @@ fn apply_manual_record<T: MergeRecord>(
     kept.push(record);
 }
 
-fn is_same_payment<T: MergeRecord>(manual: &T, vendor: &T, same_day_payments: &SameDayPayments<'_>) -> bool {
-    manual.compare_natural(vendor).is_eq() && !manual.is_distinct_payment(vendor, same_day_payments)
+/// True if a manual record is about a vendor's record: it has the same id or natural key.
+fn is_same_payment<T: MergeRecord>(
+    manual: &Observation<T>,
+    vendor: &Observation<T>,
+    same_day_payments: &SameDayPayments<'_>,
+) -> bool {
+    let same_id = manual.id.is_some() && manual.id == vendor.id;
+    let same_key = || {
+        manual.record.compare_natural(&vendor.record).is_eq()
+            && !manual.record.is_distinct_payment(&vendor.record, same_day_payments)
+    };
+    vendor.source != MANUAL && (same_id || same_key())
 }
 
 /// Withdraws vendors' records by manual retractions that have no manual put of the same record.
-pub(crate) fn withdraw_by_manual<T: MergeRecord>(
+fn withdraw_by_manual<T: MergeRecord>(
     observations: &[Observation<T>],
     kept: &mut [WinningVersion],
     same_day_payments: &SameDayPayments<'_>,
@@ -130,12 +158,8 @@ pub(crate) fn withdraw_by_manual<T: MergeRecord>(
         .collect();
     for winner in kept.iter_mut().filter(|winner| !winner.cancelled) {
         let vendor = &observations[winner.index];
-        let withdrawn = retractions.iter().map(|index| &observations[*index]).any(|manual| {
-            let same_id = manual.id.is_some() && manual.id == vendor.id;
-            vendor.source != MANUAL
-                && (same_id || is_same_payment(&manual.record, &vendor.record, same_day_payments))
-        });
-        if withdrawn {
+        let is_withdrawn = |index: &usize| is_same_payment(&observations[*index], vendor, same_day_payments);
+        if retractions.iter().any(is_withdrawn) {
             winner.cancelled = true;
             statuses[winner.index] = ObservationStatus::Cancelled;
         }

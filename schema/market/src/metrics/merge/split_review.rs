@@ -24,7 +24,7 @@ use rust_decimal::Decimal;
 
 use super::as_of::AsOfView;
 use super::decisions::DecisionIndex;
-use super::dividends::DividendWinners;
+use super::sources::PreferredWinners;
 use super::split_type::{has_moved_with, has_share_count_moved};
 use super::splits::{MergedSplit, MergedSplits};
 use super::winner::{MergeRecord, ObservationStatus, QuarantinedRow};
@@ -34,7 +34,7 @@ use crate::metrics::arithmetic::quotient;
 use crate::metrics::dividends::class::DividendClass;
 use crate::metrics::prices::adjustment::{Ratio, SplitEvent};
 use crate::metrics::prices::series::PriceSeries;
-use crate::metrics::prices::split_consistency::{LogarithmLimit, detectable_factor, is_denied};
+use crate::metrics::prices::split_consistency::{E, detectable_factor, is_denied};
 use crate::metrics::rules::Rules;
 use crate::metrics::source_preference::MANUAL;
 use crate::row::{Flag, Flags, QuarantineReason};
@@ -45,7 +45,7 @@ const REPEATED_WITHIN: i64 = 7;
 /// Facts other than prices that may confirm a split.
 pub(crate) struct SplitEvidence<'a> {
     pub history: &'a History,
-    pub winners: &'a DividendWinners,
+    pub winners: &'a PreferredWinners,
     pub decided: &'a DecisionIndex<'a>,
     /// Function with the parameters `after` and `through`: sum of the payments with an ex-date after `after`, up to and
     /// including `through`.
@@ -70,13 +70,11 @@ pub(crate) fn review_splits(
     evidence: &SplitEvidence<'_>,
     flags: &mut Flags,
 ) -> bool {
-    let denied: Vec<&SplitEvent> = series
-        .splits
-        .events()
-        .iter()
-        .filter(|event| detectable_factor(event.ratio).is_some())
-        .filter(|event| is_denied_by(series, event.ex_date, Ratio::ONE, evidence) == Some(true))
-        .collect();
+    let mut denied: Vec<&SplitEvent> = series.splits.events().iter().collect();
+    denied.retain(|event| {
+        detectable_factor(event.ratio).is_some()
+            && is_denied_by(series, event.ex_date, Ratio::ONE, evidence) == Some(true)
+    });
     if denied.is_empty() {
         return false;
     }
@@ -150,7 +148,7 @@ fn review_split(
     // A split is excluded only if the price moved by less than the ratio.
     let fell_short = |rest: Decimal| {
         (rest > Decimal::ONE) == (split.ratio.from < split.ratio.to)
-            && is_denied(rest, split.ratio, evidence.rules.level.excluded_share, LogarithmLimit::None)
+            && is_denied(rest, split.ratio, evidence.rules.level.excluded_share, Decimal::MAX)
     };
     let is_excluded = !is_kept
         && all_rests(series, (before, after), Ratio::ONE, evidence, fell_short)?
@@ -206,10 +204,7 @@ fn early_session(split: &MergedSplit, series: &PriceSeries<'_>, rules: &Rules) -
             i64::from(series.bars.day[*index] - series.bars.day[index - 1]) <= rules.level.adjacent_days;
         // The ex-date of the split is not between these bars, so its ratio is applied here by removing the inverse.
         let rest = unexplained_factor(series, index - 1, *index, split.ratio.inverse());
-        is_adjacent
-            && rest.is_some_and(|rest| {
-                !is_denied(rest, split.ratio, rules.level.denied_share, LogarithmLimit::One)
-            })
+        is_adjacent && rest.is_some_and(|rest| !is_denied(rest, split.ratio, rules.level.denied_share, E))
     });
     let only = matching.next().filter(|_| matching.next().is_none());
     only.map(|index| series.date(index))
@@ -226,7 +221,7 @@ fn is_denied_by(
     let (before, after) = bars_around(series, ex_date, evidence.rules)?;
     let between = series.splits.price_ratio_between(series.date(before), series.date(after));
     let ratio = between.then(removed.inverse());
-    let is_denied = |rest| is_denied(rest, ratio, evidence.rules.level.denied_share, LogarithmLimit::One);
+    let is_denied = |rest| is_denied(rest, ratio, evidence.rules.level.denied_share, E);
     all_rests(series, (before, after), removed, evidence, is_denied)
 }
 
@@ -287,7 +282,7 @@ fn has_amount_moved(split: &MergedSplit, evidence: &SplitEvidence<'_>) -> bool {
         let date = record.date()?;
         let counts = record.r#type.class(record.frequency) == DividendClass::Regular
             && record.amount_basis == ShareBasis::Raw
-            && date <= evidence.known.as_of()
+            && date <= evidence.known.as_of
             && (date - split.ex_date).num_days().abs() <= near;
         counts.then_some((date, record.amount))
     });

@@ -137,7 +137,7 @@ pub(crate) fn has_share_count_moved(history: &History, split: &MergedSplit, know
     let counts = history.fundamentals.iter().filter(|row| row.action == Action::Put).filter_map(|row| {
         let date = row.record.shares_as_of.unwrap_or(row.record.as_of);
         let count = row.record.shares_outstanding.filter(|count| *count > Decimal::ZERO)?;
-        let near = (date - split.ex_date).num_days().abs() <= REPORTED_WITHIN && date <= known.as_of();
+        let near = (date - split.ex_date).num_days().abs() <= REPORTED_WITHIN && date <= known.as_of;
         near.then_some((date, row.version(0), count))
     });
     let before =

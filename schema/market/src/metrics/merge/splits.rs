@@ -10,12 +10,11 @@ use rust_decimal::Decimal;
 
 use super::as_of::AsOfView;
 use super::same_day_payments::SameDayPayments;
-use super::sources::{keep_preferred_sources, withdraw_by_manual};
+use super::sources::{PreferredWinners, preferred_winners};
 use super::winner::{
-    MergeRecord, ObservationStatus, QuarantinedRow, SameContent, SymbolOrder, WinningVersion, pick_winners,
-    version_time,
+    MergeRecord, ObservationStatus, QuarantinedRow, SymbolOrder, WinningVersion, version_time,
 };
-use crate::event::{Kind, Split};
+use crate::event::Split;
 use crate::history::{History, Observation, SourcePolicy};
 use crate::metrics::prices::adjustment::{Ratio, SplitEvent, Splits};
 use crate::row::{Flag, Flags, SplitType};
@@ -58,31 +57,12 @@ pub(crate) fn merge_splits(
     flags: &mut Flags,
 ) -> MergedSplits {
     let observations = &history.splits;
-    let mut merged = MergedSplits {
-        statuses: vec![ObservationStatus::Used; observations.len()],
-        ..MergedSplits::default()
-    };
     if observations.is_empty() {
-        return merged;
+        return MergedSplits::default();
     }
-    let same_day_payments = SameDayPayments::default();
-    let winners = pick_winners(
-        observations,
-        symbols,
-        &same_day_payments,
-        &mut merged.statuses,
-        &mut merged.quarantined,
-    );
-    let mut kept = keep_preferred_sources(
-        observations,
-        winners,
-        Kind::Split,
-        policy,
-        &same_day_payments,
-        &mut merged.statuses,
-    );
-    withdraw_by_manual(observations, &mut kept, &same_day_payments, &mut merged.statuses);
-    let live = one_per_date(observations, &kept, &mut merged.statuses, flags);
+    let found = preferred_winners(observations, policy, symbols, &SameDayPayments::default());
+    let PreferredWinners { winners: kept, mut statuses, quarantined } = found;
+    let live = one_per_date(observations, &kept, &mut statuses, flags);
     let cancelled = kept.iter().copied().filter(|winner| winner.cancelled);
     let clean = |winner: WinningVersion| {
         let record = &observations[winner.index].record;
@@ -97,12 +77,12 @@ pub(crate) fn merge_splits(
             cancelled: winner.cancelled,
         }
     };
-    merged.splits = live.into_iter().chain(cancelled).map(clean).collect();
-    merged.splits.sort_by(|a, b| {
+    let mut splits: Vec<MergedSplit> = live.into_iter().chain(cancelled).map(clean).collect();
+    splits.sort_by(|a, b| {
         let key = |split: &MergedSplit| (split.ex_date, split.cancelled);
         key(a).cmp(&key(b)).then_with(|| observations[a.index].id.cmp(&observations[b.index].id))
     });
-    merged
+    MergedSplits { splits, statuses, quarantined }
 }
 
 fn one_per_date(
@@ -127,12 +107,9 @@ fn one_per_date(
         let Some(latest) = same_day.last() else { continue };
         let record = |winner: &WinningVersion| &observations[winner.index].record;
         let differs = |winner: &WinningVersion| !record(winner).same_content(record(latest));
-        if latest.conflict || same_day.iter().any(differs) {
-            flags.set(Flag::ConflictingDuplicate);
-        }
-        if latest.conflict || same_day.len() > 1 || same_day.iter().any(|winner| winner.collapsed) {
-            flags.set(Flag::DuplicateCollapsed);
-        }
+        flags.set_if(Flag::ConflictingDuplicate, latest.conflict || same_day.iter().any(differs));
+        let is_collapsed = same_day.len() > 1 || same_day.iter().any(|winner| winner.collapsed);
+        flags.set_if(Flag::DuplicateCollapsed, latest.conflict || is_collapsed);
         let best = same_day
             .iter()
             .filter(|winner| !differs(winner))

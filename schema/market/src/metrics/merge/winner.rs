@@ -25,7 +25,7 @@ use crate::observation::VersionRank;
 use crate::row::QuarantineReason;
 use crate::symbol::Symbol;
 
-pub(crate) use merge_record::{MergeRecord, SameContent};
+pub(crate) use merge_record::MergeRecord;
 pub use merge_record::{dividend_preference, split_preference};
 
 /// Status of an observation after the merge.
@@ -88,7 +88,7 @@ pub(crate) struct WinningVersion {
 pub(crate) type SymbolOrder<'a> = &'a dyn Fn(&Symbol) -> Option<usize>;
 
 /// Finds the winning versions, sorted by source. Sets the status of the observations that lose.
-pub(crate) fn pick_winners<T: MergeRecord + SameContent>(
+pub(crate) fn pick_winners<T: MergeRecord>(
     observations: &[Observation<T>],
     symbols: SymbolOrder<'_>,
     same_day_payments: &SameDayPayments<'_>,
@@ -137,11 +137,12 @@ pub(crate) fn pick_winners<T: MergeRecord + SameContent>(
             statuses[*last] = ObservationStatus::Cancelled;
             statuses[shown] = ObservationStatus::Cancelled;
         }
+        let (has_id, differs) = (at(*last).id.is_some(), |a: &T, b: &T| !a.same_content(b));
         winners.push(WinningVersion {
             index: shown,
             cancelled,
-            conflict: !cancelled && conflicts(observations, &versions, *last),
-            collapsed: !cancelled && has_contradiction(observations, &versions, *last),
+            conflict: !cancelled && !has_id && has_rival(observations, &versions, *last, differs),
+            collapsed: !cancelled && has_id && has_rival(observations, &versions, *last, T::contradicts),
             named: put_under_earliest_symbol(observations, &versions, symbols).unwrap_or(shown),
             ordinal,
         });
@@ -172,7 +173,7 @@ type PaymentVersions = SmallVec<[usize; 2]>;
 /// Versions are read from the greatest down. A put is a new payment if all payments found so far are its siblings.
 /// Otherwise it is an older version of the first payment that is not its sibling. A retraction withdraws every payment
 /// that is not its sibling.
-fn group_by_payment<T: MergeRecord + SameContent>(
+fn group_by_payment<T: MergeRecord>(
     observations: &[Observation<T>],
     versions: &[usize],
     same_day_payments: &SameDayPayments<'_>,
@@ -219,15 +220,11 @@ fn compare_in_source<T: MergeRecord>(a: &Observation<T>, b: &Observation<T>) -> 
 
 /// Version rank of an observation (R29), including the preference of rows with an id.
 fn version<T: MergeRecord>(observation: &Observation<T>) -> VersionRank<'_> {
-    observation.version(preference(observation))
-}
-
-fn preference<T: MergeRecord>(observation: &Observation<T>) -> u32 {
-    match (&observation.id, observation.action) {
+    observation.version(match (&observation.id, observation.action) {
         (None, _) => 0,
         (Some(_), Action::Retract) => u32::MAX,
         (Some(_), Action::Put) => observation.record.preference(),
-    }
+    })
 }
 
 /// Retractions without an id. They may withdraw rows with an id.
@@ -261,32 +258,18 @@ fn moved_away<T: MergeRecord>(
         && symbols(symbol(last)).is_none()
 }
 
-/// True if another row without an id has the winner's revision but another amount. It is then unknown which row is
-/// correct.
-fn conflicts<T: MergeRecord + SameContent>(
+/// True if another put with the winner's revision `differs` from the winner.
+fn has_rival<T: MergeRecord>(
     observations: &[Observation<T>],
     versions: &[usize],
     winner: usize,
+    differs: impl Fn(&T, &T) -> bool,
 ) -> bool {
     let best = &observations[winner];
-    best.id.is_none()
-        && versions.iter().map(|index| &observations[*index]).any(|other| {
-            is_put(other) && other.revision == best.revision && !other.record.same_content(&best.record)
-        })
-}
-
-/// True if another put with the winner's id and revision has a different value in a field. The symbol and missing
-/// fields are not compared.
-fn has_contradiction<T: MergeRecord>(
-    observations: &[Observation<T>],
-    versions: &[usize],
-    winner: usize,
-) -> bool {
-    let best = &observations[winner];
-    best.id.is_some()
-        && versions.iter().map(|index| &observations[*index]).any(|other| {
-            is_put(other) && other.revision == best.revision && other.record.contradicts(&best.record)
-        })
+    versions
+        .iter()
+        .map(|index| &observations[*index])
+        .any(|other| is_put(other) && other.revision == best.revision && differs(&other.record, &best.record))
 }
 
 /// Key that orders versions of different records by time: observation time, line, and record batch id.

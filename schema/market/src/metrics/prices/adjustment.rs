@@ -89,12 +89,17 @@ impl Ratio {
     }
 }
 
-/// Ratio as integers without a common divisor. `None` if a number exceeds 128 bits, or is 0 or less.
-pub(crate) fn lowest_terms(ratio: Ratio) -> Option<(i128, i128)> {
+/// Ratio as integers, without decimal places. `None` if a number exceeds 128 bits.
+pub(crate) fn whole_terms(ratio: Ratio) -> Option<(i128, i128)> {
     let (from, to) = (ratio.from.normalize(), ratio.to.normalize());
     let scale = from.scale().max(to.scale());
     let whole = |value: Decimal| value.mantissa().checked_mul(10i128.checked_pow(scale - value.scale())?);
-    let (from, to) = (whole(from)?, whole(to)?);
+    Some((whole(from)?, whole(to)?))
+}
+
+/// Ratio as integers without a common divisor. `None` if a number exceeds 128 bits, or is 0 or less.
+pub(crate) fn lowest_terms(ratio: Ratio) -> Option<(i128, i128)> {
+    let (from, to) = whole_terms(ratio)?;
     let divisor = gcd(from, to);
     (from > 0 && to > 0).then(|| (from / divisor, to / divisor))
 }
@@ -227,36 +232,6 @@ impl Fingerprint for AdjustmentFactor {
     }
 }
 
-/// Cumulative adjustment of consecutive days: from the `before` of the previous step up to the day before `before`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct AdjustmentStep {
-    /// First day to which the step does not apply.
-    pub before: NaiveDate,
-    /// Product of from/to of all splits on or after `before`.
-    pub split: Ratio,
-    /// Product of from/to of all price-only actions on or after `before`.
-    pub price_only: Ratio,
-    /// Product of all dividend factors on or after `before`.
-    pub dividend: Decimal,
-}
-
-/// Cumulative products of adjustment factors, oldest first. Prices of a day are adjusted by the first step whose
-/// `before` is later than the day.
-///
-/// Days on or after the last `before` are not adjusted. `factors` must be sorted by ex-date.
-pub(crate) fn cumulative_steps(factors: &[AdjustmentFactor]) -> Vec<AdjustmentStep> {
-    let mut steps = Vec::with_capacity(factors.len());
-    let (mut split, mut price_only, mut dividend) = (Ratio::ONE, Ratio::ONE, Decimal::ONE);
-    for factor in factors.iter().rev() {
-        split = factor.split.then(split);
-        price_only = factor.price_only.then(price_only);
-        dividend = clamp_to_limit(dividend.checked_mul(factor.dividend_factor));
-        steps.push(AdjustmentStep { before: factor.ex_date, split, price_only, dividend });
-    }
-    steps.reverse();
-    steps
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -312,28 +287,6 @@ mod tests {
         assert_eq!(
             (0..50).fold(product, |ratio, _| ratio.then(huge)).apply(dec!(0.01)),
             product.apply(dec!(0.01))
-        );
-    }
-
-    #[test]
-    fn steps_accumulate_backwards() {
-        let factor = |day, from, to, dividend_factor| AdjustmentFactor {
-            ex_date: date(day),
-            split: Ratio { from, to },
-            dividend_factor,
-            dividend: Decimal::ZERO,
-            value: Some(Decimal::ZERO),
-            price_only: Ratio::ONE,
-        };
-        let steps = cumulative_steps(&[
-            factor("2024-01-10", dec!(1), dec!(1), dec!(0.99)),
-            factor("2024-02-10", dec!(1), dec!(2), dec!(0.5)),
-        ]);
-        let found: Vec<_> =
-            steps.iter().map(|step| (step.before, step.split.factor(), step.dividend)).collect();
-        assert_eq!(
-            found,
-            [(date("2024-01-10"), dec!(0.5), dec!(0.495)), (date("2024-02-10"), dec!(0.5), dec!(0.5))]
         );
     }
 

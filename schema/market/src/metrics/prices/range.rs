@@ -104,12 +104,8 @@ fn same_basis(series: &PriceSeries<'_>, from: usize, as_of: NaiveDate) -> Vec<Ba
     let mut start = from;
     while start < series.bars.len() {
         let day = series.date(start);
-        let next = series
-            .splits
-            .events()
-            .iter()
-            .map(|split| split.ex_date)
-            .find(|ex_date| *ex_date > day && *ex_date <= as_of);
+        let mut ex_dates = series.splits.events().iter().map(|split| split.ex_date);
+        let next = ex_dates.find(|ex_date| *ex_date > day && *ex_date <= as_of);
         let end = next.and_then(|ex_date| series.at_or_after(ex_date)).unwrap_or(series.bars.len());
         let (prices, shares) =
             (series.splits.price_ratio_to_basis(day, as_of), series.splits.ratio_to_basis(day, as_of));

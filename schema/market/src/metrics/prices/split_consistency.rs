@@ -6,10 +6,10 @@
 use rust_decimal::Decimal;
 
 use super::adjustment::Ratio;
-use crate::metrics::arithmetic::quotient;
+use crate::metrics::arithmetic::{power, quotient};
 
-/// Base of natural logarithms, to eight places.
-const E: Decimal = Decimal::from_parts(271_828_183, 0, 0, false, 8);
+/// Base of natural logarithms, to eight places: the ratio whose logarithm is 1.
+pub(crate) const E: Decimal = Decimal::from_parts(271_828_183, 0, 0, false, 8);
 
 /// Factor by which a split changes prices, in either direction. `None` for ratios below 3 for 2, which a price cannot
 /// show.
@@ -20,13 +20,10 @@ pub(crate) fn detectable_factor(ratio: Ratio) -> Option<Decimal> {
 
 /// True if the logarithm of the unexplained factor `rest` is more than `share` percent of the ratio's logarithm.
 ///
-/// `rest` is 1 if the price moved exactly by the ratio. `limit` is an upper limit of the ratio's logarithm.
-pub(crate) fn is_denied(rest: Decimal, ratio: Ratio, share: i64, limit: LogarithmLimit) -> bool {
+/// `rest` is 1 if the price moved exactly by the ratio. A ratio above `largest_ratio` is treated as `largest_ratio`.
+pub(crate) fn is_denied(rest: Decimal, ratio: Ratio, share: i64, largest_ratio: Decimal) -> bool {
     let Some(size) = quotient(ratio.from.max(ratio.to), ratio.from.min(ratio.to)) else { return false };
-    let base = match limit {
-        LogarithmLimit::None => size,
-        LogarithmLimit::One => size.min(E),
-    };
+    let base = size.min(largest_ratio);
     let Some(rest) = (if rest < Decimal::ONE { quotient(Decimal::ONE, rest) } else { Some(rest) }) else {
         return true;
     };
@@ -41,24 +38,11 @@ pub(crate) fn is_denied(rest: Decimal, ratio: Ratio, share: i64, limit: Logarith
     }
 }
 
-/// Upper limit of the logarithm of a split's ratio.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum LogarithmLimit {
-    /// No limit.
-    None,
-    /// At most 1, the logarithm of 2.718. A larger ratio is treated as 2.718.
-    One,
-}
-
 /// Numerator and denominator of a percentage in lowest terms: 40 is 2/5.
 fn lowest_share(percent: i64) -> (u32, u32) {
     let divisor = [20, 10, 5, 4, 2].into_iter().find(|divisor| percent % divisor == 0 && 100 % divisor == 0);
     let divisor = divisor.unwrap_or(1);
     (u32::try_from(percent / divisor).unwrap_or_default(), u32::try_from(100 / divisor).unwrap_or(1))
-}
-
-fn power(base: Decimal, exponent: u32) -> Option<Decimal> {
-    (0..exponent).try_fold(Decimal::ONE, |product, _| product.checked_mul(base))
 }
 
 #[cfg(test)]
@@ -71,8 +55,8 @@ mod tests {
 
     #[test]
     fn a_rest_of_more_than_the_share_of_the_logarithm_denies_a_ratio() {
-        let denied = |rest: Decimal, ratio, limit| is_denied(rest, ratio, 40, limit);
-        let (one, none) = (LogarithmLimit::One, LogarithmLimit::None);
+        let denied = |rest: Decimal, ratio, largest| is_denied(rest, ratio, 40, largest);
+        let (one, none) = (E, Decimal::MAX);
         // 2^0.4 is 1.3195.
         for (rest, expected) in [
             (dec!(1), false),

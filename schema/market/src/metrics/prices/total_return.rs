@@ -30,12 +30,6 @@ pub struct CloseSeries<'a> {
     pub factors: &'a [AdjustmentFactor],
 }
 
-impl std::fmt::Debug for CloseSeries<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Closes").field("days", &self.days.len()).field("factors", &self.factors).finish()
-    }
-}
-
 /// Total return between the sessions at two indexes, percent. `None` if a distribution is in another currency or the
 /// result overflows.
 pub fn total_return(closes: &CloseSeries<'_>, from: usize, to: usize) -> Option<Decimal> {

@@ -2,10 +2,9 @@
 
 use crate::day::date_of;
 use crate::event::{DecidedRow, Kind, line_column};
-use crate::history::Observation;
 use crate::metrics::computed::ComputedMetrics;
-use crate::metrics::merge::{QuarantinedRow, dividend_row, split_row};
-use crate::row::Quarantined;
+use crate::metrics::merge::{dividend_row, split_row};
+use crate::row::{QuarantineReason, Quarantined};
 
 /// Quarantined rows of a security, by kind and day.
 pub(crate) fn quarantined(computed: &ComputedMetrics<'_>) -> Vec<Quarantined> {
@@ -17,52 +16,35 @@ pub(crate) fn quarantined_with_keys(computed: &ComputedMetrics<'_>) -> Vec<(Quar
     let symbol = computed.inputs.history.symbol.to_string();
     let merged = &computed.inputs.merged;
     let mut rows: Vec<(Quarantined, DecidedRow)> = Vec::new();
+    let mut add = |decided: DecidedRow, reason: QuarantineReason, message: &str, line: u64| {
+        let row = Quarantined {
+            symbol: symbol.clone(),
+            kind: decided.kind.to_string(),
+            date: decided.date,
+            id: decided.row_id.clone(),
+            reason: reason.to_string(),
+            message: message.to_owned(),
+            source: decided.source.clone(),
+            line: line_column(line),
+        };
+        rows.push((row, decided));
+    };
     for held in &merged.dividends.quarantined {
         let observation = &computed.inputs.history.dividends[held.index];
-        let decided = dividend_row(observation);
-        rows.push((row(&symbol, &decided, observation, held), decided));
+        add(dividend_row(observation), held.reason, &held.message, observation.line);
     }
     for held in &merged.splits.quarantined {
         let observation = &computed.inputs.history.splits[held.index];
-        let decided = split_row(observation);
-        rows.push((row(&symbol, &decided, observation, held), decided));
+        add(split_row(observation), held.reason, &held.message, observation.line);
     }
-    rows.extend(merged.prices.quarantined.iter().map(|held| {
-        let date = Some(date_of(held.day));
-        let row = Quarantined {
-            symbol: symbol.clone(),
-            kind: Kind::Price.to_string(),
-            date,
-            id: None,
-            reason: held.reason.to_string(),
-            message: held.message.clone(),
-            source: held.source.clone(),
-            line: line_column(held.line),
-        };
-        let source = held.source.clone();
-        (row, DecidedRow { kind: Kind::Price, source, row_id: None, date, value: held.close })
-    }));
+    for held in &merged.prices.quarantined {
+        let (kind, source, date) = (Kind::Price, held.source.clone(), Some(date_of(held.day)));
+        let decided = DecidedRow { kind, source, row_id: None, date, value: held.close };
+        add(decided, held.reason, &held.message, held.line);
+    }
     let key = |(row, _): &(Quarantined, DecidedRow)| {
         (row.kind.clone(), row.date, row.source.clone(), row.id.clone(), row.line)
     };
     rows.sort_by_cached_key(key);
     rows
-}
-
-fn row<T>(
-    symbol: &str,
-    decided: &DecidedRow,
-    observation: &Observation<T>,
-    held: &QuarantinedRow,
-) -> Quarantined {
-    Quarantined {
-        symbol: symbol.to_owned(),
-        kind: decided.kind.to_string(),
-        date: decided.date,
-        id: observation.id.clone(),
-        reason: held.reason.to_string(),
-        message: held.message.clone(),
-        source: observation.source.to_string(),
-        line: line_column(observation.line),
-    }
 }

@@ -4,7 +4,6 @@ use rust_decimal::Decimal;
 
 use super::rounded::{amount, percent};
 use crate::bars::{BarColumn, MISSING};
-use crate::decimal::ExactDecimal;
 use crate::metrics::arithmetic::{change_percent, round_to_integer};
 use crate::metrics::computed::ComputedMetrics;
 use crate::metrics::prices::range::{VOLUME_SESSIONS, average_close, average_volume, year_range};
@@ -32,6 +31,7 @@ pub(crate) fn quote(computed: &ComputedMetrics<'_>) -> Quote {
         .and_then(|index| index.checked_sub(1))
         .map(|index| series.close_on_basis(index, computed.inputs.as_of));
     let range = year_range(&series, computed.inputs.as_of);
+    let has_paid = !matches!(computed.income.status, DividendState::NonPayer | DividendState::Unknown);
     Quote {
         symbol: computed.inputs.history.symbol.to_string(),
         name: computed.inputs.name(),
@@ -60,21 +60,10 @@ pub(crate) fn quote(computed: &ComputedMetrics<'_>) -> Quote {
         pe_ratio: percent(computed.figures.pe_ratio),
         eps_ttm: amount(computed.figures.eps_ttm),
         dividend_yield: percent(computed.income.dividend_yield),
-        annual_dividend: annual_dividend(computed),
-        dividend_currency: dividend_currency(computed),
+        annual_dividend: amount(computed.income.forward.amount.or(computed.income.dps_ttm)),
+        dividend_currency: has_paid.then(|| computed.inputs.dividend_currency.clone()),
         price_date: computed.inputs.price.map(|price| price.date),
         source: QuoteSource::Eod,
         updated_at: computed.updated_at,
     }
-}
-
-/// Annual dividend per share from which the headline yield is computed, in the dividend currency.
-pub(crate) fn annual_dividend(computed: &ComputedMetrics<'_>) -> Option<ExactDecimal> {
-    amount(computed.income.forward.amount.or(computed.income.dps_ttm))
-}
-
-/// Currency of the dividends; `None` for non-payers and unknown dividends.
-pub(crate) fn dividend_currency(computed: &ComputedMetrics<'_>) -> Option<String> {
-    let paid_ever = !matches!(computed.income.status, DividendState::NonPayer | DividendState::Unknown);
-    paid_ever.then(|| computed.inputs.dividend_currency.clone())
 }

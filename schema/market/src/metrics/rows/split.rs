@@ -6,6 +6,7 @@ use super::id::{split_id, stock_dividend_id};
 use crate::decimal::ExactDecimal;
 use crate::metrics::arithmetic::{factor, quotient};
 use crate::metrics::computed::ComputedMetrics;
+use crate::metrics::dividends::class::DividendClass;
 use crate::metrics::merge::{MergedSplit, is_known, share_type};
 use crate::metrics::prices::adjustment::Ratio;
 use crate::row::{SplitRow, SplitStatus};
@@ -15,21 +16,9 @@ pub(crate) fn splits(computed: &ComputedMetrics<'_>) -> Vec<SplitRow> {
     let known = |split: &&MergedSplit| {
         is_known(&computed.inputs.history.splits[split.index].record, &computed.inputs.known)
     };
-    let mut rows: Vec<SplitRow> = computed
-        .inputs
-        .merged
-        .splits
-        .splits
-        .iter()
-        .filter(known)
-        .map(|split| split_row(computed, split))
-        .collect();
-    for payment in computed
-        .inputs
-        .payments()
-        .iter()
-        .filter(|p| p.class == crate::metrics::dividends::class::DividendClass::Stock)
-    {
+    let splits = computed.inputs.merged.splits.splits.iter().filter(known);
+    let mut rows: Vec<SplitRow> = splits.map(|split| split_row(computed, split)).collect();
+    for payment in computed.inputs.payments().iter().filter(|p| p.class == DividendClass::Stock) {
         if rows.iter().any(|row| row.ex_date == payment.ex_date && row.status != SplitStatus::Cancelled) {
             continue;
         }

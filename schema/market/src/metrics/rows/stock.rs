@@ -3,7 +3,6 @@
 use rust_decimal::Decimal;
 
 use super::next::next_dividend;
-use super::quote::{annual_dividend, dividend_currency};
 use super::rounded::percent;
 use crate::metrics::arithmetic;
 use crate::metrics::arithmetic::change_percent;
@@ -54,7 +53,7 @@ pub(crate) fn stock(computed: &ComputedMetrics<'_>, quote: &Quote, quarantined: 
         identifiers: JsonColumn(identifiers(computed)),
         company: JsonColumn(company(computed)),
         pricing: JsonColumn(pricing(quote)),
-        dividends: JsonColumn(dividends(computed)),
+        dividends: JsonColumn(dividends(computed, quote)),
         coverage: JsonColumn(coverage(computed)),
     }
 }
@@ -141,7 +140,7 @@ fn pricing(quote: &Quote) -> Pricing {
     }
 }
 
-fn dividends(computed: &ComputedMetrics<'_>) -> StockDividends {
+fn dividends(computed: &ComputedMetrics<'_>, quote: &Quote) -> StockDividends {
     let payments = computed.inputs.payments();
     let last = payments
         .iter()
@@ -150,8 +149,8 @@ fn dividends(computed: &ComputedMetrics<'_>) -> StockDividends {
     StockDividends {
         yield_ttm: percent(computed.income.yield_ttm),
         yield_forward: percent(computed.income.yield_forward),
-        annual_amount: annual_dividend(computed),
-        currency: dividend_currency(computed),
+        annual_amount: quote.annual_dividend,
+        currency: quote.dividend_currency.clone(),
         frequency: Some(computed.frequency()),
         payout_ratio: percent(computed.payouts.ratio.ok()),
         growth_5y: percent(computed.growth.growth[2]),

@@ -7,7 +7,6 @@
 //! From four gaps on, a vendor's tag of another frequency costs less than an irregular gap. Gaps therefore overrule
 //! tags, as in R5. With fewer gaps, a payer whose gaps contradict its tags is irregular.
 
-use chrono::NaiveDate;
 use rust_decimal::Decimal;
 
 use super::reading::ScheduleRow;
@@ -78,25 +77,16 @@ impl PeriodThousandths {
 /// Number of payments a year around each row; `None` for irregular payers and for 13 and more payments a year.
 pub(crate) fn local_frequencies(rows: &[ScheduleRow], rules: &Rules) -> Vec<Option<i32>> {
     let mut frequencies = Vec::with_capacity(rows.len());
-    let mut start = 0;
-    for pause in 1..=rows.len() {
-        if pause == rows.len() || is_restart(rows[pause - 1].ex_date, rows[pause].ex_date, rules) {
-            let segment = &rows[start..pause];
-            let gaps = gap_states(segment, rules);
-            frequencies.extend((0..segment.len()).map(|index| of_row(segment, &gaps, index)));
-            start = pause;
-        }
+    for segment in rows.chunk_by(|a, b| !is_restart(a.ex_date, b.ex_date, rules)) {
+        let gaps = gap_states(segment, rules);
+        frequencies.extend((0..segment.len()).map(|index| of_row(segment, &gaps, index)));
     }
     frequencies
 }
 
-fn days_between(a: NaiveDate, b: NaiveDate) -> i64 {
-    (b - a).num_days()
-}
-
 /// Frequency of each gap between rows without a pause.
 fn gap_states(rows: &[ScheduleRow], rules: &Rules) -> Vec<State> {
-    let gaps: Vec<i64> = rows.windows(2).map(|pair| days_between(pair[0].ex_date, pair[1].ex_date)).collect();
+    let gaps: Vec<i64> = rows.windows(2).map(|pair| (pair[1].ex_date - pair[0].ex_date).num_days()).collect();
     // Most payers keep one frequency. If a frequency has no cost at all, the search is not needed.
     let explains_all = |state: &State| {
         gaps.iter().all(|gap| gap_cost(*state, *gap, false, rules) == 0)

@@ -49,13 +49,21 @@ impl Schedule {
     /// Reads rows that are sorted by ex-date, one row per ex-date.
     pub fn read(rows: &[ScheduleRow], rules: &Rules) -> Self {
         let frequencies = local_frequencies(rows, rules);
-        let mut schedule = Self { readings: face_values(rows, &frequencies), ..Self::default() };
+        let face = |(row, per_year): (&ScheduleRow, Option<i32>)| Reading {
+            ex_date: row.ex_date,
+            amount: row.amount,
+            regular: row.amount,
+            sustained: row.amount,
+            kind: AmountReading::Regular,
+            per_year,
+            year: row.ex_date.year(),
+        };
+        let readings = rows.iter().zip(frequencies).map(face).collect();
+        let mut schedule = Self { readings, ..Self::default() };
         let mut start = 0;
-        for pause in 1..=rows.len() {
-            if pause == rows.len() || is_restart(rows[pause - 1].ex_date, rows[pause].ex_date, rules) {
-                schedule.read_segment(start, &rows[start..pause], rules);
-                start = pause;
-            }
+        for segment in rows.chunk_by(|a, b| !is_restart(a.ex_date, b.ex_date, rules)) {
+            schedule.read_segment(start, segment, rules);
+            start += segment.len();
         }
         schedule
     }
@@ -92,19 +100,6 @@ impl Schedule {
         let index = self.readings.binary_search_by_key(&ex_date, |reading| reading.ex_date).ok()?;
         Some(&self.readings[index])
     }
-}
-
-fn face_values(rows: &[ScheduleRow], frequencies: &[Option<i32>]) -> Vec<Reading> {
-    let face = |(row, per_year): (&ScheduleRow, &Option<i32>)| Reading {
-        ex_date: row.ex_date,
-        amount: row.amount,
-        regular: row.amount,
-        sustained: row.amount,
-        kind: AmountReading::Regular,
-        per_year: *per_year,
-        year: row.ex_date.year(),
-    };
-    rows.iter().zip(frequencies).map(face).collect()
 }
 
 #[cfg(test)]

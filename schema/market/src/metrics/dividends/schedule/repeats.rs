@@ -62,13 +62,9 @@ pub(crate) fn find_repeats(payments: &[RepeatedPayment<'_>], rules: &Rules) -> V
         };
         if is_repeat(&payments[first], &payments[second], rules) && is_confirmed() {
             let keeps_first = is_better(&payments[first], &payments[second]);
-            let pair = if keeps_first {
-                RepeatPair { dropped: second, kept: first }
-            } else {
-                RepeatPair { dropped: first, kept: second }
-            };
-            kept.retain(|index| *index != pair.dropped);
-            repeats.push(pair);
+            let (dropped, better) = if keeps_first { (second, first) } else { (first, second) };
+            kept.retain(|index| *index != dropped);
+            repeats.push(RepeatPair { dropped, kept: better });
             position = position.saturating_sub(1);
         } else {
             position += 1;

@@ -62,18 +62,13 @@ impl RunYears {
         let per_year = i64::from(per_year);
         let years: Vec<i64> = run.iter().map(|reading| i64::from(reading.ex_date.year())).collect();
         let newest = years.len().saturating_sub(2 * usize::try_from(per_year).unwrap_or_default());
-        let agreement = |offset: i64, first_year: i64| {
-            let agrees =
-                |index: usize| first_year + (slots[index] + offset).div_euclid(per_year) == years[index];
-            let (all, new) = (0..years.len())
-                .filter(|index| agrees(*index))
-                .fold((0, 0), |(all, new), index| (all + 1, new + i32::from(index >= newest)));
-            (all, new)
-        };
         let candidates = (0..per_year)
             .flat_map(|offset| [years[0] - 1, years[0], years[0] + 1].map(|first_year| (offset, first_year)));
         let best = candidates.max_by_key(|(offset, first_year)| {
-            let (all, new) = agreement(*offset, *first_year);
+            let agreeing = (0..years.len())
+                .filter(|index| first_year + (slots[*index] + offset).div_euclid(per_year) == years[*index]);
+            let (all, new) =
+                agreeing.fold((0, 0), |(all, new), index| (all + 1, new + i32::from(index >= newest)));
             (all, new, -offset)
         });
         let (offset, first_year) = best.unwrap_or((0, years[0]));

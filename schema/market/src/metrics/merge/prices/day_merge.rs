@@ -80,7 +80,8 @@ fn at_scale(bars: &Bars, scale: u32) -> Bars {
             }
         }
         bars.scale = scale;
-        bars = without_zero_closes(&bars);
+        // Bars whose close was rounded to 0 are left out.
+        bars = bars.filter(|index| bars.close[index] > 0);
     } else if bars.rescale(scale).is_err() {
         // This cannot happen: every price fits 64 bits at the common scale.
         bars = Bars::default();
@@ -92,13 +93,4 @@ fn at_scale(bars: &Bars, scale: u32) -> Bars {
 fn rounded(value: i64, digits: u32) -> i64 {
     let Some(divisor) = 10i64.checked_pow(digits) else { return 0 };
     value / divisor + (value % divisor) / (divisor - divisor / 2)
-}
-
-/// Leaves out bars whose close was rounded to 0.
-fn without_zero_closes(bars: &Bars) -> Bars {
-    let mut kept = bars.slice(0..0);
-    (0..bars.len())
-        .filter(|index| bars.close[*index] > 0)
-        .for_each(|index| kept.push(bars.bar(index), bars.version[index]));
-    kept
 }

@@ -55,19 +55,10 @@ pub(super) fn pick_sound_bars(
             excluded.insert((place, bar.day));
         }
         for (place, source) in sources.iter_mut().enumerate() {
-            source.bars = without(&source.bars, place, &excluded);
+            source.bars = source.bars.filter_days(|day| !excluded.contains(&(place, day)));
         }
         faulty_days.get_or_insert_with(|| excluded.iter().map(|(_, day)| *day).collect());
     }
-}
-
-/// Bars of the source with index `place`, without the excluded bars.
-pub(super) fn without(bars: &Bars, place: usize, excluded: &ExcludedBars) -> Bars {
-    let mut kept = bars.slice(0..0);
-    for index in (0..bars.len()).filter(|index| !excluded.contains(&(place, bars.day[*index]))) {
-        kept.push(bars.bar(index), bars.version[index]);
-    }
-    kept
 }
 
 /// Quarantines a newest bar that leaps, unless another source or a decision confirms it. Returns true if a leap remains

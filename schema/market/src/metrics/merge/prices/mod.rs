@@ -26,7 +26,7 @@ use crate::metrics::source_preference::SourceCandidate;
 use column_scan::{find_large_moves, has_fault};
 use day_merge::{Source, minor_places};
 pub(crate) use level_review::review_levels;
-use level_review::{confirmed_bar, pick_sound_bars, without};
+use level_review::{confirmed_bar, pick_sound_bars};
 use levels::Closes;
 pub(crate) use levels::LevelCheck;
 use merged_prices::QuarantinedBar;
@@ -66,10 +66,13 @@ pub(crate) fn merge_prices(
     for (place, prices) in history.prices.iter().enumerate() {
         let observed_at = observed_at(&prices.bars).unwrap_or_default();
         let usable = usable_bars(prices, last_day, minor_places, decided, &mut quarantined);
-        let usable = if excluded.is_empty() { usable } else { without(&usable, place, excluded) };
+        let is_used = |day: i32| !excluded.contains(&(place, day));
+        let usable = if excluded.is_empty() { usable } else { usable.filter_days(is_used) };
+        let own_day = prices.bars.last_live_day().map(date_of);
+        let newest_day = own_day.or_else(|| newest_days(&prices.source));
         sources.push(Source {
             candidate: SourceCandidate { source: &prices.source, observed_at },
-            bars: raw_bars(usable, levels.splits, newest_day(prices, newest_days)),
+            bars: raw_bars(usable, levels.splits, newest_day.unwrap_or(NaiveDate::MIN)),
         });
     }
     let used = history.prices.iter().zip(&sources).filter(|(_, source)| !source.bars.is_empty());
@@ -136,19 +139,8 @@ fn copy_if_plain(
     if !levels.find_faults(closes).is_empty() {
         return None;
     }
-    let mut kept = Bars {
-        scale: bars.scale,
-        day: bars.day[..end].to_vec(),
-        open: bars.open.slice(0..end),
-        high: bars.high.slice(0..end),
-        low: bars.low.slice(0..end),
-        close: bars.close[..end].to_vec(),
-        volume: bars.volume.slice(0..end),
-        vwap: bars.vwap.get(..end).unwrap_or_default().to_vec(),
-        trade_count: bars.trade_count.get(..end).unwrap_or_default().to_vec(),
-        version: vec![0; end],
-        versions: vec![BarVersion::UNKNOWN],
-    };
+    let mut kept = bars.slice(0..end);
+    (kept.version, kept.versions) = (vec![0; end], vec![BarVersion::UNKNOWN]);
     kept.canonicalize();
     Some((kept, large_moves))
 }
@@ -203,11 +195,6 @@ fn usable_bars(
         }
     }
     kept
-}
-
-fn newest_day(prices: &SourceBars, newest_days: &dyn Fn(&str) -> Option<NaiveDate>) -> NaiveDate {
-    let own = prices.bars.last_live_day().map(date_of);
-    own.or_else(|| newest_days(&prices.source)).unwrap_or(NaiveDate::MIN)
 }
 
 #[cfg(test)]

@@ -1,11 +1,10 @@
 //! Conversion of split-adjusted bars to raw bars, in integers (R10, R30).
 
 use chrono::NaiveDate;
-use rust_decimal::Decimal;
 
 use crate::bars::{Bars, MISSING};
 use crate::day::date_of;
-use crate::metrics::prices::adjustment::{Ratio, Splits};
+use crate::metrics::prices::adjustment::{Ratio, Splits, whole_terms};
 
 /// Maximum number of decimal places of a price after its conversion to raw.
 const PLACES: u32 = 10;
@@ -103,11 +102,9 @@ struct RatioMultiplier {
 impl RatioMultiplier {
     /// Multiplier `from/to x 10^places` of a ratio; `None` on overflow.
     fn of(ratio: Ratio, places: u32) -> Option<Self> {
-        let (from, to) = (ratio.from.normalize(), ratio.to.normalize());
-        let scale = from.scale().max(to.scale());
-        let whole = |value: Decimal| value.mantissa().checked_mul(10i128.checked_pow(scale - value.scale())?);
-        let numerator = whole(from)?.checked_mul(10i128.checked_pow(places)?)?;
-        Some(Self { numerator, denominator: whole(to)? }).filter(|multiplier| multiplier.denominator > 0)
+        let (from, denominator) = whole_terms(ratio)?;
+        let numerator = from.checked_mul(10i128.checked_pow(places)?)?;
+        (denominator > 0).then_some(Self { numerator, denominator })
     }
 }
 
@@ -122,6 +119,8 @@ fn multiply(value: i64, multiplier: Option<&RatioMultiplier>) -> i64 {
 
 #[cfg(test)]
 mod tests {
+    use rust_decimal::Decimal;
+
     use super::*;
     use crate::bars::{Bar, BarVersion};
     use crate::day::day_number;

@@ -25,6 +25,8 @@ pub(crate) trait MergeRecord {
     fn is_distinct_payment(&self, other: &Self, same_day_payments: &SameDayPayments<'_>) -> bool;
     /// Orders different payments of one day by amount.
     fn compare_same_day(&self, other: &Self) -> Ordering;
+    /// True if the records have the same amount (dividend) or ratio (split).
+    fn same_content(&self, other: &Self) -> bool;
     /// True if the records have different values in a field. The symbol and missing fields are not compared.
     fn contradicts(&self, other: &Self) -> bool;
 }
@@ -63,6 +65,9 @@ impl MergeRecord for Dividend {
 
     fn compare_same_day(&self, other: &Self) -> Ordering {
         self.amount.cmp(&other.amount)
+    }
+    fn same_content(&self, other: &Self) -> bool {
+        self.amount == other.amount && self.amount_basis == other.amount_basis
     }
 
     fn contradicts(&self, other: &Self) -> bool {
@@ -103,28 +108,14 @@ impl MergeRecord for Split {
     fn compare_same_day(&self, _: &Self) -> Ordering {
         Ordering::Equal
     }
+    fn same_content(&self, other: &Self) -> bool {
+        self.from.checked_mul(other.to) == self.to.checked_mul(other.from)
+    }
 
     fn contradicts(&self, other: &Self) -> bool {
         (self.ex_date, self.from, self.to) != (other.ex_date, other.from, other.to)
             || differ(&self.declaration_date, &other.declaration_date)
             || differ(&self.payable_date, &other.payable_date)
-    }
-}
-
-/// Comparison of records by amount (dividend) or ratio (split).
-pub(crate) trait SameContent {
-    fn same_content(&self, other: &Self) -> bool;
-}
-
-impl SameContent for Dividend {
-    fn same_content(&self, other: &Self) -> bool {
-        self.amount == other.amount && self.amount_basis == other.amount_basis
-    }
-}
-
-impl SameContent for Split {
-    fn same_content(&self, other: &Self) -> bool {
-        self.from.checked_mul(other.to) == self.to.checked_mul(other.from)
     }
 }
 
