@@ -24,11 +24,12 @@ use crate::render::rows::RenderError;
 /// Path of the page on which a client can change its plan after a refused call.
 pub(crate) const UPGRADE_URL: &str = "/plans";
 
-/// Wait in seconds after which the server has ended the stream of a lost connection. The account can then open another
-/// stream.
+/// Value of `Retry-After` for a client with too many streams, in seconds. The next heartbeat, by default after 15 s,
+/// usually ends the streams of lost connections. The account can then open another stream.
 const STREAM_RETRY: u64 = 20;
 
-/// Reasons for an error response. Except for the last three, the text is also the message to the client.
+/// Reasons for an error response. The text is also the message to the client, except for `Unavailable`,
+/// `ClientDisconnected` and `Internal`.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ApiError {
     #[error("Missing, invalid or expired API key")]
@@ -48,7 +49,7 @@ pub(crate) enum ApiError {
     NotFound(String),
     #[error("Method not allowed; allowed: {allow}")]
     MethodNotAllowed { allow: &'static str },
-    /// Refusal with a status of its own and without a faulty parameter, for example for a malformed request head.
+    /// Refusal with a given status and without a faulty parameter, for example for a malformed request head.
     #[error("{message}")]
     Refused { status: StatusCode, message: String },
     #[error("{}", parameters_message(.0))]
@@ -71,7 +72,7 @@ pub(crate) enum ApiError {
 }
 
 impl ApiError {
-    /// Refusal with a status of its own.
+    /// Refusal with the given status and message.
     pub(crate) fn refused(status: StatusCode, message: impl Into<String>) -> Self {
         Self::Refused { status, message: message.into() }
     }
@@ -124,7 +125,7 @@ impl ApiError {
         Value::Object(body)
     }
 
-    /// Other fields of the body.
+    /// Fields of the body in addition to `error` and `code`.
     fn details(&self) -> Value {
         match self {
             Self::FeatureNotAvailable { current, feature, earliest } => {
@@ -237,7 +238,7 @@ impl IntoResponse for ApiError {
     }
 }
 
-/// Logs a response with status 503. During an outage every response is one, so all but a few are logged at level debug.
+/// Logs a response with status 503. During an outage all responses have this status, so most are logged at level debug.
 fn log_unavailable(cause: &str) {
     static LIMIT: LogLimit = LogLimit::new();
     let id = current_request_id();

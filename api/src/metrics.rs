@@ -13,7 +13,7 @@ use prometheus::{
 };
 use telemetry::listener::DURATION_BUCKETS;
 
-/// Histogram buckets for the number of calls per batch.
+/// Histogram buckets for the number of calls per admission batch.
 const CALLS: [f64; 11] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 256.0, 1024.0, 2048.0, 4096.0];
 
 /// All metrics of the API.
@@ -41,7 +41,7 @@ pub(crate) struct AdmissionMetrics {
     pub(crate) quota: IntCounter,
     pub(crate) invalid_key: IntCounter,
     pub(crate) undecided: IntCounter,
-    /// Number of calls per batch.
+    /// Number of calls per batch. One database round trip decides a batch.
     pub(crate) batch: Histogram,
     /// Duration of the database round trip of a batch, in seconds.
     pub(crate) statement: Histogram,
@@ -173,7 +173,7 @@ fn method_label(method: &Method) -> &'static str {
     }
 }
 
-/// Number of objects in memory as a gauge value.
+/// Converts a number of objects in memory to a gauge value.
 pub(crate) fn gauge(count: usize) -> i64 {
     let count = (count as u64).cast_signed();
     debug_assert!(count >= 0, "a count of objects in memory fits into i64");

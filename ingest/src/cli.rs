@@ -137,7 +137,7 @@ pub fn main() -> ExitCode {
     let _telemetry = telemetry::init("ingest", "warn,ingest=info");
     let cli: Cli = telemetry::command_line::parse(&HIDDEN);
     match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
-        // The error is reported before the end of the runtime, which waits for blocking tasks.
+        // The error is reported inside the runtime, because the end of the runtime waits for blocking tasks.
         Ok(runtime) => runtime.block_on(async { report(run(cli).await) }),
         Err(error) => {
             report(Err(CommandError { message: format!("cannot start the runtime: {error}"), exit_code: 2 }))
@@ -153,7 +153,8 @@ fn report(result: Result<u8, CommandError>) -> ExitCode {
     }))
 }
 
-/// Runs a command, and returns its exit code. Only the commands that listen for signals end in order after a signal.
+/// Runs a command, and returns its exit code. Commands that listen for signals shut down gracefully after a signal. A
+/// signal ends all other commands at once.
 async fn run(Cli { stream, command }: Cli) -> Result<u8, CommandError> {
     match command {
         IngestCommand::Load(args) => return run_load(&args, &stream).await,

@@ -74,7 +74,7 @@ fn parse_with(options: ReaderOptions, (label, encoding): (&str, Encoding), bytes
     let (sender, pieces) = sync_channel(1);
     let mut rows = RowAccumulator::new(label, DateTime::UNIX_EPOCH, options.today, sender, sync_channel(0).1);
     std::thread::scope(|scope| {
-        // The accumulator blocks until its chunks are received.
+        // Another thread receives the chunks, because the accumulator blocks while the channel is full.
         scope.spawn(move || {
             for piece in pieces {
                 if let RowChunk::Prices(batch, symbols) = piece {

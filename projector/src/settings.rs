@@ -38,8 +38,8 @@ impl DatabaseArgs {
         self.config(fact_set, IDLE_TIMEOUT)
     }
 
-    /// Connection settings of [`DatabaseArgs::projector_config`], with a longer idle limit, for transactions that only
-    /// read.
+    /// Connection settings of [`DatabaseArgs::projector_config`], for transactions that only read. Their idle limit is
+    /// longer: it is that of a rebuild.
     pub fn review_config(&self, fact_set: &str) -> Result<Config, DbError> {
         self.config(fact_set, REBUILD_IDLE_TIMEOUT)
     }
@@ -110,8 +110,8 @@ impl ProjectorSettings {
         self.database.config(fact_set, self.lease())
     }
 
-    /// Connection settings of [`DatabaseArgs::projector_config`], with an idle limit that suffices for the derivation
-    /// of a chunk.
+    /// Connection settings of [`DatabaseArgs::projector_config`]. The idle limit of a transaction is long enough to
+    /// derive a chunk of securities.
     pub fn rebuild_config(&self, fact_set: &str) -> Result<Config, DbError> {
         self.database.config(fact_set, REBUILD_IDLE_TIMEOUT.max(self.lease()))
     }

@@ -28,7 +28,7 @@ sql_row! {
         pub(crate) id: AccountId,
         pub(crate) email: String,
         pub(crate) tier: Tier,
-        /// Tier that applies now: `next_tier` after `paid_until`, otherwise `tier`.
+        /// Tier that applies now: `tier` until `paid_until`, then `next_tier`.
         pub(crate) effective_tier: Tier,
         pub(crate) paid_until: Option<DateTime<Utc>>,
         /// Tier that applies after `paid_until`.
@@ -45,8 +45,8 @@ sql_row! {
     }
 }
 
-/// Creates an account in a new transaction of the caller, and locks its row. `holder` is true if the holder creates the
-/// account, and false if the operator creates it.
+/// Creates an account in the caller's transaction, and locks the account's row. `holder` is true if the holder creates
+/// the account, and false if the operator creates it.
 pub(crate) async fn create_account<'t>(
     transaction: Transaction<'t>,
     email: &str,
@@ -81,8 +81,8 @@ pub(crate) async fn list_accounts(client: &Client) -> Result<Vec<AccountDetails>
     find_rows(client, LIST, &[]).await
 }
 
-/// Disables or enables an account, from the next request on. Disabling also ends the account's sessions and one-time
-/// links, and deletes its known devices.
+/// Disables or enables an account. The change applies from the next request on. Disabling also ends the account's
+/// sessions and one-time links, and deletes its known devices.
 pub(crate) async fn set_disabled(client: &mut Client, actor: AccountActor<'_>, disabled: bool) -> Result<()> {
     let account = actor.begin(client).await?;
     let changed = account.transaction.execute(DISABLE, &[&account.id, &disabled]).await?;
@@ -106,8 +106,8 @@ pub(crate) async fn change_address(account: &LockedAccount<'_>, email: &str) -> 
     account.record("account.address", json!({ "before": account.email, "after": email })).await
 }
 
-/// Deletes an account with its keys, sessions, one-time links, portfolios and password, from the next request on. A new
-/// account with the same email address takes over the number of calls used in the current month.
+/// Deletes an account with its keys, sessions, one-time links, portfolios and password. The deletion applies from the
+/// next request on. A new account with the same email address takes over the number of calls used in the current month.
 pub(crate) async fn delete_account(client: &mut Client, actor: AccountActor<'_>) -> Result<()> {
     let account = actor.begin(client).await?;
     account.lock_limiter().await?;

@@ -17,7 +17,7 @@ const RECORD: &str = include_str!("../../queries/accounts/record.sql");
 const ACTIVE_KEYS: &str = include_str!("../../queries/accounts/count_active_keys.sql");
 /// Maximum number of audit log entries of one action that a holder may cause within 24 hours. It limits the log's size.
 const MAX_CHANGES: i64 = 50;
-/// Maximum number of session starts of a holder that the audit log records within 24 hours. Session ends have the same
+/// Maximum number of audit log entries for the session starts of one holder within 24 hours. Session ends have the same
 /// limit.
 const MAX_SESSION_ENTRIES: i64 = 200;
 /// Actor name of the holder in the audit log.
@@ -108,8 +108,8 @@ impl LockedAccount<'_> {
         )))
     }
 
-    /// Appends an audit log entry for a change of a key. These entries have no separate limit, because the number
-    /// of new keys per day is limited.
+    /// Appends an audit log entry for a change of a key. Every change creates or deletes a key, and the number of new
+    /// keys per day is limited. These entries therefore need no separate limit.
     pub(crate) async fn record_key(&self, action: &str, details: Value) -> Result<()> {
         self.append(action, details, None).await?;
         Ok(())

@@ -12,7 +12,7 @@ pub(crate) enum AccountError {
     NoAccount(String),
     #[error("an account {0} already exists")]
     Taken(String),
-    /// Refusal by a rule of accounts. The value is the complete message for the caller.
+    /// Refusal by a limit or another rule for accounts. The value is the complete message for the caller.
     #[error("{0}")]
     Refused(String),
     #[error("{}", store::db::error_chain(.0))]

@@ -143,7 +143,8 @@ pub(crate) async fn replace_key(
     Ok(created)
 }
 
-/// Deletes the active key with this id or name, from the next request on. Returns id and name of the key.
+/// Deletes the active key with this id or name. Returns id and name of the key. The deletion applies from the next
+/// request on.
 pub(crate) async fn delete_key(
     client: &mut Client,
     actor: AccountActor<'_>,
@@ -184,8 +185,8 @@ async fn refuse_full(account: &LockedAccount<'_>, otherwise: &str) -> Result<()>
     Err(refused(format!("an account can have at most {MAX_ACTIVE_KEYS} active keys: {otherwise}")))
 }
 
-/// Fails if the key was already replaced. Otherwise a repeated request would create a second replacement, which would
-/// expire together with the old key.
+/// Fails if the key was already replaced, for example by an earlier attempt of the same request. A second replacement
+/// would copy the expiry of the old key, which is the end of the overlap by then.
 async fn refuse_replaced(account: &LockedAccount<'_>, key: &ActiveKey) -> Result<()> {
     let newer = account.transaction.query_opt(REPLACEMENT, &[&account.id, &key.name, &key.id]).await?;
     let Some(newer) = newer else { return Ok(()) };
@@ -215,7 +216,8 @@ async fn insert_key(account: &LockedAccount<'_>, new: &NewKey<'_>) -> Result<Cre
     Ok(CreatedKey { key: ApiKey::from_row(&row)?, secret: text })
 }
 
-/// Finds the active key with this id or name. Fails if several keys have this name and none has this id.
+/// Finds the active key with this id or name. During an overlap, the old and the new key have the same name. Fails if
+/// several keys have this name and none has this id.
 async fn find_active_key(account: &LockedAccount<'_>, key: &str) -> Result<ActiveKey> {
     let normalized: String = key.nfc().collect();
     let rows = account.transaction.query(FIND, &[&account.id, &key, &normalized]).await?;

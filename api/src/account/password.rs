@@ -36,13 +36,13 @@ const LENGTH: std::ops::RangeInclusive<usize> = 12..=128;
 const COMMON: &str = include_str!("common_passwords.txt");
 /// Maximum wait for a hashing permit.
 const PERMIT_TIMEOUT: Duration = Duration::from_secs(15);
-/// Maximum number of passwords that wait for a hashing permit. In a full queue, a new password displaces the newest
-/// password of the network with the most waiting passwords.
+/// Maximum number of passwords that wait for a hashing permit. In a full queue, a new password displaces a waiting one:
+/// the newest of the network with the most waiting passwords.
 const MAX_WAITERS: usize = 512;
 /// Maximum number of passwords of one network or account that wait for a hashing permit.
 const MAX_WAITERS_PER_KEY: usize = 40;
-/// Hash for sign-ins with an unknown email address. Verifying against it takes as long as for a known one. The response
-/// time therefore does not reveal the account.
+/// Placeholder hash for sign-ins with an unknown email address. Its verification takes as long as that of a real hash.
+/// The response time therefore does not reveal whether the account exists.
 static PLACEHOLDER: LazyLock<Result<String, PasswordError>> = LazyLock::new(|| hash_now("no one's password"));
 
 /// Errors of password hashing and verification.

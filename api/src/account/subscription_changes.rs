@@ -1,7 +1,7 @@
 //! Changes of a subscription: current tier, paid period, and next tier.
 //!
 //! Invariants: a higher tier applies from the next call on, a lower tier after the paid period. Neither change needs a
-//! background job. Webhooks of a payment provider would call the same functions.
+//! background job. A payment provider can be added later: its webhooks would call these functions.
 
 use std::cmp::Ordering;
 

@@ -1,8 +1,8 @@
 //! Cache of accounts and keys. A cached account is charged without reading its row first.
 //!
-//! Invariants: a cached account is only a hint; the database row decides. A write that only subtracts calls requires
-//! the cached plan version and enough remaining calls in the row. Every other write requires that the row is unchanged
-//! since it was cached. A full cache evicts one entry at a time.
+//! Invariants: a cached account is only a hint; the database row decides. A write that only subtracts calls succeeds
+//! only if the row has the cached plan version and enough remaining calls. Every other write succeeds only if the row
+//! is unchanged since it was cached. A full cache evicts one entry at a time.
 
 use std::time::Instant;
 
@@ -30,7 +30,7 @@ pub(crate) struct AccountCache {
 type EntryCache<K, V> = Cache<K, V, UnitWeighter, RandomState, DefaultLifecycle<K, V>>;
 
 fn map<K: Eq + std::hash::Hash, V>(capacity: usize) -> EntryCache<K, V> {
-    // A `usize` has at most 64 bits on every target.
+    // A `usize` has at most 64 bits on every target, so the conversion cannot fail.
     let weight = u64::try_from(capacity).unwrap_or(u64::MAX);
     Cache::with(capacity, weight, UnitWeighter, RandomState::default(), DefaultLifecycle::default())
 }

@@ -115,8 +115,8 @@ impl KeyLimiter {
     }
 }
 
-/// Time of a charge: `before` if `now` is earlier by less than [`CLOCK_JUMP_THRESHOLD`], otherwise `now`. Such a small
-/// difference comes from reordered decisions.
+/// Time of a charge, given the time `before` of the previous charge. The result is `before` if `now` is earlier by less
+/// than [`CLOCK_JUMP_THRESHOLD`], because decisions may be reordered. Otherwise, the result is `now`.
 fn monotonic_time(before: DateTime<Utc>, now: DateTime<Utc>) -> DateTime<Utc> {
     if before > now && before - now < CLOCK_JUMP_THRESHOLD { before } else { now }
 }

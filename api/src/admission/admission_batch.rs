@@ -20,8 +20,8 @@ pub(crate) struct CachedAccount {
     pub(crate) plan_version: i64,
     /// End of the paid period, after which the next tier applies; `None` without a paid period.
     pub(crate) paid_until: Option<DateTime<Utc>>,
-    /// True if the row has the current month and bucket size, and the clock was not set back since its last write. A
-    /// charge then only needs to subtract calls.
+    /// True if the row has the current month and bucket size, and the clock was not set back since the row's last
+    /// write. A charge then only needs to subtract calls.
     pub(crate) is_settled: bool,
     /// Calls in this batch that belong to the account.
     pub(crate) demand: BatchDemand,
@@ -69,7 +69,8 @@ pub(crate) struct CachedKey {
 pub(crate) struct KeyBucket {
     pub(crate) key: KeyId,
     pub(crate) limiter: KeyLimiter,
-    /// Version of the account's row. Every charge of the key's bucket also writes this row.
+    /// Version of the account's row. Every charge of the key's bucket also writes this row, so an unchanged version
+    /// means an unchanged bucket.
     pub(crate) version: RowVersion,
 }
 
@@ -145,8 +146,8 @@ impl AdmissionBatch {
         let left = tokens.into_iter().zip(times).zip(used);
         for ((account, version), ((tokens, at), used)) in accounts.into_iter().zip(versions).zip(left) {
             if let Some(account) = self.record_write(account, version) {
-                // The balance before the statement is computed, because `decide_in_mode` subtracts the calls again, one
-                // by one.
+                // The statement returns the balance after all calls. The balance before them is stored, because
+                // `decide_in_mode` subtracts the calls one by one.
                 let BatchDemand { calls, counted, .. } = account.demand;
                 account.limiter.bucket.tokens = tokens + f64::from(calls);
                 (account.limiter.at, account.limiter.used) = (at, used - i64::from(counted));

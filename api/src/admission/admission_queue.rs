@@ -59,7 +59,7 @@ enum BackgroundTask {
     /// Refund of one call to the account's quota of the month that begins on this day.
     Refund(AccountId, NaiveDate),
     FindValidKeys(Vec<PresentedKey>, oneshot::Sender<Vec<u128>>),
-    /// Request for a slot of an account that may have this number of slots.
+    /// Request for a stream slot of the account. The number is the maximum number of slots of the account.
     TakeSlot(AccountId, usize, oneshot::Sender<Option<StreamSlot>>),
     RenewSlots(Vec<StreamSlot>, oneshot::Sender<Vec<StreamSlot>>),
     FreeSlot(StreamSlot),
@@ -134,7 +134,8 @@ impl AdmissionQueue {
         }
     }
 
-    /// Adds a charged batch of a change stream to the statistics of its account, as one call of `endpoint`.
+    /// Adds a charged batch of changes, which a change stream sends, to the statistics of its account. The batch counts
+    /// as one call of `endpoint`.
     pub(crate) fn record_delivery(&self, decision: &AdmissionDecision, endpoint: &MatchedPath) {
         self.usage_recorder.record_call(decision, StatusCode::OK, Some(endpoint));
     }
@@ -147,7 +148,7 @@ impl AdmissionQueue {
         }
     }
 
-    /// Tags of those `keys` that are valid now. Nothing is charged.
+    /// Finds the valid keys among `keys`, and returns their tags. Nothing is charged.
     pub(crate) async fn find_valid_keys(&self, keys: Vec<PresentedKey>) -> Result<Vec<u128>, AdmissionError> {
         self.run_in_background(|found| BackgroundTask::FindValidKeys(keys, found)).await
     }
@@ -280,7 +281,7 @@ async fn decide_batch(
         }
         Err(error) => {
             connection.close_after_failure();
-            // Every batch fails during an outage, so the log has few of these messages.
+            // Every batch fails during an outage. The limit keeps most of the equal messages out of the log.
             static LIMIT: LogLimit = LogLimit::new();
             if let Some(suppressed) = LIMIT.admit() {
                 tracing::warn!(error = %error_chain(&error), suppressed, "cannot decide a batch of calls");
@@ -343,7 +344,7 @@ async fn run_background_tasks(mut connection: StoreConnection, mut waiting: mpsc
                 }
                 BackgroundTask::TakeSlot(account, limit, taken) => {
                     match taken.send(store.take_slot(instance, account, limit).await?) {
-                        // The client is gone.
+                        // The client disconnected before it got the slot, so the slot is freed.
                         Err(Some(slot)) => store.free_slot(instance, slot).await,
                         Err(None) | Ok(()) => Ok(()),
                     }

@@ -108,7 +108,7 @@ impl AdmissionStore {
         let placed = || calls.iter().zip(key_indexes.iter().copied());
         placed().for_each(|(call, key_index)| accounts.add_demand(call, key_index));
         accounts.choose_write_modes();
-        // The pass over the calls is skipped in the usual case: no account needs compare-and-set.
+        // Usually no account needs compare-and-set, and no call is decided here.
         let decided: Vec<Option<AdmissionDecision>> = match accounts
             .accounts_by_write_mode(WriteMode::CompareAndSet)
             .is_empty()
@@ -236,7 +236,7 @@ impl AdmissionStore {
         Ok(())
     }
 
-    /// Tags of those `keys` that are valid now.
+    /// Finds the valid keys among `keys`, and returns their tags.
     pub(crate) async fn find_valid_keys(&self, keys: &[PresentedKey]) -> Result<Vec<u128>, AdmissionError> {
         let rows = self.read(keys.iter().map(PresentedKey::hash).collect()).await?;
         let all: Vec<usize> = (0..keys.len()).collect();

@@ -83,7 +83,7 @@ impl LimitHeaderValues {
         self.end();
     }
 
-    /// Appends two numbers to the current value, each after the text that introduces it.
+    /// Appends two numbers to the current value, each with its label before it.
     fn pair(&mut self, numbers: [(&str, i64); 2]) {
         for (name, number) in numbers {
             self.text.extend_from_slice(name.as_bytes());

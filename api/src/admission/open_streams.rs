@@ -49,7 +49,7 @@ pub(crate) struct OpenStreams {
 #[derive(Debug, Default)]
 struct OpenState {
     slots: HashMap<StreamSlot, OpenStream>,
-    /// Number of streams so far.
+    /// Number of streams opened since the start of the instance.
     opened: u64,
 }
 
@@ -82,7 +82,7 @@ impl OpenStreams {
     /// Opens a stream of an account.
     ///
     /// # Errors
-    /// Fails with the limit of the tier if the account has reached it.
+    /// Fails with the limit of the tier if the account already has this number of open streams.
     pub(crate) async fn open(
         self: &Arc<Self>,
         account: AccountId,
@@ -134,7 +134,7 @@ impl OpenStreams {
                     renewed_at = sent;
                     self.end_others(&renewed.into_iter().collect(), newest);
                 }
-                // The next renewal may end after the lease.
+                // The leases may end before the next renewal is finished, so the streams end now.
                 Err(_) if renewed_at.elapsed() + 2 * RENEWAL >= LEASE => {
                     self.end_others(&HashSet::new(), newest)
                 }
@@ -143,7 +143,8 @@ impl OpenStreams {
         }
     }
 
-    /// Ends the streams up to the number `newest` that have none of these slots.
+    /// Ends the streams whose slot was not renewed. Streams with a number above `newest` stay open: they were opened
+    /// after the slots to renew were listed.
     fn end_others(&self, renewed: &HashSet<StreamSlot>, newest: u64) {
         let state = self.state.lock();
         let lost = state.slots.iter().filter(|(slot, open)| open.number <= newest && !renewed.contains(slot));
@@ -159,8 +160,8 @@ impl OpenStreams {
             if keys.is_empty() {
                 continue;
             }
-            // Without a reply of the database, the streams stay open until the next check. Admission decides again
-            // before each batch of changes.
+            // Without a reply of the database, the streams stay open until the next check. An invalid key gets no
+            // further changes, because admission decides again before each batch of changes.
             let checked = keys.values().copied().collect();
             let Ok(valid) = self.admission.find_valid_keys(checked).await else { continue };
             let is_revoked = |tag| keys.contains_key(tag) && !valid.contains(tag);

@@ -46,7 +46,8 @@ impl RequestContext {
 
     /// Records the matched route.
     pub(crate) fn set_route(&self, route: &MatchedPath) {
-        // Only the first route is stored. An API call by a tool or a feed keeps the route of the outer request.
+        // Only the first route is stored. A tool or a feed calls API endpoints within its request; the request keeps
+        // the route of the tool or feed.
         let _ = self.route.set(route.clone());
     }
 

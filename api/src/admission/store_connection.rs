@@ -1,6 +1,7 @@
 //! Database connection of the admission workers, reopened after each loss.
 //!
-//! Invariant: a call is never refused because of an earlier failure. The connection is tried again for each call.
+//! Invariant: a call is never refused because of an earlier failure. After a loss, each call tries to open the
+//! connection again, if necessary after a pause of at most [`MAX_PAUSE`].
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,7 +1,7 @@
 //! Slots of open streams in Postgres, which all instances share.
 //!
-//! Invariants: a stream has a slot of its account from its start to its end, so the limit is exact over all instances.
-//! A slot has a lease. The instance renews it; without renewal another stream may take the slot after [`LEASE`].
+//! Invariants: every open stream has a slot of its account, so the limit is exact over all instances. The stream's
+//! instance renews the lease of the slot. Without renewal, another stream may take the slot after [`LEASE`].
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ const RENEW: &str = include_str!("../../queries/access/renew_streams.sql");
 const CLOSE: &str = include_str!("../../queries/access/close_stream.sql");
 /// Length of a lease.
 pub(super) const LEASE: Duration = Duration::from_secs(30);
-/// Maximum number of attempts to take a slot. Each failed attempt means that another instance took one.
+/// Maximum number of attempts to take a slot. An attempt fails if another instance takes the same free slot first.
 const ATTEMPTS: usize = 10;
 
 /// Random id of a running instance.
@@ -30,7 +30,7 @@ pub(crate) struct StreamSlot {
 }
 
 impl AdmissionStore {
-    /// Takes a slot of an account that may have `limit` of them; `None` if all are in use.
+    /// Takes a slot of an account that has at most `limit` slots; `None` if all are in use.
     pub(super) async fn take_slot(
         &self,
         instance: InstanceId,

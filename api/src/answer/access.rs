@@ -26,8 +26,8 @@ use crate::parameters::served_rules::ServedRules;
 use crate::parameters::{ParameterErrors, ParameterReader, Parameters, RequestProperties, ResponseFormat};
 use crate::read::{QueryError, ServedGeneration};
 
-/// Request extension that marks an internal call, which renders a page of the dashboard for a reader of this tier.
-/// Every endpoint admits internal calls without a charge. Clients cannot set the extension.
+/// Request extension that marks an internal call, by which the dashboard renders a page. The value is the tier of the
+/// page's reader. Every endpoint admits internal calls without a charge. Clients cannot set the extension.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct InternalRequest(pub(crate) Tier);
 
@@ -44,8 +44,8 @@ pub(crate) struct Access<G, P> {
     pub(crate) today: NaiveDate,
     pub(crate) parameters: P,
     pub(crate) format: ResponseFormat,
-    /// Guard of an ordinary request, which takes precedence over expensive work; `None` if the response is expensive.
-    /// Expensive responses of several accounts are rendered round-robin.
+    /// Guard that counts the request as ordinary. Ordinary requests take precedence over expensive work. `None` if the
+    /// response is expensive.
     pub(crate) ordinary: Option<OrdinaryRequest<AccountId>>,
     /// Instant of the parameter `known_at`.
     pub(crate) known_at: Option<DateTime<Utc>>,
@@ -87,7 +87,8 @@ impl<G: RequiredTier, P: Parameters> FromRequestParts<App> for Access<G, P> {
         let served_rules = app.projection.served_rules();
         let mut read = parse_parameters::<P>(&path, parts, app, today, &served_rules, None);
         if read.properties.needs_facet_index {
-            // Boxed, because few requests need it, and a future reserves space for everything it awaits.
+            // Boxed, because few requests need the index. Without the box, the future of every request would reserve
+            // space for it.
             let facet_index = Box::pin(app.facet_index()).await;
             read = parse_parameters::<P>(&path, parts, app, today, &served_rules, Some(&facet_index));
         }

@@ -65,7 +65,8 @@ pub(super) fn prepare<G: RequiredTier, P: Parameters>(
             return Err(response::not_modified(&etag));
         }
     }
-    // Only JSON is streamed: a truncated CSV looks complete, and the `Link` header of CSV precedes the body.
+    // Only JSON is streamed. A truncated CSV looks complete. Its `Link` header is known only after the last row, but
+    // must be sent before the body.
     let accepts_streaming = detects_truncation && format == ResponseFormat::Json;
     let handle = CacheHandle { key, if_none_match };
     let asked = PendingResponse {

@@ -2,8 +2,8 @@
 //!
 //! Invariants: all instances share the limits, which are rows of the database. Attempts per minute are limited to 5 per
 //! account and device, 30 per client network, 300 per IPv6 /48, and 20 per account from all unknown devices. Attempts
-//! of other clients delay neither the confirmations of an account's holder nor sign-ins from known devices. Attempts
-//! from unknown devices at one account are served one at a time. A refused attempt is not charged to any limit.
+//! from unknown devices at one account are served one at a time. The account's holder does not wait for them at a
+//! confirmation or on a known device. A refused attempt is not charged to any limit.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -129,7 +129,7 @@ impl AttemptLimit {
         Self { is_shared: true, ..Self::new("account ", &[account], PER_ACCOUNT) }
     }
 
-    /// Limits of the client network of an address and of the wider network around it, narrowest first.
+    /// Limits for a client address: the limit of its client network and, for IPv6, then the limit of the /48 around it.
     fn of_address(client: IpAddr) -> impl Iterator<Item = Self> {
         let (network, wide) = ClientNetwork::containing(client);
         let limit =

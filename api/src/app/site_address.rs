@@ -1,7 +1,7 @@
-//! Public address of the service (`PUBLIC_URL` or the trusted proxy's headers), with a loopback flag.
+//! Public address of the service, from `PUBLIC_URL` or from the headers of a request.
 //!
-//! Invariant: `PUBLIC_URL` has precedence over the request. Headers of a request are used only if a trusted proxy sent
-//! them.
+//! Invariants: `PUBLIC_URL` has precedence over the request. Without it, the `Host` header of any client is used, and
+//! `X-Forwarded-Proto` only if a trusted proxy sent it.
 
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
@@ -59,7 +59,8 @@ impl SiteAddress {
         let host = headers.get(header::HOST).and_then(|value| value.to_str().ok());
         let asked = host.filter(|host| is_plain(host)).unwrap_or("localhost");
         let is_secure = is_https(headers, is_proxied, public);
-        // `PUBLIC_URL` has precedence, because in a container the client address is never loopback.
+        // If `PUBLIC_URL` is set, its host decides. In a container, the client address is never loopback, even for a
+        // local browser.
         let is_near = public.map_or(client.is_loopback(), |public| is_loopback(&public.host));
         let is_local = !is_secure && is_near && is_loopback(asked);
         let site = PublicUrl { host: public.map_or(asked, |public| &public.host).to_owned(), is_secure };

@@ -151,7 +151,8 @@ fn charge_bucket(
     let (interval, full_at) = (allowance.interval(), stored.max(now));
     let left = |full_at: u64| {
         let used = (full_at - now).div_ceil(interval);
-        // The burst beyond the calls per minute is excluded, as in the limit headers of accounts.
+        // At most the calls per minute are reported, even if the burst is larger. Limit headers of accounts do the
+        // same.
         let remaining = allowance.burst.min(allowance.per_minute).saturating_sub(used);
         RemainingCalls { limit: allowance.per_minute, remaining, until_full_us: full_at - now }
     };

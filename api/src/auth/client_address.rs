@@ -14,7 +14,8 @@ pub(crate) enum ClientNetwork {
 }
 
 impl ClientNetwork {
-    /// Network that counts as the client at this address, and the IPv6 /48 around it; `None` for IPv4.
+    /// Client network of this address: the IPv4 address, or the IPv6 /64. The second network is the /48 around an IPv6
+    /// /64; `None` for IPv4.
     pub(crate) fn containing(address: IpAddr) -> (Self, Option<Self>) {
         match address.to_canonical() {
             IpAddr::V4(address) => (Self::V4(address.octets()), None),
@@ -22,7 +23,8 @@ impl ClientNetwork {
         }
     }
 
-    /// Octets of the network. Each kind of network has a different number of octets.
+    /// Octets of the network. Networks of different kinds never have equal octets, because the number of octets
+    /// differs.
     pub(crate) fn octets(&self) -> &[u8] {
         match self {
             Self::V4(octets) => octets,

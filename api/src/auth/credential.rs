@@ -100,8 +100,8 @@ fn hash(secret: &[u8]) -> [u8; 32] {
     Sha256::digest(secret).into()
 }
 
-/// The single key of a request. `None` if the key is absent, malformed, in the query string, or different in the two
-/// headers.
+/// The single key in the headers `Authorization` and `X-API-Key`. `None` if the key is absent, malformed, in the query
+/// string, or different in the two headers.
 pub(crate) fn read_key(headers: &HeaderMap, uri: &Uri) -> Option<PresentedKey> {
     if uri.query().is_some_and(contains_key) {
         return None;

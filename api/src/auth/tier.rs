@@ -82,7 +82,7 @@ impl TierTable {
 pub(crate) fn years_before(day: NaiveDate, years: i32) -> NaiveDate {
     let months = u32::try_from(years).ok().and_then(|years| years.checked_mul(12)).map(Months::new);
     let earlier = months.and_then(|months| day.checked_sub_months(months));
-    // A plan whose history is longer than the calendar includes all days.
+    // The earliest day is the first day of year 1. A plan with a longer history includes all days.
     earlier
         .filter(|earlier| earlier.year() >= 1)
         .unwrap_or(NaiveDate::from_ymd_opt(1, 1, 1).unwrap_or(NaiveDate::MIN))

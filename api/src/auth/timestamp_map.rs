@@ -27,8 +27,8 @@ impl<K: Hash + Eq + Copy> BoundedTimestampMap<K> {
         Self { hasher: RandomState::default(), shards: (0..SHARDS).map(|_| Mutex::default()).collect() }
     }
 
-    /// Updates the timestamp of a key. `change` gets the timestamp, or 0 for an absent key. It returns the new
-    /// timestamp and the result of `update`. Entries with timestamps up to `now` may be evicted.
+    /// Updates the timestamp of a key. `change` gets the old timestamp, or 0 for an absent key. `change` returns the
+    /// new timestamp and the result of `update`. Entries with timestamps up to `now` may be dropped.
     pub(crate) fn update<T>(&self, key: K, now: u64, change: impl FnOnce(u64) -> (u64, T)) -> T {
         #[expect(clippy::cast_possible_truncation, reason = "any part of a hash is one")]
         let index = self.hasher.hash_one(key) as usize % SHARDS;

@@ -1,7 +1,7 @@
 //! Command line of the API: arguments, logging and exit codes.
 //!
-//! The command line is in the library to save compile time. The compiler generates the code of an `async fn` where it
-//! is awaited. In `main`, it would therefore build the whole program a second time.
+//! The command line is in the library to save compile time. The compiler generates the code of an `async fn` in the
+//! crate that awaits it. If `main` awaited the command, the whole program would be compiled a second time.
 
 use std::net::SocketAddr;
 use std::process::ExitCode;
@@ -73,8 +73,8 @@ pub fn main() -> ExitCode {
     })
 }
 
-/// Runs a command. Commands that connect as the owner end when Postgres stops responding. A statement alone would wait
-/// forever for a frozen server.
+/// Runs a command. A command that connects as the owner watches the server, and fails if Postgres stops responding.
+/// Without the watch, a statement would wait forever for a frozen server.
 async fn run(arguments: ApiArguments) -> anyhow::Result<ExitCode> {
     let uses_owner = !matches!(arguments.command, ApiCommand::Serve(_) | ApiCommand::Health { .. });
     match db::owner_config(&arguments.database) {

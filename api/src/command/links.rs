@@ -26,7 +26,8 @@ pub(super) struct LinkArguments {
     json: bool,
 }
 
-/// Creates a link and prints it: an invitation to an account of the tier `invited`, otherwise a password reset.
+/// Creates a link and prints it. With a tier in `invited`, the link is an invitation to an account of this tier.
+/// Without a tier, it is a password reset.
 pub(super) async fn print_link(
     client: &mut Client,
     arguments: &LinkArguments,

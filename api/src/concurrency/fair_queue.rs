@@ -42,10 +42,9 @@ pub(crate) trait QueueKey: Copy + Eq + Hash + Debug + Send + Sync + 'static {
 pub(crate) struct QueueLimits {
     /// Maximum number of work permits in use.
     pub(crate) max_permits: usize,
-    /// Maximum number of permits in use up to which further permits are granted while an ordinary request is in
-    /// progress.
+    /// While an ordinary request is in progress, a work permit is granted only if fewer than this number are in use.
     pub(crate) max_permits_beside_others: usize,
-    /// Maximum number of works in progress per key.
+    /// Maximum number of expensive results per key that are computed or delivered at the same time.
     pub(crate) max_in_progress_per_key: usize,
     /// Maximum number of waiters per key.
     pub(crate) max_waiters_per_key: usize,
@@ -56,8 +55,8 @@ pub(crate) struct QueueLimits {
 }
 
 impl QueueLimits {
-    /// Limits for expensive responses. At most `renderers` responses are rendered at the same time. While ordinary
-    /// requests are in progress, no response starts if half as many permits are in use.
+    /// Limits for expensive responses. At most `renderers` responses are rendered at the same time. While an ordinary
+    /// request is in progress, the limit for further responses is half as high, but at least 1.
     pub(crate) fn of_responses(renderers: usize, timeout: Duration) -> Self {
         Self {
             max_permits: renderers.max(1),
@@ -162,7 +161,7 @@ impl<K: QueueKey> FairQueue<K> {
         }
     }
 
-    /// Number of permits in use up to which further permits are granted.
+    /// A work permit is granted only while fewer than this number are in use.
     fn capacity(&self) -> usize {
         match self.has_ordinary_requests() {
             false => self.limits.max_permits,
@@ -170,8 +169,8 @@ impl<K: QueueKey> FairQueue<K> {
         }
     }
 
-    /// Sends reservations to waiters while there is capacity. A waiter for which there is none waits for a permit in
-    /// use, so its return dispatches again. The end of an ordinary request needs no dispatch.
+    /// Sends reservations to waiters while there is capacity. If waiters remain, a permit or slot is in use, and its
+    /// return calls `dispatch` again. The end of an ordinary request therefore needs no dispatch.
     fn dispatch(self: &Arc<Self>) {
         let mut state = self.state.lock();
         while state.permits_in_use < self.capacity() {
@@ -224,9 +223,9 @@ impl<K: QueueKey> QueueState<K> {
         }
     }
 
-    /// Makes room for one waiter of `key` in a full queue. Removes expired waiters, or else the newest waiter of the
-    /// non-urgent key with the most waiters. Returns `false` if no non-urgent key has more waiters than `key` would
-    /// have. An urgent `key` displaces a waiter of any non-urgent key.
+    /// Makes room for one waiter of `key` in a full queue. Expired waiters are removed first. If there are none, the
+    /// newest waiter of the non-urgent key with the most waiters is removed. A non-urgent `key` requires that this key
+    /// has more waiters than `key` would have. Returns `false` if no waiter can be removed.
     fn make_room(&mut self, key: K) -> bool {
         for known in self.keys.keys().copied().collect::<Vec<_>>() {
             self.remove_expired(known);

@@ -38,7 +38,7 @@ pub(crate) struct ClientConnection {
 #[derive(Debug)]
 struct ConnectionProgress {
     phase: ConnectionPhase,
-    /// Start of the phase, or the later time at which the client had accepted all bytes of a blocked write.
+    /// Start of the phase, or the end of the last blocked write if that is later.
     phase_started_at: Instant,
     /// True after a request with a valid key.
     has_shown_key: bool,
@@ -164,11 +164,13 @@ impl ClientConnection {
         is_late || progress.blocked.as_ref().is_some_and(|blocked| beyond(blocked.since, timeouts.write))
     }
 
-    /// Eviction rank; `None` for a connection with a request in progress, which must not be evicted.
+    /// Eviction rank; `None` for a connection that must not be evicted. A request is in progress, or a client with a
+    /// valid key is still receiving a response.
     pub(super) fn eviction_rank(&self) -> Option<EvictionRank> {
         let progress = self.progress.lock();
         let is_sending = matches!(progress.phase, ConnectionPhase::Head { .. });
-        // Only clients with a key receive data, so only a blocked write of such a client prevents eviction.
+        // A blocked write prevents eviction only for a client that has sent a valid key. Other clients receive no API
+        // data.
         let is_accepting = progress.blocked.is_some() && progress.has_shown_key;
         let rank = EvictionRank {
             has_shown_key: progress.has_shown_key,

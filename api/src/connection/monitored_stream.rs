@@ -93,7 +93,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for MonitoredStream<S> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<()>> {
-        // hyper flushes only when it has written all bytes.
+        // hyper flushes only when it has written all bytes, so no write is blocked any more.
         self.connection.record_drained();
         Pin::new(&mut self.stream).poll_flush(cx)
     }

@@ -1,8 +1,8 @@
 //! Replies to protocol errors: bytes that are not an HTTP/1.1 request, and request heads that are too large.
 //!
 //! hyper writes its reply before a service or layer sees the error, and the reply cannot be configured. The stream
-//! below hyper therefore recognizes the reply and writes the service's reply in its place. A reply of hyper has a 4xx
-//! status and no request id. Every response of the service has a request id.
+//! below hyper therefore recognizes the reply and writes the service's reply in its place. A 4xx status without a
+//! request id identifies hyper's reply, because every response of the service has a request id.
 
 use std::fmt::Write;
 use std::io::{self, ErrorKind};

@@ -16,8 +16,8 @@ pub(crate) const PAGE_DEADLINE: Duration = Duration::from_secs(4);
 /// Maximum time to look up the reader's account on a public page. After it, the page treats the reader as not signed
 /// in.
 pub(crate) const VISITOR_LOOKUP_LIMIT: Duration = Duration::from_millis(300);
-/// Maximum time of a request with a password. The login throttle may delay the request by 20 s, and the queue of
-/// password hashes by 15 s.
+/// Maximum time of a request with a password: at most 20 s in the login throttle, at most 15 s in the password hashing
+/// queue, and 4 s for the rest.
 pub(crate) const PASSWORD_PAGE_DEADLINE: Duration = Duration::from_secs(39);
 
 /// Runs database work with a time limit.

@@ -1,7 +1,8 @@
 //! Session cookie, device cookie, and the CSRF token of forms.
 //!
 //! Invariants: scripts cannot read the cookies. Except on loopback addresses, the cookies are Secure and bound to this
-//! host. A CSRF token belongs to one session and differs on every page, so that compression reveals nothing about it.
+//! host. A CSRF token belongs to one session. It differs on every page, so that the size of a compressed page reveals
+//! nothing about it (BREACH attack).
 
 use axum::http::{HeaderMap, HeaderValue, header};
 use hmac::{Hmac, KeyInit, Mac};

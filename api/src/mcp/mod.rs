@@ -1,8 +1,8 @@
 //! `/mcp`: the API as tools for language models, over the Model Context Protocol's streamable HTTP.
 //!
 //! Invariants: a tool call is one call of the API's router with the caller's key. Access, history depth and limits are
-//! therefore the same as in the API. Every other message costs one call of the account's rate limit. An invalid message
-//! is charged only to the client address. Requests share no state.
+//! therefore the same as in the API. A message that is not a tool call costs one call of the account's rate limit. An
+//! invalid message is charged only to the client address. Requests share no state.
 
 mod server;
 mod tool_call;
@@ -44,7 +44,8 @@ type Service = StreamableHttpService<McpServer, NeverSessionManager>;
 /// Router of the MCP endpoint. `data` is the router that the tools call.
 pub(crate) fn routes(app: &App, data: Router) -> Router<App> {
     let server = McpServer { app: app.clone(), data };
-    // The Host header needs no check, because a browser never adds a key to the requests of a page.
+    // The library's check of the Host header prevents DNS rebinding by web pages. It is not needed here: every request
+    // needs a key, and a browser never adds one.
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
         .with_json_response(true)

@@ -88,7 +88,7 @@ impl ToolResult {
     fn empty_list(envelope: &ApiEnvelope<'_>, body: &str) -> Self {
         let names_something =
             |name: &str| envelope.meta.get(name).is_some_and(|value| !matches!(value.get(), "[]" | "null"));
-        // Quarantined rows cause warnings too, but their symbols are known.
+        // Only the warning `unknown_symbol` counts, because quarantined rows of known symbols cause warnings too.
         let warnings = envelope.meta.get("warnings").map_or("", |warnings| warnings.get());
         if names_something("missing") || warnings.contains("\"unknown_symbol\"") {
             let is_reason = |name: &str| matches!(name, "missing" | "warnings");

@@ -25,7 +25,7 @@ pub(super) fn add_common_headers(
     target.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     target.insert(header::VARY, HeaderValue::from_static(vary));
     if app.is_draining() {
-        // The client then opens a new connection, which the load balancer sends to another instance.
+        // `Connection: close` makes the client open a new connection. The load balancer sends it to another instance.
         target.insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
     match limits {

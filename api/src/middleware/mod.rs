@@ -31,7 +31,7 @@ use crate::connection::request_id::{self, RequestId};
 use crate::error::ApiError;
 use common_headers::add_common_headers;
 
-/// Connection of a request: peer address, and progress for timeouts and eviction.
+/// Connection on which a request arrived: peer address, and the state that timeouts and eviction need.
 pub(crate) struct ConnectionInfo {
     pub(crate) peer: SocketAddr,
     /// True if the peer is a trusted proxy.
@@ -70,8 +70,8 @@ pub(crate) async fn handle_request(
         }
         Err(refused) => (throttled(&app, refused.retry_after_seconds).into_response(), refused.left),
     };
-    // Refunds server errors and refusals after admission: a 400 or 406 found during the read, and a 429 for too many
-    // streams. An error found during the read then costs no more quota than an error found before it.
+    // Refunds server errors, and mistakes of the client that are found only after admission: a 400, a 406, or a 429 for
+    // too many streams. Such a mistake costs no more quota than a mistake found before admission.
     let is_late_mistake = matches!(
         response.status(),
         StatusCode::BAD_REQUEST | StatusCode::NOT_ACCEPTABLE | StatusCode::TOO_MANY_REQUESTS
@@ -93,7 +93,8 @@ pub(crate) async fn handle_request(
 
 /// Calls the router within the deadline. Compresses the response if the request allows it.
 async fn call_router(app: &App, mut router: Router, request: Request) -> Response {
-    // The deadline exceeds the maximum wait for a permit plus the response timeout, which begins after that wait.
+    // The response timeout begins after the wait for a permit. The deadline exceeds the sum of the maximum wait and the
+    // response timeout.
     let deadline = app.settings.fair_queue_timeout() + app.settings.request_timeout() * 2;
     let route = tower::service_fn(move |request: Request| {
         let handler = router.call(request);
@@ -107,7 +108,7 @@ async fn call_router(app: &App, mut router: Router, request: Request) -> Respons
     let Ok(response) = Compression::new(route).quality(CompressionLevel::Fastest).call(request).await;
     let routed = response.extensions().get().map_or(response.status(), |RoutedStatus(status)| *status);
     match response.status() {
-        // The compression layer only overwrites the status, so the response still has its body.
+        // The compression layer sets the status 406, but the body is still that of the successful response.
         StatusCode::NOT_ACCEPTABLE if routed.is_success() || routed.is_redirection() => {
             let message = "Accept-Encoding excludes every encoding; accept identity, gzip, br or zstd";
             ApiError::refused(StatusCode::NOT_ACCEPTABLE, message).into_response()

@@ -1,7 +1,7 @@
 //! Deadline and panic handler of a request.
 //!
-//! The layers of tower-http are not used, because they cannot render the error body of the service. `TimeoutLayer`
-//! responds with an empty body, and `CatchPanicLayer` boxes every response body a second time.
+//! The layers of tower-http are not used. `TimeoutLayer` responds with an empty body instead of the service's error
+//! body. `CatchPanicLayer` boxes every response body a second time.
 
 use std::convert::Infallible;
 use std::panic::AssertUnwindSafe;

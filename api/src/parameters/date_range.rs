@@ -30,7 +30,7 @@ impl ParameterReader<'_> {
         day
     }
 
-    /// Reads `end_date`. Records an error if it is before `start_date`, which was read before.
+    /// Reads `end_date`. Records an error if it is earlier than `start_date`, which the caller has read already.
     pub(crate) fn read_end_date(&mut self, start_date: Option<NaiveDate>) -> Option<NaiveDate> {
         self.read_last_day("end_date", "start_date", start_date)
     }

@@ -135,7 +135,8 @@ impl FacetNames {
     }
 }
 
-/// Finds the standard code for a code or name of an exchange or country. Filters accept them even if no data is loaded.
+/// Finds the standard code for a code or name of an exchange or country. Filters accept these standard spellings even
+/// if no data is loaded.
 fn standard_code(field: Option<FilterField>, text: &str) -> Option<&'static str> {
     match field {
         Some(FilterField::Exchange) => Exchange::find(text).map(|exchange| exchange.mic),

@@ -8,8 +8,8 @@ use crate::parameters::cursor::ResponseSigner;
 
 /// Maximum number of keys in `sort`.
 pub(super) const MAX_SORT_KEYS: usize = 3;
-/// Prefix of the signed filters in cursors that contain a data version. Release 0.1.0 expects no prefix, so it refuses
-/// such cursors.
+/// Prefix of the filters under the signature of a cursor. It marks cursors that contain a data version. Release 0.1.0
+/// expects no prefix, so it refuses such cursors.
 const CURSOR_FORMAT: &str = "2 ";
 /// Maximum length of a cursor, in characters.
 const MAX_CURSOR_LENGTH: usize = 512;
@@ -40,8 +40,8 @@ pub(crate) struct Page {
     /// Last row of the previous page: the values of its sort keys, and its unique tie-breaker. `None` on the first
     /// page.
     pub(crate) after: Option<Vec<Option<String>>>,
-    /// `sync_from` of the first page, repeated on all later pages; `None` without a change feed. A synchronization from
-    /// it includes the changes made while the client reads the pages.
+    /// `sync_from` of the first page, repeated on all later pages; `None` without a change feed. A synchronization that
+    /// starts at this point also returns the changes made while the client reads the pages.
     pub(crate) sync_from: Option<String>,
     filters: String,
 }

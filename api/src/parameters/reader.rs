@@ -20,7 +20,8 @@ use crate::parameters::served_rules::ServedRules;
 const PARAMETERS: usize = 16;
 /// Number of JSON rows above which a response is expensive.
 const MANY_ROWS: i64 = 1_000;
-/// Number of CSV rows above which a response is expensive. CSV is written cell by cell, so this number is lower.
+/// Number of CSV rows above which a response is expensive. The number is lower than for JSON, because a CSV row takes
+/// longer: it is written cell by cell.
 const MANY_ROWS_OF_CSV: i64 = 500;
 
 /// Parameters of a request, with the errors that were found so far.

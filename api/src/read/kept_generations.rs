@@ -35,8 +35,8 @@ impl KeptGenerations {
         Self { settings, shared, open: Mutex::default() }
     }
 
-    /// Opens a former generation of the primary, after the database of `served` confirmed that it exists. `None` if it
-    /// was dropped or is not readable.
+    /// Opens a former generation of the primary. The database of `served` must first confirm that the generation
+    /// exists. `None` if the generation was dropped or is not readable.
     pub(super) async fn find(
         &self,
         served: &ServedGeneration,

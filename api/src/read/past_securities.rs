@@ -29,7 +29,7 @@ pub(crate) struct PastSecurity {
 /// Columns of prices that a response needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum PriceColumns {
-    /// Those from which the figures are derived: of most years only the closes.
+    /// Columns from which the figures are derived. For most years, only the closes.
     ForFigures,
     /// All columns of every year.
     All,
@@ -45,7 +45,7 @@ pub(crate) struct PastSecurityKey {
     pub(crate) spellings: Vec<String>,
 }
 
-/// Derived securities of earlier versions; `None` for an unknown symbol. Entries are only evicted, because a version
+/// Derived securities of earlier versions; `None` for an unknown symbol. An entry is never outdated, because a version
 /// never changes.
 pub(crate) type PastSecurityCache =
     Cache<PastSecurityKey, Option<Arc<PastSecurity>>, ByteWeigher, RandomState>;

@@ -74,7 +74,8 @@ impl PastVersion {
         self.0.inputs.as_ref().ok_or_else(|| self.gone_error())
     }
 
-    /// Fails if this program cannot derive the version, because it has other rules or the facts were dropped.
+    /// Fails if this program cannot derive the version. Either the program has other rules or cannot read the inputs,
+    /// or the facts of the version were dropped.
     pub(crate) fn require_reproducible(&self) -> Result<(), QueryError> {
         let is_reproducible = self.derivable().is_some() && self.has_facts;
         if is_reproducible { Ok(()) } else { Err(self.gone_error()) }

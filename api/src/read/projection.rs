@@ -24,8 +24,8 @@ use crate::parameters::served_rules::ServedRules;
 const REPLICA_WAIT: Duration = Duration::from_millis(200);
 /// Maximum wait for any database with the requested version, before the request fails.
 const VERSION_WAIT: Duration = Duration::from_secs(2);
-/// Number of polls of the primary that must complete during a request. The first may have started before the request,
-/// the second did not.
+/// Number of completed polls of the primary after which its known version is at least as new as the request. The first
+/// poll may have started before the request, but the second poll cannot.
 const FRESH_POLLS: u64 = 2;
 
 /// Databases that serve reads, shared by all requests.
@@ -69,7 +69,7 @@ impl Projection {
     }
 
     /// Pins a generation with at least this version. Waits briefly for a replica, then for the primary. If the primary
-    /// does not have a version that the client did not name, the primary is read anyway.
+    /// does not have the version, the primary is read anyway, unless the client named the version.
     ///
     /// # Errors
     /// [`QueryError::VersionNotServed`] if the client named the version, and the primary does not have it.

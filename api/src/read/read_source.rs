@@ -64,8 +64,8 @@ impl ConnectionSettings {
         Self { config: connect::config_of_host(&self.config, index), ..self.clone() }
     }
 
-    /// Opens connection pools for a generation. A session becomes read-only only after the sign-in, because
-    /// `target_session_attrs` tests the setting during the sign-in.
+    /// Opens connection pools for a generation. Sessions become read-only after the sign-in, because
+    /// `target_session_attrs=read-write` refuses a read-only session during the sign-in.
     pub(super) fn open_generation(
         &self,
         id: GenerationId,
@@ -270,8 +270,8 @@ impl ReadSource {
         Ok(())
     }
 
-    /// Records the journal position that a poll read. At the first poll after a reconnect, the primary's position may
-    /// be lower. A failover can lose the newest data.
+    /// Records the journal position that a poll read. The first poll after a reconnect may lower the newest known
+    /// position, because a failover can lose the newest data of the primary.
     fn record_position(&self, shared: &SharedReadState, position: i64, is_first: bool) {
         if self.is_primary {
             if is_first {

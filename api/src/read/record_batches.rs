@@ -10,7 +10,7 @@ use store::past_facts::{BatchId, BatchIndex, LoggedBatch};
 /// Maximum number of cached batches, about 100 bytes each.
 const MAX_BATCHES: usize = 65_536;
 
-/// Places of record batches in the log, as one fact set has them. A batch never moves.
+/// Places of the record batches of one fact set in the log. A batch never moves.
 #[derive(Debug)]
 pub(crate) struct RecordBatches {
     /// Fact set of the first request. Other fact sets are rare, and not cached.

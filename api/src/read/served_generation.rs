@@ -85,8 +85,8 @@ impl ServedGeneration {
         if self.expensive.is_some() {
             return self.run_while_responsive(async { Ok::<_, QueryError>(self.pool.get().await?) }).await;
         }
-        // A worker thread connects, because expensive requests run on low-priority threads. tokio's blocking threads
-        // for name resolution would inherit the low priority.
+        // A task on a worker thread opens the connection. Expensive requests run on low-priority threads, and the
+        // threads that tokio starts for name resolution would inherit the low priority.
         let pool = self.pool.clone();
         tokio::spawn(async move { pool.get().await })
             .await
@@ -158,7 +158,7 @@ impl ServedGeneration {
     /// Records a version, unless a newer version is known.
     pub(super) fn record_known_version(&self, version: DataVersion) {
         let mut known = self.version.write().unwrap_or_else(PoisonError::into_inner);
-        // The response may be derived for an earlier version, which another generation served.
+        // A response can have an earlier version that another generation served. Such a version is not recorded.
         if version.generation == self.id && version.position >= known.position {
             *known = version;
         }

@@ -40,7 +40,7 @@ pub(crate) struct BodySender {
     is_finished: bool,
 }
 
-/// Read end of the channel. It owns a guard, such as a permit, and drops the guard when it is dropped.
+/// Read end of the channel. It owns a guard, such as a permit, which is dropped with the read end.
 #[derive(Debug)]
 pub(crate) struct BodyReceiver<H> {
     backlog: SharedBacklog,

@@ -35,7 +35,8 @@ pub(crate) struct CacheKey {
 }
 
 impl CacheKey {
-    /// Weak entity tag of the response at `version`. This version may be newer than the version in the key.
+    /// Weak entity tag of the response at `version`. A commit during the request can make `version` newer than the
+    /// version in the key.
     pub(crate) fn etag(&self, version: &DataVersion) -> HeaderValue {
         let mut hasher = blake3::Hasher::new();
         hasher.update(&version.generation.0.to_le_bytes());

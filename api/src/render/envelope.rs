@@ -118,8 +118,8 @@ impl ListMeta {
         }
     }
 
-    /// Sets the start of the range and the current day, from which the start is computed. `None` if the request has a
-    /// start date.
+    /// Sets the start of the returned history, and the current day, from which the start is computed. `depth` is `None`
+    /// if the request has a start date.
     pub(crate) fn set_depth(&mut self, depth: Option<Depth>, today: NaiveDate) {
         self.depth = depth;
         self.today = depth.map(|_| today);

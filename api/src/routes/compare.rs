@@ -89,7 +89,7 @@ parameters! {
     const TIER_MATTERS: bool = true;
 }
 
-/// Output with only the columns of the sections.
+/// Restricts the output to the symbol and the columns of the requested sections.
 fn select_columns(output: Output, sections: &[&str]) -> Output {
     let mut chosen = output.fields.unwrap_or_else(|| COLUMNS.to_vec());
     if output.format == ResponseFormat::Csv {

@@ -89,7 +89,7 @@ impl Health {
     /// Current health, without any I/O.
     pub(crate) fn from_app(app: &App) -> Self {
         let version = app.projection.pin().ok().map(|generation| generation.version());
-        // Every request needs admission, so the status includes the database of keys and limits.
+        // Admission of a request depends on the database of keys and limits, so the status includes this database.
         let is_reachable = app.projection.is_database_reachable() && app.admission.is_database_reachable();
         let postgres = if is_reachable { ComponentStatus::Ok } else { ComponentStatus::Down };
         let level = app.lag.latest();

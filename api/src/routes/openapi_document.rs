@@ -1,7 +1,7 @@
 //! OpenAPI document: introduction, tags, and the parts that all endpoints share.
 //!
-//! Invariant: only this module documents what a shared layer or type adds to all responses. Examples are headers, CSV,
-//! 304 and `fields`.
+//! Invariant: only this module documents the additions of shared layers and types to all responses, such as headers,
+//! CSV, status 304 and `fields`.
 
 use market::row::Flag;
 use serde_json::{Map, Value, json};
@@ -144,8 +144,9 @@ fn head_too_large() -> Value {
     json!({ "description": meaning, "content": error })
 }
 
-/// Simplifies choices between schemas. A nullable exact decimal becomes one schema, and the description moves out of
-/// the choice. `oneOf` becomes `anyOf`, because a decimal as text also matches the schema of a string.
+/// Simplifies `oneOf` schemas. A nullable exact decimal becomes one schema. The description of a nullable value moves
+/// from the alternative to the parent schema. Every other `oneOf` becomes `anyOf`, because a decimal as text also
+/// matches the schema of a string.
 fn simplify_choices(value: &mut Value) {
     let choices = value.as_object_mut().and_then(|members| members.remove("oneOf"));
     if let Some(mut choices) = choices {

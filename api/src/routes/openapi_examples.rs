@@ -33,7 +33,7 @@ fn by_schema(name: &str, schema: &Value) -> Value {
             if name.ends_with("end_date") || name.ends_with("_to") { "2019-12-31" } else { "2019-12-02" }
                 .into()
         }
-        // A minimum must match rows of the example market; a maximum must be larger.
+        // An example minimum must match rows of the example market. An example maximum must exceed the example minimum.
         (Some("number"), ..) if name.starts_with("min_") => {
             schema["minimum"].as_i64().map_or(2, |least| least.max(2)).into()
         }

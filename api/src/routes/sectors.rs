@@ -166,6 +166,6 @@ fn top_payers(stock_table: &StockTable, sector: &str, limit: i64) -> Vec<Screene
     payers.sort_by(|a, b| {
         (b.stock.dividend_yield, b.stock.market_cap).cmp(&(a.stock.dividend_yield, a.stock.market_cap))
     });
-    // A limit that exceeds the address space limits nothing.
+    // A limit above `usize::MAX` returns all payers.
     payers.into_iter().take(usize::try_from(limit).unwrap_or(usize::MAX)).map(ScreenerRow::from).collect()
 }

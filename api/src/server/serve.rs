@@ -73,14 +73,15 @@ pub async fn serve(
         let observed = ApiMetricsSource { app: app.clone(), registry: Arc::clone(&clients.registry) };
         tasks.spawn_until_stopped(metrics.serve(Arc::new(observed)));
     }
-    // The server listens only when it is ready, because a client that connects earlier would get a 503.
+    // A client that connects before the server is ready would get a 503. The server therefore listens when it is ready,
+    // or after `start_limit`.
     tokio::select! { () = wait_until_ready(&app, start_limit) => {}, () = shutdown.wait() => {} }
     let listener = socket.listen(BACKLOG).with_context(in_use)?;
     tracing::info!(address = %listener.local_addr()?, "listening");
     clients.accept_until(&listener, &app, &router, shutdown.wait()).await;
     app.draining.store(true, Ordering::Relaxed);
     clients.accept_until(&listener, &app, &router, tokio::time::sleep(drain_delay)).await;
-    // Connections in the kernel's backlog are already accepted. Closing the listener would reset them.
+    // The kernel has completed the handshake of the connections in its backlog. Closing the listener would reset them.
     while let Some(Ok((stream, peer))) = listener.accept().now_or_never() {
         clients.serve(stream, peer, &app, &router);
     }
@@ -123,7 +124,7 @@ async fn wait_until_ready(app: &App, limit: Duration) {
     }
 }
 
-/// Warns if pages would show a URL with the `Host` header, which the client chooses.
+/// Warns if pages would build the URLs of example calls from the `Host` header, which the client chooses.
 fn warn_about_public_address(settings: &ServeSettings) {
     let (listen, dashboard) = (settings.listen, &settings.dashboard);
     if !listen.ip().is_loopback()
@@ -295,7 +296,8 @@ impl Clients {
         let is_trusted = client_address::is_trusted_proxy(peer.ip(), &self.trusted);
         let Some((registered, ended)) = self.registry.register(peer.ip(), is_trusted) else { return };
         let _ = stream.set_nodelay(true);
-        // The timeout also covers bytes in the kernel's send buffer, on systems with this option.
+        // `TCP_USER_TIMEOUT` extends the write timeout to bytes in the kernel's send buffer. An error is ignored,
+        // because some systems lack this option.
         let _ = SockRef::from(&stream).set_tcp_user_timeout(Some(self.write_timeout));
         let connection = Arc::clone(&registered.connection);
         let refusing = app.clone();
@@ -308,7 +310,8 @@ impl Clients {
             let info = ConnectionInfo { peer, is_proxied: is_trusted, connection: Arc::clone(&connection) };
             let answered =
                 middleware::handle_request(app.clone(), router.clone(), info, request.map(Body::new));
-            // hyper keeps the memory of the future while the connection is open. A box frees it after each request.
+            // hyper keeps the memory of the service future while the connection is open. In a box, this memory is only
+            // a pointer, and the future is freed after each request.
             Box::pin(async {
                 Ok::<_, Infallible>(answered.await.map(|body| TrackedBody::new(body, working)))
             })

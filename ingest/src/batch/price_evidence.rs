@@ -22,9 +22,9 @@ use rust_decimal::Decimal;
 const BOUNDS_TOLERANCE: Decimal = Decimal::from_parts(1, 0, 0, false, 5);
 /// Minimum difference of a step's factor from 1. Smaller steps are ignored.
 const MIN_STEP: Decimal = Decimal::from_parts(1, 0, 0, false, 4);
-/// Number of fraction digits of a step.
+/// Number of fraction digits of a step's factor.
 const STEP_DIGITS: u32 = 6;
-/// Number of rows of a symbol from which [`MIN_ROWS_PER_RUN`] applies.
+/// Minimum number of rows of a symbol for the check against [`MIN_ROWS_PER_RUN`].
 const MIN_ROWS_FOR_RUN_CHECK: u32 = 20;
 /// Minimum average number of rows per run. Shorter runs mean that the adjusted closes are too irregular to be evidence.
 const MIN_ROWS_PER_RUN: u32 = 3;

@@ -255,8 +255,8 @@ impl RowAccumulator {
         Ok(())
     }
 
-    /// Price rows of the whole file, for formats that give the share basis at its end. `None` if the file has more
-    /// price rows than one price batch.
+    /// Price rows of the whole file, for formats that give the share basis at the end of the file. `None` if the file
+    /// has more price rows than one price batch.
     pub(crate) fn uncut_prices_mut(&mut self) -> Option<&mut PriceBatch> {
         (self.price_rows <= crate::price::price_batch::BATCH_ROWS as u64).then_some(&mut self.prices)
     }

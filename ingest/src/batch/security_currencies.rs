@@ -1,4 +1,5 @@
-//! Dividends without a currency, and the currencies of securities that they get (R39).
+//! Currencies of securities, and counts of dividends without a currency. Such a dividend gets the currency of its
+//! security (R39).
 
 use std::collections::BTreeMap;
 

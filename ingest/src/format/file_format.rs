@@ -69,8 +69,7 @@ pub(super) enum FileLayout {
     /// Layout described by a map.
     Mapped {
         map: Arc<ColumnMap>,
-        /// True for exported rejects. They are always UTF-8 with one header line, so these two settings of the map do
-        /// not apply.
+        /// True for exported rejects. They are always UTF-8 with one header line, even if the map has other settings.
         is_reject_export: bool,
     },
 }
@@ -90,8 +89,8 @@ impl FileFormat {
         matches!(self.layout, FileLayout::Mapped { .. })
     }
 
-    /// Identity of the context that determines the rows together with the content: format, symbol, date and map. Part
-    /// of the identity of an input; empty without such context.
+    /// Identity of the context: format, symbol, date and map. The context and the content determine the rows. The
+    /// identity of an input includes this text, which is empty without context.
     pub fn identity_context(&self) -> String {
         let symbol = self.symbol.as_ref().map(|symbol| format!("/{symbol}")).unwrap_or_default();
         let date = self.date.map(|date| format!("@{date}")).unwrap_or_default();

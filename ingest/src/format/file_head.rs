@@ -192,8 +192,8 @@ fn encoding_of(text: &str, named: Encoding) -> Encoding {
     let whole = serde_json::from_str::<serde::de::IgnoredAny>(first).is_ok();
     match (whole, named) {
         (true, _) if !rest.trim().is_empty() => Encoding::Ndjson,
-        // The first line is not a complete object. The file name then decides between NDJSON with a damaged record and
-        // JSON. A line with only an opening brace begins a JSON document.
+        // The first line is an incomplete object, or the only line. The file name decides: the text may be NDJSON,
+        // perhaps with a damaged record, or JSON. A line with only an opening brace begins a JSON document.
         (_, Encoding::Ndjson) if whole || first.trim().len() > 1 => Encoding::Ndjson,
         _ => Encoding::Json,
     }

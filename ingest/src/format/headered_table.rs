@@ -53,7 +53,7 @@ impl<R: Read> HeaderedTable<R> {
     ) -> Result<(), FeedReadError> {
         rows.set_table_header(&self.text);
         while let Some(record) = self.records.next_record()? {
-            // Concatenated files repeat their header.
+            // Concatenated files repeat their header, so a repeated header is not a record.
             if record.raw.trim_ascii_end() == self.text.as_bytes() {
                 continue;
             }

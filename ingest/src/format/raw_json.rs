@@ -54,7 +54,7 @@ struct MemberNames<'a> {
 }
 
 impl<'a> MemberNames<'a> {
-    /// Maximum length of the list `few`. A short list is faster than a set.
+    /// Maximum number of names in `few`. A search in a short list is faster than in a set.
     const FEW: usize = 32;
 
     /// Adds a name. Returns false if the name is already present.

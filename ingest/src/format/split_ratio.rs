@@ -1,11 +1,12 @@
-//! Split ratios written as one number: 7.0 is 1 to 7, 0.1 is 10 to 1, 1.5 is 2 to 3.
+//! Split ratios written as one number of new shares per old share: 7.0 is 1 old to 7 new shares, 0.1 is 10 to 1, 1.5 is
+//! 2 to 3.
 //!
-//! A ratio below 1 means n to 1 if 1/n equals it, or if exactly one n gives it after rounding: 0.033333 is 30 to 1
-//! (R39).
+//! A ratio is n old shares to 1 new share if it equals 1/n. This is also assumed if it equals the rounded 1/n of
+//! exactly one n: 0.033333 is 30 to 1 (R39).
 
 use rust_decimal::{Decimal, RoundingStrategy};
 
-/// Largest denominator for which a truncated ratio such as 0.3333 is recognized.
+/// Maximum denominator of a cut-off fraction such as 2/3, written 0.6666. Fractions 1/n have no limit.
 const MAX_CUT_DENOMINATOR: i64 = 20;
 
 /// Old and new shares as the smallest whole numbers; `None` for an invalid ratio.
@@ -24,7 +25,7 @@ pub(super) fn whole_shares(ratio: Decimal) -> Option<(Decimal, Decimal)> {
     Some((Decimal::from(from), Decimal::from(to)))
 }
 
-/// Parses a ratio of new to old shares, such as `4:1`, `4 for 1` or one number. Returns the old and the new shares.
+/// Parses a ratio of new to old shares, such as `4:1`, `4 for 1` or `4.0`. Returns the old shares, then the new shares.
 pub(super) fn parse_ratio(text: &str) -> Option<(Decimal, Decimal)> {
     let sides =
         text.split_once([':', '/']).or_else(|| text.split_once(" for ")).or_else(|| text.split_once("-for-"));
@@ -42,8 +43,8 @@ pub(super) fn parse_ratio(text: &str) -> Option<(Decimal, Decimal)> {
     }
 }
 
-/// Number n of a reverse split n to 1. `None` unless 1/n equals the ratio, or only this n gives the ratio after
-/// rounding.
+/// Old shares n of a reverse split, n old shares to 1 new share. `None` unless the ratio equals 1/n, or the rounded 1/n
+/// of exactly one n.
 fn unit_fraction(ratio: Decimal) -> Option<Decimal> {
     let rounds = |old: Decimal| {
         let quotient = Decimal::ONE.checked_div(old)?;
@@ -56,8 +57,8 @@ fn unit_fraction(ratio: Decimal) -> Option<Decimal> {
     (ratio < Decimal::ONE && (is_exact || is_only)).then_some(old)
 }
 
-/// Old and new shares of a truncated fraction, such as 1/3 for 0.3333. Only denominators up to [`MAX_CUT_DENOMINATOR`]
-/// are considered.
+/// Old and new shares of a cut-off or rounded fraction, such as 3 and 2 for 0.6666. Only denominators up to
+/// [`MAX_CUT_DENOMINATOR`] are considered.
 fn cut_short(ratio: Decimal) -> Option<(i128, i128)> {
     let step = Decimal::new(1, ratio.scale());
     (1..=MAX_CUT_DENOMINATOR).find_map(|from| {

@@ -37,8 +37,8 @@ pub(super) struct TradingDay<'a> {
 }
 
 impl<'a> TradingDay<'a> {
-    /// Trading day of a row with the columns open, high, low, close and volume. `dividend` and `ratio` have the column
-    /// name of the file and its normalized form.
+    /// Trading day of a row with the columns open, high, low, close and volume. `dividend` and `ratio` each have two
+    /// forms of a column name: as in the file, and normalized.
     pub(super) fn of_row(
         row: &'a VendorRow<'_>,
         symbol: &'a Symbol,

@@ -16,11 +16,12 @@ use crate::source::feed_files::Encoding;
 const DAYS: [&str; 6] = ["", "datetime", "timestamp", "time", "day", "asof"];
 
 impl FileFormat {
-    /// Time zone in which the UTC times of a file's first rows are midnights; `None` if the file has no such times.
-    /// `None` also for a file under a map, because the map sets the zone.
+    /// Time zone in which the UTC times of a file's first rows are midnights; `None` if the file has no such times. The
+    /// result is also `None` for a file under a map, because the map sets the zone.
     ///
     /// # Errors
-    /// The times are midnights in a zone, but too few rows show which dates the file means.
+    /// The times are midnights in a zone, but the first rows do not show if the file means the local dates or the UTC
+    /// dates.
     pub(crate) fn exchange_zone(&self, head: &FileHead) -> Result<Option<ExchangeZone>, String> {
         if self.is_mapped() {
             return Ok(None);
@@ -41,7 +42,8 @@ impl FileFormat {
     }
 }
 
-/// Date columns that have only UTC times: first cell and all times of each column.
+/// Date columns that have only UTC times. The result has the text of each column's first cell, and the times of all its
+/// cells.
 fn utc_time_columns(head: &FileHead) -> Vec<(String, Vec<NaiveDateTime>)> {
     let columns = if head.encoding == Encoding::Csv { table_columns(head) } else { json_members(&head.text) };
     let mut found = Vec::new();
@@ -81,8 +83,8 @@ fn table_columns(head: &FileHead) -> BTreeMap<String, Vec<String>> {
 /// Strings in a JSON text, by the names of their members.
 fn json_members(text: &str) -> BTreeMap<String, Vec<String>> {
     let mut members: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    // The text is split at quotes, so pieces are alternately outside and inside a string. After an escaped quote, the
-    // pieces swap. The strings then taken as names are not names of date columns.
+    // The text is split at quotes, so pieces are alternately outside and inside a string. An escaped quote reverses
+    // this order, and text between strings is taken for names. Such text is not the name of a date column.
     let pieces: Vec<&str> = text.split('"').collect();
     for window in pieces.windows(4).step_by(2) {
         let [_, name, colon, value] = window else { continue };

@@ -9,7 +9,7 @@ static TOPICS: LazyLock<BTreeMap<&'static str, Vec<&'static str>>> = LazyLock::n
     topics.map(|(topic, words)| (topic, words.split('|').collect())).collect()
 });
 
-/// Words of a topic, in the order of the file.
+/// Words of a topic, in the order of `vocabulary.txt`.
 pub(crate) fn words_of_topic(topic: &str) -> &'static [&'static str] {
     debug_assert!(TOPICS.contains_key(topic), "the vocabulary has no topic {topic}");
     TOPICS.get(topic).map_or(&[], Vec::as_slice)

@@ -39,8 +39,8 @@ pub(super) fn plan_distributions(
     for ex_date in ex_dates {
         let part = scaled(plan.year(ex_date.rate_year).rate, ex_date.part.0, ex_date.part.1);
         let swing = if variable { random.between(50, 150) } else { 100 };
-        // Companies declare amounts in hundredths of a cent. Two further digits remain for the conversion by later
-        // splits.
+        // Amounts are in millionths of a dollar, but companies declare hundredths of a cent. The last two digits are
+        // therefore 0 before the conversion by splits.
         let declared = (part * swing / 100 + 50) / 100 * 100;
         let amount = changes.per_share_at(declared.max(100), ex_date.position).max(1);
         payments.push(SyntheticDistribution {
@@ -58,7 +58,7 @@ pub(super) fn plan_distributions(
 fn extra_distributions(plan: &SecurityPlan<'_>, changes: &ShareChanges) -> Vec<SyntheticDistribution> {
     let sessions = &plan.market.sessions;
     let at = |percent: usize| plan.start + (plan.end - plan.start) * percent / 100;
-    // `share` is the paid part of the share's value, in hundredths of a percent.
+    // `share` is the amount as a part of the security's value, in hundredths of a percent.
     let distribution = |position: usize, kind: DividendType, share: i64| {
         let value = plan.year(sessions.day(position).year()).value;
         let amount = changes.per_share_at(value / 10_000 * share, position) / 10_000 * 10_000;

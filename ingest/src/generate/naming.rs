@@ -28,7 +28,8 @@ const CONSONANTS: [char; 9] = ['B', 'D', 'L', 'M', 'N', 'R', 'S', 'T', 'V'];
 const VOWELS: [char; 5] = ['A', 'E', 'I', 'O', 'U'];
 /// Number of different syllables: nine consonants times five vowels.
 const SYLLABLES: u64 = 45;
-/// Number of securities whose current and former tickers have three syllables. All later tickers have four syllables.
+/// Number of securities, from index 0, whose current and former tickers have three syllables. The tickers of all other
+/// securities have four syllables.
 const SHORT: u64 = SYLLABLES.pow(3) / 2;
 /// Maximum number of securities with distinct current and former tickers.
 pub(super) const MAX_SYMBOLS: u64 = 1_000_000;

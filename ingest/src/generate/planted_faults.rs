@@ -1,5 +1,5 @@
-//! Typical faults of real feeds, planted in a synthetic market, at most one per security (R34–R38). They measure how
-//! many faults the rules find, and how many correct rows the rules doubt.
+//! Typical faults of real feeds, planted in a synthetic market, at most one per security (R34–R38). The planted faults
+//! show how many faults the rules find, and how many correct rows the rules doubt.
 
 use chrono::{Datelike, Days};
 use market::event::Frequency;
@@ -37,8 +37,8 @@ pub(super) enum FaultKind {
     DividendsMissing,
 }
 
-/// Kinds of faults, each with its word in the list of planted faults. All kinds but the last are for securities without
-/// a split.
+/// Kinds of faults, each with its word in the list of planted faults. The last kind, `ShareBasis`, is for securities
+/// with a split. All other kinds are for securities without a split.
 const FAULT_KINDS: [(FaultKind, &str); 10] = [
     (FaultKind::NearDuplicate, "near_duplicate"),
     (FaultKind::UntypedSpecial, "untyped_special"),
@@ -246,7 +246,7 @@ impl Planting<'_> {
         let next = payments.partition_point(|payment| payment.position < split.position);
         let (before, after) = (payments.get(next.checked_sub(1)?)?, payments.get(next)?);
         let is_large = !split.stock_dividend && split.to >= split.from * 2;
-        // A raise at the split would look like a part of the share basis, and hide the fault.
+        // A raise at the split would change the ratio of the two amounts, and hide the fault from the rules.
         let is_same_amount = before.amount * split.from == after.amount * split.to;
         if !is_large || !is_same_amount || after.position > self.plan.market.sessions.last {
             return None;

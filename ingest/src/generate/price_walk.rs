@@ -139,9 +139,10 @@ struct PriceWalk {
     /// Yearly dividend divided by the sessions of a year. The price rises by this amount in each session, and falls by
     /// the dividend on the ex-date.
     carry: i64,
-    /// Old and new shares of all share changes since the first day. They convert to the share basis of the current day.
+    /// Old and new shares of all share changes since the first day, multiplied. This ratio converts amounts from the
+    /// share basis of the first day to the basis of the current day.
     ratio: (i64, i64),
-    /// Part of the planned value that remains, in hundredths of a percent.
+    /// Part of the planned value that remains after all corporate actions so far, in hundredths of a percent.
     remaining_value: i64,
     year: i32,
     volume: i64,
@@ -183,7 +184,8 @@ impl PriceWalk {
     }
 
     fn enter_year(&mut self, plan: &SecurityPlan<'_>, position: usize) {
-        // The first session of a year is before 20 January. On all other days, the check for a new year is skipped.
+        // The first session of a year is before 20 January, so only dates from 1 to 19 January are checked for a new
+        // year.
         let date = &plan.market.dates[position];
         if date[5..7] != *b"01" || date[8] > b'1' {
             return;

@@ -50,8 +50,8 @@ pub(super) fn regular_ex_dates(plan: &SecurityPlan<'_>) -> Vec<RegularExDate> {
     ex_dates.filter(within).filter(|ex_date| declared(ex_date.position)).collect()
 }
 
-/// First session on or after `date` that can be an ex-date. Two sessions are excluded, because a shorter settlement
-/// cycle began on them: neither is the ex-date of any record date (R1).
+/// First session on or after `date` that can be an ex-date. Two sessions are excluded: a shorter settlement cycle began
+/// on them, so no record date has them as its ex-date (R1).
 pub(super) fn ex_session(market: &SyntheticMarket, date: NaiveDate) -> usize {
     let position = market.sessions.on_or_after(date);
     let day = market.sessions.day(position);
@@ -76,7 +76,7 @@ fn without_rhythm(
     days.take_while(|day| *day <= limit).map(|day| (day, day.year(), (1, 2))).collect()
 }
 
-/// Due dates of a calendar year, on the 25th or earlier. The next session is then still in the year.
+/// Due dates of a calendar year, on the 25th of a month or earlier, so that the ex-date is still in the same year.
 fn in_year(plan: &SecurityPlan<'_>, frequency: Frequency, year: i32) -> Vec<(NaiveDate, i32, (i64, i64))> {
     let day = 3 + (plan.index * 7 % 22) as u32;
     let phase = 1 + (plan.index % 3) as u32;

@@ -78,7 +78,7 @@ impl<'a> SecurityPlan<'a> {
     }
 
     /// Value and dividend of each planned year, from the first year of trading to the year after the history. `streak`
-    /// is the number of last complete years with raises.
+    /// is the number of complete years with raises at the end of the history.
     fn path(&mut self, streak: i32) -> Vec<PlannedYear> {
         let (shape, market) = (self.shape, self.market);
         let value = shape.price * 10_000 * self.random.between(80, 125);

@@ -88,6 +88,6 @@ pub(super) const STOCK_DIVIDEND: (DividendType, i64) = (DividendType::Stock, 50_
 pub(super) fn scaled(amount: i64, multiply: i64, divide: i64) -> i64 {
     let divide = i128::from(divide);
     let product = i128::from(amount) * i128::from(multiply);
-    // Generated amounts are far below the limit.
+    // Generated amounts are far below `i64::MAX`.
     i64::try_from((product + divide / 2).div_euclid(divide)).unwrap_or(i64::MAX)
 }

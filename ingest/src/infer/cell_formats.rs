@@ -31,7 +31,8 @@ pub(super) fn date_formats(cells: &[&str]) -> Vec<String> {
     }
 }
 
-/// True for a time of day from 01:00 to 19:59 without a UTC offset. Other times may be midnight in another zone.
+/// True for a time of day from 01:00 to 19:59 without a UTC offset. Earlier and later times may be midnights of another
+/// zone.
 fn is_local_time(time: &str) -> bool {
     let hour = time.split(':').next().and_then(|hour| hour.parse::<u32>().ok());
     time.contains(':')
@@ -146,13 +147,13 @@ impl NumberNotation {
     pub(super) fn infer<'a>(numbers: impl Iterator<Item = &'a str> + Clone, delimiter: u8) -> Self {
         let mut notation = Self::default();
         let bare = numbers.clone().map(|cell| cell.trim_end_matches(|c: char| !c.is_ascii_digit()));
-        // In a number with a comma and a point, the last of the two is the decimal separator. In all other numbers, a
-        // comma is decimal unless exactly three digits always follow.
+        // If numbers have both a comma and a point, the last of the two is the decimal separator in most of these
+        // numbers. If no number has both, a comma is decimal unless exactly three digits follow it in every number.
         let both = bare.clone().filter(|cell| cell.contains(',') && cell.contains('.'));
         let comma_last = both.clone().filter(|cell| cell.rfind(',') > cell.rfind('.')).count();
         let fraction = |cell: &str, sign| cell.rsplit_once(sign).is_some_and(|(_, tail)| tail.len() != 3);
         notation.comma = match both.clone().count() {
-            // Decimal commas are assumed in a table with semicolons, or with a number such as 0,485.
+            // A comma is also decimal in a table with semicolons, or with a number such as 0,485.
             0 => bare.clone().any(|cell| {
                 let zero = split_unit(cell).0.trim_start_matches('-').starts_with("0,");
                 zero || fraction(cell, ',') || delimiter == b';' && cell.contains(',') && !cell.contains('.')

@@ -290,7 +290,7 @@ impl MapWriter<'_> {
         let wide = self.proposal.wide.is_some();
         let mapped = if wide { (0..self.profile.columns.len()).collect() } else { self.proposal.indexes() };
         let mut absent = self.profile.absent_words(&mapped);
-        // A word for absent values may also be a ticker. In the symbol column, it is a ticker.
+        // A word for absent values may also be a ticker. Every word that occurs in the symbol column is a ticker.
         if let Some(symbol) = self.proposal.column("symbol") {
             absent.retain(|word| !self.profile.columns[symbol].cells.contains(word));
         }

@@ -159,8 +159,8 @@ pub(super) fn columns_of(profile: &TableProfile, kind: Kind) -> Vec<MappedColumn
     if has("from") && has("to") {
         columns.retain(|column| !matches!(column.name, "ratio" | "direction"));
     }
-    // A column named as a factor may apply to shares or prices. It is a split ratio only if another column gives the
-    // direction.
+    // A column named `factor` or `multiplier` may apply to shares or prices. Without a column for the direction of the
+    // split, this column is not a split ratio.
     let bare = |column: &MappedColumn| column.name == "ratio" && column.strength == 1;
     if !columns.iter().any(|column| column.name == "direction") {
         columns.retain(|column| !bare(column));
@@ -182,7 +182,8 @@ fn is_per_share(cell: &str) -> bool {
     whole.bytes().filter(u8::is_ascii_digit).count() <= 6
 }
 
-/// True for a table of company figures. Such a table has the dividend of a year, and the ex-date of the last payment.
+/// True for a table of company figures. Such a table has the dividend of a year with the ex-date of the last payment,
+/// so its rows are not payments.
 fn has_company_figures(profile: &TableProfile) -> bool {
     profile
         .columns

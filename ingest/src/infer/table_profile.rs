@@ -132,13 +132,14 @@ impl TableProfile {
         }
         let DelimitedRecords { delimiter, records, .. } = split_at_best_delimiter(text)?;
         let width = usual_width(&records);
-        // Lines above the table with few cells are a title. They are skipped.
+        // Lines with few cells above the table are a title. They are skipped.
         let is_whole = |line: &&NumberedLine| line.cells.len() >= width && is_filled(&line.cells);
         let table: Vec<&NumberedLine> = records.iter().skip_while(|line| !is_whole(line)).collect();
         let mut header = table.iter().take(4).take_while(|line| is_header(&line.cells)).count();
         let dates_across = if header == 0 { dates_in_header(&table) } else { None };
         header = header.max(usize::from(dates_across.is_some()));
-        // The rows of a table without numbers and dates look like header lines. Only the first line is then the header.
+        // In a table without numbers and dates, every row looks like a header line. Only the first line is then the
+        // header.
         let has_values = |line: &&&NumberedLine| {
             line.cells.iter().any(|cell| is_number(cell.trim()) || is_dated(cell.trim()))
         };

@@ -41,10 +41,12 @@ pub struct FileReport {
     pub rows: u64,
     /// Number of rejects, by reason code.
     pub rejects: BTreeMap<String, u64>,
-    /// Names of the columns with binary doubles. Each value is read as the shortest decimal for its double.
+    /// Names of the columns with binary floating-point numbers. Each number is read as the shortest decimal with the
+    /// same binary value.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub doubles: Vec<String>,
-    /// Time zone of a file with UTC times of local midnight as dates. The loaded dates are the local dates.
+    /// Time zone of the exchange, if the file gives dates as the UTC times of local midnight. The loaded dates are the
+    /// local dates.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_zone: Option<String>,
     /// Sample of the rejects of a refused file. All rejects of a loaded file are in the log.

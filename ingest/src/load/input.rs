@@ -28,7 +28,8 @@ pub(crate) struct LoadInput {
     pub unpacked_bytes: u64,
     /// Ids of earlier rejects whose corrected rows are in this file.
     pub mends: BTreeSet<String>,
-    /// Names of the columns with binary doubles. Each value is read as the shortest decimal for its double.
+    /// Names of the columns with binary floating-point numbers. Each number is read as the shortest decimal with the
+    /// same binary value.
     pub doubles: Vec<String>,
 }
 

@@ -91,7 +91,8 @@ fn find_inputs(
         match input {
             Ok(mut input) => {
                 if let Some(name) = &args.again {
-                    // Another digest, so that the rows are published again although they are in the log.
+                    // The name changes the digest. The log has no rows under the new digest, so the rows are published
+                    // again.
                     let mut hasher = blake3::Hasher::new();
                     hasher.update(input.digest.as_bytes()).update(name.as_bytes());
                     input.digest = hasher.finalize().to_hex().to_string();

@@ -58,8 +58,8 @@ pub(crate) struct Producer {
     pub stop: Arc<AtomicBool>,
 }
 
-/// Last event of an input, and the record batches before it. There are no batches without a precheck, because they were
-/// sent already.
+/// Last event of an input, and the record batches to send before this event. Without a precheck, the batches are
+/// already sent, and `batches` is empty.
 struct FileOutcome {
     input: usize,
     batches: BatchSpool,

@@ -122,8 +122,8 @@ impl<'a> Publication<'a> {
         });
         manifest.frames = batches.collect();
         manifest.messages = Some(self.messages);
-        // A refused file may be loaded later, in the same run. The digest gives the second completion manifest another
-        // id.
+        // A refused file may be loaded later, in the same run. The run then gets a second completion manifest. The
+        // digests of the two manifests differ, so their message ids differ too.
         let identity = format!("{}/{}", manifest.run, manifest.digest);
         let (headers, body) = encode_manifest(manifest, &identity, state as u64)?;
         self.publisher.send(OutgoingMessage { subject: self.log.subject(Kind::Run), headers, body }).await?;

@@ -47,8 +47,8 @@ async fn report_unmatched_retractions(
     }
 }
 
-/// Adds the assumed currencies of dividends to the summary. The newest reference record of a security decides, whether
-/// it is in the log or in the load.
+/// Adds the assumed currencies of dividends to the summary. They come from the newest reference record of each
+/// security, in the log or in the load.
 async fn report_assumed_currencies(log: Option<&Log>, total: &LoadStats, summary: &mut LoadSummary) {
     if total.missing_currencies.is_empty() {
         return;

@@ -43,7 +43,7 @@ pub(crate) struct LoadRun<'a> {
     shutdown: &'a Shutdown,
 }
 
-/// Inputs that were loaded, and their rows that are not published yet.
+/// Inputs that were loaded. Their holdings are published later, after all inputs were read.
 #[derive(Default)]
 struct LoadedInputs<'a> {
     total: LoadStats,
@@ -162,7 +162,7 @@ impl<'a> LoadRun<'a> {
         let LoadedInputs { total, inputs, .. } = loaded?;
         drained?;
         failpoint!("ingest.drained");
-        // The log already has the completion manifest of a repaired run.
+        // The log already has the completion manifest of a repaired run, so no second one is published.
         if completed.is_none() {
             let mends: BTreeSet<String> =
                 inputs.iter().flat_map(|input| input.mends.iter().cloned()).collect();

@@ -49,8 +49,8 @@ pub(crate) struct OutgoingMessage {
     pub body: Bytes,
 }
 
-/// Encodes a manifest as the headers and the body of a message. `identity` and `number` distinguish the manifests of a
-/// source.
+/// Encodes a manifest as the headers and the body of a message. The message id is a hash that includes source,
+/// `identity` and `number`, so these must differ between manifests.
 pub(crate) fn encode_manifest(
     manifest: RunManifest,
     identity: &str,

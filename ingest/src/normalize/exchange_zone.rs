@@ -4,7 +4,8 @@
 //! if all times of a column are midnights in one zone.
 //!
 //! East of Greenwich, the UTC date is one day before the local date. The file may mean either date. Two observations
-//! exclude the UTC date: the times change with the daylight saving of the zone, or a UTC date is on a weekend.
+//! show that the file means the local date: the UTC times change with the daylight saving of the zone, or a UTC date is
+//! on a weekend.
 
 use std::fmt;
 use std::sync::LazyLock;
@@ -41,7 +42,7 @@ pub(crate) enum UtcTimeInterpretation {
     LocalDays(ExchangeZone),
     /// Every time is midnight in this zone. The file may mean the local date or the UTC date.
     Uncertain(ExchangeZone),
-    /// The times are times of day, so no column of days is recognized.
+    /// The times are not midnights in any known zone, so the column has no dates.
     Times,
 }
 
@@ -66,7 +67,7 @@ impl ExchangeZone {
         utc_time.and_utc().with_timezone(&self.0).naive_local()
     }
 
-    /// True if every time is midnight in this zone, at the start of a weekday with sessions.
+    /// True if every time is midnight in this zone, at the start of a day of the week with sessions.
     fn fits(self, has_sunday_sessions: bool, times: &[NaiveDateTime]) -> bool {
         let has_session = |day: NaiveDate| match day.weekday() {
             Weekday::Sat => false,

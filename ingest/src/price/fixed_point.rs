@@ -15,7 +15,7 @@ pub(crate) const POW10: [i64; 19] = {
     powers
 };
 
-/// Number of fraction digits of a price that does not fit an `i64` with ten fraction digits. With eight fraction
+/// Number of fraction digits for a price that is too large for an `i64` with ten fraction digits. With eight fraction
 /// digits, every price of up to ten integer digits fits.
 pub(crate) const LARGE_PRICE_PLACES: u32 = 8;
 

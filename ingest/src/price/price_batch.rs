@@ -227,7 +227,8 @@ fn series(batch: &PriceBatch, order: &[u32]) -> (Bars, u64) {
         };
         last = Some((row.version, version));
         let mut at = |value: i64| rescale(value, row.scale, scale, &mut rounded);
-        // A retracted bar has the close of the previous bar, because an encoded difference of zero takes no space.
+        // A retracted bar has no close. The close of the previous bar is encoded instead, because a difference of zero
+        // takes no space.
         close = if row.close == MISSING { close } else { at(row.close) };
         let extra = batch.extras.get(*index as usize);
         let bar = Bar {

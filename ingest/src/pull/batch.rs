@@ -61,7 +61,7 @@ pub(super) struct PageFile {
     name: String,
     /// Path of the written page, for reading.
     pub path: PathBuf,
-    /// Path of the page file relative to the folder of its batch part: folder of the page, then file name.
+    /// Path of the page file (folder of the page, then file name), relative to the folder of the batch part.
     pub relative: String,
 }
 

@@ -1,13 +1,13 @@
 //! Call budgets: maximum counts of calls to a vendor, in sliding windows.
 //!
-//! A vendor may count calls in fixed windows. Sliding windows stay within its limits, at any start of the fixed
-//! windows.
+//! A vendor may count calls in fixed windows, whose start is unknown. A limit for every sliding window is also a limit
+//! for every fixed window.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::Deserialize;
 
-/// Number of parts in which a budget is charged to the log. More parts mean more entries in the log, but fewer charged
-/// calls that a kill loses.
+/// Number of parts of a budget. Calls are charged to the log one part at a time. With more parts, the log gets more
+/// entries, but a kill loses fewer charged calls.
 const PARTS: u64 = 50;
 
 /// Maximum number of calls per period.
@@ -102,9 +102,9 @@ impl CallBudget {
     }
 }
 
-/// Duration of the lease: the time in which calls that are charged together must be made. The budget counts all of them
-/// at the end of the lease, so calls that are not made are lost. The duration is at least twice `charge_duration`, the
-/// time that the last charge took to be in the log.
+/// Duration of a charge's lease. All calls of the charge must be made before the end of its lease; unused calls are
+/// lost. The budget counts all calls as made at the end of the lease. The duration is at least twice `charge_duration`,
+/// the time until the previous charge was in the log.
 pub(super) fn lease_duration(
     budgets: &[CallBudget],
     calls: u64,

@@ -29,7 +29,7 @@ use crate::format::{is_throttle_notice, parse_service_message};
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum duration of a whole response.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(3600);
-/// Maximum size of a response that is searched for a message instead of data, in bytes.
+/// Maximum size of a response that may be an error message instead of data, in bytes. A larger response is always data.
 const MAX_NOTICE_BYTES: u64 = 64 * 1024;
 /// Minimum speed of a response that takes longer than [`PullArgs::timeout`], in bytes per second.
 const MIN_BYTES_PER_SECOND: u64 = 1024;

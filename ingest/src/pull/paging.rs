@@ -45,7 +45,7 @@ pub(super) fn next_page_url(
 }
 
 /// True if a response has no record: it is empty, or its list of records is empty. `first` is the file of the first
-/// page. A further page that only repeats its header line also has no record.
+/// page. A later page also has no record if it contains only the header line of the first page.
 pub(super) fn has_no_records(
     body: &Path,
     first: Option<&Path>,

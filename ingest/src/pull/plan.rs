@@ -29,7 +29,8 @@ pub(super) struct SyncScope<'a> {
     pub since: Option<NaiveDate>,
     pub today: NaiveDate,
     pub bookmarks: &'a BTreeMap<String, Bookmark>,
-    /// Time for continuing a pull: requests whose last response is not older are skipped; `None` to send all requests.
+    /// Time of the last scheduled pull, which may be incomplete. Requests with a response since this time are skipped.
+    /// `None` to send all requests.
     pub fresh_since: Option<DateTime<Utc>>,
 }
 
@@ -43,8 +44,8 @@ pub(super) struct PlannedRequest {
     pub file: String,
     /// Last day that the response covers. The bookmark of the response stores this day.
     pub through: NaiveDate,
-    /// Bookmark of the previous response to this request; `None` for a first request. If the URL has changed, its
-    /// validators are removed.
+    /// Bookmark of the previous response to this request; `None` for a first request. If the URL depends on the fetched
+    /// days, `etag` and `last_modified` are removed from the bookmark.
     pub known: Option<Bookmark>,
     /// Meaning of a 404 response to this request.
     pub not_found: NotFoundMeaning,
@@ -130,7 +131,7 @@ fn days_to_fetch(
     let last = session_on_or_before(scope.today);
     let recent = newest_settled_day(template, last);
     let fetched = |day: NaiveDate| scope.bookmarks.contains_key(&format!("{key}/{day}"));
-    // Sessions are planned from the oldest bookmark on, even if the last pull was long ago.
+    // The plan begins at the oldest bookmark at the latest. It thus includes all sessions since the last pull.
     let prefix = format!("{key}/");
     let oldest = scope.bookmarks.range(prefix.clone()..).next().filter(|(name, _)| name.starts_with(&prefix));
     let first = match oldest.filter(|_| scope.since.is_none()) {

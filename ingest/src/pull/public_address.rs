@@ -43,7 +43,8 @@ fn is_public(address: IpAddr) -> bool {
 }
 
 fn is_public_v4(address: Ipv4Addr) -> bool {
-    // Addresses of this network, carriers, protocols, benchmarks and multicast, and reserved addresses.
+    // In order: addresses of this network, of carriers, for protocols and for benchmarks; multicast and reserved
+    // addresses.
     let special = matches!(
         address.octets(),
         [0, ..] | [100, 64..=127, ..] | [192, 0, 0, _] | [198, 18..=19, ..] | [224..=255, ..]

@@ -18,8 +18,8 @@ pub(super) fn retry_after(value: &str, now: DateTime<Utc>) -> Option<Duration> {
     Some((until.to_utc() - now).to_std().unwrap_or_default())
 }
 
-/// Pause after attempt number `attempts`, from 0. A delay requested by the vendor replaces the pause, but is at least
-/// [`FIRST_PAUSE`].
+/// Pause after an attempt; `attempts` is the number of earlier attempts. A delay requested by the vendor replaces the
+/// pause, but is at least [`FIRST_PAUSE`].
 pub(super) fn retry_pause(attempts: u32, vendor_delay: Option<Duration>) -> Duration {
     vendor_delay
         .map_or(FIRST_PAUSE * 2u32.saturating_pow(attempts), |vendor_delay| vendor_delay.max(FIRST_PAUSE))

@@ -33,10 +33,10 @@ pub(super) struct StateLog<'a> {
     read_to: u64,
     charges: Vec<BudgetCharge>,
     bookmarks: BTreeMap<String, Bookmark>,
-    /// Charge whose calls are not all made. They may be made until the lease of the charge ends; `None` without such a
-    /// charge.
+    /// Charge with calls that are not made yet; `None` without such a charge. The calls must be made before the end of
+    /// its lease.
     current_charge: Option<BudgetCharge>,
-    /// Duration of the latest charge: time until it was in the log.
+    /// Time from the beginning of the latest charge until the charge was in the log.
     charge_duration: TimeDelta,
 }
 

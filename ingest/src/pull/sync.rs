@@ -137,7 +137,7 @@ impl SyncRun<'_> {
         batch: &ResponseBatch,
     ) -> Result<Option<FetchedResponse>, RequestError> {
         let mut url = request.url.clone();
-        // Files with records, as names in the batch and as paths.
+        // Files with records: relative names for the batch, and paths for reading.
         let (mut files, mut paths) = (Vec::new(), Vec::<PathBuf>::new());
         let mut bookmark = Bookmark {
             through: request.through,

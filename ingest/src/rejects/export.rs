@@ -76,7 +76,8 @@ fn csv_lines(rows: &[ListedReject]) -> Result<Vec<String>, RejectExportError> {
     Ok(lines)
 }
 
-/// Reject as a JSON object with the fields of its row. A row that cannot be split becomes a single field.
+/// Reject as a JSON object with the fields of its row. If the row cannot be split into fields, its text becomes the
+/// single field `row`.
 fn json_record(row: &ListedReject) -> Value {
     let ListedReject { id, reject, .. } = row;
     let mut members = match (&reject.columns, serde_json::from_str::<Value>(&reject.row)) {

@@ -48,7 +48,7 @@ pub async fn list_runs(args: &RunsArgs, settings: &StreamSettings) -> Result<(),
         "no runs: nothing was loaded into this log yet; ingest load FILE --source NAME loads a file"
             .to_owned();
     match Log::open_existing(settings).await {
-        // A lost log must not look like an empty log.
+        // If the log is absent, print the error. A lost log must not look like an empty log.
         Err(error) if error.is_absence() => empty = format!("no runs: {error}"),
         log => {
             let add = |sequence, stored_at, run: RunManifest| {
@@ -71,7 +71,8 @@ pub async fn list_runs(args: &RunsArgs, settings: &StreamSettings) -> Result<(),
     Ok(())
 }
 
-/// Prints a table with one row per run. The last manifest of a run gives the position and the figures of the row.
+/// Prints a table with one row per run. Each row shows the last manifest of its run, and the rows are in the order of
+/// these manifests.
 fn print_runs(manifests: &[StoredManifest], max_rows: usize, empty: &str) {
     let status = RunStatus::from_manifests(manifests.iter().map(|(_, _, run)| run));
     let columns = [
@@ -139,8 +140,8 @@ pub async fn show_message(args: &ShowArgs, settings: &StreamSettings) -> Result<
     };
     let shown: Result<Vec<Value>, BatchError> = batches.iter().map(to_json).collect();
     let mut shown = shown.map_err(|source| LogError::Batch { sequence: args.sequence, source })?;
-    // A message with one record batch is printed as an object. Older messages all contain one batch, so their output is
-    // unchanged.
+    // A message with one record batch is printed as an object, a message with several as an array. Older program
+    // versions wrote one batch per message, so the output for their messages has not changed.
     let shown = if shown.len() == 1 { shown.remove(0) } else { Value::Array(shown) };
     outln!("{shown:#}");
     Ok(())

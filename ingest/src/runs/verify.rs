@@ -65,14 +65,15 @@ pub struct VerifyReport {
     pub incomplete: Vec<IncompleteRun>,
     /// Runs with a start manifest but without a completion manifest.
     pub interrupted: Vec<String>,
-    /// Number of missing messages that no manifest accounts for. The manifests of their runs may be missing too.
+    /// Number of missing messages that do not belong to a run with a completion manifest. The manifests of their runs
+    /// may be missing too.
     pub unaccounted: u64,
     /// Replicas of the stream that are not current.
     pub lagging_replicas: Vec<LaggingReplica>,
     /// True if nats-server compresses the stream. A kill can then damage the stream.
     pub compressed: bool,
-    /// True if the log is complete after the repair. It then has no damaged messages, missing batches, interrupted
-    /// runs, lagging replicas, or missing messages of unknown runs. Gaps in the sequences may remain.
+    /// True if the log is complete after the repair: no damaged messages, missing batches, interrupted runs, lagging
+    /// replicas, or unaccounted missing messages. Gaps in the sequences may remain.
     pub whole: bool,
 }
 
@@ -167,8 +168,8 @@ async fn compare_with_manifests(log: &Log) -> Result<VerifyReport, LogError> {
                 if let Some((run, (end, _))) =
                     run.and_then(|batch| completed.get_key_value(batch.run.as_str()))
                 {
-                    // Messages after the completion manifest republish lost batches. The count in the manifest excludes
-                    // them.
+                    // The message count of the completion manifest excludes messages that were published after this
+                    // manifest. Such messages republish lost batches.
                     *stored_messages.entry(*run).or_default() += u64::from(sequence < *end);
                 }
                 ids.extend(batches.iter().map(|batch| batch.id));
@@ -207,7 +208,8 @@ async fn compare_with_manifests(log: &Log) -> Result<VerifyReport, LogError> {
         .collect();
     let lost = completed.iter().map(|(name, (_, run))| {
         let messages = run.messages.unwrap_or(run.chunks);
-        // Runs of `ingest pull` that record calls and bookmarks have no start manifest.
+        // A missing start manifest is one missing message. Runs of `ingest pull` that record calls and bookmarks never
+        // have a start manifest.
         let beginning = u64::from(run.pull.is_none() && !begun.contains(name));
         beginning + messages.saturating_sub(stored_messages.get(name).copied().unwrap_or_default())
     });
@@ -215,7 +217,7 @@ async fn compare_with_manifests(log: &Log) -> Result<VerifyReport, LogError> {
     Ok(findings)
 }
 
-/// Last completion manifest of each run with the sequence of the manifest, by run id.
+/// Last completion manifest of each run, with its sequence. The key is the run id.
 fn completions(manifests: &[(u64, RunManifest)]) -> HashMap<&str, &(u64, RunManifest)> {
     let completed = manifests.iter().filter(|(_, run)| run.state == RunState::Completed);
     completed.map(|manifest| (manifest.1.run.as_str(), manifest)).collect()

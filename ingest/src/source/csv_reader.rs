@@ -251,8 +251,8 @@ impl<R: Read> CsvReader<R> {
     /// Splits a record that contains quotation marks. While a quoted field is open, the record is extended by the next
     /// line. Returns false if a quoted field is never closed.
     fn read_quoted(&mut self, delimiter: u8) -> io::Result<bool> {
-        /// Maximum number of lines in a quoted field. Beyond it, the opening quote is an error: only the line with the
-        /// quote is rejected.
+        /// Maximum number of lines in a record with quotes. In a longer record, the open quote counts as never closed,
+        /// and only the first line is rejected.
         const MAX_LINES: usize = 1000;
         let (first_end, first_lines_read) = (self.lines.next - self.lines.start, self.lines.lines_read);
         for _ in 0..MAX_LINES {
@@ -263,7 +263,7 @@ impl<R: Read> CsvReader<R> {
                 break;
             }
         }
-        // The lines after the line with the opening quote are read again as separate records.
+        // The lines after the first line of the record are read again as separate records.
         self.lines.next = self.lines.start + first_end;
         self.lines.lines_read = first_lines_read;
         Ok(false)

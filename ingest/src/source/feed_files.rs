@@ -125,8 +125,9 @@ pub(crate) fn find_feed_files(
 const NOT_UTF8: &str = "has a name that is not UTF-8: rename it";
 
 impl FoundFiles {
-    /// Adds a file to the feed files, the refused or the skipped files, depending on its name. `path` is its path for messages, and `default`
-    /// the encoding of a file whose name is not a feed name.
+    /// Adds a file to the feed files, the refused files or the skipped files, depending on its name. `path` is the path
+    /// of the file for messages. A file whose name is not a feed name gets the encoding `default`, or is skipped if
+    /// `default` is `None`.
     fn add_file(
         &mut self,
         location: FileLocation,
@@ -242,7 +243,7 @@ fn strip_packing(name: &str) -> &str {
 fn encoding_of(name: &str) -> Option<Encoding> {
     let (stem, ending) = name.rsplit_once('.')?;
     match ending.to_ascii_lowercase().as_str() {
-        // Support for Parquet is checked when the bytes are read.
+        // A Parquet file is converted to CSV text. A build without Parquet refuses the file when its bytes are read.
         "csv" | "tsv" | "parquet" => Some(Encoding::Csv),
         "txt" => (!is_prose(stem)).then_some(Encoding::Csv),
         "ndjson" | "jsonl" => Some(Encoding::Ndjson),

@@ -75,8 +75,8 @@ impl FolderHandle {
         require_regular(File::from(file.map_err(describe_link)?))
     }
 
-    /// Locks the folder by a file in it until the returned file is dropped; `None` if another process has the lock. The
-    /// kernel releases the lock at the end of the process, even after a kill.
+    /// Locks the folder by a lock file `name` in the folder. The lock lasts until the returned file is dropped or the
+    /// process ends, even by a kill. Returns `None` if another process has the lock.
     pub(crate) fn try_lock(&self, name: &str) -> io::Result<Option<File>> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = rustix::fs::openat(&self.directory, name, flags, Mode::from_raw_mode(0o666));

@@ -1,4 +1,5 @@
-//! Limits against zip bombs: compression ratio of a file, and ratio and unpacking time of an archive.
+//! Limits against zip bombs: compression ratio of a file, compression ratio of an archive, and unpacking time of an
+//! archive.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -20,7 +20,7 @@ const PIECE: usize = 64 * 1024;
 /// Reader of the file's rows as text.
 pub(crate) struct ParquetTable {
     rows: RowIter<'static>,
-    /// True for each column with nanoseconds since 1970, the form in which pandas writes times.
+    /// One flag per column: true if the column has times in nanoseconds since 1970, as pandas writes them.
     nanoseconds: Vec<bool>,
     text: Vec<u8>,
     read: usize,
@@ -114,7 +114,7 @@ fn moment(name: &str, moment: Option<DateTime<Utc>>) -> io::Result<DateTime<Utc>
     moment.ok_or_else(|| beyond(name))
 }
 
-/// Formats a time. A time of midnight is written as a date, as other programs do.
+/// Formats a time. A time at midnight is written as a date only.
 fn time(moment: DateTime<Utc>) -> String {
     let time = moment.time();
     if time == chrono::NaiveTime::MIN { moment.date_naive().to_string() } else { moment.to_rfc3339() }

@@ -35,7 +35,8 @@ pub(crate) fn read_small_text(path: &Path, links: Links) -> io::Result<String> {
     Ok(text)
 }
 
-/// Flags that open a FIFO or a device without waiting for its other end.
+/// Flags for opening a file to read. Opening a FIFO does not wait for a writer, and opening a device does not wait for
+/// the device.
 pub(super) fn read_flags() -> OFlags {
     OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC
 }

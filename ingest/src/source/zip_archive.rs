@@ -29,7 +29,8 @@ impl ZipDirectory {
         let (location, file, buffer) = (Arc::new(location.clone()), None, Vec::new());
         let opened =
             ZipArchive::new(ReopeningReader { location, length, file, at: 0, buffer, buffered_at: 0 })?;
-        // Only a clone is stored, because a clone has no open file. Thousands of archives therefore keep no file open.
+        // `opened` has an open file, but a clone opens the file only at its first read. Store a clone, so that
+        // thousands of archives keep no file open.
         let archive = opened.clone();
         let mut checked = opened;
         if checked.has_overlapping_entries()? {

@@ -79,7 +79,7 @@ pub async fn watch_folder(
 ) -> Result<usize, WatchError> {
     let watch = Watch {
         args,
-        // The path is a placeholder.
+        // `any.csv` is a placeholder. Each load replaces it by the path of the arrived file.
         load_args: LoadArgs::parse_options("any.csv", &args.source, args.options.iter())?,
         folder: WatchedFolder::open(&args.folder)?,
         settings,

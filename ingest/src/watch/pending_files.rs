@@ -102,7 +102,7 @@ impl PendingFiles {
         }
     }
 
-    /// Number of files that could not be moved; `None` if any file is still to be processed.
+    /// Number of pending files, if moving has failed for each of them; `None` if another file is pending.
     pub(super) fn only_postponed(&self) -> Option<usize> {
         self.files.values().all(|file| file.retry_at.is_some()).then_some(self.files.len())
     }

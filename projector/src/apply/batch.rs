@@ -35,8 +35,8 @@ struct SequencedBatch {
 /// Applies messages to the facts, and updates the cache of facts.
 ///
 /// The caller commits the transaction together with the checkpoint. If the transaction rolls back, the caller must
-/// discard `cache`. If `repeated` is true, rows whose error has an [`ApplyError::repeated_code`] become dead letters
-/// too.
+/// discard `cache`. `repeated` is true after repeated failures. A row whose error has an [`ApplyError::repeated_code`]
+/// then becomes a dead letter too.
 pub async fn apply_messages(
     transaction: &mut Transaction<'_>,
     fact_set: &str,
@@ -95,8 +95,8 @@ async fn apply_batches(
 
 /// Applies a group of record batches under a savepoint.
 ///
-/// Returns `None` on success. If Postgres refuses the group permanently, rolls the savepoint back and returns the error
-/// with its dead-letter code.
+/// Returns `None` on success. If the error has a dead-letter code, rolls the savepoint back and returns error and code.
+/// With `repeated`, an [`ApplyError::repeated_code`] is such a code too.
 async fn apply_or_undo(
     transaction: &mut Transaction<'_>,
     fact_set: &str,

@@ -16,11 +16,12 @@ use crate::error::ConsumeError;
 
 /// Largest number of messages in a batch.
 const MAX_MESSAGES: usize = 2_000;
-/// Maximum wait for the next message of a load before the batch is returned without it.
+/// Maximum wait for the next message of a load. After this wait, the batch is returned as it is.
 const LINGER: Duration = Duration::from_millis(250);
 /// Minimum time since the last delivery before the reader asks the server for the next message by its sequence.
 const STALL_CHECK_INTERVAL: Duration = Duration::from_secs(5);
-/// Time after which an undelivered message that the log contains is fetched by its sequence.
+/// Time after which the reader fetches the next message by its sequence, if the log contains the message but the server
+/// does not deliver it.
 const STALL_TIMEOUT: Duration = Duration::from_secs(15);
 /// Interval of the delivery checks while the reader waits for a batch.
 const DELIVERY_CHECK_INTERVAL: Duration = Duration::from_secs(1);
@@ -60,14 +61,14 @@ impl MessageBatch {
     }
 }
 
-/// Reader of the log after a sequence.
+/// Reader of the log messages after a given sequence.
 pub struct LogReader {
     context: Context,
     stream: Stream,
     /// Consumer that receives messages from the server; `None` while messages are fetched by sequence.
     messages: Option<pull::Ordered>,
-    /// Sequence at which the consumer failed: a message that it skipped or could not deliver. The reader fetches this
-    /// message by its sequence. `None` if no delivery failed.
+    /// Set if the consumer failed to deliver the next message. The value is the sequence of this message, or of the
+    /// later message that arrived in its place. The reader then fetches the next message by its sequence.
     gap: Option<u64>,
     after: Sequence,
     batch_bytes: u64,
@@ -298,7 +299,8 @@ impl LogReader {
         let Some(messages) = &mut self.messages else { return std::future::pending().await };
         let message = match messages.next().await {
             Some(Ok(message)) => message,
-            // Return the buffered messages before the error: the message after them may have caused it.
+            // Return the buffered messages first. The message after them may have caused the error, so `check_delivery`
+            // fetches this message by its sequence.
             _ if !self.buffered.messages.is_empty() => {
                 (self.messages, self.gap) = (None, Some(self.next_number()));
                 return std::future::pending().await;
@@ -309,8 +311,8 @@ impl LogReader {
         let (message, delivery) = LogMessage::from_delivery(message).map_err(ConsumeError::Consumer)?;
         let found = message.sequence.to_u64();
         if found != self.next_number() {
-            // The log lacks the next message, or the NATS client hid it because its header block has a status.
-            // `check_delivery` fetches the message by its sequence.
+            // The log lacks the next message, or the NATS client hid it. The client hides a message whose header block
+            // has a status. `check_delivery` fetches the next message by its sequence.
             (self.messages, self.gap) = (None, Some(found));
             return std::future::pending().await;
         }

@@ -7,7 +7,7 @@ use event_log::message::LogMessage;
 use event_log::record_batch::{Body, Envelope};
 use market::event::{Kind, RunState};
 
-/// Time without messages after which a load counts as ended. Its process may have been killed.
+/// Time without messages after which a load counts as ended, because the process of the load may have been killed.
 const IDLE_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Ids of runs that have started but not completed, each with the time of its latest message.

@@ -72,8 +72,8 @@ pub async fn export_rows<'a>(
     Ok((records, unreadable))
 }
 
-/// Finds the record batch that contains an item of a message. `item` is the index in the message, the result has the
-/// index in the record batch; both start at 0.
+/// Finds the record batch that contains an item of a message. `item` is the index of the item in the message. Also
+/// returns the index of the item in the record batch. Both indexes start at 0.
 fn locate_item(batches: &[RecordBatch], item: usize) -> Option<(&Body, usize)> {
     let mut before = 0;
     batches.iter().find_map(|batch| {

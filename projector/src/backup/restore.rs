@@ -27,7 +27,8 @@ const HOLDS: &str = include_str!("../../queries/backup/holds.sql");
 const STUDIED: &str = include_str!("../../queries/backup/studied.sql");
 const END_SESSIONS: &str = "delete from accounts.sessions";
 const END_LINKS: &str = "update accounts.links set used_at = now() where used_at is null";
-/// Sets the counter of journal positions to the highest position of the restored data versions.
+/// Sets the counter of journal positions to the highest position of the restored data versions. New positions are then
+/// higher.
 const POSITIONS: &str = "select setval('control.positions', max(position)) from control.versions";
 const RESTORED: &str = include_str!("../../queries/backup/restored_accounts.sql");
 const DISCARD: &str = include_str!("../../queries/backup/discard.sql");
@@ -49,8 +50,8 @@ pub struct RestoreReport {
     pub accounts: RestoredAccounts,
 }
 
-/// Counts of restored accounts and credentials. A backup lacks the changes after it, so the restore cannot list the
-/// credentials that were changed since.
+/// Counts of restored accounts and credentials. A backup does not contain later changes, so the restore cannot list the
+/// credentials that were changed after the backup.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RestoredAccounts {
     /// Time of the backup. The restored database lacks all later changes.

@@ -59,15 +59,15 @@ pub(crate) struct BatchWriter<'a> {
     unanalyzed: usize,
     /// Second connection, which reads committed facts while the batch's transaction writes read tables.
     reader: Client,
-    /// `true` if an error with an `ApplyError::repeated_code` turns a row of the next batch into a dead letter.
+    /// `true` if a row of the next batch becomes a dead letter when its error has an `ApplyError::repeated_code`.
     sets_aside_repeated: bool,
     metrics: &'a ProjectorMetrics,
 }
 
 impl<'a> BatchWriter<'a> {
     /// Creates a writer. `lease_length` is the time after which the lease expires without renewal. `reader` is a second
-    /// connection. If `sets_aside_repeated` is true, those rows of the next batch become dead letters whose error may be
-    /// caused by the row itself.
+    /// connection. If `sets_aside_repeated` is true, a row of the next batch becomes a dead letter if the row itself
+    /// may be the cause of its error.
     pub(crate) fn new(
         lease: Lease,
         genesis: String,
@@ -148,7 +148,8 @@ impl<'a> BatchWriter<'a> {
         self.metrics.apply.observe(applying.as_secs_f64());
         failpoint!("projector.applied");
         let mut outcome = DerivationSummary::default();
-        // After an error these derivers are dropped, because their caches may contain uncommitted state.
+        // Take the derivers out of `self`, so that an error drops them. Their caches may then contain uncommitted
+        // state.
         let mut derivers = std::mem::take(&mut self.derivers);
         self.underived += batch.messages.len() as u64;
         if batch.is_last() || self.is_derivation_overdue(batch.pending) {

@@ -64,8 +64,8 @@ pub async fn confirm_epoch(transaction: &Transaction<'_>, lease: &Lease) -> Resu
 
 /// Releases the lease, so that a standby can acquire it at once.
 ///
-/// If `ends` is true, the name of the holder is removed too. A process that will retry keeps its name there, so that
-/// `projector status` shows it.
+/// If `ends` is true, the name of the holder is removed too. A process that will retry passes
+/// `false`, so that `projector status` still shows its name.
 pub async fn release_lease(client: &Client, lease: &Lease, ends: bool) -> Result<(), DbError> {
     client.execute(RELEASE, &[&lease.fact_set, &lease.epoch, &ends]).await?;
     Ok(())

@@ -141,7 +141,7 @@ async fn follow_fact_set(
     loop {
         let started = tokio::time::Instant::now();
         let config = settings.projector_config(fact_set)?;
-        // A statement to a frozen server would otherwise wait forever.
+        // If the server freezes, `watch_server` ends the session. Without this check, a statement would wait forever.
         let ended = tokio::select! {
             ended = run_session(settings, fact_set, mode, metrics, &mut failures, shutdown.clone()) => ended,
             error = db::watch_server(&config) => Err(error.into()),
@@ -286,7 +286,7 @@ async fn apply_batches(
     let until: Option<Sequence> = client.query_one(UNTIL, &[&lease.fact_set]).await?.try_get(0)?;
     let last = Sequence::try_from(stream.cached_info().state.last_sequence)?;
     let last = until.map_or(last, |until| until.min(last));
-    // A session that follows the log ends only for a frozen fact set, at the fact set's last sequence.
+    // Sequence at which the session ends. A session in mode `Follow` has an end only if the fact set is frozen.
     let end = if mode == RunMode::CatchUp { Some(last) } else { until };
     let facts = db::connect(&settings.projector_config(&lease.fact_set)?).await?;
     let (cache, repeated) = (settings.fact_cache(), failures.are_repeated());
@@ -301,7 +301,7 @@ async fn apply_batches(
         );
     }
     let mut sequence = lease.checkpoint;
-    // Derive the symbols that an earlier process left dirty before reading the first message.
+    // Before the first message is read, derive the symbols that an earlier process left dirty.
     let pending = last.to_u64().saturating_sub(sequence.to_u64());
     writer.write_batch(client, &MessageBatch { pending, ..MessageBatch::default() }, sequence).await?;
     let mut reader = LogReader::open(&context, &stream, sequence, settings.applying.batch_bytes).await?;

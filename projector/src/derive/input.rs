@@ -42,8 +42,8 @@ pub(crate) struct GenerationCache {
 pub(crate) struct DerivationTarget {
     pub identity: Identity,
     pub served: PublishedFingerprints,
-    /// Calendar years for which the closes may be loaded without the other columns of bars. The stored bars must equal
-    /// the published bars.
+    /// Calendar years for which the closes may be loaded without the other columns of bars. A year qualifies only if
+    /// its stored bars equal the published bars.
     pub closes: Range<i32>,
 }
 

@@ -121,7 +121,8 @@ async fn load_chunk(
     };
     let subjects = identities.iter().map(|identity| {
         let known = &mut lock(caches).generation;
-        // The writing stage inserts the fingerprints again. After an error the whole cache is dropped.
+        // Move the fingerprints out of the cache. The writing stage inserts the new fingerprints. After an error, the
+        // whole cache is dropped.
         let served = known.served.remove(&identity.symbol);
         DerivationTarget {
             identity: (*identity).clone(),
@@ -206,8 +207,8 @@ async fn derive_chunk(
     Ok((derived, symbols))
 }
 
-/// Derives a chunk on all cores. Also returns the securities that must be derived again with all columns of bars, each
-/// with `true` if later derivations of the security need all columns too.
+/// Derives a chunk on all cores. Also returns the securities that must be derived again with all columns of bars. Their
+/// flag is `true` if later derivations of the security need all columns too.
 async fn derive_in_parallel(
     chunk: InputChunk,
     market: &Arc<MarketContext>,
@@ -262,7 +263,7 @@ fn derive_and_encode(
     Ok(EncodeOutcome::Encoded(Box::new(built)))
 }
 
-/// Derived rows of one security. `dividends` has a hash of its dividends by year of the ex-date.
+/// Derived rows of one security. `dividends` maps each year with ex-dates to a hash of the year's dividends.
 struct DerivedSecurity {
     derived: metrics::DerivedRows,
     dividends: BTreeMap<i32, u64>,

@@ -42,7 +42,7 @@ const UNTOUCHED: &str = "select not exists (select from digests) as untouched";
 #[derive(Debug, Default)]
 pub struct Deriver {
     directory: Option<SecurityDirectory>,
-    /// All security records, from which the directory of identities is built together with `known`.
+    /// All security records. The directory of identities is built from `records` and `known`.
     records: Vec<Observation<Security>>,
     known: BTreeSet<Symbol>,
     as_of: Option<NaiveDate>,
@@ -60,7 +60,7 @@ pub struct Deriver {
 pub struct DerivationSummary {
     /// Number of derived securities.
     pub securities: usize,
-    /// Number of changes of published rows: tables of a security, and years of its prices.
+    /// Number of changes of published rows: one for each table of a security, and one for each year of its prices.
     pub changes: usize,
 }
 
@@ -68,9 +68,9 @@ impl Deriver {
     /// Derives the securities that [`Deriver::find_touched`] returned, and sets the generation's data version to
     /// `sequence`.
     ///
-    /// The schema of the generation must be first in the `search_path` of `transaction` and `reader`. `reader` reads
-    /// the facts of the transaction, committed or not. After an error the deriver must be dropped, because its state
-    /// may not match the tables.
+    /// The schema of the generation must be first in the `search_path` of `transaction` and `reader`. `reader` must see
+    /// the same facts as `transaction`; if these are not committed yet, `reader` is `transaction` itself. After an
+    /// error the deriver must be dropped, because its state may not match the tables.
     pub async fn derive(
         mut self,
         transaction: &Transaction<'_>,

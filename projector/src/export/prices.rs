@@ -101,7 +101,7 @@ fn decimal_factor(bars: &Bars, symbol: &str) -> Result<i128, ExportError> {
     Ok(10i128.pow(places))
 }
 
-/// Values of a column of bars; `None` if absent. The result has `rows` values, even if the column is empty.
+/// Values of a column of bars, `None` for a missing value. An empty column gives `rows` missing values.
 fn present_values<'a>(
     values: impl Iterator<Item = &'a i64>,
     rows: usize,

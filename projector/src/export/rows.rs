@@ -41,7 +41,7 @@ pub(super) const TABLES: &[TableQuery] = tables![
     "sectors",
 ];
 
-/// Name of the first column of a query that divides its rows into folders by year.
+/// Name of the first column of a query whose rows are divided into folders. The column contains the year.
 const PARTITION: &str = "partition";
 
 /// Exports a table of the generation that is first in the client's search path.

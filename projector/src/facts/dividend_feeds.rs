@@ -20,7 +20,7 @@ use crate::error::ApplyError;
 
 const INSERT: &str = include_str!("../../queries/dividend_feeds_insert.sql");
 const MARK_DIRTY: &str = include_str!("../../queries/dividend_feeds_mark_dirty.sql");
-/// Selects all stored dividends of a fact set without years, because an older program version stored no years.
+/// Selects all stored dividends, if the fact set has no dividend years. An older program version stored no years.
 const STORED_DIVIDENDS: &str = "select symbol, source, packed from records
     where kind = 'dividend' and not exists (select from dividend_feeds)";
 

@@ -53,9 +53,10 @@ impl FactCache {
         self.bytes
     }
 
-    /// Adjusts the limit to the resident memory of the process, in bytes. `None` if the memory is unknown.
+    /// Adjusts the limit to the resident memory of the process, in bytes; `None` means that the memory is unknown.
     ///
-    /// Above 7/8 of the budget the cache stops growing, because derivation and merging need memory too.
+    /// If the process uses more than 7/8 of the budget, the cache stops growing, because derivation and merging need
+    /// memory too.
     pub fn limit_by_resident_bytes(&mut self, resident_bytes: Option<usize>) {
         let is_over = resident_bytes
             .is_some_and(|bytes| bytes > (self.budget - self.budget / 8).max(MIN_PROCESS_BYTES));
@@ -85,8 +86,8 @@ impl FactCache {
         }
     }
 
-    /// Updates cached symbols with rows that were written to table `bars`. If the cached year is packed together with
-    /// other years, the symbol is removed from the cache.
+    /// Updates cached symbols with rows that were written to table `bars`. A row has one year. If the cache has this
+    /// year packed together with other years, the symbol is removed from the cache.
     pub fn update_years(&mut self, written: Vec<AppliedBars>) {
         for row in written {
             let (symbol, source, year) = row.key;

@@ -95,7 +95,7 @@ async fn load_stored_years(
                 missing.push(key.clone());
                 StoredYear::Nothing
             }
-            // A cached symbol has all its years in the cache, so this year is not stored.
+            // The cache has all stored years of a cached symbol. This year is not among them, so it is not stored.
             (Some(_), _) => StoredYear::Nothing,
         };
         work.push((key, parts, stored));
@@ -148,7 +148,7 @@ async fn write_years(transaction: &Transaction<'_>, merged: &MergedYears) -> Res
     Ok(())
 }
 
-/// Stores the links between the spellings of each symbol that has a new year.
+/// For each new row of table `bars`, stores the links between the spellings of its symbol.
 async fn store_spellings(transaction: &Transaction<'_>, written: &[AppliedBars]) -> Result<(), ApplyError> {
     let mut links = SymbolLinks::default();
     for new in written.iter().filter(|written| !written.replaces) {

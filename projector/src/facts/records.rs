@@ -226,7 +226,8 @@ async fn write_records(transaction: &Transaction<'_>, changed: &[AppliedRecords]
     Ok(())
 }
 
-/// Stores the links between the symbols of changed security records, and between the spellings of new symbols.
+/// Stores two kinds of links: between the symbols of each changed security record, and between the spellings of the
+/// symbol of each new row.
 async fn store_links(transaction: &Transaction<'_>, changed: &[AppliedRecords]) -> Result<(), ApplyError> {
     let mut links = SymbolLinks::default();
     for AppliedRecords { key, packed, replaces, .. } in changed {

@@ -1,7 +1,7 @@
 //! Check of the disk space that a new generation needs.
 //!
-//! Postgres does not report free space. If Postgres runs on this machine, the check asks its file system. Otherwise
-//! only the estimated size is logged.
+//! Postgres does not report free space. If Postgres runs on this machine, the file system of its data directory is
+//! checked. Otherwise only the estimated size is logged.
 
 use anyhow::bail;
 use rustix::fs::statvfs;
@@ -16,8 +16,8 @@ const DATA_DIRECTORY: &str = "select control.data_directory()";
 
 /// Logs the estimated size of a new generation. Fails if the disk has less free space than estimated.
 ///
-/// The estimate is the size of the served generation. `second_fact_set` is the current fact set, if the new generation
-/// needs a fact set of its own; its size is then added.
+/// The estimate is the size of the served generation. If the new generation needs a separate fact set, the size of the
+/// current fact set is added. `second_fact_set` is then the name of the current fact set.
 pub(crate) async fn check_disk_space(
     client: &Client,
     config: &Config,

@@ -73,7 +73,7 @@ async fn poll_postgres_connection(
 struct PollState {
     /// Served generation, sequence of its tables, and checkpoint of its fact set.
     state: Option<(GenerationId, i64, i64)>,
-    /// Label values that were exported for the generations.
+    /// Label values of the generations in the exported gauge: number, rule version and state of each generation.
     generations: BTreeSet<[String; 3]>,
 }
 

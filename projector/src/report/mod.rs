@@ -16,8 +16,8 @@ use crate::review::audit::{AuditFinding, AuditReport, FindingExample, SourceAgre
 /// Maximum number of securities that one line names.
 const MAX_NAMED_SECURITIES: usize = 12;
 
-/// Number of similar unused observations that are printed completely. Observations are similar if kind, source and
-/// outcome are equal.
+/// Similar unused observations are all printed up to this number. Observations are similar if kind, source and outcome
+/// are equal.
 const MAX_SIMILAR_ROWS: usize = 3;
 
 /// Prints a value as JSON.

@@ -1,5 +1,5 @@
-//! `projector explain SYMBOL METRIC`: the observations of a metric, the chosen source with the reason, and the formula
-//! with values.
+//! `projector explain SYMBOL METRIC`: explanation of a metric by its observations, the chosen source with the reason
+//! for the choice, and the formula with values.
 //!
 //! The explanation is computed again from the facts, with the market date, policy and rule parameters of the
 //! generation.
@@ -28,8 +28,8 @@ pub struct ExplainRequest<'a> {
     pub session: Option<NaiveDate>,
     /// Generation to explain; `None` for the served generation.
     pub generation: Option<GenerationId>,
-    /// Instant or data version to explain instead of a generation, with its facts, policy and rules; `None` for a
-    /// generation.
+    /// Instant or data version whose facts, policy and rules are explained instead of those of a generation; `None` to
+    /// explain a generation.
     pub known_at: Option<KnownAt>,
 }
 
@@ -82,7 +82,7 @@ async fn load_of_generation(
     SecurityContext::load(transaction, symbol, &generation).await
 }
 
-/// Removes all other metrics from an explanation. Fails if it does not contain `metric`.
+/// Removes all metrics except `metric` from an explanation. Fails if the explanation does not contain `metric`.
 fn retain_metric(explanation: &mut Explanation, metric: &str) -> anyhow::Result<()> {
     if !explanation.metrics.iter().any(|explained| explained.metric == metric) {
         let nearest = explanation.nearest_metric(metric).unwrap_or("none");

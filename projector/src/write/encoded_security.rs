@@ -35,7 +35,7 @@ pub(crate) struct EncodedSecurity {
     /// Encoded dividend rows by year of the ex-date; empty if no dividend changed.
     dividends: BTreeMap<i32, Bytes>,
     input_hashes: InputHashes,
-    /// Figures of the security for the sector statistics; `None` if the security has no row.
+    /// Figures of the security for the sector statistics; `None` if the security is not listed.
     pub(crate) member: Option<SectorMember>,
     pub(crate) years: Vec<EncodedYear>,
     /// Price years whose published rows stay unchanged.
@@ -53,8 +53,8 @@ impl EncodedRows {
         Self { digest: digest([encoded.as_ref()]), encoded }
     }
 
-    /// Encodes the rows of one table. If the rows are unchanged, `served` is the digest of the published rows and
-    /// nothing is encoded.
+    /// Encodes the rows of one table and computes their digest. If the rows are unchanged, `served` is the digest of
+    /// the published rows, and nothing is encoded.
     fn encode_unless(
         served: Option<i64>,
         encode: impl FnOnce() -> Result<Bytes, EncodeError>,
@@ -76,8 +76,8 @@ pub(crate) struct EncodedYear {
 impl EncodedSecurity {
     /// Encodes the derived rows of a security, except the unchanged ones.
     ///
-    /// `dividends` has a hash of the dividends by year of the ex-date. `unchanged_years` are the price years that are
-    /// known to be unchanged.
+    /// `dividends` has one hash per year: that of the dividends with ex-dates in the year. `unchanged_years` are the
+    /// price years that are known to be unchanged.
     pub(crate) fn encode(
         identity: &Identity,
         (derived, dividends): (&DerivedRows, BTreeMap<i32, u64>),
@@ -161,8 +161,8 @@ impl EncodedSecurity {
         }
     }
 
-    /// First year from which the dividend rows must be replaced; `None` if all rows must be replaced. For other tables
-    /// always `None`.
+    /// First year from which the dividend rows must be replaced; `None` if all rows must be replaced. Always `None` if
+    /// `table` is not the table of dividends.
     pub(crate) fn first_differing_year(
         &self,
         table: &ReadTable,
@@ -181,7 +181,8 @@ impl EncodedSecurity {
         self.tables.iter().map(|rows| rows.digest).chain(self.values).collect()
     }
 
-    /// Fingerprints of the published rows after this security is written. `before` are those before the write.
+    /// Fingerprints of the published rows after this security is written. `before` are the fingerprints before the
+    /// write.
     pub(crate) fn into_fingerprints(
         self,
         before: &PublishedFingerprints,

@@ -29,7 +29,8 @@ pub struct PublishedFingerprints {
     pub tables: Vec<i64>,
     /// Digest of each published price year, by calendar year.
     pub years: BTreeMap<i32, i64>,
-    /// Hashes of the published values before encoding. `None` if this process has not derived the published rows.
+    /// Hashes of the values from which the published rows were encoded. `None` if this process did not derive these
+    /// values.
     pub input_hashes: Option<InputHashes>,
 }
 
@@ -48,8 +49,8 @@ pub struct InputHashes {
 }
 
 impl InputHashes {
-    /// Computes the hashes of derived values. `dividends` has a hash of the dividends by year of the ex-date. `years`
-    /// has the index range of the bars of each year to hash.
+    /// Computes the hashes of derived values. `dividends` has the hash of the dividends of each year, by ex-date.
+    /// `years` are the years whose bars are hashed, each with the index range of its bars.
     pub fn compute(
         identity: &Identity,
         derived: &DerivedRows,
@@ -81,8 +82,8 @@ impl PublishedFingerprints {
         self.tables.get(digest_index(table)?).copied()
     }
 
-    /// Digest of the published dividend rows, if their hashes by year equal `input_hashes`; `None` if they differ or
-    /// are unknown.
+    /// Digest of the published dividend rows if the dividends are unchanged: `input_hashes` equals the published hashes
+    /// by year. `None` if the hashes differ or the published hashes are unknown.
     pub fn unchanged_dividends(&self, input_hashes: &BTreeMap<i32, u64>) -> Option<i64> {
         self.input_hashes
             .as_ref()
@@ -96,7 +97,8 @@ impl PublishedFingerprints {
         served.is_some() && served == hash && self.years.contains_key(&year)
     }
 
-    /// `true` if the security has a row in any table. Also `true` if it was never written.
+    /// `false` if the security was written as not listed, without a row in any table. `true` if it has rows, or if it
+    /// was never written.
     pub fn is_listed(&self) -> bool {
         let nothing = digest([b""]);
         self.tables.is_empty() || self.tables.iter().any(|of_table| *of_table != nothing)

@@ -44,7 +44,7 @@ pub struct Journal {
     /// Position of the transaction's entries in the journal. Transactions that committed earlier have smaller
     /// positions.
     position: JournalPosition,
-    /// `true` if the rows belong to the served generation. Rows of other generations are not journaled.
+    /// `true` if the transaction writes the served generation. Rows of other generations are not journaled.
     served: bool,
 }
 
@@ -109,7 +109,8 @@ impl Journal {
         Ok(())
     }
 
-    /// Records the symbols that name another security, and all rows of these securities as changed.
+    /// Journals the symbols that no longer name their former security. All rows of each security that gained or lost a
+    /// symbol are journaled as changed.
     pub(crate) async fn record_renamed(
         &self,
         statements: &PreparedStatements<'_>,
@@ -149,10 +150,10 @@ impl Journal {
         self.record_symbols(statements, table, symbols).await
     }
 
-    /// Stores the inputs of a derivation in table `version`. `changed` is true if securities were derived.
-    ///
-    /// If the data version is a new one of the served generation, adds it to the list of served versions. Returns the
+    /// Stores the inputs of a derivation in table `version`. `changed` is true if securities were derived. Returns the
     /// id of the writing transaction.
+    ///
+    /// If this gives the served generation a new data version, adds the version to the list of served versions.
     pub(crate) async fn advance_version(
         &self,
         transaction: &Transaction<'_>,

@@ -57,12 +57,12 @@ pub(crate) async fn delete_securities(
     }
     statements.execute(DELETE_DIGESTS, &[&replaced.symbols]).await?;
     statements.execute(DELETE_PRICES, &[&replaced.symbols]).await?;
-    // A change is counted for each read table, and one for the prices.
+    // Each deleted security counts as one change per read table, and one more for its prices.
     Ok((TABLES.len() + 1) * gone.len())
 }
 
-/// Replaces the changed rows of a chunk of securities. Returns the number of changes: tables of a security, and years of
-/// its prices.
+/// Replaces the changed rows of a chunk of securities. Returns the number of changes. Each changed table of a security
+/// is one change, and so is each changed year of its prices.
 pub(crate) async fn replace_securities(
     statements: &PreparedStatements<'_>,
     journal: &Journal,
@@ -75,7 +75,7 @@ pub(crate) async fn replace_securities(
         };
         let changed: Vec<&SecurityUpdate<'_>> = securities.iter().filter(differs).collect();
         if !changed.is_empty() {
-            // A security that was never written and has no rows in the table has no change there.
+            // If a security was never written and has no rows for this table, its digest differs, but no row changes.
             let seen = changed.iter().filter(|(served, built)| {
                 served.tables.get(place).is_some() || !built.tables[place].encoded.is_empty()
             });
@@ -97,10 +97,11 @@ pub(crate) async fn replace_securities(
     Ok(changes + replace_prices(statements, securities).await?)
 }
 
-/// Splits changed securities into two groups: those whose rows are all replaced, and those whose rows from a certain
-/// year on are replaced.
+/// Splits changed securities into two groups. In the first group, all rows of a security are replaced. In the second
+/// group, only the rows from a certain year on are replaced.
 ///
-/// This year is the earliest changed year of the second group. A common year allows one statement for the whole group.
+/// All securities of the second group share the year, so that one statement suffices for the group. It is the earliest
+/// year that changed in any of them.
 fn split_by_first_year<'a>(
     table: &ReadTable,
     changed: &[&SecurityUpdate<'a>],
@@ -118,7 +119,8 @@ fn split_by_first_year<'a>(
     [(None, whole), (since, later)]
 }
 
-/// Replaces the rows of some securities in the table at index `place`: all rows, or rows from the year `since` on.
+/// Replaces the rows of some securities in the table `TABLES[place]`: the rows from the year `since` on, or all rows if
+/// `since` is `None`.
 async fn replace_rows(
     statements: &PreparedStatements<'_>,
     journal: &Journal,

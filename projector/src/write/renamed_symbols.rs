@@ -1,7 +1,8 @@
 //! Symbols that name another security than before: renames, and their corrections.
 //!
-//! A client that follows the changes of a symbol lacks the rows of the symbol's new security, and must delete the rows
-//! of the former security. All rows of both securities are therefore journaled as changed.
+//! A client follows the changes of a symbol. When the symbol names a new security, the client must delete the rows of
+//! the former security and fetch the rows of the new one. All rows of both securities are therefore journaled as
+//! changed.
 
 use std::collections::BTreeSet;
 
@@ -24,7 +25,8 @@ impl RenamedSymbols {
     /// Compares symbols with their securities, before and after a change.
     pub(crate) fn between(before: &BTreeSet<(&str, &str)>, after: &BTreeSet<(&str, &str)>) -> Self {
         let former = before.difference(after);
-        // All rows of a security that gained or lost its own symbol are new or gone, and journaled as such.
+        // Leave out the pair of a security and its own symbol. If this pair is new or removed, so are all rows of the
+        // security, and they are journaled as such anyway.
         let moved = before.symmetric_difference(after).filter(|(symbol, security)| symbol != security);
         Self {
             former: former.map(|(symbol, security)| ((*symbol).to_owned(), (*security).to_owned())).collect(),
@@ -32,7 +34,7 @@ impl RenamedSymbols {
         }
     }
 
-    /// Compares with the symbols of another generation.
+    /// Compares the symbols of the generation `before` with those of the generation that is first in the search path.
     pub(crate) async fn since_generation(
         transaction: &Transaction<'_>,
         before: GenerationId,

@@ -4,8 +4,8 @@
 //! record has the identity of the stream. The last record has the number of messages and a digest. All other records
 //! are log messages.
 //!
-//! An imported log keeps the identity and the sequence numbers. Facts and read tables that were derived from the
-//! original log therefore stay valid.
+//! An imported log keeps the identity, and also the sequence numbers if the original log lacks none. Facts and read
+//! tables that were derived from the original log then stay valid.
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter, ErrorKind, Read, Write};
@@ -85,7 +85,7 @@ impl ArchiveWriter {
         }
         let failed = |source| ArchiveError::File { path: path.display().to_string(), source };
         let staging = path.with_extension("partial");
-        // A file of this name is left from an interrupted export. `create_new` below fails if the name is a link.
+        // An interrupted export may have left a file of this name. `create_new` below fails if the name is a link.
         match std::fs::remove_file(&staging) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(failed(error)),
             _ => {}
@@ -100,8 +100,8 @@ impl ArchiveWriter {
 
     /// Appends a message of the log.
     ///
-    /// An import could not publish a malformed header block. The archive therefore has the block as the text of one
-    /// header, and the imported message keeps its sequence.
+    /// A client cannot publish a malformed header block. The archive therefore stores the block as the text of one
+    /// valid header. An import can then publish the message, and the sequences of later messages stay the same.
     pub fn append_message(&mut self, message: &LogMessage) -> Result<(), ArchiveError> {
         self.write(&ArchiveRecord::Message(ArchivedMessage {
             sequence: message.sequence.to_u64(),

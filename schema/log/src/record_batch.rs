@@ -35,7 +35,7 @@ pub struct RecordBatch {
 }
 
 impl RecordBatch {
-    /// Encodes the batch as headers and body of a message of its own.
+    /// Encodes the batch as headers and body of a message that contains only this batch.
     pub fn encode(&self) -> Result<(HeaderMap, Bytes), BatchError> {
         let (codec, body) = self.body.encode()?;
         Ok((self.envelope(codec).to_headers(), body))

@@ -1,4 +1,5 @@
-//! Import of an exported log into a stream, with the original identity and sequence numbers.
+//! Import of an exported log into a stream, with the original identity. If the original log lacks no sequence, the
+//! sequence numbers are the original ones too.
 
 use std::collections::HashMap;
 use std::error::Error;
@@ -22,8 +23,8 @@ const WINDOW: usize = 64;
 pub struct ImportReport {
     /// Number of messages in the imported file.
     pub messages: u64,
-    /// Number of sequences without a message in the original log. Messages after such a gap have other sequences in the
-    /// imported log.
+    /// Number of sequences without a message in the original log. An import leaves no gaps, so messages after the first
+    /// missing sequence get lower sequences than in the original log.
     pub gaps: u64,
     /// Number of messages that an earlier, interrupted import had already written.
     pub already_present: u64,

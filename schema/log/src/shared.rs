@@ -1,8 +1,8 @@
 //! Shared message: several small record batches of one kind and run in one log message.
 //!
-//! Each batch has the same id, file and line as in a message of its own. A repeated load therefore recognizes each
-//! batch, even if it combines the batches differently. One header has the envelopes of all batches, so that ids can be
-//! read without the bodies.
+//! Each batch has the same id, file and line as in a message that contains only this batch. A repeated load therefore
+//! recognizes each batch, even if it combines the batches differently. One header has the envelopes of all batches, so
+//! that ids can be read without the bodies.
 
 use async_nats::HeaderMap;
 use bytes::{Bytes, BytesMut};
@@ -17,8 +17,8 @@ use crate::record_batch::RecordBatch;
 
 /// Name of the header that has the envelopes of all batches, as a JSON array.
 const FRAMES: &str = "Dds-Frames";
-/// Size of the bodies before compression, in bytes, from which a message is full. Below this size, one more batch of
-/// the target size still fits.
+/// Total size of the bodies before compression, in bytes, from which a message is full. A message below this size can
+/// take one more batch, even one of the target size.
 const ENOUGH_BYTES: usize = TARGET_BYTES / 2;
 /// Size of the envelopes, in bytes, from which a message is full. Servers accept 64 KiB of headers, which include file
 /// names.
@@ -43,8 +43,9 @@ pub struct SharedMessageBuilder {
     batches: Vec<(Envelope, Bytes)>,
     /// Envelopes of the collected batches as JSON objects.
     members: Vec<String>,
-    /// Total size of the collected bodies before compression, in bytes; `headers` is that of the envelopes.
+    /// Total size of the collected bodies before compression, in bytes.
     unpacked: usize,
+    /// Total size of the envelopes as JSON, in bytes.
     headers: usize,
 }
 
@@ -102,7 +103,7 @@ fn member(envelope: &Envelope, body: &Bytes) -> SharedMember {
     }
 }
 
-/// Envelope and body length of each batch in a shared message. `whole` is the envelope of the message.
+/// Envelope and body length of each batch in a shared message. `whole` has the fields that all these envelopes share.
 fn members(whole: &Envelope, headers: Option<&HeaderMap>) -> Result<Vec<(Envelope, usize)>, BatchError> {
     let text = headers.and_then(|headers| headers.get(FRAMES)).ok_or(BatchError::Header(FRAMES))?;
     let members: Vec<SharedMember> =

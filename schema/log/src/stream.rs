@@ -272,7 +272,8 @@ impl StreamSettings {
             discard: stream::DiscardPolicy::New,
             deny_delete: true,
             deny_purge: true,
-            // A killed nats-server can leave a compressed block damaged, if it was packing or truncating the block.
+            // If nats-server is killed while it compresses or truncates a block, a compressed block can become
+            // unreadable.
             compression: Some(stream::Compression::None),
             num_replicas: self.nats_replicas,
             duplicate_window: DUPLICATE_WINDOW,

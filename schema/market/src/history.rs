@@ -1,7 +1,7 @@
 //! History of one security: all facts from which its rows are derived.
 //!
-//! A history contains every distinct observation of every source. `metrics` chooses between the observations, so that
-//! it can explain the choice. A new source policy needs no new load.
+//! A history contains every distinct observation of every source. Only `metrics` chooses between the observations. It
+//! can therefore explain the choice, and a new source policy applies without a new load.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub struct SourceBars {
     pub source: String,
     /// Bars of the feed.
     pub bars: Bars,
-    /// Calendar years whose bars have only day, close and version loaded.
+    /// Calendar years for which only the day, close and version of the bars are loaded.
     pub closes_only: Vec<i32>,
 }
 
@@ -54,9 +54,9 @@ pub struct PolicyRule {
     pub kind: Kind,
     /// Feed that the rule ranks.
     pub source: String,
-    /// First day of the rule; `None` for all earlier days.
+    /// First day of the rule; `None` for a rule without a first day.
     pub from: Option<NaiveDate>,
-    /// Last day of the rule; `None` for all later days.
+    /// Last day of the rule; `None` for a rule without a last day.
     pub to: Option<NaiveDate>,
     /// Rank of the feed. A lower rank is preferred.
     pub rank: i32,

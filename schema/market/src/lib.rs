@@ -1,6 +1,6 @@
 //! Domain of the market data service: events, security identity, metric rules and served rows.
 //!
-//! Invariants: the dependencies of this crate do no I/O, so [`metrics`] is pure (no clock, files or sockets). Every
+//! Invariants: this crate and its dependencies do no I/O. [`metrics`] is pure: no clock, files or sockets. Every
 //! decimal is exact.
 
 pub mod bars;

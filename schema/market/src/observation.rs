@@ -33,7 +33,7 @@ pub struct Observation<T> {
 }
 
 impl<T> Observation<T> {
-    /// Rank of the observation's version (R29). `preference` is the rank by completeness of dates.
+    /// Rank of the observation among the versions of its record (R29). For `preference`, see [`VersionRank`].
     pub fn version(&self, preference: u32) -> VersionRank<'_> {
         VersionRank {
             revision: self.revision,
@@ -46,7 +46,7 @@ impl<T> Observation<T> {
     }
 }
 
-/// Newest observation of each key.
+/// Observation with the greatest version rank of each key, without regard to the completeness of dates.
 pub(crate) fn newest_by_key<'a, T, K: Ord>(
     keyed: impl IntoIterator<Item = (K, &'a Observation<T>)>,
 ) -> BTreeMap<K, &'a Observation<T>> {
@@ -60,14 +60,15 @@ pub(crate) fn newest_by_key<'a, T, K: Ord>(
     newest
 }
 
-/// Rank of a version among the rows of one key. The row with the greatest rank is used, in any order of arrival.
+/// Rank of a version among the rows of one key. The row with the greatest rank is used.
 ///
-/// Fields are compared in their order. The order is total, so any permutation of rows has the same winner.
+/// Fields are compared in declaration order. This order is total, so the order in which rows arrive does not matter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct VersionRank<'a> {
     /// Vendor's revision of the record.
     pub revision: i64,
-    /// Rank by completeness of dates for rows with a vendor's id (R29); 0 for rows without an id.
+    /// Rank of a put with a vendor's id by the completeness of its dates (R29). A retraction with an id ranks above all
+    /// puts. A row without an id has 0.
     pub preference: u32,
     /// Observation time, microseconds since 1970, UTC.
     pub observed_at: i64,

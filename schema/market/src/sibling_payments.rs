@@ -1,8 +1,8 @@
 //! Detection of sibling payments: different payments of one ex-date within one file (R29).
 //!
-//! An income and a capital gain of a fund may go ex on one day. Vendors send them with one type. If one file contains
-//! both, neither row corrects the other. Siblings are therefore detected while the file is read. Each row lists only
-//! the siblings before it, so that the row can be published before the end of the file.
+//! A fund may distribute income and a capital gain with one ex-date, and vendors may give both rows one type. The merge
+//! would take one row as a correction of the other. Siblings are therefore detected while their file is read, and each
+//! row lists its siblings. It lists only earlier rows, so that it can be published before the end of the file.
 
 use std::collections::HashMap;
 
@@ -18,7 +18,7 @@ const FACTOR: Decimal = Decimal::from_parts(15, 0, 0, false, 1);
 #[derive(Debug, Default)]
 pub struct SiblingDetector {
     seen: Vec<FilePayment>,
-    /// Index in `seen` of the last row with each hash of security, dates, type and currency.
+    /// Index in `seen` of the last row with each hash of symbol, ex-date, type and currency.
     last: HashMap<HalfHash, usize>,
 }
 
@@ -36,12 +36,12 @@ struct FilePayment {
     payment_date: Option<NaiveDate>,
     /// Hash of the vendor's type text; `None` without a type.
     type_text: Option<HalfHash>,
-    /// Index of the previous row with the same security, dates, type and currency.
+    /// Index of the previous row with the same symbol, ex-date, type and currency.
     before: Option<usize>,
 }
 
 impl SiblingDetector {
-    /// Sets the sibling amounts of a row: amounts of other payments of the day in earlier rows of the file.
+    /// Sets the sibling amounts of a row: amounts of earlier rows of the file that are other payments of its ex-date.
     ///
     /// `type_text` is the vendor's type, empty if absent. It distinguishes vendor types that map to one canonical type.
     pub fn set_siblings(&mut self, row: &mut EventRow<Dividend>, type_text: &str) {
@@ -89,7 +89,7 @@ fn differs<T: PartialEq>(a: Option<T>, b: Option<T>) -> bool {
     a.zip(b).is_some_and(|(a, b)| a != b)
 }
 
-/// Hash of security, dates, type and currency of a record.
+/// Hash of symbol, ex-date, type and currency of a record. The record date replaces a missing ex-date.
 fn day(record: &Dividend) -> HalfHash {
     let date = record.ex_date.or(record.record_date).map_or(0, |date| date.num_days_from_ce());
     let kind = [u8::from(record.ex_date.is_some()), record.r#type as u8];

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 /// Ticker in canonical spelling: upper case, trimmed, one `.` between root and suffix.
 ///
-/// Parsing needs no list of securities. Vendors spell a preferred share in four ways, so [`Symbol::spellings`] returns
-/// the candidates of a look-up.
+/// Parsing needs no list of securities. It therefore cannot unify the four spellings that vendors have for a preferred
+/// share. [`Symbol::spellings`] returns the candidates for a look-up.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Symbol(CompactString);

@@ -21,7 +21,8 @@ use crate::tls::{self, MakeRustlsConnect};
 const ONLY_HOST_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time limit for each host if the URL has several hosts and no `connect_timeout`.
 const HOST_TIMEOUT: Duration = Duration::from_secs(3);
-/// Time limit for a host that did not reply within the last [`UNRESPONSIVE_FOR`].
+/// Time limit for a host that failed to reply less than [`UNRESPONSIVE_FOR`] ago, if the URL has several hosts and no
+/// `connect_timeout`.
 const UNRESPONSIVE_HOST_TIMEOUT: Duration = Duration::from_secs(1);
 /// Time for which a host that did not reply is tried after the other hosts.
 const UNRESPONSIVE_FOR: Duration = Duration::from_secs(30);
@@ -39,7 +40,8 @@ pub type ConnectionDriver = Connection<Socket, <MakeRustlsConnect as MakeTlsConn
 /// Opens a connection. Its driver task runs until the client is dropped.
 ///
 /// # Errors
-/// [`DbError::Unanswered`] if a host did not complete the sign-in in time, and no other host accepted the connection.
+/// [`DbError::Unreachable`] if every host refused the connection. [`DbError::Unanswered`] if no host accepted it and a
+/// host did not complete the sign-in in time.
 pub async fn connect(config: &Config) -> Result<Client, DbError> {
     let (client, driver) = open(config, &tls::tls_connector(config)?).await?;
     tokio::spawn(async move {
@@ -53,7 +55,7 @@ pub async fn connect(config: &Config) -> Result<Client, DbError> {
 /// Opens a connection to the first host that accepts it.
 ///
 /// # Errors
-/// As [`connect`].
+/// [`DbError::Unreachable`] or [`DbError::Unanswered`], as described at [`connect`].
 pub async fn open(config: &Config, tls: &MakeRustlsConnect) -> Result<(Client, ConnectionDriver), DbError> {
     let (client, driver, _) = open_host(config, tls).await?;
     Ok((client, driver))
@@ -62,7 +64,7 @@ pub async fn open(config: &Config, tls: &MakeRustlsConnect) -> Result<(Client, C
 /// Opens a connection as [`open`] does. Also returns the index of the connected host in the URL.
 ///
 /// # Errors
-/// As [`connect`].
+/// [`DbError::Unreachable`] or [`DbError::Unanswered`], as described at [`connect`].
 pub async fn open_host(
     config: &Config,
     tls: &MakeRustlsConnect,
@@ -98,9 +100,10 @@ pub async fn open_host(
 }
 
 /// Sends an empty query every [`WATCH_INTERVAL`] on a separate connection. Returns an error as soon as the server does
-/// not reply.
+/// not reply in time.
 ///
-/// A statement to a frozen server never ends. The caller cannot distinguish it from a slow statement.
+/// A statement to a frozen server never ends. Without this check, the caller could not distinguish it from a slow
+/// statement.
 pub async fn watch_server(config: &Config) -> DbError {
     let mut watching: Option<Client> = None;
     loop {

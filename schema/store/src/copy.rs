@@ -1,4 +1,4 @@
-//! Writer of rows by binary COPY, which is used for all rows. Rows can be encoded on any thread.
+//! Writer of rows by binary COPY. Rows can be encoded on any thread.
 //!
 //! The format has a signature, tuples of length-prefixed values, and a trailer
 //! (<https://www.postgresql.org/docs/current/sql-copy.html>, "Binary Format").
@@ -51,7 +51,7 @@ macro_rules! copy_row {
 }
 
 const SIGNATURE: &[u8] = b"PGCOPY\n\xff\r\n\0";
-/// Initial capacity of the buffer for each row to encode, in bytes.
+/// Initial capacity of a buffer of encoded rows, in bytes per row.
 const ROW: usize = 1024;
 /// Size of the buffer that collects encoded rows before they are sent, in bytes.
 const PIECE: usize = 1 << 17;

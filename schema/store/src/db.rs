@@ -46,8 +46,7 @@ const FACT_TABLES: &str = include_str!("../generation/fact_tables.sql");
 const GENERATIONS_VIEW_COMMENTS: &str = include_str!("../queries/generations_view_comments.sql");
 const DATABASE_GRANTS: &str = include_str!("../queries/database_grants.sql");
 
-/// Connection settings of a role, from the role's own URL. Without an own URL, the owner's URL is used with the name of
-/// the role.
+/// Connection settings of a role. If the role has no URL, the owner's URL is used, with the role as the user.
 ///
 /// `variable` is the environment variable that error messages name.
 pub fn role_config(
@@ -71,7 +70,7 @@ pub fn replica_configs(list: &str, variable: &'static str) -> Result<Vec<Config>
     let mut urls: Vec<String> = vec![];
     for part in list.split(',') {
         match urls.last_mut() {
-            // The comma belongs to the previous URL, where it separates two hosts.
+            // The part continues the previous URL, in which the comma separates two hosts.
             Some(url) if !part.trim_start().starts_with("postgres") => url.extend([",", part]),
             _ => urls.push(part.trim_start().to_owned()),
         }
@@ -194,8 +193,8 @@ pub async fn create_generation(
     analysts::create_analyst_views(client, id, &schema, fact_set).await
 }
 
-/// Creates the indexes for readers in the first generation of the search path. Must be called after the first rows are
-/// written.
+/// Creates the indexes for readers in the generation whose schema is first in the search path. Must be called after the
+/// first rows are written.
 pub async fn index_generation(client: &impl GenericClient) -> Result<(), tokio_postgres::Error> {
     client.batch_execute(READ_INDEXES).await
 }

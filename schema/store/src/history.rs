@@ -32,7 +32,7 @@ const BARS_OF_YEAR: usize = 252;
 /// Facts of some symbols. A symbol that has no facts has an entry without facts.
 pub type FactsBySymbol = BTreeMap<String, Arc<SymbolFacts>>;
 
-/// Published year of bars for which only the closes must be loaded: symbol, calendar year and digest of the published
+/// Year of bars that needs only its closes if the bars are unchanged: symbol, calendar year and digest of the published
 /// bars.
 pub type ServedYear<'a> = (&'a str, i32, i64);
 
@@ -114,8 +114,8 @@ pub fn symbols_of_identities<'a>(identities: impl IntoIterator<Item = &'a Identi
     symbols.into_iter().collect()
 }
 
-/// Calendar years for which the closes of a security may be sufficient: complete years in which the security had its
-/// current symbol.
+/// Calendar years for which the closes of a security may be sufficient. In each of these years, the security had its
+/// current symbol all year. The year of `as_of` and the year before it are left out.
 pub fn close_only_years(identity: &Identity, as_of: NaiveDate) -> Range<i32> {
     let mut spans = identity.spans.iter().filter(|span| span.symbol == identity.symbol);
     let (Some(span), None) = (spans.next(), spans.next()) else { return 0..0 };
@@ -140,8 +140,8 @@ pub async fn load_histories(
 
 /// Builds the history of a security from the facts of its symbols.
 ///
-/// `closes` gets a year and the digest of its bars, only for bars of the canonical symbol. If it returns true, only the
-/// closes of the year are unpacked.
+/// `closes` is called only for bars of the canonical symbol, with a calendar year and the digest of its bars. If it
+/// returns true, only the closes of the year are unpacked.
 ///
 /// # Errors
 /// The facts are damaged. [`FactsError::ClosesOnly`]: all columns of a year are needed, but only its closes were loaded

@@ -3,8 +3,8 @@
 //! Every observation and every bar names its record batch. The table `frames` has the sequence of each record batch.
 //! Superseded facts are kept in separate tables.
 //!
-//! The past facts are a merge of all observations and bars whose batch has at most this sequence. They have the same
-//! form as the current facts.
+//! The past facts at a sequence are a merge of all observations and bars from record batches up to this sequence. They
+//! have the same form as the current facts.
 
 mod batch_index;
 
@@ -58,8 +58,8 @@ impl PastFacts {
         build_history(identity, &self.facts, &self.feeds, |_, _| false)
     }
 
-    /// History of a security, in which years before `as_of` have only closes if the closes may be sufficient. `None` if
-    /// one of these years needs all columns.
+    /// History of a security, in which the years of [`close_only_years`] have only closes. `None` if one of these years
+    /// needs all columns.
     ///
     /// # Errors
     /// The facts are damaged.
@@ -81,7 +81,8 @@ impl PastFacts {
 pub struct FactHistory {
     records: BTreeMap<RecordsKey, Vec<Vec<u8>>>,
     bars: BTreeMap<BarsKey, StoredYear>,
-    /// Years with dividends: source, calendar year, and sequence of the first log message with a dividend.
+    /// Years with dividends: source, calendar year, and sequence of the first log message with a dividend of this
+    /// source and year.
     feeds: Vec<(String, i32, i64)>,
     /// Log sequence of each record batch.
     sequences: HashMap<BatchId, i64>,
@@ -169,7 +170,7 @@ impl FactHistory {
         Ok(PastFacts { facts, feeds, directory })
     }
 
-    /// Log sequences that have records (not prices) of the loaded symbols.
+    /// Log sequences of the record batches that have records of the loaded symbols, without batches of prices.
     pub fn record_sequences(&self) -> Vec<i64> {
         self.record_sequences.iter().copied().collect()
     }

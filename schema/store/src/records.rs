@@ -1,4 +1,4 @@
-//! Rows of packed records, and the index of the symbols that each vendor's record id ever had.
+//! Rows of packed records, and the index of all symbols that records with one vendor's id have had.
 
 use codec::digest;
 use codec::records::RawObservation;
@@ -42,8 +42,8 @@ pub fn id_digest(kind: Kind, source: &str, id: &str) -> i64 {
     digest([kind.as_str(), source, id].map(str::as_bytes))
 }
 
-/// Stores the symbols that each vendor's record id has. Each item of `observations` is (symbol, kind, source,
-/// observations of the symbol). Returns the digests of the ids.
+/// Adds the symbols of records with a vendor's id to table `record_ids`. Each item of `observations` is (symbol, kind,
+/// source, observations of the symbol). Returns the digests of the ids.
 pub async fn store_id_symbols<'a>(
     client: &impl GenericClient,
     observations: impl IntoIterator<Item = (&'a str, Kind, &'a str, &'a [RawObservation])>,

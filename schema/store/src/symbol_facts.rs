@@ -27,14 +27,14 @@ pub struct PackedYears {
     columns: PackedColumns,
 }
 
-/// Packed columns of bars: all of them, or only those that the closes need.
+/// Packed columns of bars: all columns, or only the closes with their days and versions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PackedColumns {
     /// All columns.
     All(Box<PackedBars>),
     /// Closes with their days and versions.
     Closes {
-        /// Number of decimal places of the prices (scale), and days.
+        /// Scale (number of decimal places) of the prices, and days of the bars.
         days: Box<[u8]>,
         /// Closes, as differences from the previous close.
         close: Box<[u8]>,
@@ -84,14 +84,14 @@ impl SymbolFacts {
 
     /// Entry that contains the bars of a year from a source; `None` without bars.
     pub fn year(&self, source: &str, year: i32) -> Option<&PackedYears> {
-        // Search from the newest entry, because a source has few entries and the newest ones are read most.
+        // A linear search, because a source has few entries. It begins with the newest entries, which are read most.
         let mut newest_first = self.bars.iter().rev();
         newest_first
             .find(|((of, _), years)| of.as_ref() == source && years.range.contains(&year))
             .map(|(_, years)| years)
     }
 
-    /// True if [`SymbolFacts::shrink`] would save memory.
+    /// True if [`SymbolFacts::shrink`] with the same `closes` would save memory.
     pub fn can_shrink(&self, closes: impl Fn(i32, i64) -> bool) -> bool {
         let mut before: Option<(&str, &PackedYears)> = None;
         self.years().any(|(source, years)| {
@@ -103,8 +103,8 @@ impl SymbolFacts {
         })
     }
 
-    /// Removes all columns except the closes from years for which the closes are sufficient. `closes` decides by
-    /// calendar year and digest.
+    /// Removes all columns except closes, days and versions from the years for which `closes` returns true. `closes`
+    /// gets the calendar year and the digest of its bars.
     ///
     /// Adjacent shrunk years are packed together. One column of thirty years is smaller and faster to read than thirty
     /// columns.
@@ -173,7 +173,8 @@ impl PackedYears {
         self.range().zip(&self.digests).all(|(year, digest)| accepted(year, *digest))
     }
 
-    /// True if `next` has the same source and begins with the year after this entry. `of` is the source of `next`.
+    /// True if `next` has the same source and begins in the year after the last year of this entry. `source` is the
+    /// source of this entry, `of` the source of `next`.
     fn is_followed_by(&self, source: &str, (of, next): (&str, &Self)) -> bool {
         source == of && self.range.end == next.range.start
     }

@@ -1,7 +1,8 @@
 //! Links between symbols that may name the same security.
 //!
-//! Symbols that are linked directly or through other symbols form a component. Only facts of its component decide which
-//! security a symbol names. Past identities can therefore be found without the facts of the whole market.
+//! Symbols that are linked directly or through other symbols form a component. The security that a symbol names depends
+//! only on facts of the symbol's component. Past identities can therefore be found without the facts of the whole
+//! market.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +15,7 @@ use tokio_postgres::{Error, GenericClient};
 use crate::facts::{FactsError, load_known_symbols, load_securities};
 
 const INSERT: &str = include_str!("../queries/symbol_links_insert.sql");
-/// Selects `true` for a fact set without links, because an older program version stored none.
+/// Selects `true` if the fact set has no links. Older program versions did not store links.
 const IS_UNLINKED: &str = "select not exists (select from symbol_links) as unlinked";
 
 /// Links to store, as pairs (digest of the link, symbol). All symbols with the same digest are linked.

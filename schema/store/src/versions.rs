@@ -23,7 +23,7 @@ pub const VERSION_AT: &str = include_str!("../queries/past/version_at.sql");
 pub struct VersionName {
     /// Generation that was served.
     pub generation: GenerationId,
-    /// Log sequence that the data version contains.
+    /// Log sequence up to which the data version contains the log.
     pub sequence: i64,
     /// Journal position; `None` if the name has none.
     pub position: Option<JournalPosition>,

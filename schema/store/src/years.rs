@@ -8,7 +8,7 @@ copy_row! {
     /// Row of table `bars` of a fact set.
     #[expect(missing_docs, reason = "the other columns are those of `PackedBars`")]
     pub struct BarsRow<'a> in "bars" {
-        /// Symbol of the feed.
+        /// Symbol of the bars in the feed. It may be a former symbol of the security.
         symbol: &'a str,
         /// Feed of the bars.
         source: &'a str,
@@ -49,7 +49,7 @@ copy_row! {
 copy_row! {
     /// Row of table `superseded_bars` of a fact set.
     pub struct SupersededBarsRow<'a> in "superseded_bars" {
-        /// Symbol of the feed.
+        /// Symbol of the bars in the feed. It may be a former symbol of the security.
         symbol: &'a str,
         /// Feed of the bars.
         source: &'a str,

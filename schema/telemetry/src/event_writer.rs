@@ -1,5 +1,5 @@
-//! Writer of log events to standard error. Every line of an event except the first is indented. A file name or other
-//! external text therefore cannot look like another event.
+//! Writer of log events to standard error. Every line of an event except the first is indented. A line break in a file
+//! name or other external text therefore cannot begin a line that looks like another event.
 
 use std::io::{self, Stderr, Write};
 

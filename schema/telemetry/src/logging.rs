@@ -11,9 +11,9 @@ use tracing_subscriber::{EnvFilter, Layer};
 use crate::event_writer::EventWriter;
 use crate::spans;
 
-/// Maximum log levels of libraries that would log secrets: keys in the arguments of tool calls, and password hashes in
-/// statement parameters. `RUST_LOG` cannot raise these levels. For tokio-postgres, `info` notices of Postgres are
-/// suppressed too, such as a list of dropped tables.
+/// Maximum log levels of libraries that would otherwise log secrets. rmcp logs keys in the arguments of tool calls,
+/// tokio-postgres logs password hashes in statement parameters. `RUST_LOG` cannot raise these levels. The maximum of
+/// tokio-postgres also suppresses `info` notices of Postgres, such as a list of dropped tables.
 const LEVEL_CAPS: [&str; 2] = ["rmcp=error", "tokio_postgres=warn"];
 
 /// Time limit for sending the remaining spans when the program ends.

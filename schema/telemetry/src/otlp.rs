@@ -16,7 +16,7 @@ use tracing_subscriber::registry::LookupSpan;
 /// Tracer provider that exports spans in batches. The OpenTelemetry library reads its other settings from environment
 /// variables (`OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_TRACES_SAMPLER`).
 pub(crate) fn new_provider(program: &str) -> Result<SdkTracerProvider, ExporterBuildError> {
-    // Installing a second provider fails. The first one is then used.
+    // This call fails if a rustls provider is already installed. The installed provider is then used.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let exporter = SpanExporter::builder().with_http().build()?;
     let resource = Resource::builder().with_service_name(format!("dds-{program}")).build();

@@ -195,7 +195,7 @@ impl Table {
     }
 }
 
-/// Width of the output, in terminal columns: that of the terminal, else `COLUMNS`, else [`DEFAULT_WIDTH`].
+/// Width of the output, in terminal columns: width of the terminal, else `COLUMNS`, else [`DEFAULT_WIDTH`].
 #[expect(clippy::disallowed_methods, reason = "a variable of every terminal, not a setting of the service")]
 fn output_width() -> usize {
     let stdout = std::io::stdout();
@@ -207,7 +207,7 @@ fn output_width() -> usize {
     of_terminal.or_else(of_variable).unwrap_or(DEFAULT_WIDTH)
 }
 
-/// Divides a text into lines of at most `width` terminal columns. A word that is longer gets a line of its own.
+/// Divides a text into lines of at most `width` terminal columns. A longer word gets a separate line.
 fn wrap_words(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ') {

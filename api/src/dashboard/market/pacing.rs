@@ -1,8 +1,8 @@
 //! Pacing of page responses, so that a flood of page views leaves most of the cores to API requests.
 //!
-//! Invariants: one page response at a time is handed to its connection, and after a pause if an API request is in
-//! progress. A slow client does not delay the next page, because the turn ends when the connection has taken the bytes,
-//! not when the client has received them.
+//! Invariants: page responses are handed to their connections one at a time. While an API request is in progress, a
+//! pause precedes each page response. The turn of a response ends when the connection has taken the bytes, not when the
+//! client has received them. A slow client therefore does not delay the next page.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ const PAUSE: Duration = Duration::from_millis(1);
 /// Turns of page responses.
 #[derive(Debug, Clone)]
 pub(super) struct PageTurns {
-    /// Queue that knows the API requests in progress.
+    /// Queue that counts the API requests in progress.
     fair_queue: Arc<FairQueue<AccountId>>,
     turns: Arc<Semaphore>,
 }

@@ -1,4 +1,4 @@
-//! Rendering of values from API responses: the same digits, with a unit.
+//! Rendering of values from API responses. Digits are copied unchanged, and the unit is added.
 
 use chrono::NaiveDate;
 use maud::{Markup, html};

@@ -193,7 +193,8 @@ pub(crate) async fn change_address(AuthenticatedForm { holder, form }: Authentic
     show_change(&holder, AccountForm::Address, changed, PageNotice::AddressChanged).await
 }
 
-/// Continues with the new session after a change. If the change was refused, the form shows the message.
+/// Responds to a change of the account. A success redirects with the cookies of the new session. A refusal shows its
+/// message in the form.
 async fn show_change(
     holder: &AccountHolder,
     form: AccountForm,

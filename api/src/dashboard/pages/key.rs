@@ -35,7 +35,7 @@ impl FromRequestParts<App> for KeyId {
     }
 }
 
-/// Example of a feed path after the key, for calendar programs.
+/// Example of the part of a feed URL that follows the key, for calendar programs.
 pub(crate) const EXAMPLE_FEED: &str = "/calendar.ics?symbols=KO,PEP";
 
 /// Page with a new secret. No other page shows the secret. `feeds` are paths that follow the key in a feed URL, for

@@ -18,7 +18,7 @@ const PATH: &str = "/dashboard/portfolios";
 /// Files of a portfolio: file name, and kind of program that reads the file.
 const FILES: [(&str, &str); 2] = [("income.ics", "calendar program"), ("income.csv", "spreadsheet")];
 
-/// Path of a portfolio's file, as it follows the key in a feed URL.
+/// Path of a portfolio's file: the part of a feed URL that follows the key.
 fn file_path(name: &str, file: &str) -> String {
     format!("/portfolios/{}/{file}", encode(name))
 }
@@ -51,7 +51,7 @@ async fn page(holder: &AccountHolder, message: Option<&str>, typed: (&str, &str)
 
 fn section(holder: &AccountHolder, portfolio: &Portfolio) -> Markup {
     let name = portfolio.name.as_str();
-    // The size of a portfolio is limited, so its count fits.
+    // The number of holdings in a portfolio is limited, so the conversion cannot fail.
     let count = i64::try_from(portfolio.holdings.split(',').count()).unwrap_or(i64::MAX);
     html! {
         section.panel aria-label={ "Portfolio " (name) } {

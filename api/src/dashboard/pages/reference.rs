@@ -1,8 +1,8 @@
 //! `/docs`: reference of the endpoints. Each endpoint has a form that calls it.
 //!
-//! The server renders the page from the OpenAPI document once, at its start. Invariants: in the forms, only parameters
-//! that the call needs have an initial value. The key is stored only in the browser tab. The page loads nothing from
-//! other sites.
+//! The endpoints are rendered from the OpenAPI document once, when the server starts. Invariants: in the forms, only
+//! parameters that the call needs have an initial value. The key is stored only in the browser tab. The page loads
+//! nothing from other sites.
 
 use std::sync::Arc;
 

@@ -55,8 +55,8 @@ pub(crate) async fn show_sign_in(visitor: Visitor) -> Response {
     sign_in_page(&visitor, "", query.text("next"), None)
 }
 
-/// Creates an account and signs its holder in. For an existing email address, the response looks the same. Its cookies
-/// belong to no session.
+/// Creates an account and signs its holder in. The response for an existing email address looks the same, but its
+/// cookies belong to no session.
 pub(crate) async fn sign_up(PublicForm { visitor, form }: PublicForm) -> PageResult {
     if visitor.dashboard.settings.sign_up != SignUp::Open {
         return Err(PageError::Refused("sign-up needs an invitation from the operator".to_owned()));
@@ -96,7 +96,7 @@ async fn create_account(
     Ok(session)
 }
 
-/// Key in the queue of password hashes for a client whose device is unknown: the client's network.
+/// Hashing queue key for a client whose device is unknown: the client's network.
 pub(crate) fn network_queue_key(visitor: &Visitor) -> HashingQueueKey {
     HashingQueueKey::Network(ClientNetwork::containing(visitor.client).0)
 }
@@ -151,14 +151,14 @@ pub(crate) async fn check_password(
     stored: Option<&StoredPassword>,
     queue_key: HashingQueueKey,
 ) -> PageResult<bool> {
-    // Passwords have at most 1,024 bytes. A longer text is replaced by an empty text, because hashing it would be
-    // wasted work.
+    // Passwords have at most 1,024 bytes. A longer text cannot be correct, so an empty text is hashed instead, which
+    // takes less work.
     let is_short = secret.expose_secret().len() <= 1_024;
     let secret = if is_short { secret } else { SecretString::default() };
     Ok(hashing.verify(secret, stored, queue_key).await?)
 }
 
-/// Trust in the visitor's device, and the visitor's key in the queue of password hashes.
+/// Trust in the visitor's device, and the visitor's hashing queue key.
 fn trust(visitor: &Visitor, stored: Option<&StoredPassword>) -> (DeviceTrust, HashingQueueKey) {
     match (stored, visitor.origin.devices.browser) {
         (Some(stored), Some(browser)) if stored.knows_browser => {
@@ -230,7 +230,7 @@ pub(crate) async fn sign_out(AuthenticatedForm { holder, .. }: AuthenticatedForm
     Ok(redirect_signed_out(&holder.visitor))
 }
 
-/// Redirect to the landing page that deletes the session cookie.
+/// Redirect to the landing page. The response deletes the session cookie.
 pub(crate) fn redirect_signed_out(visitor: &Visitor) -> Response {
     let mut response = Redirect::to("/").into_response();
     if let Some(cookie) = session_cookie::SESSION.header(None, visitor.site.is_local) {

@@ -46,7 +46,7 @@ const SUSPECT: [&str; 10] = [
     "split_not_in_price",
     "yield_suspect",
 ];
-/// Maximum age of a price in days. The audit of the projector uses a limit of five sessions.
+/// Maximum age of a price, in calendar days. `projector audit` is less strict: it allows five sessions.
 const PRICE_DAYS: i64 = 5;
 
 /// API call with its response, and sample values for the calls on the reference page.
@@ -77,7 +77,7 @@ struct LatestExample {
 pub(crate) struct ExampleCache {
     data: Router,
     latest: Arc<Mutex<LatestExample>>,
-    /// Lock of the refresh in progress. A page waits for it.
+    /// Lock of the refresh in progress. Pages wait until the lock is free.
     refreshing: Arc<tokio::sync::Mutex<()>>,
 }
 
@@ -208,7 +208,7 @@ fn path_segment(symbol: &str) -> String {
     percent_encoding::utf8_percent_encode(symbol, percent_encoding::NON_ALPHANUMERIC).to_string()
 }
 
-/// Indents JSON, with one member per line. Texts and numbers are copied unchanged, without a binary float.
+/// Indents JSON, with one member per line. Texts and numbers are copied unchanged.
 fn indented(json: &str) -> String {
     let (mut out, mut depth, mut in_text, mut is_escaped) = (String::new(), 0usize, false, false);
     let line = |out: &mut String, depth: usize| {

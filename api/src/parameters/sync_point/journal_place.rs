@@ -60,8 +60,8 @@ impl JournalPlace {
         Some(Self { position, row })
     }
 
-    /// Position of the last commit whose changes all precede this place. Readers that cannot start within a commit
-    /// start there.
+    /// Position of the last commit whose changes all precede this place. A reader of whole commits starts after this
+    /// commit.
     pub(crate) fn completed_position(&self) -> JournalPosition {
         match self.row {
             Some(_) => JournalPosition(self.position.0.saturating_sub(1)),
@@ -69,7 +69,7 @@ impl JournalPlace {
         }
     }
 
-    /// True if a change of the commit at a position may follow this place.
+    /// True if the commit at `position` may have a change after this place.
     pub(crate) fn may_precede(&self, position: JournalPosition) -> bool {
         match self.row {
             Some(_) => self.position <= position,

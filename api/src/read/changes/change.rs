@@ -28,7 +28,7 @@ pub(crate) struct Change {
     pub(crate) key: RowKey,
     /// True for the last change of a commit.
     pub(crate) completes_commit: bool,
-    /// Other symbols of the security: former ones, and other spellings. Empty in a page of listed symbols.
+    /// Former symbols and other spellings of the security. Filled only if the page was read for the whole market.
     pub(crate) other_symbols: Arc<[String]>,
     pub(crate) content: ChangeContent,
 }

@@ -54,7 +54,8 @@ pub(crate) struct ChangePage {
     pub(crate) journal: String,
     pub(crate) version: DataVersion,
     pub(crate) changes: Vec<Change>,
-    /// Securities of the selected symbols; `None` for the whole market. The page has the changes of former ones too.
+    /// Securities of the selected symbols; `None` for the whole market. The page also has changes of securities that
+    /// the symbols named earlier.
     pub(crate) securities: Option<ListedSecurities>,
     /// Place after the page.
     pub(crate) end: JournalPlace,
@@ -91,7 +92,8 @@ impl ChangePage {
         let (mut changes, mut horizon) = (Vec::new(), None);
         for kind in selection.kinds {
             let of_kind = reader.read(*kind).await?;
-            // A kind with `limit` changes may have more after its last change, so the page must end there.
+            // If `limit` changes of a kind were read, further changes of this kind may follow. The page must then end
+            // at the last change that was read.
             let is_full = i64::try_from(of_kind.len()).is_ok_and(|count| count >= limit);
             if let Some(last) = of_kind.last().filter(|_| is_full).map(Change::group) {
                 horizon = Some(horizon.map_or(last, |known: ChangeGroup| known.min(last)));
@@ -104,7 +106,7 @@ impl ChangePage {
             changes.truncate(changes.partition_point(|change| change.group() <= horizon));
         }
         mark_complete_commits(&mut changes, horizon.is_none());
-        // A limit that exceeds the address space limits nothing.
+        // A limit above `usize::MAX` has no effect.
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let has_more = horizon.is_some() || changes.len() > limit;
         changes.truncate(limit);
@@ -181,7 +183,7 @@ impl KindReader<'_, '_> {
         }
     }
 
-    /// Key of the change after which this kind continues: live flag, symbol and id. The position is that of `after`.
+    /// Exclusive lower bound for the changes of a kind in the commit of `after`: live flag, symbol and id.
     fn bound(&self, kind: ChangeKind) -> (bool, &str, &str) {
         match &self.after.row {
             None => (true, GREATEST, GREATEST),
@@ -229,7 +231,7 @@ impl KindReader<'_, '_> {
         for row in self.transaction.query(&statement, &parameters).await? {
             let symbol: String = row.try_get(symbol_column)?;
             let content = read(&symbol, &row)?;
-            // Values are never removed rows: a removed value has the live flag and empty content.
+            // Only a removed dividend or split has the live flag `false`. A removed value has empty content instead.
             let key = RowKey { live: true, kind, symbol, id: String::new() };
             changes.push(new_change(row.try_get("position")?, key, content));
         }

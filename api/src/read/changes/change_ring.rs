@@ -24,7 +24,7 @@ pub(crate) struct RingRead {
     pub(crate) changes: Vec<Arc<Change>>,
     /// Index of the change that follows these changes.
     pub(crate) next: u64,
-    /// Position up to which the reader has all changes after this read; `None` if the ring has more changes.
+    /// Position up to which the reader has all changes, if this read reached the end of the ring; `None` otherwise.
     pub(crate) complete: Option<JournalPosition>,
 }
 

@@ -1,4 +1,5 @@
-//! Securities that a list of symbols names, and those that it named before a rename or its correction.
+//! Securities that a list of symbols names, and those that it named earlier. A rename changes which security a symbol
+//! names, and so does the correction of a rename.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +16,8 @@ const SECURITIES: &str = include_str!("../../../queries/changes/securities.sql")
 pub(crate) struct ListedSecurities {
     /// Canonical symbols of the securities that the list names, and unknown symbols, which may become known.
     pub(crate) named: BTreeSet<String>,
-    /// Canonical symbols of the securities that the list named within the journal, and names no more.
+    /// Canonical symbols of the securities that the list named earlier but names no longer, as far back as the journal
+    /// reaches.
     pub(crate) former: BTreeSet<String>,
 }
 

@@ -11,7 +11,8 @@ pub(crate) trait TrackedRow: FromRow + Serialize {
     /// Statement that selects the changed rows.
     const CHANGES: &'static str;
     fn id(&self) -> Option<&str>;
-    /// Row as removed from the client's copy.
+    /// Converts the row to the form that removes it from the client's copy: its last content, with the status
+    /// `cancelled`.
     fn into_cancelled(self) -> Self;
 }
 

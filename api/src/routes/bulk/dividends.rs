@@ -151,7 +151,7 @@ impl SymbolDividends {
     /// Selects the newest `per_symbol` dividends. `rows` must be sorted newest first. All dividends of the oldest
     /// selected day are included.
     fn newest(symbol: &str, rows: Vec<DividendRow>, per_symbol: i64, start: NaiveDate) -> Self {
-        // A limit that exceeds the address space limits nothing.
+        // A limit above `usize::MAX` has no effect.
         let limit = usize::try_from(per_symbol).unwrap_or(usize::MAX);
         let oldest = limit.checked_sub(1).and_then(|last| rows.get(last)).map(|row| row.ex_date);
         let count = rows.iter().filter(|row| oldest.is_none_or(|oldest| oldest <= row.ex_date)).count();

@@ -97,7 +97,7 @@ impl<'a> BulkProgress<'a> {
         for (place, canonical) in resolved.iter().enumerate() {
             match canonical {
                 Some(canonical) if seen.insert(canonical) => known.push((place, canonical.as_str())),
-                // The request lists the same security under another spelling.
+                // A security that the request lists in two spellings is returned once.
                 Some(_) => {}
                 None => missing.push(place),
             }
@@ -182,7 +182,7 @@ async fn stream_past<T: Serialize>(
         let mut securities = Vec::new();
         for (security, place) in derived.into_iter().zip(first..) {
             match security {
-                // The request already listed this security under another spelling.
+                // A security that the request lists in two spellings is returned once.
                 Some(security) => {
                     securities.extend(seen.insert(security.symbol().to_owned()).then_some(security))
                 }

@@ -32,7 +32,8 @@ pub(crate) async fn render_changes<T: TrackedRow, P>(
 ) -> Result<RenderedBody, ApiError> {
     let start = JournalStart::find(&context.generation, Some(asked.since), "updated_since").await?;
     let position = start.place.completed_position();
-    // The replica that is read may lag behind the server that issued the position, so the greater position counts.
+    // The served data of a replica may be older than the client's position. The next synchronization starts at the
+    // greater of both positions.
     let sync_from = format!("{}.{}", start.journal, start.now.max(position));
     let page = asked.page.with_sync_from(Some(sync_from));
     let missing = lookup::resolve_symbol_list(&context.generation, asked.symbols).await?.missing;

@@ -51,7 +51,7 @@ pub(super) struct StreamCall {
     pub(super) path: MatchedPath,
     pub(super) tier: Tier,
     pub(super) has_text_decimals: bool,
-    /// If false, the stream ends after the changes that exist when it has read all pages.
+    /// True if the stream continues with new changes after it has read all pages. False if it ends there.
     pub(super) follows: bool,
 }
 
@@ -139,7 +139,7 @@ impl ChangeStream {
             } else if self.is_batch_charged {
                 self.deliver()?
             } else {
-                // Boxed, because a stream seldom pays, and a future reserves space for everything it awaits.
+                // Boxed, because a stream seldom pays. Unboxed, this future would enlarge the future of every stream.
                 Box::pin(self.charge()).await?
             };
             if event.is_some() {
@@ -166,7 +166,8 @@ impl ChangeStream {
 
     /// Fills the batch, or waits for changes.
     async fn advance(&mut self) -> Result<Option<Event>, ApiError> {
-        // If the ring ends within a commit, `batch_end` is before the delivered changes. The place must not move back.
+        // `batch_end` is the end of a whole commit. If the ring ended within the next commit, the delivered changes are
+        // later. The place never moves back.
         if let Some(end) = self.batch_end.take().filter(|end| end.position >= self.place.position) {
             self.place = end;
         }
@@ -175,7 +176,7 @@ impl ChangeStream {
                 self.phase = if is_current { StreamPhase::Join } else { StreamPhase::CatchUp };
                 Ok(Some(self.heartbeat("open")?.retry(reconnection_delay())))
             }
-            // Boxed, because a stream seldom catches up, and a future reserves space for everything it awaits.
+            // Boxed, because a stream seldom catches up. Unboxed, this future would enlarge the future of every stream.
             StreamPhase::CatchUp => Box::pin(self.read_page()).await.map(|()| None),
             StreamPhase::Join if !self.call.follows => Ok(Some(self.end(json!({ "code": "CAUGHT_UP" })))),
             StreamPhase::Join => self.join().await,
@@ -235,7 +236,7 @@ impl ChangeStream {
         let end = read.complete.map(JournalPlace::after_commit);
         if !read.changes.is_empty() {
             let first_day = self.first_day();
-            // The ring may lag behind the pages that the stream read itself, and then repeats their changes.
+            // The ring may lag behind the pages. Its changes up to the place of the stream are already delivered.
             let place = self.place.clone();
             let new = read.changes.into_iter().filter(|change| place.may_precede(change.position));
             let visible = new.filter(|change| change.is_visible_since(first_day));

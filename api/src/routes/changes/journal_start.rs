@@ -10,7 +10,7 @@ use crate::read::{ServedGeneration, lookup};
 
 const SINCE: &str = include_str!("../../../queries/changes/since.sql");
 
-/// Place in the journal from which a client continues, and the newest position.
+/// Place in the journal from which a client continues, and the journal position of the served data.
 #[derive(Debug)]
 pub(crate) struct JournalStart {
     /// Id of the journal, the first part of every synchronization point.

@@ -1,7 +1,7 @@
 //! Filter of a change stream: kinds and symbols.
 //!
-//! The symbols may name other securities in the course of a stream. The client then gets all rows of the new security,
-//! and removes those of the former one.
+//! A rename during the stream can make a symbol name another security. The client then gets all rows of the new
+//! security, and removals of the rows of the former security.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ pub(super) struct StreamFilter {
 /// Symbols that a change stream delivers.
 #[derive(Debug)]
 struct SymbolFilter {
-    /// Canonical symbols, and symbols as the client wrote them. A rename adds the new symbol.
+    /// Symbols of the request.
     list: SymbolList,
     /// All spellings of the symbols in the request.
     spellings: BTreeSet<String>,
@@ -41,7 +41,7 @@ pub(super) struct Delivery {
 }
 
 impl StreamFilter {
-    /// Creates a filter for the symbols in `list`. `known` contains their canonical symbols, without unknown symbols.
+    /// Creates a filter for these kinds, and for the symbols in `list`; `None` selects the whole market.
     pub(super) fn new(kinds: Vec<ChangeKind>, list: Option<SymbolList>) -> Self {
         let symbols = list.map(|list| {
             let spellings = list.0.iter().flat_map(|symbol| symbol.candidates.iter().cloned()).collect();
@@ -62,7 +62,8 @@ impl StreamFilter {
         }
     }
 
-    /// Change as the stream delivers it; `None` if it is filtered out. The change must be of the whole market.
+    /// Change as the stream delivers it; `None` if it is filtered out. The change must contain its `other_symbols`, as
+    /// on a page of the whole market.
     pub(super) fn admit(&mut self, change: Arc<Change>) -> Option<Delivery> {
         let is_named = match &mut self.symbols {
             Some(symbols) => symbols.names(&change)?,
@@ -73,9 +74,9 @@ impl StreamFilter {
     }
 }
 
-/// True if the stream delivers the change. The order of delivery matters, because a rename adds its new symbol to
-/// the filter.
 impl SymbolFilter {
+    /// `Some(true)` if the symbols name the changed security, `Some(false)` if they only named it earlier, else `None`.
+    /// Calls must be in the order of delivery, because a call may add the security to `followed`.
     fn names(&mut self, change: &Change) -> Option<bool> {
         let security = &change.key.symbol;
         if self.spellings.contains(security)
@@ -91,7 +92,8 @@ impl SymbolFilter {
 }
 
 impl Delivery {
-    /// Change of a page that was read for these securities.
+    /// Delivery of a change from a page. `securities` are the securities for which the page was read; `None` for the
+    /// whole market.
     pub(super) fn of_page(change: Change, securities: Option<&ListedSecurities>) -> Self {
         let is_removal = securities.is_some_and(|listed| listed.former.contains(&change.key.symbol));
         Self { change: Arc::new(change), is_removal }

@@ -108,7 +108,8 @@ parameters! {
     }
 }
 
-/// Reads `start_date` and `end_date`. By default, the range begins today, and its last day is `length` after its first.
+/// Reads `start_date` and `end_date`. The default first day is today. The default last day is `length` after the first
+/// day.
 fn read_days(reader: &mut ParameterReader<'_>, length: Days) -> RangeInclusive<NaiveDate> {
     let start = reader.read_date("start_date");
     reader.describe(

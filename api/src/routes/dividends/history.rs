@@ -109,7 +109,7 @@ async fn page(context: HandlerContext<HistoryParameters>) -> Result<RenderedBody
 /// Rows of a page, and one further row if another page follows.
 struct HistoryRows {
     rows: Vec<DividendRow>,
-    /// Number of quarantined rows.
+    /// Number of quarantined dividends of the requested symbols.
     held: i64,
     sync_from: Option<String>,
     /// Unknown symbols.
@@ -190,7 +190,7 @@ async fn select_page(
     let page = &context.parameters.page;
     let after = |place: usize| page.after_value(place).unwrap_or_default().to_owned();
     let keys = rows.iter().map(|row| (row.r#type.to_string(), Some(row.id.clone().unwrap_or_default())));
-    // The last row of the previous page is ranked together with the rows, so that the ranks are comparable.
+    // Ranks are comparable only within one query. The query therefore also ranks the last row of the previous page.
     let keys: Vec<_> = keys.chain([(after(2), Some(after(3)))]).collect();
     let mut ranks = rank_dividends(&context.generation, &keys).await?;
     let last_rank = ranks.pop().unwrap_or_default();

@@ -115,7 +115,7 @@ parameters! {
     }
 }
 
-/// Filters of one request. Names have the spelling of the fund's holdings.
+/// Filters of one request. Asset types and sectors are spelled as in the fund's holdings.
 struct HoldingFilters {
     asset_types: Option<Vec<String>>,
     sectors: Option<Vec<String>>,
@@ -123,8 +123,9 @@ struct HoldingFilters {
 }
 
 impl HoldingFilters {
-    /// Reads the filters. A sector that no holding and no security has is an error. An unknown asset type matches
-    /// nothing, because issuers choose asset types freely.
+    /// Reads the filters. An unknown sector, which neither a holding nor a security has, is an error. After the first
+    /// page, and for a fund without holdings, an unknown sector matches nothing. An unknown asset type matches nothing,
+    /// because issuers choose asset types freely.
     async fn read(context: &HandlerContext<HoldingsParameters>, all: &[Holding]) -> Result<Self, ApiError> {
         let asked = &context.parameters;
         let types = all.iter().filter_map(|holding| holding.asset_type.clone()).collect::<FacetNames>();

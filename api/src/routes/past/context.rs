@@ -29,7 +29,7 @@ impl<P> HandlerContext<P> {
         let Some(found) = self.find_version(knowledge).await? else { return live.await };
         if found.is_current {
             let (version, answer) = live.await?;
-            // The served tables may have changed after the version was found, so the version of the rows is compared.
+            // The served tables may have changed since `find_version`, so the rows must have the version `found`.
             if found.is_served_as(&version) {
                 return Ok((version, answer));
             }
@@ -79,8 +79,8 @@ impl<P> HandlerContext<P> {
         self.past_security_on(past, symbol, None, PriceColumns::ForFigures).await
     }
 
-    /// Derives the security of a symbol at an earlier version, for the market date `as_of`. `None` for the market date
-    /// of the version.
+    /// Derives the security of a symbol at an earlier version, for the market date `as_of`. If `as_of` is `None`, the
+    /// market date of the version is used.
     pub(crate) async fn past_security_on(
         &self,
         past: &Arc<PastVersion>,

@@ -128,7 +128,7 @@ fn derive_at(
     Ok(Some(metrics::derive(&history, &market)))
 }
 
-/// Adds the first and the latest value of each field. `revisions` must be sorted newest first.
+/// Sets in each revision the first and the latest served value of its field. `revisions` must be sorted newest first.
 fn add_first_and_latest(revisions: &mut [Revision]) {
     type Key = (RevisedKind, Option<String>, String);
     let key = |revision: &Revision| (revision.kind, revision.id.clone(), revision.field.clone());

@@ -22,7 +22,7 @@ use crate::read::{QueryError, ServedGeneration, lookup};
 
 const RANKS: &str = include_str!("../../../queries/past/dividend_ranks.sql");
 
-/// Securities of a version to derive, for one market date.
+/// Query for securities at one data version and one market date.
 #[derive(Debug)]
 pub(crate) struct PastQuery {
     past: Arc<PastVersion>,
@@ -35,8 +35,8 @@ pub(crate) struct PastQuery {
 }
 
 impl PastQuery {
-    /// Query for symbols at a version. `as_of` is the market date, by default the one of the version. `None` if no
-    /// security was known.
+    /// Query for symbols at a version. The default of `as_of` is the market date of the version, and a later `as_of` is
+    /// reduced to it. `None` if the version has no market date.
     pub(crate) fn new(
         past: &Arc<PastVersion>,
         symbols: Vec<Vec<String>>,
@@ -55,8 +55,8 @@ impl PastQuery {
     }
 }
 
-/// Derives one security per symbol at an earlier version, for the market date `as_of` or else of the version. `symbols`
-/// has the spellings of each symbol, best first. A result is `None` for an unknown symbol.
+/// Derives one security per symbol at an earlier version. The default of `as_of` is the market date of the version.
+/// `symbols` has the spellings of each symbol, best first. The result for an unknown symbol is `None`.
 pub(crate) async fn derive_past_securities(
     generation: &ServedGeneration,
     past: &Arc<PastVersion>,
@@ -151,8 +151,8 @@ pub(crate) async fn rank_dividends(
 
 /// Loads the facts of some symbols, including superseded facts.
 ///
-/// The statements run on a worker thread. The low-priority thread of an expensive request wakes up slowly, so it waits
-/// only once, for the result.
+/// The statements run on a worker thread. An expensive request has a low-priority thread, which wakes up slowly. This
+/// thread therefore waits once for the result, not once for each statement.
 pub(super) async fn load_fact_history(
     generation: &ServedGeneration,
     fact_set: &str,
@@ -205,7 +205,7 @@ struct FoundSecurity {
 }
 
 impl PastDerivation<'_> {
-    /// Derives the first security among the spellings that was listed at the version; `None` if there is none.
+    /// Tries the spellings in order, and derives the first security that was listed at the version; `None` without one.
     fn find(&self, spellings: &[String]) -> Result<Option<FoundSecurity>, ApiError> {
         for identity in spellings.iter().filter_map(|spelling| self.facts.identity(spelling)) {
             let derived = match self.columns {
@@ -224,7 +224,8 @@ impl PastDerivation<'_> {
         Ok(None)
     }
 
-    /// Derives the rows from a history that has only the closes of most years; `None` if the rows need other columns.
+    /// Derives the rows from a history that has closes but no other price columns for most years. `None` if the rows
+    /// need other columns.
     fn derive_from_closes(&self, identity: &Identity) -> Result<Option<(History, DerivedRows)>, ApiError> {
         match self.facts.history_of_closes(identity, self.as_of).map_err(internal)? {
             Some(history) => self.derive(history, true),

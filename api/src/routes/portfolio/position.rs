@@ -93,8 +93,7 @@ impl Position {
         self.stock.dividend_currency.as_ref().unwrap_or(&self.stock.currency)
     }
 
-    /// True if dividends in this currency are the security's income. Rows in another currency are translations of
-    /// dividends (R39).
+    /// True if the security's income is in this currency. Rows in another currency repeat these payments (R39).
     pub(super) fn has_currency(&self, currency: &str) -> bool {
         self.stock.dividend_currency.as_ref().is_none_or(|known| known == currency)
     }

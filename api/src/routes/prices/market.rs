@@ -78,7 +78,7 @@ parameters! {
     const IS_COSTLY: bool = true;
 }
 
-/// Reads `end_date`, after `date` and `start_date`.
+/// Reads `end_date`, and checks that it fits `date` and `start_date`.
 fn read_end_date(
     reader: &mut ParameterReader<'_>,
     date: Option<NaiveDate>,
@@ -165,8 +165,7 @@ async fn page(
     let mut filled = PageBuilder::new(asked, outlet.begin(version))?;
     loop {
         let exhausted = batch.len() < usize::from(BATCH);
-        // The next query begins with the symbol `from`. The last security of a full batch is therefore left for the
-        // next batch.
+        // The last security of a full batch is not written yet. It becomes `from`, the first symbol of the next batch.
         let last = if exhausted { None } else { batch.last().map(|series| series.symbol.clone()) };
         for series in batch.iter().take_while(|series| Some(&series.symbol) != last.as_ref()) {
             filled.add_bars(asked, series)?;

@@ -159,7 +159,7 @@ impl<P: Preset> ScreenFilters<P> {
     }
 }
 
-/// Reads the minimum and the maximum of a figure. `floor` is the least minimum of `min_streak`.
+/// Reads the minimum and the maximum of a figure. `floor` is the smallest valid value of `min_streak` and `max_streak`.
 fn read_bounds(
     reader: &mut ParameterReader<'_>,
     figure: &ScreenerFigure,

@@ -110,7 +110,7 @@ async fn answer(
     let asked = &context.parameters;
     let past = async |past| derive(context, past).await;
     let (version, mut answer) = context.read_as_known(asked.knowledge.as_ref(), live(context), past).await?;
-    // `fields` without the explanation itself selects the figures to explain.
+    // If `fields` lists figures but not the explanation, only these figures are explained.
     let chosen = asked.output.fields.as_ref().filter(|fields| !fields.contains(&EXPLANATION));
     if let Some((explanation, chosen)) = answer.explanation.as_mut().zip(chosen) {
         explanation.limit_to_metrics(|metric| chosen.contains(&metric));
@@ -122,7 +122,7 @@ async fn answer(
 async fn live(context: &HandlerContext<MetricsParameters>) -> Result<(DataVersion, MetricsAnswer), ApiError> {
     let asked = &context.parameters;
     let (version, metrics) = lookup::find_one::<Metrics>(&context.generation, METRICS, &asked.symbol).await?;
-    // No data is newer than the market's as-of date.
+    // A later `as_of` is reduced to the market's as-of date, because no data is newer.
     let newest = version.as_of.unwrap_or(metrics.as_of);
     let as_of = asked.as_of.map_or(newest, |as_of| as_of.min(newest));
     if as_of == newest && !asked.explain {

@@ -67,7 +67,8 @@ async fn render_fundamentals(
     render_row(&context, FUNDAMENTALS, symbol, knowledge.as_ref(), output, derived).await
 }
 
-/// Renders the row that `statement` finds for a symbol. For an earlier version, `derived` selects it from derived rows.
+/// Renders the row that `statement` finds for a symbol. For an earlier version, `derived` selects the row from the
+/// derived rows of the security.
 async fn render_row<P, T: TableRow + Serialize>(
     context: &HandlerContext<P>,
     statement: &'static str,

@@ -32,7 +32,8 @@ pub(super) struct RecordsQuery<'a> {
     pub(super) output: &'a Output,
 }
 
-/// Renders a page of records. `select` returns the matching rows of an earlier version, from a first day on.
+/// Renders a page of records. `select` returns the matching rows of an earlier version. Its second argument is the
+/// first ex-date.
 pub(super) async fn render_records<T: TrackedRow + Sortable, P>(
     context: &HandlerContext<P>,
     query: RecordsQuery<'_>,

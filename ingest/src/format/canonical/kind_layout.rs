@@ -7,7 +7,7 @@ use market::event::Kind;
 use crate::normalize::{RecordCells, RowError};
 use crate::source::csv_reader::CsvRecord;
 
-/// Column with the reject id, which exported rejects have in addition.
+/// Additional column of exported rejects, with the reject id.
 pub(crate) const ID_FIELD: &str = "reject_id";
 pub(crate) const REASON_FIELD: &str = "reject_reason";
 
@@ -89,8 +89,8 @@ impl KindLayout {
         ALL.iter().find(|layout| layout.kind == kind)
     }
 
-    /// Index in the kind's columns for each column of a header; `None` for an unknown column. Fails with a message if
-    /// the header does not fit the kind.
+    /// Finds each column of a header in [`Self::names`], and returns the indexes; `None` for an unknown column. Fails
+    /// with a message if the header does not fit the kind.
     pub(super) fn columns(
         &self,
         header: &[String],
@@ -119,7 +119,7 @@ impl KindLayout {
         let has = |name: &&&str| header.iter().any(|column| column == **name);
         let missing =
             |names: &[&str]| names.iter().filter(|name| !has(name)).copied().collect::<Vec<_>>().join(", ");
-        // A retraction has only the key columns. A file with an `action` column may consist of retractions.
+        // A file with an `action` column may consist of retractions, which need only the key columns.
         let retracting = header.iter().any(|column| column == "action");
         let absent = [missing(self.key), if retracting { String::new() } else { missing(self.required) }];
         let absent = absent.iter().filter(|names| !names.is_empty()).cloned().collect::<Vec<_>>().join(", ");

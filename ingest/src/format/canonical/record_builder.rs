@@ -11,8 +11,9 @@ use crate::batch::row_accumulator::RowAccumulator;
 use crate::format::vendor_row::VendorRow;
 use crate::normalize::{RecordCells, RowError};
 
-/// Values of a vendor's row by canonical column, read with `text`, `date` or `percent`. A column alone has the field of
-/// the same name; `eps_ttm: dilutedepsttm | eps` has the first of two fields with a value.
+/// Reads canonical columns from a vendor's row, with the row's method `text`, `date` or `percent`. By default, the
+/// vendor's field has the name of the column. `eps_ttm: dilutedepsttm | eps` reads the first of the two fields that has
+/// a value.
 macro_rules! fields {
     (@names $column:ident) => { &[stringify!($column)] };
     (@names $column:ident $($field:ident)+) => { &[$(stringify!($field)),+] };

@@ -17,9 +17,9 @@ use crate::normalize::{
 };
 use crate::price::bar_parser::PriceCells;
 
-/// Builds a record whose fields have the names of their columns. The fields in Rust syntax are evaluated before the
-/// values. The values are read in order, so that the first invalid cell is the error of the row. `=> major` converts a
-/// value.
+/// Builds a record whose fields have the names of their columns. `texts` are read first, then the fields in Rust
+/// syntax, then `values`. The first invalid cell in this order is the error of the row. `=> major` passes the value
+/// through the function `major`.
 macro_rules! record {
     ($cells:ident as $record:ident {
         texts: $($text:ident),*;

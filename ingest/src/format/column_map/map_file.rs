@@ -17,7 +17,7 @@ pub const SHIPPED: [(&str, &str); 6] = [
     ("yfinance-wide", include_str!("shipped/yfinance-wide.toml")),
 ];
 
-/// Name of the first shipped map with all its columns in a header.
+/// Name of the first shipped map whose columns are all in this header.
 pub(crate) fn find_shipped_map(columns: &[String]) -> Option<&'static str> {
     let fits = |(_, text): &&(&str, &str)| {
         ColumnMap::parse(text).is_ok_and(|map| {

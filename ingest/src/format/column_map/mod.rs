@@ -62,7 +62,8 @@ pub(super) fn detect(
     if head.encoding == Encoding::Csv && map.records.is_some() {
         return Err("is a table, which has no members: file.records is for JSON".to_owned());
     }
-    // The head has only the member names of outer objects, so a path to an inner object cannot be checked.
+    // The head has only the member names of outer objects. Records in inner objects cannot be checked for a symbol
+    // column.
     let reachable =
         head.encoding != Encoding::Csv && map.records.as_ref().is_none_or(|path| !path.contains('.'));
     let keys = if reachable { head.record_keys() } else { Vec::new() };
@@ -98,8 +99,8 @@ pub(super) fn read(
     }
 }
 
-/// Reads a table. `first_line` is the line of the header, or of the first record in a file without a header. If it is
-/// `None`, comment lines may come before the table.
+/// Reads a table. `first_line` is the line of the header, or of the first record in a file without a header. If
+/// `first_line` is `None`, comment lines before the table are skipped.
 fn read_table(
     map: &ColumnMap,
     (first_line, header_lines): (Option<u64>, u64),

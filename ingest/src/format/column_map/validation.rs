@@ -55,7 +55,7 @@ impl<'a> MapValidator<'a> {
         MapError::at_position(self.text, span, message)
     }
 
-    /// Converts a value of the map. Fails with the message if `convert` finds no result.
+    /// Converts a value of the map. Fails with `message` if `convert` returns `None`.
     fn convert<S, T>(
         &self,
         value: Option<&Spanned<S>>,

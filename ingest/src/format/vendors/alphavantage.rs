@@ -1,7 +1,7 @@
 //! Alpha Vantage: daily prices, `DIVIDENDS`, `SPLITS` and `OVERVIEW`, as JSON and CSV.
 //!
-//! Prices are as traded, and dividends are as paid. The adjusted close is evidence of dividends only. CSV files contain
-//! no symbol.
+//! Prices are as traded, and dividends are as paid. The adjusted close is used only as evidence of dividends. CSV files
+//! contain no symbol.
 
 use std::borrow::Cow;
 

@@ -84,7 +84,7 @@ fn read(file: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedReadE
             }
             continue;
         };
-        // A record of one field ends the table. The disclaimer after it is prose, and its commas separate no fields.
+        // A record of one field ends the table. All later lines are the disclaimer, even lines with commas.
         ended |= record.len() == 1;
         if ended {
             continue;

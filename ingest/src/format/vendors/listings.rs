@@ -1,5 +1,5 @@
-//! Exchange listings: files of the Nasdaq symbol directory, and tables of the datasets collection on GitHub, which are
-//! made from these files.
+//! Exchange listings: files of the Nasdaq symbol directory, and tables that the datasets collection on GitHub makes
+//! from these files.
 //!
 //! Warrants, rights and units are listed together with common stock, and are loaded as stocks. Test symbols of the
 //! exchanges are rejected.

@@ -129,7 +129,7 @@ fn ticker(row: &VendorRow<'_>, fetched_on: &str, rows: &mut RowAccumulator) -> R
         "PFD" => "preferred",
         "FUND" => "closed_end_fund",
         "LT" => "trust",
-        // Warrants, rights and units are listed together with common stock.
+        // All other types, such as warrants, rights and units, are loaded as stocks.
         _ => "stock",
     };
     let delisted = row.text(&["active"]) == Some("false");

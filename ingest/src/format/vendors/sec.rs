@@ -1,8 +1,8 @@
 //! SEC EDGAR company facts: shares outstanding, and twelve months of earnings, revenue and cash flows.
 //!
 //! A fact has a period and a filing date. A later filing for the same period corrects an earlier filing. At the end of
-//! a fiscal year, a twelve-month sum is the value of that year. During a year, it is the previous fiscal year plus the
-//! current year to date. The same months of the previous year are subtracted. Declared dividends per share have no
+//! a fiscal year, a twelve-month sum is the value of that year. During a year, the sum is the previous fiscal year,
+//! plus the current year to date, minus the same months of the previous year. Declared dividends per share have no
 //! ex-date, so they give no dividend rows. Dividends paid are a company figure.
 
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 //! Tiingo: end-of-day prices as CSV and JSON, corporate actions, and the description of a ticker.
 //!
-//! Prices are as traded, and `divCash` is as paid. `adjClose` is evidence of dividends only; the other `adj…` columns
-//! are not read.
+//! Prices are as traded, and `divCash` is as paid. `adjClose` is used only as evidence of dividends; the other `adj…`
+//! columns are not read.
 
 use super::{
     FeedReadError, FileHead, Kind, RecordBuilder, RowAccumulator, SeriesDates, SymbolScope, TradingDay,

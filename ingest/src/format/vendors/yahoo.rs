@@ -2,9 +2,10 @@
 //! responses in JSON.
 //!
 //! In `…,Adj Close,Volume[,Dividends,Stock Splits]`, prices and dividends are adjusted for splits up to the newest
-//! date. In the older `…,Volume,Adj Close`, prices are raw. `Adj Close` is evidence of dividends only; `Repaired?` is
-//! not read. A table with only events (`Dividends`, `Stock Splits`) has adjusted dividends. `Dividends` of a fund
-//! include `Capital Gains`, which the reader subtracts. A gain larger than the dividend is a separate payment.
+//! date. In the older `…,Volume,Adj Close`, prices are raw. `Adj Close` is used only as evidence of dividends;
+//! `Repaired?` is not read. A table with only events (`Dividends`, `Stock Splits`) has adjusted dividends. `Dividends`
+//! of a fund usually include `Capital Gains`, which the reader then subtracts. If the gain is larger than the dividend,
+//! the dividend cannot include it, and both are loaded.
 
 use std::io::Read;
 

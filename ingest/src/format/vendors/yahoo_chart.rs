@@ -1,7 +1,7 @@
 //! Yahoo chart responses (v8, JSON): columnar days with dividends, splits and capital gains.
 //!
-//! Prices and dividends are adjusted for splits up to the newest day. `adjclose` is evidence of dividends only. A time
-//! is the start of a session. The day of the session is in the exchange's time zone.
+//! Prices and dividends are adjusted for splits up to the newest day. `adjclose` is used only as evidence of dividends.
+//! A time is the start of a session. The day of the session is in the exchange's time zone.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

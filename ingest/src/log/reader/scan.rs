@@ -120,8 +120,8 @@ impl Log {
         let mut next = from_sequence;
         let mut delivered = 0;
         while pending > 0 {
-            // If the log was not read for minutes, the server scans it before the first delivery. In a large log, the
-            // scan may take long.
+            // After minutes without reads, the server scans the log before the first delivery. This may take long in a
+            // large log, so a missing message is not an error yet.
             let message = tokio::select! {
                 biased;
                 message = messages.next() => message,
@@ -139,8 +139,8 @@ impl Log {
             let (message, delivery) = LogMessage::from_delivery(message).map_err(LogError::Read)?;
             let sequence = message.sequence.to_u64();
             if delivery.number != delivered + 1 {
-                // If delivery numbers are missing, the client omitted messages: its connection ended, or a message has
-                // a status code.
+                // A gap in the delivery numbers means that the client dropped messages, because the connection ended or
+                // a message has a status code. The dropped messages are fetched by sequence.
                 for missing in next..sequence {
                     if let Some(message) = connection.fetch(missing).await?
                         && matches_subjects(&message, subjects)
@@ -155,9 +155,10 @@ impl Log {
         Ok(ScanEnd::Complete)
     }
 
-    /// Waits [`STALLED`], then fetches messages one by one, up to the first message of `subjects`. Skips unreadable
-    /// messages, which would block a consumer forever. If the found message is deliverable, also waits [`UNDELIVERED`]
-    /// for its delivery. `None` if no message of `subjects` is left.
+    /// Waits [`STALLED`], then fetches messages one by one, up to the first message of `subjects`. Unreadable messages
+    /// before it are skipped, because they would block the consumer forever. If none was skipped and the found message
+    /// is well-formed, the consumer gets [`UNDELIVERED`] more time for its delivery. `None` if no message of `subjects`
+    /// is left.
     async fn find_undelivered(
         &self,
         from_sequence: u64,
@@ -189,9 +190,9 @@ impl Log {
         Ok(LogMessage::fetch(&self.context, &self.settings.nats_stream, sequence).await?)
     }
 
-    /// Fetches malformed messages of `subjects`, from `from_sequence` up to the first well-formed message of `subjects`
-    /// or the first missing message. Also stops after `max_skipped` messages of other subjects. Returns the sequence at
-    /// which it stopped.
+    /// Fetches malformed messages of `subjects` from `from_sequence` on. Stops at the first well-formed message of
+    /// `subjects`, at the first sequence without a message, or after `max_skipped` messages of other subjects. Returns
+    /// the sequence at which it stopped.
     async fn fetch_malformed(
         &self,
         from_sequence: u64,

@@ -12,10 +12,10 @@ use super::changes::{EncodedBatches, UndoChange, UndoChanges};
 use super::scope::UndoScope;
 use crate::load::error::LoadError;
 
-/// Maximum number of bars in a part of the symbols. One part at a time is compared, which limits memory. The log is
-/// read twice for each part.
+/// Target number of the run's bars per part. A hash assigns each symbol to a part, so a part may have more bars. One
+/// part at a time is compared, which limits memory. The log is read twice for each part.
 const MAX_BARS_PER_PART: u64 = 1_500_000;
-/// Maximum number of bars per record batch. Each bar may have its own version.
+/// Maximum number of bars per record batch. It keeps a batch small even if each bar has a different version.
 const MAX_BARS_PER_BATCH: usize = 3_000;
 
 /// Computes the bars that undo the run, and adds them to `batches`. Returns the counts of changes. `bars` is the number
@@ -103,8 +103,8 @@ fn part_of(symbol: &Symbol, parts: u64) -> u64 {
     first % parts.max(1)
 }
 
-/// Bars that undo the run's bars of one symbol. `own` (the run's) and `other` (other runs') must be sorted by day and
-/// have the same scale.
+/// Bars that undo the run's bars of one symbol. `own` has the bars of the run, `other` the bars of other runs. Both
+/// must be sorted by day and have the same scale.
 fn undo_symbol(
     symbol: &Symbol,
     own: &Bars,
@@ -135,7 +135,8 @@ fn undo_symbol(
     undone
 }
 
-/// Bar of a retraction, without values. Its close is encoded as a difference of zero, which needs no space.
+/// Bar of a retraction, without values. Closes are encoded as differences, so a series of zero closes needs almost no
+/// space.
 fn retracted_bar(day: i32) -> Bar {
     let none = MISSING;
     Bar { day, open: none, high: none, low: none, close: 0, volume: none, vwap: none, trade_count: none }

@@ -12,7 +12,7 @@ const MAX_EXAMPLES: usize = 10;
 /// Counts of the changes that an undo makes to the rows of one kind.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct UndoChanges {
-    /// Number of rows for which the undo publishes the version from before the run again.
+    /// Number of restored rows: the undo republishes the version from before the run.
     pub restored: u64,
     /// Number of retracted rows, which the run had introduced.
     pub retracted: u64,
@@ -33,8 +33,9 @@ pub(super) enum UndoChange<T> {
 }
 
 impl UndoChanges {
-    /// Compares the run's version of a key with the highest-ranked version `other` of all other runs, and counts the
-    /// change. `None` if the undo does not change the row. `is_equal` is true if both versions are puts of one record.
+    /// Compares the run's version `own` of a key with `other`, and counts the change. `other` is the highest-ranked
+    /// version of all other runs. `is_equal` compares both contents, and is called only if neither is a retraction.
+    /// Returns `None` if the undo does not change the row.
     pub(super) fn count_key<T>(
         &mut self,
         key: impl FnOnce() -> String,

@@ -68,7 +68,7 @@ pub struct UndoReport {
     pub undo: String,
     /// Source of the undone run, and thus of the undo.
     pub source: String,
-    /// True if nothing was published. The counts are then those of an undo at this time.
+    /// True for a dry run, which publishes nothing. The counts are then computed from the log as it is now.
     pub dry_run: bool,
     /// Changes to the run's rows, by kind. A kind without rows is absent.
     pub kinds: BTreeMap<Kind, UndoChanges>,
@@ -132,7 +132,7 @@ pub async fn undo_run(
             args.run
         )));
     };
-    // The same command gives the same id.
+    // The id of an undo depends only on the id of the undone run. A repeated undo therefore has the same id.
     let id = blake3::hash(format!("undo {}", run.run).as_bytes()).to_hex()[..32].to_owned();
     let of_undo = |state| manifests.iter().find(|run| run.run == id && run.state == state);
     if of_undo(RunState::Completed).is_some() && !repair {

@@ -21,7 +21,7 @@ const ROWS_PER_BATCH: usize = 500;
 
 /// Kind of record that supports undo.
 trait Undoable: EventRecord + Clone + PartialEq {
-    /// True if a retraction without an id also withdraws rows with an id, which have the same natural key (R29).
+    /// True if a retraction without an id also withdraws rows that have an id and the same natural key (R29).
     const BY_NATURAL_KEY: bool = false;
     /// Key of a record without a vendor's id: its symbol and date. A dividend without a currency is assumed in the
     /// currency of its security (R39).
@@ -30,8 +30,8 @@ trait Undoable: EventRecord + Clone + PartialEq {
         let parts = self.symbol().map(ToString::to_string).into_iter().chain(date);
         parts.collect::<Vec<_>>().join("|")
     }
-    /// Rank of a record by completeness of its dates. Of several rows with equal id and revision, the row with the
-    /// highest rank is used (R29).
+    /// Rank of a record by completeness of its dates. It decides between rows with equal id and revision: the row with
+    /// the highest rank is used (R29).
     fn preference(&self) -> u32 {
         0
     }
@@ -118,8 +118,8 @@ pub(super) async fn compute_changes(
     }
 }
 
-/// Undo of the records of one kind. `rows` takes the rows out of the record batch body of the kind, and `to_body` makes
-/// such a body.
+/// Computes the changes for the records of one kind. `rows` extracts the rows from the body of a record batch, and
+/// `to_body` makes a body from rows.
 async fn compute_changes_of<T: Undoable>(
     scope: &UndoScope<'_>,
     batches: &mut EncodedBatches,
@@ -185,7 +185,8 @@ fn replace_if_higher<T: Undoable>(slot: &mut Option<RecordVersion<T>>, version: 
     }
 }
 
-/// Highest-ranked versions of one key: `own` of the run, `other` of all other runs; `None` without a version.
+/// Highest-ranked versions of one key: `own` from the run, `other` from all other runs. A missing version
+/// is `None`.
 #[derive(Debug)]
 struct KeyVersions<T> {
     own: Option<RecordVersion<T>>,
@@ -198,7 +199,7 @@ struct KeyVersions<T> {
 struct NaturalKeyRows<T> {
     /// Highest-ranked version of each row, by id.
     ids: BTreeMap<String, Option<RecordVersion<T>>>,
-    /// Highest-ranked retraction that has the natural key and no id; `None` without such a retraction.
+    /// Highest-ranked retraction by other runs that has the natural key and no id; `None` if there is none.
     withdrawn: Option<RecordVersion<T>>,
 }
 
@@ -267,8 +268,8 @@ impl<T: Undoable> RecordTable<T> {
                 Some(UndoChange::Retract) => Some(retracted(own)),
                 None => None,
             };
-            // A retraction without an id also withdraws rows with an id and the same natural key. It may be the row of
-            // the run or of the undo.
+            // A retraction without an id also withdraws rows that have an id and the same natural key. Such a
+            // retraction may be a row of the run or a row of this undo.
             let withdrawal =
                 row.iter().chain([&own.row]).find(|row| row.id.is_none() && row.action == Action::Retract);
             if let Some(row) = withdrawal.filter(|_| T::BY_NATURAL_KEY) {
@@ -285,8 +286,8 @@ impl<T: Undoable> RecordTable<T> {
         (rows, changes)
     }
 
-    /// Copies of the rows that a retraction of their natural key withdrew. The observation time of a copy is just after
-    /// the retraction, so that the copy is valid.
+    /// Copies of the rows that a retraction of their natural key withdrew. A copy has a later observation time than the
+    /// retraction, so that the retraction does not withdraw the copy.
     fn rows_to_republish(&self, natural: &str, (revision, observed_at): RetractionTime) -> Vec<EventRow<T>> {
         let Some(neighbours) = self.neighbours.get(natural) else { return Vec::new() };
         let rank = |version: &RecordVersion<T>| (version.row.revision, version.row.observed_at);
@@ -306,9 +307,9 @@ impl<T: Undoable> RecordTable<T> {
     }
 }
 
-/// Retraction of the run's row. It has the observation time of this row, so that later observations outrank it. With
-/// [`Undoable::BY_NATURAL_KEY`], the retraction has no id, because a retraction by id would outrank later rows of the
-/// same revision.
+/// Retraction of the run's row. It has the observation time of this row, so that later observations outrank the
+/// retraction. With [`Undoable::BY_NATURAL_KEY`], the retraction has no id: with an id, it would outrank even later
+/// observations of the same revision.
 fn retracted<T: Undoable>(own: &RecordVersion<T>) -> EventRow<T> {
     let id = own.row.id.clone().filter(|_| !T::BY_NATURAL_KEY);
     EventRow { id, action: Action::Retract, ..own.row.clone() }

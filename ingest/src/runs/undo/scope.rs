@@ -12,7 +12,7 @@ pub(super) struct UndoScope<'a> {
     pub run: &'a RunManifest,
     /// Run id of the undo.
     pub id: &'a str,
-    /// Sequence at which reading ends: the start manifest of the undo; `u64::MAX` in a dry run.
+    /// The log is read before this sequence, which is that of the undo's start manifest; `u64::MAX` in a dry run.
     pub end: u64,
 }
 

@@ -51,8 +51,8 @@ pub(crate) struct AuditContext {
 }
 
 impl AuditContext {
-    /// Loads the inputs of the generation that is first in the search path; `None` if nothing is derived yet. Also returns
-    /// the row with the position and the size of the generation.
+    /// Loads the inputs of the generation that is first in the search path; `None` if nothing is derived yet. Also
+    /// returns the whole row of [`MARKET`], which has the sequence and the number of securities too.
     pub(crate) async fn load(
         transaction: &Transaction<'_>,
         generation: &Generation,

@@ -91,7 +91,7 @@ struct SqlCheck {
     title: &'static str,
     /// Name of the query in [`QUERIES`].
     query: &'static str,
-    /// Flag of a security that the query selects, as its parameter; `None` for a query without a parameter.
+    /// Parameter of the query: the flag of the securities to select; `None` for a query without a parameter.
     #[serde(borrow)]
     flag: Option<&'static str>,
     next: &'static str,

@@ -1,4 +1,5 @@
-//! Audit check for missing sessions: days of the last year without a price of a security, on which its exchange traded.
+//! Audit check for missing sessions. A session of the last year is missing if the exchange of a security traded on that
+//! day, but the security has no price.
 //!
 //! An exchange traded on a day if more than half of its listed securities have a price on that day. Only days between
 //! the first and the last price of a security can be missing.

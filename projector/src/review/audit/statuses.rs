@@ -16,8 +16,8 @@ use super::finding::{AuditContext, AuditFinding, CHUNK_HISTORIES, FindingExample
 
 const CANDIDATES: &str = include_str!("../../../queries/audit/status_candidates.sql");
 
-/// Finds payers whose dividend status differs from their status one month before the market date. Derives the earlier
-/// status of each candidate again.
+/// Finds payers whose dividend status differs from their status one month before the market date. SQL selects
+/// candidates. The earlier status of each candidate is then derived from the facts.
 pub(super) async fn find_changed(
     transaction: &Transaction<'_>,
     market: &AuditContext,
@@ -57,8 +57,8 @@ pub(super) async fn find_changed(
     })
 }
 
-/// Numbers of days without a dividend after which a payer's status may become lapsed: maximum for any payer, for a
-/// yearly payer, and for an irregular payer.
+/// Limits for the number of days without a dividend, after which a payer can lapse. The three values are the longest
+/// limit of any payer, the limit of a yearly payer and the limit of an irregular payer.
 fn lapse_days(rules: &Rules) -> anyhow::Result<[i32; 3]> {
     let status = &rules.status;
     let yearly = (status.lapse_periods * Decimal::from(365)).ceil().to_i64().context("lapse_periods")?;

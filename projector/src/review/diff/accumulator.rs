@@ -110,8 +110,8 @@ impl DiffAccumulator {
         if day.change == ChangeKind::Changed {
             day.differing_fields().for_each(|field| count_column(&mut table.columns, field));
         }
-        // Prices differ on many days. A day is therefore formatted as a row only if the row is kept or written to a
-        // file.
+        // Formatting every differing day would be slow. A day is formatted as a row only if the row is kept or written
+        // to a file.
         let shown = table.rows.len();
         if shown < self.keep || !self.files.is_empty() { self.store_row(day.to_row()) } else { Ok(()) }
     }

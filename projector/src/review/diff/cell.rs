@@ -96,7 +96,7 @@ impl Serialize for CellValue {
     }
 }
 
-/// Decodes the values of a derived row, in the form in which its table stores them and in the order of the columns.
+/// Decodes the values of a derived row, in column order. Each value has the form in which Postgres stores it.
 pub(crate) fn read_cells<T: TableRow>(row: &T) -> anyhow::Result<Vec<CellValue>> {
     let mut cells = Vec::with_capacity(T::COLUMNS.len());
     for (value, ty) in row.values().into_iter().zip(T::types()) {

@@ -1,4 +1,5 @@
-//! `--why`: explanations of differences, from the explanations of the same figure in both generations.
+//! `--why`: explanations of differences. A differing figure is explained in each of the two generations, and these
+//! explanations are compared.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +25,7 @@ const MAX_TERMS: usize = 8;
 const SAME_INPUTS: &str = "observations and formula are identical; other inputs of the derivation differ";
 /// Text for a differing row in which no figure can be explained.
 const FOLLOWS: &str = "it follows from reference data, prices, dividends or rules that differ";
-/// Text for a differing row of one day whose observations have the same outcome in both generations.
+/// Text for a differing row of one day. The observations of this day have the same outcome in both generations.
 const SAME_OBSERVATIONS: &str = "both use the same observations; factors, currencies or rules differ";
 /// Text between the terms of a formula.
 const TERM_END: &str = ", ";
@@ -124,8 +125,8 @@ fn find_metric<'a>(explanation: &'a Explanation, figure: &str) -> Option<&'a Exp
     explanation.metrics.iter().find(|explained| explained.metric == figure)
 }
 
-/// `true` if `others` has an observation of any source with equal kind, date, amount, currency and outcome. Such an
-/// observation cannot explain a difference.
+/// `true` if `others` has an observation with the same kind, date, amount, currency and outcome, even from another
+/// source. The observation `seen` then cannot explain a difference.
 fn is_among(seen: &ExplainedObservation, others: &[ExplainedObservation]) -> bool {
     let says =
         |o: &ExplainedObservation| (o.kind.clone(), o.date, o.amount, o.currency.clone(), o.outcome.clone());
@@ -151,7 +152,8 @@ fn describe_observation(seen: &ExplainedObservation) -> String {
     words.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
-/// Tables whose rows come from the observations of one day, with the kind of the observations.
+/// Tables whose rows each come from the observations of one day. Each table is listed with the kind of its
+/// observations.
 const KINDS: [(&str, &str); 3] = [(PRICES, "price"), ("dividends", "dividend"), ("splits", "split")];
 
 /// Adds explanations to the first `limit` differing rows of each table. Opens its own transactions, so `client` must
@@ -175,8 +177,8 @@ pub(super) async fn explain_rows(
         for row in table.rows.iter_mut().take(limit) {
             let Some(day) = row_day(row) else { continue };
             let session = (*name == PRICES).then_some(day);
-            // If one generation cannot be explained, print the reason. The explanation of the other generation alone
-            // shows no difference.
+            // A difference can be explained only with the explanations of both generations. If one is missing, print
+            // the reason.
             row.why = match explain_sides(client, generations, &row.owner(), session).await? {
                 Ok(sides) => compare_outcomes(&sides, kind, day),
                 Err(unexplained) => unexplained,
@@ -189,7 +191,7 @@ pub(super) async fn explain_rows(
     Ok(())
 }
 
-/// Adds explanations to the first `limit` rows of a table whose columns are figures.
+/// Explains the first `limit` rows of a table by the figures in their differing columns.
 async fn explain_derived_rows(
     client: &mut Client,
     generations: [GenerationId; 2],
@@ -241,7 +243,7 @@ fn compare_outcomes(sides: &[ExplainedGeneration; 2], kind: &str, day: NaiveDate
     let mut outcomes: BTreeMap<String, [&str; 2]> = BTreeMap::new();
     for (side, (_, explained)) in sides.iter().enumerate() {
         for seen in observations_of_day(explained, kind, day) {
-            // The description without the outcome identifies an observation in both generations.
+            // Match the observations of both generations by their text. The outcome `used` adds nothing to the text.
             let used = ExplainedObservation { outcome: "used".to_owned(), ..seen.clone() };
             outcomes.entry(describe_observation(&used)).or_insert(["unknown"; 2])[side] = &seen.outcome;
         }

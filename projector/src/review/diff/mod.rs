@@ -1,8 +1,8 @@
 //! `projector diff A B`: differences between two generations, most important first, with explanations.
 //!
-//! Both generations are read in one snapshot. Digests select the securities and price years that can differ. Only the
-//! rows of these are read, a few hundred securities at a time. Apart from symbol spellings, the memory use is therefore
-//! independent of the number of securities.
+//! Both generations are read in one snapshot. Digests select the securities and price years that can differ. Only these
+//! are read, a few hundred securities at a time, so the memory use does not depend on the number of securities. Symbol
+//! spellings are an exception: they are compared all together.
 //!
 //! The rule version of a row is not compared. It is an input of the derivation, so a different version is a reason for
 //! differences and not a difference.
@@ -143,8 +143,8 @@ fn create_sinks(args: &DiffArgs) -> anyhow::Result<Vec<Box<dyn DifferenceSink>>>
     Ok(files)
 }
 
-/// Stores a complete comparison as a review. The review allows the promotion of either generation while the other one
-/// is served.
+/// Stores a complete comparison as a review. While one of the two generations is served, the review allows the
+/// promotion of the other.
 async fn record_review(client: &mut Client, found: &GenerationDiff) -> anyhow::Result<()> {
     let transaction = client.transaction().await?;
     for [this, other] in [[&found.b, &found.a], [&found.a, &found.b]] {

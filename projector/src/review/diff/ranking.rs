@@ -167,7 +167,7 @@ fn yield_distance(difference: &RowDifference) -> ExactDecimal {
     changed.map(|changed| value_distance(&changed.a, &changed.b)).unwrap_or_default()
 }
 
-/// Absolute change in percent of the value `a`, rounded. If `a` is 0 or absent, 100 %.
+/// Absolute change from `a` to `b` in percent of `a`, rounded. 100 if `a` is 0 or absent.
 fn percent_distance(a: &CellValue, b: &CellValue) -> ExactDecimal {
     let ExactDecimal(distance) = value_distance(a, b);
     let base = a.as_decimal().map(|ExactDecimal(base)| base.abs());

@@ -123,7 +123,7 @@ impl<'a> TableComparison<'a> {
     }
 }
 
-/// Value of the column at `place` in a row; null without a row or a column.
+/// Value of the column at index `place` of a row; null if the row or the column is missing.
 fn raw_value(row: Option<&Row>, place: Option<usize>) -> Result<PostgresCell<'_>, tokio_postgres::Error> {
     row.zip(place).map_or(Ok(PostgresCell(None)), |(row, place)| row.try_get(place))
 }

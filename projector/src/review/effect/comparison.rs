@@ -33,7 +33,7 @@ pub(super) struct EffectComparison<'a> {
     pub(super) after: MarketInputs,
 }
 
-/// Derived rows of one security before the run and now; `None` if the security is not listed at that time.
+/// Derived rows of one security before the run and now. At a time when the security is not listed, they are `None`.
 struct ComparedSecurity<'a> {
     symbol: &'a Symbol,
     before: Option<SecurityFigures>,

@@ -30,7 +30,8 @@ const BEFORE: &str = include_str!("../../../queries/effect/batches_before.sql");
 const PRICED: &str = include_str!("../../../queries/bars_sources.sql");
 const RECORDED: &str = include_str!("../../../queries/records_sources.sql");
 
-/// Log message of a feed before the position: its sequence, and the newest date in its run (`None` if unknown).
+/// Log message of a feed before the position: sequence of the message, and newest date in the run that published it
+/// (`None` if unknown).
 type EarlierMessage = (i64, Option<NaiveDate>);
 
 /// Bars of one symbol and source that the later batches may have changed.
@@ -109,8 +110,8 @@ impl EarlierFacts {
         Ok(())
     }
 
-    /// Reads the days of all later bars, and then the earlier bars on these days. Skips runs whose newest date is
-    /// before the first of these days.
+    /// Reads the days of all later bars, and then the earlier bars on these days. Skips an earlier message if the
+    /// newest date in its run is before all these days.
     async fn read_bars(
         &mut self,
         log: &LogMessages,
@@ -223,7 +224,8 @@ impl EarlierFacts {
                     PackedColumns::All(Box::new(PackedBars::pack(&bars)?))
                 }
             };
-            // The digest is compared only with published years, and this derivation uses none.
+            // A digest is only compared with the digest of a published year. This derivation compares no published
+            // years.
             let no_digest = 0;
             debug_assert!(years.range().len() == 1, "fetched years are not packed together");
             let _ = earlier.put_year(source, year, no_digest, columns);

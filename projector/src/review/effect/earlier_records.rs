@@ -21,11 +21,12 @@ const STORED: &str = include_str!("../../../queries/records_stored.sql");
 pub(super) struct EarlierRecords {
     /// Packed records of each row before the position; `None` for a row that did not exist then.
     pub(super) rows: BTreeMap<RecordsKey, Option<Vec<u8>>>,
-    /// Calendar years of the dividends before the position, for each source that has dividends after it.
+    /// Calendar years of the dividends in earlier batches, for each source that also has later dividend batches.
     pub(super) dividend_years: BTreeMap<String, BTreeSet<i32>>,
 }
 
-/// Restores the rows of a feed that its `later` messages changed, from its `earlier` messages. Both are log sequences.
+/// Restores the rows of a feed that the messages `later` changed, from the messages `earlier`. Both lists have log
+/// sequences.
 pub(super) async fn read_earlier_records(
     transaction: &Transaction<'_>,
     log: &LogMessages,

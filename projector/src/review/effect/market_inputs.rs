@@ -43,8 +43,8 @@ impl MarketInputs {
             let (source, Some(packed)) = read_packed(&row, Kind::Security, earlier)? else { continue };
             securities.extend(records::read(source, packed)?);
         }
-        // This includes symbols that have only new facts. Their securities have no earlier rows and are treated as
-        // absent.
+        // The symbols of the current facts are loaded even for the earlier inputs. A symbol with only new facts has no
+        // earlier rows, so its security is then treated as not listed.
         let known = load_known_symbols(transaction).await?;
         let mut inputs = Self {
             as_of: match earlier {
@@ -87,8 +87,8 @@ impl MarketInputs {
     }
 }
 
-/// Source and packed records of a row in the earlier facts. The records are `None` if the row did not exist then.
-/// Without `earlier`, the current records.
+/// Source of a row, and its packed records in the earlier facts. The records are `None` if the row did not exist then.
+/// If `earlier` is `None`, returns the current records.
 fn read_packed<'a>(
     row: &'a Row,
     kind: Kind,
@@ -149,8 +149,8 @@ async fn load_earlier_date(
 /// Last day of one year on which a source had a live (not withdrawn) bar, in the earlier facts; `None` without such a
 /// bar.
 ///
-/// The column `days` does not show which bars are withdrawn. A withdrawn bar before the current last live day is
-/// therefore treated as live, unless later batches contain its day.
+/// The column `days` does not show which bars are withdrawn. All days up to the current last live day are therefore
+/// treated as live, except days that later batches contain.
 fn earlier_last_day(row: &Row, year: i32, earlier: &EarlierFacts) -> anyhow::Result<Option<i32>> {
     let (symbol, source): (String, String) = (row.try_get("symbol")?, row.try_get("source")?);
     let last_day: i32 = row.try_get("last_day")?;

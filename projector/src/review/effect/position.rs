@@ -20,7 +20,7 @@ sql_row! {
         pub(super) served: i64,
         /// Sequence of the last log message that the facts contain.
         checkpoint: i64,
-        /// `true` if the fact set has a holder, so that a projector follows the log.
+        /// `true` if the fact set has a holder: a projector that follows the log.
         followed: bool,
         /// Sequence of the run's first message; `None` if the facts do not contain the run.
         pub(super) first: Option<i64>,
@@ -54,7 +54,8 @@ impl RunPosition {
     }
 }
 
-/// Waits until the served tables contain a run. If `seconds` is 0, a run whose last message is missing is accepted.
+/// Waits up to `seconds` until the served tables contain a complete run. If `seconds` is 0, does not wait, and accepts
+/// a run whose last message is missing.
 ///
 /// # Errors
 /// The tables do not contain the run after `seconds`, or no projector follows the log.

@@ -1,4 +1,5 @@
-//! Replaced sources: sources whose rows the figures use less than before a run, and the sources used instead.
+//! Replaced sources. Compared with the time before a run, the figures use fewer rows of a replaced source, and more
+//! rows of another source.
 
 use std::collections::BTreeMap;
 
@@ -45,8 +46,8 @@ struct Replaced {
 }
 
 impl Replacements {
-    /// Adds a security, given the numbers of rows that its figures used before and after the run. A source with fewer
-    /// used rows counts as replaced by each source of the same kind with more used rows.
+    /// Adds a security, given the number of rows that its figures used of each source before and after the run. A
+    /// source with fewer rows after the run counts as replaced by each source of the same kind with more rows after it.
     pub(super) fn add(&mut self, symbol: &str, [before, after]: [&RowsBySource; 2]) {
         let count = |rows: &RowsBySource, feed: &(Kind, String)| rows.get(feed).copied().unwrap_or_default();
         for (lost, had) in before {

@@ -41,7 +41,7 @@ pub struct RunEffect {
 pub(super) struct FoundEffect {
     /// Market date before the run and now; null if no session is known.
     pub(super) as_of: [Option<NaiveDate>; 2],
-    /// Number of affected securities that are listed before the run or now.
+    /// Number of affected securities that were listed before the run or are listed now.
     pub(super) compared: u64,
     /// Number of securities with at least one differing row.
     pub(super) changed: u64,

@@ -33,7 +33,8 @@ const FUNDAMENTALS_FIELDS: [&str; 6] = [
     "free_cash_flow_ttm",
 ];
 
-/// Compares the rows of one security from two sources. The conflicts are counted for the first source, `quality`.
+/// Compares the rows of one security from two sources. Adds the conflicts to `quality`, the quality of the first
+/// source.
 pub(super) fn count_conflicts(
     quality: &mut SourceQuality,
     sides: [&IsolatedRows; 2],

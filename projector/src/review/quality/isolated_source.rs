@@ -7,8 +7,8 @@ use market::row::{DividendRow, FundamentalsRow, SplitRow};
 
 use super::result::SourceQuality;
 
-/// Rows that were derived from one source, for comparison with other sources. A kind is empty if the source has no rows
-/// of it.
+/// Rows that were derived from one source, for comparison with other sources. Each field has one kind of rows, and is
+/// empty if the source has none.
 #[derive(Debug, Default)]
 pub(super) struct IsolatedRows {
     pub(super) bars: Bars,
@@ -27,7 +27,8 @@ pub(super) fn sources_of(history: &History) -> impl Iterator<Item = &str> {
 
 /// Derives a security as if `source` were the only source.
 ///
-/// Returns the derived rows, and the counts of quarantined rows and of dividend rows by interpretation.
+/// Returns the source's quality and the derived rows. The quality counts the quarantined rows by reason, and the
+/// dividend rows by interpretation (for example as payments or duplicates).
 pub(super) fn judge(
     history: &History,
     source: &str,

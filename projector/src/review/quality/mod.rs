@@ -1,4 +1,4 @@
-//! `projector audit --quality`: quality of each source's rows, judged as if it were the only source.
+//! `projector audit --quality`: quality of each source's rows. Each source is judged as if it were the only source.
 //!
 //! Dividends are always taken from the judged source. Prices, splits and company figures are taken from all sources if
 //! the judged source has none. The source `manual` is not a feed and is left out.

@@ -61,7 +61,8 @@ pub struct KindCoverage {
     pub first: Option<NaiveDate>,
     /// Last date of the rows; null if no row has a date.
     pub last: Option<NaiveDate>,
-    /// Trading days between the last date and the market date; null without a date, or if the last date is later.
+    /// Trading days between the last date and the market date; null without a last date, or if the last date is after
+    /// the market date.
     pub sessions_behind: Option<i32>,
     /// Newest observation time of the rows; null without rows.
     pub observed_at: Option<DateTime<Utc>>,

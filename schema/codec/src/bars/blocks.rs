@@ -133,8 +133,8 @@ fn read_block(bytes: &mut &[u8], values: &mut [i64]) -> Result<(), PackedBarsErr
     decode(head / WIDTHS, values)
 }
 
-/// Number of codes that one 8-byte read contains completely, by bit width; 0 for width 0 and above [`NARROW`]. The
-/// first code may start at any bit of the first byte.
+/// Number of codes that one 8-byte read contains completely, by bit width. 0 for width 0 and for widths above
+/// [`NARROW`]. The first code may start at any bit of the first byte.
 const CODES_PER_READ: [usize; WIDTHS as usize] = codes_per_read();
 
 const fn codes_per_read() -> [usize; WIDTHS as usize] {

@@ -62,7 +62,7 @@ fn pack_extra(vwap: &[i64], trade_count: &[i64]) -> Vec<u8> {
     bytes
 }
 
-/// Values of a column that is stored only if it has a present value; empty otherwise.
+/// All values of a column; empty if no value is present, because the column is then not stored.
 fn stored_values(column: &BarColumn) -> Vec<i64> {
     let is_stored = !column.values_from_first_present().is_empty();
     if is_stored { column.iter().copied().collect() } else { Vec::new() }
@@ -85,7 +85,7 @@ pub fn pack_closes(bars: &Bars) -> Result<[Vec<u8>; 3], PackedBarsError> {
     ])
 }
 
-/// First close that is not absent; 0 if all are absent. The first stored difference is the distance from this close.
+/// First close that is not absent; 0 if all are absent. It is the predicted value of the first bar's close and open.
 fn first_close(closes: &[i64]) -> i64 {
     closes.iter().copied().find(|close| *close != MISSING).unwrap_or(0)
 }

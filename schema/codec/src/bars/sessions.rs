@@ -1,5 +1,5 @@
-//! Binary codec of the days of bars. After a header, each day is stored as its distance from the next weekday after the
-//! previous day, in [blocks](super::blocks).
+//! Binary codec of the days of bars. A header has the first day. Each later day is stored as its distance in days from
+//! the expected day, in [blocks](super::blocks). The expected day is the first weekday after the previous bar.
 
 use serde::{Deserialize, Serialize};
 

@@ -77,7 +77,7 @@ pub(super) fn split_fields(mut bytes: &[u8]) -> impl Iterator<Item = EncodedFiel
 #[derive(Debug, Default)]
 pub struct FieldWriter {
     bytes: Vec<u8>,
-    /// Length of the encoding up to the end of the last present field, in bytes.
+    /// Number of encoded bytes up to the last present field. All bytes after them belong to absent fields.
     present: usize,
 }
 
@@ -99,8 +99,8 @@ impl FieldWriter {
     }
 }
 
-/// Fields of one record in a packed set: a mask of the present fields, and an index into the set's distinct values for
-/// each of them.
+/// Fields of one record in a packed set. A mask shows which fields are present. Each present field has an index into
+/// the distinct values of the set.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct RowFields {
     /// Bit mask of the present fields. The lowest bit is for the first field.
@@ -127,7 +127,7 @@ impl RowFields {
         Ok(fields)
     }
 
-    /// Encoded fields, an absent field without bytes. `values` are the distinct values of the set.
+    /// Encoded fields of the record. An absent field has no bytes. `values` are the distinct values of the set.
     pub(super) fn values<'a>(&'a self, values: &'a [&'a [u8]]) -> impl Iterator<Item = EncodedField<'a>> {
         let mut ordinals = self.ordinals.iter();
         (0..u64::BITS - self.present.leading_zeros()).map(move |place| {

@@ -55,12 +55,12 @@ impl<T: Field> Field for Vec<T> {
     }
 }
 
-/// Maximum length whose own encoding is one byte.
+/// Maximum length of a value for which the length is encoded in one byte.
 const SHORT: usize = 0x7f;
 /// Maximum length of an encoded number, in bytes.
 const NUMBER: usize = 24;
 
-/// Appends the length of an encoded value, then the value. Returns the length in bytes.
+/// Appends the length of an encoded value, then the value. Returns the length of the encoded value, in bytes.
 pub(super) fn write_part(value: &impl Field, bytes: &mut Vec<u8>) -> Result<usize, PackedRecordsError> {
     let at = bytes.len();
     bytes.push(0);

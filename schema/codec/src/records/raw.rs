@@ -14,7 +14,7 @@ pub struct RawObservation {
     pub security_ref: Option<String>,
     /// Vendor's revision number of the record; a higher one is newer.
     pub revision: i64,
-    /// True if the row retracts the record, false if it states the record.
+    /// True if the row retracts the record, false if it adds or corrects the record.
     pub retracted: bool,
     /// Time of observation, in microseconds since 1970, UTC.
     pub observed_at: i64,

@@ -32,7 +32,7 @@ impl RecordSet {
     /// Adds observations to the set. Also returns the superseded observations: those that an observation with equal
     /// content and later provenance replaces.
     ///
-    /// The superseded observations are divided into sets, because several of them may have equal content.
+    /// A set has each content only once. Superseded observations with equal content are therefore in different sets.
     pub fn merge_keeping_superseded(self, more: Vec<RawObservation>) -> (Self, Vec<Self>) {
         let kind = self.kind;
         let (union, mut repeated) = Self::separate(kind, self.observations.into_iter().chain(more).collect());
@@ -45,8 +45,8 @@ impl RecordSet {
         (union, superseded)
     }
 
-    /// Returns the set that [`RecordSet::new`] builds, and the observations that are not in it. Repetitions within one
-    /// record batch are dropped.
+    /// Returns the set that [`RecordSet::new`] builds, and the superseded observations. A superseded observation is
+    /// dropped if it has the same record batch as the observation that supersedes it.
     fn separate(kind: Kind, mut observations: Vec<RawObservation>) -> (Self, Vec<RawObservation>) {
         observations.sort_unstable_by(|a, b| a.compare_newest_first(b, kind));
         let (mut distinct, mut repeated): (Vec<RawObservation>, Vec<RawObservation>) =

@@ -98,7 +98,7 @@ fn a_late_average_price_leaves_the_bars_before_it_without_one() {
     let last = some.slice(2..4);
     assert_eq!((last.scale, closes(&last)), (2, expected(&[(730_003, "3"), (730_004, "4")])));
     assert_eq!((last.vwap, last.versions.len()), (vec![290, MISSING].into(), 1));
-    // Appended bars may have no `vwap` column, or be the first with one. Missing values are absent.
+    // Only one of two appended sets may have a `vwap` column. The values of the other set are then absent.
     let plain = bars(2, &[(730_001, 100), (730_002, 200)]);
     let all = plain.clone().append(some.slice(2..3)).unwrap();
     assert_eq!((&all.vwap, all.trade_count.len()), (&vec![MISSING, MISSING, 290].into(), 3));

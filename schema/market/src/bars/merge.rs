@@ -30,7 +30,7 @@ impl Bars {
         let mut merged = Self { scale, ..Self::default() };
         let mut dictionary = VersionDictionary::default();
         for same_day in picks.chunk_by(|a, b| a.0 == b.0) {
-            // A day that occurs twice in one record batch has equal versions. The last bar then wins, because
+            // If a record batch has two bars of one day, their versions are equal. The last bar then wins, because
             // `max_by_key` returns the last maximum.
             let version = |pick: &(i32, usize, usize)| parts[pick.1].version_of(pick.2);
             if let Some(best) = same_day.iter().max_by_key(|pick| version(pick).rank()) {
@@ -42,7 +42,7 @@ impl Bars {
         Ok(merged)
     }
 
-    /// Merges any number of sets of bars. The second value is the replaced bars of each set that has any.
+    /// Merges any number of sets of bars. Also returns the replaced bars: one set for each merged set that had some.
     pub fn merge_keeping_superseded(parts: Vec<Self>) -> Result<(Self, Vec<Self>), BarsError> {
         let follows = |parts: &[Self]| parts[0].day.last() < parts[1].day.first();
         if parts.windows(2).all(follows) {
@@ -53,14 +53,16 @@ impl Bars {
         for part in parts {
             let replaced = Self::merge_all(vec![part])?.superseded_by(&merged);
             if !replaced.is_empty() {
-                // This merge removes the versions that no replaced bar uses.
+                // `replaced` still has all versions of `part`. Merging it alone removes the versions that none of its
+                // bars uses.
                 superseded.push(Self::merge_all(vec![replaced])?);
             }
         }
         Ok((merged, superseded))
     }
 
-    /// Converts bars to the canonical form. The bars must be sorted, with one bar per day.
+    /// Converts bars to the canonical form: the smallest scale, and only used versions. The bars must be sorted, with
+    /// one bar per day.
     fn into_canonical(mut self) -> Result<Self, BarsError> {
         let (version, versions) = (std::mem::take(&mut self.version), std::mem::take(&mut self.versions));
         self.append_versions(&version, &versions)?;
@@ -84,7 +86,7 @@ impl Bars {
         Ok(self)
     }
 
-    /// Appends the versions of more bars. `version` contains their indexes in `versions`.
+    /// Appends the versions of more bars. `version` has one entry per bar: the index of its version in `versions`.
     fn append_versions(&mut self, version: &[u16], versions: &[BarVersion]) -> Result<(), BarsError> {
         let (mut dictionary, mut places) = (VersionDictionary::default(), vec![None; versions.len()]);
         for run in version.chunk_by(|one, next| one == next) {

@@ -19,7 +19,8 @@ pub struct BarVersion {
     /// Day number of the share basis of split-adjusted prices; `None` for raw prices. 0 is the newest day of the
     /// source's data.
     pub basis_day: Option<i32>,
-    /// First line of the bar's record batch in its file. Of two equal versions in a file, the greater line wins.
+    /// Number of the first line of the bar's record batch in its file. Of two otherwise equal versions, that with the
+    /// greater line wins.
     pub line: u64,
     /// Id of the record batch of the bar.
     pub frame: [u8; 16],

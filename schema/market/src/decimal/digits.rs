@@ -1,6 +1,7 @@
 //! Removal of trailing zeros from decimals, and formatting of decimals as text.
 //!
-//! Nearly all decimals have a 64-bit mantissa and need no 96-bit division. The decimal library formats all others.
+//! Nearly all decimals have a mantissa that fits 64 bits, and need no 96-bit division. Decimals with a longer mantissa
+//! are left to the decimal library.
 
 use rust_decimal::Decimal;
 

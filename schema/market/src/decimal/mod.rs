@@ -220,8 +220,8 @@ impl ToSql for ExactDecimal {
 
 impl<'a> FromSql<'a> for ExactDecimal {
     fn from_sql(ty: &Type, raw: &'a [u8]) -> Result<Self, Box<dyn std::error::Error + Sync + Send>> {
-        // Stored decimals have no trailing zeros. Postgres's binary `numeric` pads the decimal places to a multiple of
-        // four.
+        // Postgres's binary `numeric` pads the decimal places to a multiple of four. `Self::from` removes the added
+        // zeros.
         numeric::read(raw).map_or_else(|| Decimal::from_sql(ty, raw), Ok).map(Self::from)
     }
     fn accepts(ty: &Type) -> bool {

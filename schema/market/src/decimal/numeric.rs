@@ -9,9 +9,10 @@ use rust_decimal::Decimal;
 
 /// Base of a digit group.
 const GROUP: u64 = 10_000;
-/// Exclusive upper limit of the mantissa. Three more zeros at the end of a smaller mantissa still fit 64 bits.
+/// Smallest mantissa that is too large for this codec. A smaller mantissa fits 64 bits even with three more zeros,
+/// which may be needed to fill the last digit group.
 const FEW: u64 = 1_000_000_000_000_000;
-/// Maximum number of digit groups in a number that always fits 64 bits.
+/// Number of digit groups that fit 64 bits whatever their digits are.
 const GROUPS: usize = 4;
 /// Number of fields before the digit groups.
 const HEAD: usize = 4;
@@ -38,7 +39,7 @@ pub(crate) fn write(value: Decimal, out: &mut BytesMut) -> bool {
     }
     let groups = &groups[first..];
     let of_fraction = places.div_ceil(4) as usize;
-    // Numbers of 1 or more are written without trailing zero groups after the decimal point.
+    // Like the decimal library, leave out zero groups at the end of the decimal places if the number is 1 or more.
     let whole = groups.len().saturating_sub(of_fraction);
     let zeros = groups[whole..].iter().rev().take_while(|group| **group == 0).count();
     let kept = if whole > 0 { groups.len() - zeros } else { groups.len() };

@@ -1,7 +1,7 @@
 //! Event records of the log: feed rows after the normalisation of their spelling.
 //!
-//! A record contains the vendor's values on the vendor's share basis. Later, `metrics` converts them to raw values,
-//! quarantines rows and merges duplicates. These results can therefore change when new facts arrive.
+//! A record contains the vendor's values on the vendor's share basis. Each derivation in `metrics` converts them to raw
+//! values, quarantines rows and merges duplicates again. These results can therefore change when new facts arrive.
 
 mod decision;
 mod enums;

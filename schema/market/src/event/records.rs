@@ -73,8 +73,8 @@ record! {
             indexes: Vec<String>,
         }
         optional {
-            /// Minor unit of the security's prices (`GBX`, `ZAC`, `ILA`); absent if prices are in the major unit. Its
-            /// bars need [`MINOR_UNIT_PLACES`] more decimal places.
+            /// Minor unit of the security's prices (`GBX`, `ZAC`, `ILA`); absent if prices are in the major unit.
+            /// Conversion to the major unit adds [`MINOR_UNIT_PLACES`] decimal places.
             quote_unit: String,
             /// Market identifier code of the exchange, or the vendor's text.
             exchange: String,
@@ -148,7 +148,7 @@ record! {
             declaration_date: NaiveDate,
             /// Payment frequency that the vendor gives.
             frequency: Frequency,
-            /// Day whose share basis a split-adjusted amount has. If absent, the newest day of the source's data.
+            /// For a split-adjusted amount: date of its share basis. If absent, the newest day of the source's data.
             basis_as_of: NaiveDate,
         }
     }
@@ -181,8 +181,8 @@ record! {
 record! {
     /// Evidence in a price file about the dividends of a security (R38, R40).
     ///
-    /// A record contains one of two facts. The first is the years with a dividend column, the second an adjustment
-    /// factor that adjusted closes imply.
+    /// A record contains one of two facts: the years in which the file has a dividend column, or an adjustment factor
+    /// that follows from adjusted closes.
     pub struct DividendEvidence {
         required {
             /// Ticker of the security whose prices the file contains.

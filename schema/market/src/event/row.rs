@@ -48,7 +48,7 @@ pub struct Reject {
     pub columns: Option<String>,
 }
 
-/// Deserializes a line number. A value above `i64::MAX` is an error, so that [`line_column`] never changes a number.
+/// Deserializes a line number. A value above `i64::MAX` is an error, because a table column has 64 bits with a sign.
 fn line_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     let line = u64::deserialize(deserializer)?;
     i64::try_from(line).map(i64::unsigned_abs).map_err(|_| Error::custom("a line beyond 2^63"))

@@ -26,14 +26,15 @@ pub struct RunManifest {
     pub source: String,
     /// Formats of the files.
     pub format: String,
-    /// File names.
+    /// File names. A completed run lists only the files that it loaded.
     pub files: Vec<String>,
-    /// Digests of the inputs, in the order of `files`. A completed run lists only the inputs that it loaded.
+    /// Digests of the files, in the order of `files`.
     #[serde(default)]
     pub inputs: Vec<String>,
     /// Observation time of the feed.
     pub observed_at: DateTime<Utc>,
-    /// Number of published record batches. Batches of rejects count; the two manifests do not.
+    /// Number of published record batches. Batches of rejects are included; the manifests at the start and the end of
+    /// the run are not.
     pub chunks: u64,
     /// Number of loaded rows.
     pub rows: u64,
@@ -43,10 +44,11 @@ pub struct RunManifest {
     pub rounded: u64,
     /// BLAKE3 digest of the ids of the record batches, in order of publication.
     pub digest: String,
-    /// Number of record batches by input and kind, from which the batch ids follow. Final only if the run is completed.
+    /// Number of record batches by input and kind. The ids of the batches can be computed from these numbers. The
+    /// numbers are final only if the run is completed.
     #[serde(default)]
     pub frames: Vec<InputBatchCount>,
-    /// Number of log messages of the run; absent if each record batch has a message of its own.
+    /// Number of log messages of the run; absent if each message contains exactly one record batch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub messages: Option<u64>,
     /// Arguments with which `ingest` repeats the load. Paths are absolute; secrets are left out.
@@ -105,9 +107,10 @@ pub struct Pull {
     /// Number of calls charged to the call budget. A call is charged before it is made.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub calls: u64,
-    /// Time before which the charged calls are to be made.
+    /// Deadline of the charged calls. Calls that are not made by then stay charged.
     pub until: DateTime<Utc>,
-    /// Progress of each request whose rows are in the log. The key is the request's name with a symbol or day.
+    /// Progress of each request whose rows are in the log. The key consists of the request's name and, if the request
+    /// has one, its symbol or day.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub bookmarks: BTreeMap<String, Bookmark>,
 }

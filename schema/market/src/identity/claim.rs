@@ -17,7 +17,8 @@ pub(super) struct Claim {
     pub(super) current: bool,
 }
 
-/// Claims of a security's reference records: former symbols for the days of their use, the current symbol from then on.
+/// Claims of a security's reference records. Former symbols are claimed for the days of their use. The current symbol
+/// is claimed from the day after the last use of a former symbol.
 pub(super) fn claims_of(members: &[&Observation<Security>], security: usize) -> Vec<Claim> {
     let mut claims: Vec<Claim> = Vec::new();
     for record in members.iter().map(|member| &member.record) {

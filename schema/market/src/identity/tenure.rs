@@ -26,7 +26,7 @@ pub struct Identity {
     pub symbol: Symbol,
     /// Reference record; `None` for a provisional security.
     pub security: Option<Observation<Security>>,
-    /// Symbols of the security, each with the days on which the symbol's rows belong to it.
+    /// Symbols of the security, each with the days on which rows of the symbol belong to the security.
     pub spans: Vec<TickerTenure>,
 }
 

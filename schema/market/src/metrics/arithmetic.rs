@@ -1,8 +1,8 @@
 //! Exact decimal arithmetic of the metrics: division last, roots by Newton's iteration, one rounding (R9).
 //!
 //! A quotient such as 2/3 is cut at 28 digits. A sum of quotients therefore has an error in its last digits.
-//! [`remove_division_error`] rounds to 18 places before any comparison or rounding. Responses have at most 12 places,
-//! so exact halves still round away from zero.
+//! [`remove_division_error`] rounds to 18 places before any comparison or rounding. This restores exact halves, which
+//! then round away from zero. Responses have at most 12 places.
 
 use std::cmp::Ordering;
 
@@ -54,7 +54,8 @@ pub(crate) fn percent_to_fraction(percent: Decimal) -> Decimal {
     percent * Decimal::new(1, 2)
 }
 
-/// `a / b` in percent for output, rounded once if 128-bit integers suffice.
+/// `a / b` in percent for output. It is rounded only once if 128-bit integers suffice. Otherwise the quotient and the
+/// percentage are each rounded.
 pub(crate) fn exact_percent(a: Decimal, b: Decimal) -> Option<ExactDecimal> {
     rounded_quotient(a, b).or_else(|| percent_of(a, b).map(percent))
 }
@@ -127,8 +128,8 @@ pub(crate) fn root(value: Decimal, n: u32) -> Option<Decimal> {
     }
 }
 
-/// Newton's iteration for a root, from a start above the root. It starts at `1 + (value - 1) / n` (Bernoulli) or at a
-/// power of two, whichever is smaller.
+/// Newton's iteration for a root. The start is above the root: `1 + (value - 1) / n` (Bernoulli) or a power of two,
+/// whichever is smaller.
 ///
 /// For a root near 1, such as a growth rate, Bernoulli's start is nearer to the root.
 fn newton(value: Decimal, n: u32) -> Option<Decimal> {

@@ -32,7 +32,8 @@ const FIRST_KNOWN: i32 = 711_858;
 /// Length of the precomputed calendar, days: a hundred years.
 const KNOWN: usize = 36_525;
 
-/// Precomputed calendar: true for each day with a session. Every dividend needs several look-ups.
+/// Calendar of sessions: true for each day with a session. It is precomputed, because every dividend needs several
+/// look-ups.
 static SESSIONS: LazyLock<Vec<bool>> = LazyLock::new(|| {
     let first = NaiveDate::from_num_days_from_ce_opt(FIRST_KNOWN);
     first.into_iter().flat_map(|first| first.iter_days().take(KNOWN)).map(is_session_by_rule).collect()
@@ -61,7 +62,7 @@ pub fn session_on_or_before(mut date: NaiveDate) -> NaiveDate {
     date
 }
 
-/// First session on or after `date`. The last representable day is always a session.
+/// First session on or after `date`. A session always exists, because the last representable day is a session.
 pub fn session_on_or_after(mut date: NaiveDate) -> NaiveDate {
     while !is_session(date) {
         date = next_day(date);
@@ -91,7 +92,8 @@ pub fn new_york_date(instant: DateTime<Utc>) -> NaiveDate {
     instant.with_timezone(&New_York).date_naive()
 }
 
-/// Date `months` calendar months before a date. A day that the month lacks becomes its last day.
+/// Date `months` calendar months before a date. If the earlier month has no such day, the last day of that month is
+/// used.
 pub fn months_before(date: NaiveDate, months: u32) -> NaiveDate {
     date.checked_sub_months(Months::new(months)).unwrap_or(NaiveDate::MIN)
 }
@@ -110,7 +112,7 @@ fn is_holiday(date: NaiveDate) -> bool {
         2 => observed(22),
         3 | 4 => weekday == Weekday::Fri && is_good_friday(date),
         5 if year >= 1971 => monday_in(25),
-        // Year in which the exchange did not observe the holiday on a Saturday.
+        // In 1970, the holiday was a Saturday, and the exchange had a session on the Friday before.
         5 if year == 1970 => false,
         5 => observed(30),
         6 => year >= 2022 && observed(19),

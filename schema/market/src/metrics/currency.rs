@@ -65,7 +65,7 @@ impl Currency {
             return amount;
         }
         let mut major = amount;
-        // A moved decimal point needs no division and is exact.
+        // Moving the decimal point is exact; a division could round.
         match major.set_scale(amount.scale() + MINOR_UNIT_PLACES) {
             Ok(()) => round(major, MAX_FRACTION_DIGITS),
             Err(_) => round(amount / Decimal::ONE_HUNDRED, MAX_FRACTION_DIGITS),

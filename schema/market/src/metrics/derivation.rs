@@ -21,8 +21,8 @@ impl<'a> Derivation<'a> {
         Self(computed::compute(history, context))
     }
 
-    /// True if the loaded columns suffice: no row needs more than closes from the years that are loaded with closes
-    /// only.
+    /// True if the loaded columns suffice. For some years, only closes may be loaded; no row may need other columns of
+    /// these years.
     pub fn closes_suffice(&self) -> bool {
         let inputs = &self.0.inputs;
         closes_suffice(inputs.history, &inputs.merged.prices, inputs.as_of)

@@ -150,8 +150,8 @@ fn top_weight(holdings: &[Holding]) -> Option<ExactDecimal> {
     sum.map(arithmetic::percent)
 }
 
-/// Total weight of the holdings by name, for example of a sector, largest first. Holdings without the name are left
-/// out.
+/// Total weight of the holdings by a name that `name` returns, for example the sector. The largest weight is first.
+/// Holdings without such a name are left out.
 fn weights<'a>(
     holdings: &'a [Holding],
     name: impl Fn(&'a Holding) -> &'a Option<String>,

@@ -92,7 +92,7 @@ pub fn benchmark(
     policy: &SourcePolicy,
     rules: &Rules,
 ) -> MonthlyReturns {
-    // All facts can be used: the return of a month does not depend on later facts.
+    // `as_of` also serves as the newest session, because the return of a month does not depend on later facts.
     computed::benchmark_returns(
         history,
         &DerivationContext { as_of, newest: as_of, benchmark: None, policy, rules },

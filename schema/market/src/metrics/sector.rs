@@ -1,9 +1,11 @@
 //! Sector statistics over the active listed stocks of a sector (R25).
 //!
-//! Funds and stocks with a suspect yield are excluded. The median yield (the headline) and the mean yield include
-//! payers only. The weighted yield is Σ cap x yield / Σ cap over stocks with a market cap. The yield of a non-payer is
-//! 0, as in published aggregates. Price changes have the same weights. Top payers are ordered by yield, market cap and
-//! symbol. An empty sector has nulls and zero counts. Source: the aggregate yield of the S&P indices.
+//! Funds are excluded, and so are stocks with a suspect yield. The median yield (the headline) and the mean yield
+//! include payers only. The weighted yield is Σ (cap x yield) / Σ cap over stocks with a market cap. It counts the
+//! yield of a non-payer as 0, as published aggregates do. Price changes are also weighted by market cap.
+//!
+//! Top payers are ordered by yield, market cap and symbol. An empty sector has nulls and zero counts. Source: the
+//! aggregate yield of the S&P indices.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

@@ -1,9 +1,9 @@
 //! Preference among feeds under a source policy, by kind and date range (R32).
 //!
-//! All dividends and splits of a date range come from one source. Two vendors may give ex-dates a day apart for one
-//! payment, and such a payment must not be used twice. Prices and reference data use the same order of sources, but
-//! each day may have another source. A date range begins and ends at the first and last days of the policy's rules for
-//! the kind.
+//! All dividends of a date range come from one source, and so do all splits. Otherwise a payment could be used twice,
+//! because two vendors may give it ex-dates a day apart. Prices and reference data use the same order of sources, but
+//! each day may have another source. A new date range begins on the first day of each policy rule for the kind, and on
+//! the day after the rule's last day.
 //!
 //! The source with the lowest rank among the rules of the day is preferred. Sources without a rule follow, by newest
 //! observation, then by name. The source `manual` is not a vendor: its records override single records of the preferred
@@ -20,7 +20,7 @@ use crate::history::{PolicyRule, SourcePolicy};
 /// Source name of records that an operator entered. They override single records of vendors.
 pub const MANUAL: &str = "manual";
 
-/// Source among which the policy chooses for a kind of record.
+/// One of the sources from which the policy chooses, for one kind of record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SourceCandidate<'a> {
     /// Name of the feed.
@@ -29,8 +29,8 @@ pub struct SourceCandidate<'a> {
     pub observed_at: DateTime<Utc>,
 }
 
-/// Sort key of a source on a day: no rule, rank, newest observation, name. The source with the smallest key is
-/// preferred.
+/// Sort key of a source on a day: sources with a rule first, then by rank, newest observation and name. The source with
+/// the smallest key is preferred.
 pub(crate) fn preference<'a>(
     policy: &SourcePolicy,
     kind: Kind,
@@ -57,9 +57,10 @@ pub(crate) fn preferred<'a>(
     candidates.into_iter().min_by_key(|candidate| preference(policy, kind, *candidate, day))
 }
 
-/// First day of each date range of a kind, ascending. Ranges change at the first and last days of the policy's rules.
+/// First day of each date range of a kind, ascending.
 ///
-/// The first range begins before all dates.
+/// The first range begins before all dates. A new range begins on the first day of each policy rule, and on the day
+/// after the rule's last day.
 pub(crate) fn range_starts(policy: &SourcePolicy, kind: Kind) -> Vec<NaiveDate> {
     let bounds = rules(policy, kind).flat_map(|rule| [rule.from, rule.to.map(next_day)]).flatten();
     let mut starts: Vec<NaiveDate> = std::iter::once(NaiveDate::MIN).chain(bounds).collect();

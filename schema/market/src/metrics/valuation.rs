@@ -1,8 +1,7 @@
 //! Market capitalisation, and ratios of price to per-share figures (R24).
 //!
-//! Share counts and per-share figures are converted to the as-of date's share basis, by the splits after their own
-//! date. P/E is null if earnings are 0 or less, or if earnings and price are in different currencies. Source: the usual
-//! definitions.
+//! Share counts and per-share figures are adjusted for the splits between their date and the as-of date. P/E is null if
+//! earnings are 0 or less, or if earnings and price are in different currencies. Source: the usual definitions.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;

@@ -9,12 +9,13 @@ use crate::metrics::prices::adjustment::{AdjustmentFactor, Ratio};
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
 
-/// Maximum share count of a split ratio whose volumes are converted with 64-bit integers.
+/// Maximum number of old or new shares in a split ratio for which volumes are converted with 64-bit integers.
 const MAX_SHARES: u64 = 1_000_000;
-/// Exclusive limit of the products of such volumes. Larger volumes may exceed the limit of clamped results.
+/// Exclusive limit of volume x new shares in the conversion with integers. From this limit on, the decimal result may
+/// be clamped.
 const MAX_PRODUCT: u64 = 1_000_000_000_000_000_000;
 
-/// Price basis of a response: the kinds of adjustment that earlier prices have.
+/// Price basis of a response: the kinds of events for which earlier prices are adjusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PriceBasis {
     /// True if prices are adjusted for changes of the share count. Volumes are then adjusted too.
@@ -33,7 +34,7 @@ impl PriceBasis {
     /// Basis with all kinds of adjustment.
     pub const ALL: Self = Self { split: true, spin_off: true, dividend: true };
 
-    /// Basis with the kinds of adjustment of both bases.
+    /// Basis with every kind of adjustment that `self` or `other` has.
     pub fn and(self, other: Self) -> Self {
         Self {
             split: self.split || other.split,
@@ -43,7 +44,7 @@ impl PriceBasis {
     }
 }
 
-/// Cumulative factor of consecutive days: the product of all adjustments on later ex-dates.
+/// Cumulative factor of a run of consecutive days: the product of all adjustments with an ex-date after the run.
 #[derive(Debug, Clone)]
 pub struct CumulativeFactor {
     /// Day number of the first day to which the factor does not apply.
@@ -86,8 +87,10 @@ impl CumulativeFactor {
         i64::try_from(shares).ok()
     }
 
-    /// Converts a volume with integers. The quotient of such integers is an exact half, or so far from one that the
-    /// decimal quotient of 28 digits is on the same side.
+    /// Converts a volume with integers; `None` if the decimal conversion is necessary.
+    ///
+    /// The exact quotient is a half, or its distance from every half exceeds the error of a decimal with 28 digits.
+    /// Both conversions therefore round to the same integer.
     fn fast_volume(&self, volume: i64) -> Option<i64> {
         let (old, new) = self.shares?;
         let product =
@@ -105,10 +108,10 @@ fn small_shares(ratio: Ratio) -> Option<(u64, u64)> {
     Some((small(ratio.from)?, small(ratio.to)?))
 }
 
-/// Converts a raw value by a ratio and a dividend factor, rounded to 18 places only.
+/// Converts a raw value by a ratio and a dividend factor. The result is rounded to 18 decimal places.
 pub(super) fn exact(value: Decimal, ratio: Ratio, dividend: Decimal) -> Decimal {
     let value = ratio.apply(value).saturating_mul(dividend);
-    // Removes the division error of the last digits.
+    // Rounding removes the error that the division leaves in the last digits.
     round(value, 18)
 }
 

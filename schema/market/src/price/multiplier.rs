@@ -16,15 +16,15 @@ pub type Micros = i128;
 
 const PLACES: u32 = 6;
 const HALF: u64 = 1 << 63;
-/// Distance from a rounding boundary up to which exact arithmetic is used, in units of 2^-64 millionths. The error of
-/// the price is added to it.
+/// Distance from a rounding boundary up to which exact arithmetic is used, in units of 2^-64 millionths. Twice the
+/// price as an integer is added, because the price multiplies the error of the factor.
 const DOUBT: u64 = 1 << 27;
 
 /// One cumulative factor as a fixed-point number, for one basis and for prices of one scale.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PriceMultiplier {
-    /// Millionths per unit of the price's last place: integer part, and fraction times 2^64. `None` if the number does
-    /// not fit.
+    /// Factor in millionths per unit of the price's last decimal place: integer part, and fraction times 2^64. `None`
+    /// if the factor does not fit.
     fixed: Option<(u64, u64)>,
     ratio: Ratio,
     dividend: Decimal,
@@ -60,7 +60,8 @@ impl PriceMultiplier {
     }
 }
 
-/// Factor in millionths per unit of the price's last place: integer part, and fraction with 64 bits, rounded down.
+/// Factor in millionths per unit of the price's last decimal place: integer part, and fraction times 2^64, rounded
+/// down. `None` if the factor does not fit.
 fn fixed_point(ratio: Ratio, dividend: Decimal, scale: u32) -> Option<(u64, u64)> {
     let Ratio { from, to } = ratio;
     let unit = Decimal::new(10i64.pow(PLACES), 0).checked_div(Decimal::from(10u64.checked_pow(scale)?))?;
@@ -68,7 +69,7 @@ fn fixed_point(ratio: Ratio, dividend: Decimal, scale: u32) -> Option<(u64, u64)
     let whole = factor.trunc();
     let fraction = factor.checked_sub(whole)?.checked_mul(Decimal::from(1u128 << 64))?.trunc();
     let (whole, fraction) = (u64::try_from(whole).ok()?, u64::try_from(fraction).ok()?);
-    // From 2^32 on, the 28 digits of a quotient are too few for a 64-bit fraction.
+    // A factor from 2^32 on does not fit: its 28 decimal digits are too few for a fraction of 64 bits.
     (whole >> 32 == 0).then_some((whole, fraction))
 }
 

@@ -73,7 +73,8 @@ impl AdjustedBars<'_> {
         Some(self.cumulative.at(self.cumulative.position(self.bars.day[session])).exact(raw, basis))
     }
 
-    /// Shares traded in a period, on the requested basis; `None` if unknown or beyond 64 bits.
+    /// Sum of the known volumes of a period, in shares on the requested basis. `None` if no volume is known or the sum
+    /// exceeds 64 bits.
     pub fn volume(&self, period: &SessionRange) -> Option<i64> {
         sum(period
             .clone()
@@ -81,7 +82,7 @@ impl AdjustedBars<'_> {
             .map(|session| self.adjusted_volume(session)))
     }
 
-    /// Number of trades in a period; `None` if unknown or if the sum exceeds 64 bits.
+    /// Sum of the known numbers of trades of a period; `None` if no number is known or the sum exceeds 64 bits.
     pub fn trade_count(&self, period: &SessionRange) -> Option<i64> {
         sum(period
             .clone()
@@ -100,8 +101,8 @@ impl AdjustedBars<'_> {
         step.adjusted_volume(volume)
     }
 
-    /// Volume-weighted average price of a period, on the requested basis. `None` if a session's average price is
-    /// unknown, or its volume in a longer period.
+    /// Volume-weighted average price of a period, on the requested basis. `None` if the average price of a session is
+    /// unknown. For several sessions, also `None` if the volume of one is unknown or all volumes are 0.
     pub fn vwap(&self, period: &SessionRange) -> Option<Decimal> {
         if period.len() == 1 {
             return self.exact(period.start, self.bars.vwap[period.start], self.basis);
@@ -135,8 +136,8 @@ impl AdjustedBars<'_> {
         ((!cash.is_zero()).then_some(cash), (ratio != Decimal::ONE).then(|| round(round(ratio, 18), 12)))
     }
 
-    /// Change of the close since the last session before the period, unrounded, and as a percentage. `None` without an
-    /// earlier session.
+    /// Change of the close since the last session before the period: the unrounded difference, and the change in
+    /// percent. `None` without an earlier session.
     pub fn change(&self, period: &SessionRange) -> Option<(Decimal, Option<Decimal>)> {
         let (last, before) = (period.end - 1, period.start.checked_sub(1)?);
         let close = self.exact(last, self.bars.close[last], self.basis)?;

@@ -1,4 +1,4 @@
-//! Traits of table rows, and the `table_row!` macro. Columns keep their order; they are read by name and written by
+//! Traits of table rows, and the `table_row!` macro. Columns are in field order. They are read by name and written by
 //! position.
 
 use postgres_types::{FromSql, ToSql, Type};
@@ -11,7 +11,7 @@ pub trait ColumnReader {
     fn column<'a, T: FromSql<'a>>(&'a self, name: &str) -> Result<T, Self::Error>;
 }
 
-/// Struct that is a row of a table. Columns keep their order; they are read by name and written by position.
+/// Struct that is a row of a table. Columns are in field order. They are read by name and written by position.
 pub trait TableRow: Sized {
     /// Names of the columns, in field order.
     const COLUMNS: &'static [&'static str];
@@ -46,7 +46,7 @@ fn alternatives(schema: &serde_json::Value) -> impl Iterator<Item = &serde_json:
     std::iter::once(schema).chain(combined.into_iter().flatten().flatten())
 }
 
-/// Declares a row struct. A field may be a raw identifier (`r#type`); column name and JSON key then have no prefix.
+/// Declares a row struct. A field may be a raw identifier (`r#type`); its column name and JSON key then have no `r#`.
 ///
 /// A row that begins with the columns of other rows names these rows first: `..listed: StockRow`.
 #[macro_export]

@@ -12,9 +12,9 @@ pub struct LoggedBatch {
     pub has_prices: bool,
 }
 
-/// Places of record batches that are known already, so that only the others are read.
+/// Index of the places of record batches that were read before. Other places are read from Postgres.
 pub trait BatchIndex {
-    /// Place of a batch; `None` if it is not known.
+    /// Place of a batch; `None` if the index does not contain the batch.
     fn find(&self, batch: &BatchId) -> Option<LoggedBatch>;
     /// Adds the place of a batch that was read.
     fn insert(&self, batch: BatchId, place: LoggedBatch);

@@ -103,7 +103,8 @@ impl PriceChart<'_> {
         })
     }
 
-    /// Table of the last close of each month, newest first. For charts longer than [`MONTHLY_DAYS`], of each year.
+    /// Table of the last close of each month, or of each year in a chart longer than [`MONTHLY_DAYS`]. The newest close
+    /// comes first.
     fn table(&self, days: i64) -> Markup {
         let period = |day: NaiveDate| (day.year(), if days <= MONTHLY_DAYS { day.month() } else { 0 });
         let mut rows: Vec<&Close> = Vec::new();

@@ -20,9 +20,9 @@ const POSITIONS: &str = include_str!("../../../../queries/changes/positions.sql"
 pub(super) struct Revisions {
     by_row: HashMap<(String, String), i64>,
     by_symbol: HashMap<String, i64>,
-    /// Journal position up to which older changes were deleted from the journal.
+    /// Journal position up to which changes were deleted from the journal.
     begins: i64,
-    /// Journal position of the response that contains the rows. Later changes are not in these rows.
+    /// Journal position of the response that contains the dividends. The response does not include later changes.
     answered: i64,
 }
 

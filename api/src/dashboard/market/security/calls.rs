@@ -43,7 +43,7 @@ impl PriceChoice {
 }
 
 text_enum! {
-    /// Block of the page of a security. The text is the name of its CSV file, without extension.
+    /// Block of the page of a security. The text of a variant is the name of the block's CSV file, without extension.
     pub enum SecurityBlock {
         Profile = "profile", Metrics = "metrics", Years = "years", Dividends = "dividends", Splits = "splits",
         Holdings = "holdings", EtfHolders = "etf-holders", Prices = "prices",

@@ -44,7 +44,7 @@ pub(crate) fn render_years(metrics: &Value) -> Markup {
     }
 }
 
-/// Label of a year whose dividends are not complete: the running year, or an incomplete year.
+/// Label of a year with incomplete dividends: `running` for the current year, `incomplete` for any other year.
 fn incompleteness(year: &Value, running: Option<i64>) -> &'static str {
     if year["year"].as_i64() == running { "running" } else { "incomplete" }
 }

@@ -73,7 +73,7 @@ fn derivation(entry: &Value, explanation: &Value) -> Markup {
     }
 }
 
-/// Observations behind a figure, with feed and line.
+/// Table of the observations from which a figure was computed, with feed, file and line.
 fn rows(observations: &[Value]) -> Markup {
     html! {
         h3 { "Rows behind it" }

@@ -57,7 +57,8 @@ pub(crate) async fn show_security(
                         reader.with_parameters(&format!("/s/{}", encode(canonical))),
                     ));
                 }
-                // This page is the largest. It is rendered at low priority, so that requests of API clients come first.
+                // This page is the largest, so its rendering takes the most CPU time. At low priority, it does not
+                // delay requests of API clients.
                 Ok(run_low_priority(move || content(&answers, &symbol, &choice, depth)).await?)
             }
         })

@@ -56,7 +56,7 @@ pub(super) struct Label {
 }
 
 impl Label {
-    /// Maximum length, in bytes. It is constant, because copies of a constant size are fast.
+    /// Maximum length, in bytes. `write` always copies this number, because copies of a constant size are fast.
     const MAX: usize = 32;
 
     pub(super) fn new(text: &str) -> Self {

@@ -10,7 +10,7 @@ const ASCII_ZEROS: u64 = 0x3030_3030_3030_3030;
 pub(super) fn divide_rounded(a: i128, b: i128) -> i128 {
     let (magnitude, divisor) = (a.unsigned_abs(), b.unsigned_abs());
     let rounded = match (u64::try_from(magnitude), u64::try_from(divisor)) {
-        // Most numbers fit into 64 bits, whose is ten times faster there.
+        // Most numbers fit into 64 bits. Division of 64-bit integers is ten times faster.
         (Ok(magnitude), Ok(divisor)) => {
             u128::from(magnitude / divisor + u64::from(magnitude % divisor >= divisor.div_ceil(2)))
         }
@@ -39,7 +39,7 @@ pub(super) fn write_scaled<const PLACES: u32>(out: &mut Vec<u8>, value: u64) {
         write_integer(out, whole);
         return write_trimmed_fraction::<PLACES>(out, fraction);
     }
-    // Eight digits, the point and seven digits are the bytes of a 128-bit integer.
+    // Up to eight digits, the point and up to seven digits fit into the 16 bytes of a 128-bit integer.
     let (whole, length) = integer_text(whole);
     let (fraction, places) = fraction_text::<PLACES>(fraction);
     let text = u128::from(whole) | (u128::from(fraction) << 8 | u128::from(b'.')) << (8 * length);
@@ -54,16 +54,16 @@ pub(super) fn write_trimmed_fraction<const PLACES: u32>(out: &mut Vec<u8>, fract
     }
 }
 
-/// ASCII digits of an integer below [`EIGHT_DIGITS`] without leading zeros, first digit in the lowest byte, and their
-/// number.
+/// ASCII digits of an integer below [`EIGHT_DIGITS`] without leading zeros, and the number of digits. The first digit
+/// is in the lowest byte.
 fn integer_text(value: u64) -> (u64, u32) {
     let digits = eight_digits(value);
     let zeros = (digits.trailing_zeros() / 8).min(7);
     ((digits | ASCII_ZEROS) >> (8 * zeros), 8 - zeros)
 }
 
-/// ASCII digits of a fraction of `PLACES` digits, first digit in the lowest byte, and their number without trailing
-/// zeros.
+/// ASCII digits of a fraction of `PLACES` digits, and the number of digits without trailing zeros. The first digit is
+/// in the lowest byte.
 fn fraction_text<const PLACES: u32>(fraction: u64) -> (u64, u32) {
     let digits = eight_digits(fraction * const { 10u64.pow(8 - PLACES) });
     (digits | ASCII_ZEROS, 8 - digits.leading_zeros() / 8)
@@ -86,8 +86,8 @@ fn write_first(out: &mut Vec<u8>, text: u128, count: u32) {
 /// Digits of a value below [`EIGHT_DIGITS`], one per byte. The first digit is the lowest byte.
 fn eight_digits(value: u64) -> u64 {
     debug_assert!(value < EIGHT_DIGITS, "{value} has more than eight digits");
-    // Two numbers of four digits, then four of two, then eight of one. A quotient by 100 or 10 is a product and a
-    // shift.
+    // The value is split into two numbers of four digits, then four of two digits, then eight digits. Each division by
+    // 100 or 10 is computed as a product and a shift.
     let fours = (value / 10_000) | ((value % 10_000) << 32);
     let hundreds = ((fours * 10_486) >> 20) & 0x0000_007f_0000_007f;
     let twos = hundreds | ((fours - hundreds * 100) << 16);

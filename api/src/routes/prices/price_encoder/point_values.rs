@@ -12,13 +12,14 @@ use rust_decimal::Decimal;
 use super::digits::divide_rounded;
 use super::segments::{Segment, Segments};
 
-/// Values of the points of one security. Each method takes the segment of the period's last session.
+/// Values of the points of one security. The parameter `segment` is the segment of the period's last session.
 pub(super) struct PointValues<'a> {
     pub(super) adjusted: &'a AdjustedBars<'a>,
     segments: &'a Segments<'a>,
-    /// First session of `has_event`.
+    /// Session of the first flag in `has_event`.
     start: usize,
-    /// Sessions on which an ex-date shows. An ex-date without a session shows on the next session.
+    /// One flag per session, true if the session shows an ex-date. An ex-date without a session shows on the next
+    /// session.
     has_event: Vec<bool>,
 }
 
@@ -40,7 +41,7 @@ impl<'a> PointValues<'a> {
         Self { adjusted, segments, start, has_event }
     }
 
-    /// Known values of a column of prices in a period, on the requested basis.
+    /// Prices of a column in a period, on the requested basis. Missing prices are left out.
     pub(super) fn prices(
         &self,
         column: &[i64],
@@ -83,8 +84,8 @@ impl<'a> PointValues<'a> {
         }
     }
 
-    /// Change of the close since the session before the period, in ten-thousandths of a percent. `None` if it needs
-    /// decimal arithmetic.
+    /// Change of the close since the session before the period, in ten-thousandths of a percent. `None` if the result
+    /// needs decimal arithmetic.
     pub(super) fn change_percent(&self, period: &SessionRange, segment: &Segment<'a>) -> Option<i128> {
         let (change, previous) = self.raw_change(period, segment)?;
         (previous != 0).then(|| divide_rounded(i128::from(change) * 1_000_000, i128::from(previous)))
@@ -96,8 +97,8 @@ impl<'a> PointValues<'a> {
         percent.map(|percent| round(percent, 4))
     }
 
-    /// Change of the raw close since the session before the period, and the raw close of that session. `None` if their
-    /// scales or factors differ.
+    /// Change of the raw close since the session before the period, and the raw close of that session. `None` if the
+    /// two sessions have different scales or factors, or if the period has no session before it.
     fn raw_change(&self, period: &SessionRange, segment: &Segment<'a>) -> Option<(i64, i64)> {
         let before = period.start.checked_sub(1)?;
         if !segment.has_requested_basis_of(self.segments.find(segment, before)) {
@@ -108,7 +109,7 @@ impl<'a> PointValues<'a> {
     }
 }
 
-/// Converts a raw value; `None` if it is absent.
+/// Converts a raw value to the basis of `multiplier`; `None` for a missing value.
 pub(super) fn price(value: i64, multiplier: &PriceMultiplier) -> Option<Micros> {
     (value != MISSING).then(|| multiplier.micros(value))
 }

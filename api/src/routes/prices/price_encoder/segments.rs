@@ -24,7 +24,7 @@ pub(super) struct Segment<'a> {
 pub(super) struct Segments<'a>(Vec<Segment<'a>>);
 
 impl<'a> Segments<'a> {
-    /// Divides a range of sessions.
+    /// Divides a range of sessions into segments.
     pub(super) fn new(adjusted: &'a AdjustedBars<'_>, sessions: Range<usize>) -> Self {
         let bars = adjusted.bars;
         let mut segments = Vec::new();
@@ -42,7 +42,7 @@ impl<'a> Segments<'a> {
         Self(segments)
     }
 
-    /// Segment of a session. It is fast if `near` is this segment.
+    /// Finds the segment of a session. The search is fast if `near` is this segment.
     pub(super) fn find<'s>(&'s self, near: &'s Segment<'a>, session: usize) -> &'s Segment<'a> {
         if near.sessions.contains(&session) {
             return near;

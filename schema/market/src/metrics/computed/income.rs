@@ -141,8 +141,8 @@ fn flag_income(inputs: &MetricInputs<'_>, income: &IncomeMetrics, flags: &mut Fl
 
 /// True if the listing or the data begin within the trailing year, so that payments may be missing.
 ///
-/// Without an IPO date, the first bar is the day of the listing, if no ex-date precedes the bar. Otherwise the data may
-/// begin up to one payment period after the start of the trailing year.
+/// Without an IPO date, the first bar is the day of the listing, if this bar precedes all ex-dates. Without such a bar,
+/// the trailing year is partial if the first ex-date is more than one payment period after the start of the year.
 fn is_partial_year(inputs: &MetricInputs<'_>) -> bool {
     let window = months_before(inputs.as_of, 12);
     if let Some(listed) = inputs.security().and_then(|security| security.ipo_date) {

@@ -48,7 +48,7 @@ pub(crate) struct MetricInputs<'a> {
     pub ex_days: Vec<ExDateEvents>,
     /// Payment schedule of the regular rows in the dividend currency. Declared future rows are included.
     pub schedule: Schedule,
-    /// Regular part of each row of `schedule` that has one, by ex-date.
+    /// Regular part of each row of `schedule`, by ex-date. Rows read as special are left out.
     pub rates: Vec<RegularDividend>,
     /// Ex-dates of regular payments, in order. Ex-dates of quarantined regular amounts are included.
     pub ex_dates: Vec<NaiveDate>,
@@ -125,8 +125,8 @@ impl<'a> MetricInputs<'a> {
         if is_read { self.schedule.find_reading(payment.ex_date) } else { None }
     }
 
-    /// Regular part of a payment on the as-of date's share basis. The special part of its ex-date is subtracted from a
-    /// larger payment.
+    /// Regular part of a payment on the as-of date's share basis. The special part of the ex-date is subtracted from a
+    /// payment that is larger than this part.
     pub(crate) fn regular_part(&self, payment: &Payment<'_>) -> Decimal {
         match self.reading(payment) {
             Some(reading) if reading.kind == AmountReading::Special => Decimal::ZERO,

@@ -15,7 +15,7 @@ use crate::row::{Flag, Flags};
 
 const RATIOS: [i128; 14] = [2, 3, 4, 5, 6, 8, 10, 15, 20, 25, 30, 40, 50, 100];
 const DAYS_APART: i32 = 7;
-/// Multiplier that converts closes, adjusted for distributions, to integers: six decimal places.
+/// Multiplier that converts adjusted closes to integers. The integers keep six decimal places.
 const SCALE: Decimal = Decimal::from_parts(1_000_000, 0, 0, false, 0);
 /// Smallest known ratio, 1.5, less 3 %, in hundredths. A smaller move cannot be a jump.
 const LEAST_JUMP: i128 = 145;

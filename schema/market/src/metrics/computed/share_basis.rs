@@ -1,9 +1,10 @@
 //! Suspect share basis of amounts before a split (R37).
 //!
-//! Feeds should give amounts as declared. Some feeds instead give the amounts before a split per new share. The
-//! split-adjusted amount then jumps at the split by the inverse ratio, within `share_basis.tolerance`, and so does the
-//! yield. Such a split sets the flag `amount_basis_suspect`. Growth and rate changes across the split are null, and the
-//! streak begins after the year of the split. No row is rescaled.
+//! Feeds should give amounts as declared, per old share before a split. Some feeds give these amounts per new share, so
+//! that they are adjusted for the split twice. The adjusted amount jumps at the split by to/from, within
+//! `share_basis.tolerance`, and the yield jumps too. Such a split sets the flag `amount_basis_suspect`. Growth and rate
+//! changes across the split are null. The streak starts in the second year after the split at the earliest. No row is
+//! rescaled.
 //!
 //! Splits below `share_basis.least_ratio` are ignored: companies often keep the amount per share at a 5 for 4 split.
 
@@ -19,7 +20,7 @@ use crate::metrics::merge::has_moved_with;
 use crate::metrics::prices::adjustment::SplitEvent;
 use crate::row::{Flag, Flags};
 
-/// Split before which amounts are declared as raw, but are probably per new share.
+/// Suspect split: its feed marks the amounts before it as raw (as declared), but they are probably per new share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct SuspectSplit {
     ex_date: NaiveDate,
@@ -47,8 +48,8 @@ pub(crate) fn limit_growth(inputs: &MetricInputs<'_>, growth: &mut GrowthMetrics
     limit_streak(inputs, growth, newest.ex_date.year());
 }
 
-/// Removes the streak years up to the year after a suspect split. Only later years compare amounts on one side of the
-/// split.
+/// Removes the streak years up to the year after a suspect split. In later years, both compared totals are from after
+/// the split.
 fn limit_streak(inputs: &MetricInputs<'_>, growth: &mut GrowthMetrics, split_year: i32) {
     let streak = &mut growth.streak;
     let seed = inputs.security().and_then(|security| security.streak_seed_through);

@@ -70,7 +70,8 @@ fn projection(
 
 /// Projected amount per share. The projected amounts of a year add up to the forward dividend.
 ///
-/// Funds have no forward dividend. For funds and for unequal halves, the amount of the repeated payment is used.
+/// Funds have no forward dividend. For funds, and if interim and final dividends differ, the amount of the repeated
+/// payment is used.
 fn amount(
     inputs: &MetricInputs<'_>,
     forward: &ForwardDividend,
@@ -88,10 +89,11 @@ fn amount(
     }
 }
 
-/// Projected payment date: as many days after the ex-date as for the payment that the projection repeats.
+/// Projected payment date. The days between ex-date and payment date are those of the payment that the projection
+/// repeats.
 ///
-/// If the repeated payment has no payment date, the newest payment with one is used. A day without a session moves to
-/// the next session.
+/// If this payment has no payment date, the newest payment with a payment date is used. A day without a session moves
+/// to the next session.
 fn payment_date(inputs: &MetricInputs<'_>, date: ExpectedExDate) -> Option<NaiveDate> {
     let regular = inputs.payments().iter().rev().filter(|payment| payment.class.is_regular());
     let lag = |payment: &Payment<'_>| {

@@ -1,8 +1,9 @@
 //! Completeness of a security's dividends: sources that carry dividends, and missing payments (R38, R40).
 //!
-//! A source covers a security if it has prices, dividends or a reference record of the security. It carries dividends
-//! if its file has a dividend column. Without a column, it must have a dividend of any security within a year of the
-//! security's prices.
+//! A source covers a security if it has prices, dividends or a reference record of the security. A source carries
+//! dividends if its file has a dividend column. Without a dividend column, a source carries dividends if it has a
+//! dividend of any security. The year of this dividend must be at most one year before or after the security's prices.
+//! For a source of the security's reference record or dividends, any year up to the as-of date is enough.
 //!
 //! A feed's adjusted closes imply a dividend factor for each of the feed's ex-dates. An implied factor with no payment
 //! near its ex-date shows a missing payment. Implied factors within 0.05 % of 1 are ignored, because they come from

@@ -1,9 +1,9 @@
 //! Ex-date derived from a record date (R1, R2).
 //!
 //! A trade settles some sessions after the trading day. The ex-date precedes the record date by the settlement time
-//! less one session. This is two sessions for record dates up to 2017-09-06 (T+3), and one session up to 2024-05-28
-//! (T+2). For later record dates (T+1), the ex-date is the record date. For a record date on a closed day, the session
-//! before it is used.
+//! less one session. This difference is two sessions for record dates up to 2017-09-06 (T+3), and one session up to
+//! 2024-05-28 (T+2). For later record dates (T+1), the ex-date is the record date. If the record date is a closed day,
+//! the session before this day is used.
 //!
 //! A distribution of 25 % of the price or more has a later ex-date: the first session after its payment date (due
 //! bills). Only a missing ex-date is derived; the vendor's date is never changed. Source: exchange tables of 2017, SEC

@@ -8,14 +8,14 @@
 //!    annual 251–450. With at least 3 gaps, 60 % of them must lie in the class.
 //! 4. Irregular.
 //!
-//! The inference overrules the vendor's tag if it has at least 4 gaps and 75 % of them agree. A different tag then sets
-//! the flag `frequency_conflict`. Otherwise the latest tag decides. Without a tag, the inference decides with fewer
-//! gaps too.
+//! The inference overrules the vendor's tag if there are at least 4 gaps and 75 % of the gaps match the inferred
+//! frequency. An overruled tag of another frequency sets the flag `frequency_conflict`. Otherwise the latest tag
+//! decides. Without a tag, the inference decides with fewer gaps too.
 //!
-//! A tag of 3, 6, 24 or 26 payments a year has no gap class. It is used while the median gap is within 15 % of its
-//! period (R31). A four-weekly tag is used while there are fewer than six gaps and all match four weeks. Source: this
-//! service chose the bounds and thresholds to prevent reported errors. They are the defaults of the parameters
-//! `frequency.…`.
+//! The inference has no gap class for 3, 6, 24 and 26 payments a year. It does not overrule such a tag while the median
+//! gap is within 15 % of the tag's period (R31). It does not overrule a four-weekly tag while all gaps match four
+//! weeks. Source: this service chose the bounds and thresholds to prevent reported errors. They are the defaults of the
+//! parameters `frequency.…`.
 
 use chrono::NaiveDate;
 
@@ -152,7 +152,7 @@ fn counted<T>(items: impl Iterator<Item = T>) -> i64 {
     items.fold(0, |count, _| count + 1)
 }
 
-/// True if all gaps are about four weeks: each 26 to 30 days, and on average 165 to 171 days for six gaps.
+/// True if each gap is 26 to 30 days, and six times the mean gap is 165 to 171 days.
 fn is_four_weekly(gaps: &[i64]) -> bool {
     let (count, days) = gaps.iter().fold((0, 0), |(count, days), gap| (count + 1, days + gap));
     gaps.iter().all(|gap| (26..=30).contains(gap)) && (165 * count..=171 * count).contains(&(6 * days))

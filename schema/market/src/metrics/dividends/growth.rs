@@ -154,8 +154,8 @@ impl AnnualTotals {
 
     /// True if the year is over and no payment of the year has an unknown amount.
     ///
-    /// Payments before the first known payment may be missing. The first year is therefore complete only if its
-    /// payments cover twelve months. Alternatively, the second year is over and the first year is a base for growth
+    /// Payments before the first known payment may be missing. The first year is therefore complete only in two cases.
+    /// Its payments cover twelve months, or the second year is over and the first year is a base for growth
     /// ([`Self::is_base`]).
     pub fn is_complete(&self, year: i32, running: i32) -> bool {
         let covers_year = || {

@@ -1,7 +1,7 @@
 //! Dividend lists: the default thresholds of the screeners, and the lists that contain a security.
 //!
-//! A list contains active securities only. High yield is the screen of R18, Aristocrats and Kings follow R15. Dividend
-//! growth has two thresholds of this service.
+//! A list contains active securities only. The high-yield list is the screen of R18. Aristocrats and Kings follow R15.
+//! This service chose the two thresholds of the dividend-growth list.
 
 use rust_decimal::Decimal;
 

@@ -70,8 +70,8 @@ pub fn payout_ratio(input: &PayoutInput) -> (Result<Decimal, NoPayoutReason>, Pa
     (ratio, basis)
 }
 
-/// Free cash flow: operating cash flow less capital expenditure. Vendors differ in the sign of the expenditure, so it
-/// is ignored.
+/// Free cash flow: operating cash flow less capital expenditure. Vendors differ in the sign of the expenditure, so the
+/// sign is ignored.
 pub fn free_cash_flow(operating: Option<Decimal>, capital_expenditure: Option<Decimal>) -> Option<Decimal> {
     operating?.checked_sub(capital_expenditure?.abs())
 }

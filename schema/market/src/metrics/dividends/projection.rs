@@ -22,7 +22,8 @@ const HORIZON: u64 = 366;
 pub struct ExpectedExDate {
     /// Projected ex-date.
     pub ex_date: NaiveDate,
-    /// Known ex-date that the projection repeats: a year earlier, or the last ex-date if fewer than a year's are known.
+    /// Known ex-date that the projection repeats: one of the n newest ex-dates of n payments a year. If fewer than n
+    /// ex-dates are known, it is the last ex-date.
     pub repeats: NaiveDate,
 }
 
@@ -62,7 +63,7 @@ fn step(payments_per_year: u32) -> Option<u32> {
     }
 }
 
-/// Day `periods` payment periods after `day`; `None` beyond the calendar.
+/// Adds a number of payment periods to a day; `None` beyond the calendar.
 fn period_after(day: NaiveDate, payments_per_year: u32, periods: u32) -> Option<NaiveDate> {
     if 12 % payments_per_year == 0 {
         day.checked_add_months(Months::new(12 / payments_per_year * periods))
@@ -71,8 +72,8 @@ fn period_after(day: NaiveDate, payments_per_year: u32, periods: u32) -> Option<
     }
 }
 
-/// Projects one ex-date per payment period. `after` gives the ex-date after a number of periods; `slots` are the
-/// ex-dates to repeat, in turn.
+/// Projects one ex-date per payment period. `after` returns the ex-date after a number of periods. The projections
+/// repeat `slots` in order, and then from the first slot again.
 fn project_periods(
     slots: &[NaiveDate],
     until: NaiveDate,
@@ -91,7 +92,8 @@ fn project_slots(slots: &[NaiveDate], last: NaiveDate, until: NaiveDate) -> Vec<
     let later = |slot: NaiveDate, years: u32| {
         slot.checked_add_months(Months::new(12 * years)).map(session_on_or_after)
     };
-    // An ex-date is left out if the payer has already repeated it: a year later is not after the last ex-date.
+    // If the date one year after an ex-date is not after the last ex-date, the payer has already repeated the ex-date.
+    // Such an ex-date is left out.
     let open = slots.iter().copied().filter(|slot| later(*slot, 1).is_some_and(|date| date > last));
     open.flat_map(|repeats| {
         let dates = (1..).map_while(move |years| later(repeats, years));

@@ -25,7 +25,8 @@ pub struct RateChanges {
     pub cuts_10y: i32,
 }
 
-/// Finds the changes of the regular rate that are known on the as-of date, by ex-date or by declaration.
+/// Finds the changes of the regular rate. `rates` are all rates known on the as-of date, declared future rates
+/// included.
 pub fn rate_changes(
     rates: &[RegularDividend],
     payments_per_year: Option<i32>,

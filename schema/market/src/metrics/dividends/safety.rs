@@ -8,9 +8,9 @@
 //! - a forward dividend more than 10 % below the trailing dividend;
 //! - a price fall of more than 40 % in 12 months.
 //!
-//! The safety label is `unsafe` if not paying, at risk or with a payout above 100 %. It is `borderline` at 75–100 %
-//! (real estate 90–100 %), else `safe`. It is null for funds and non-payers. It is also null without a payout ratio,
-//! unless it is `unsafe`.
+//! The safety label is `unsafe` for a suspended or lapsed payer, for a streak at risk, and for a payout above 100 %. It
+//! is `borderline` at a payout of 75–100 % (real estate 90–100 %), else `safe`. It is null for funds, for securities
+//! that never paid, and with unknown dividends. It is also null without a payout ratio, unless it is `unsafe`.
 //!
 //! Source: the thresholds are this service's own (the parameters `safety.…`). They are not advice.
 
@@ -56,7 +56,8 @@ pub struct HighYieldScreenInput {
 }
 
 impl HighYieldScreenInput {
-    /// True if the high-yield screen contains the security. `None` means any minimum yield, and all types of stocks.
+    /// True if the high-yield screen contains the security. Without `min_yield`, any yield is accepted. Without
+    /// `types`, all types of stocks are accepted.
     pub fn passes(&self, min_yield: Option<Decimal>, types: Option<&[SecurityType]>) -> bool {
         let has_type = match types {
             Some(types) => types.contains(&self.security_type),

@@ -2,9 +2,9 @@
 //!
 //! - `non_payer`: never paid a regular dividend.
 //! - `suspended`: an operator or vendor reports a suspension, and no dividend was declared after it.
-//! - `active`: a future ex-date is declared, or the last ex-date is at most 1.5 periods of 365/n days old. The
-//!   minimum is 75 days for 12 and 13 payments a year and 21 for 24 and more. Irregular or unknown
-//!   frequencies allow 450 days.
+//! - `active`: a future ex-date is declared, or the last ex-date is at most 1.5 periods of 365/n days old. This maximum
+//!   age is at least 75 days for 12 and 13 payments a year, and at least 21 days for 24 and more. It is 450 days for
+//!   irregular or unknown frequencies.
 //! - `lapsed`: all other payers.
 //! - `unknown`: no regular dividend is known, and no source that covers the security carries dividends (R38).
 //!

@@ -10,11 +10,13 @@
 //! neither extends nor ends the streak. It is flagged for review. Flat years are skipped in the same way, at most
 //! `streak.tolerated_flat_years` in a row (default 0).
 //!
-//! A year with payments of unknown amount cannot be compared. The streak begins after it, and its number is a lower
-//! bound (R34). A streak back to the first known total is a lower bound too (`lower_bound`). This does not apply to a
-//! company that was listed in that year or later. An operator's seed gives the number of years of increases up to a
-//! year (`through_year`). If every later year is an increase, the seed's years are added. Source: the calendar years of
-//! published lists of dividend champions. The tolerance is this service's own.
+//! A year with payments of unknown amount cannot be compared. The streak begins after such a year, and the number of
+//! years is a lower bound (`lower_bound`, R34). A streak back to the first known total is a lower bound too, unless the
+//! company was listed in the year of this total or later.
+//!
+//! An operator's seed gives the number of years of increases up to a year (`through_year`). If every later year is an
+//! increase, the seed's years are added. Source: the calendar years of published lists of dividend champions. The
+//! tolerance is this service's own.
 
 use rust_decimal::Decimal;
 
@@ -162,10 +164,10 @@ impl StreakWalk {
         }
     }
 
-    /// Streak with the years of the seed added. `None` if the streak does not reach back to the seed, or if the seed
-    /// ends after the year `last`.
+    /// Streak with the years of the seed added. `None` if the seed ends after `last`, the last year of the streak. Also
+    /// `None` if the streak does not reach back to the last year of the seed.
     ///
-    /// A seed that reaches the last complete year always applies.
+    /// A seed that ends in the year `last_complete` or later applies even if the streak does not reach back to it.
     fn seeded(&self, seed: StreakSeed, last: i32, last_complete: i32) -> Option<Streak> {
         let unbroken = self.base <= seed.through_year;
         let vouched = seed.through_year >= last_complete;

@@ -8,10 +8,10 @@
 //! newest changes exceed 10 % and have opposite directions in turn. With fewer than five amounts, a difference of more
 //! than 10 % between the last two is enough.
 //!
-//! The latest amount may be an untyped special. It is then at least three times the median of the four amounts before
-//! it. It must also differ from the previous amount by more than a factor of 1.5. The forward figure then uses the
-//! previous amount, until the next payment confirms the latest one (`latest_amount_unusual`). Amounts are not compared
-//! across a pause of more than 550 days.
+//! The latest amount is probably an untyped special under two conditions. It is at least three times the median of the
+//! four amounts before it. It differs from the previous amount by more than a factor of 1.5. The forward figure then
+//! uses the previous amount, until the next payment confirms the latest amount (`latest_amount_unusual`). Amounts are
+//! not compared across a pause of more than 550 days.
 //!
 //! Funds, delisted securities and irregular payers have no forward figure. Non-payers, suspended and lapsed payers have
 //! 0.

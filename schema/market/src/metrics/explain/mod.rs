@@ -60,8 +60,8 @@ impl Explanation {
     /// Limits the explanation to some metrics. Unused observations are listed if they could have changed these metrics;
     /// all others are only counted.
     ///
-    /// Such an observation has the kind of a used observation and is not older than the oldest used one. Without used
-    /// observations, those of the last year are listed.
+    /// An unused observation could have changed a metric if it is not older than the oldest used observation of the
+    /// same kind. If these metrics use no observations, all unused observations of the last year are listed.
     pub fn limit_to_metrics(&mut self, is_wanted: impl Fn(&str) -> bool) {
         self.metrics.retain(|one| is_wanted(&one.metric));
         let used: Vec<&ExplainedObservation> =

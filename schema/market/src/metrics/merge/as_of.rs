@@ -8,10 +8,11 @@ use chrono::{Days, NaiveDate};
 
 use crate::metrics::context::DerivationContext;
 
-/// Number of days before its effective day at which an undeclared row becomes visible on an earlier as-of date.
+/// Number of days before its effective day at which a row without a declaration date becomes visible. It applies only
+/// to as-of dates before the current market date.
 const DECLARED_AHEAD: u64 = 30;
 
-/// Decision which facts are visible on an as-of date.
+/// Visibility of facts on an as-of date.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct AsOfView {
     pub as_of: NaiveDate,

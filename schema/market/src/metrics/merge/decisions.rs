@@ -36,13 +36,14 @@ impl<'a> DecisionIndex<'a> {
         self.get(|| row(Kind::Price, source, None, Some(day), close))
     }
 
-    /// True if a decision releases the dividend, so that contradicting rows do not quarantine it.
+    /// True if a decision releases the dividend. A released dividend is used, even if prices or other payments
+    /// contradict it.
     pub(crate) fn releases(&self, dividend: &Observation<Dividend>) -> bool {
         self.get(|| dividend_row(dividend))
             .is_some_and(|decision| decision.verdict == DecisionVerdict::Release)
     }
 
-    /// True if a decision releases the split, so that the price does not exclude it.
+    /// True if a decision releases the split. A released split is not excluded, even if the price denies it.
     pub(crate) fn releases_split(&self, split: &Observation<Split>) -> bool {
         self.get(|| split_row(split)).is_some_and(|decision| decision.verdict == DecisionVerdict::Release)
     }

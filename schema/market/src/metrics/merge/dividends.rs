@@ -142,7 +142,7 @@ pub(crate) fn merge_dividends<'a>(
     merge_repeats(&mut payments, &mut statuses, validation, flags);
     let Outliers { unproven, doubted } =
         quarantine_outliers(&mut payments, validation, &mut statuses, &mut quarantined, flags);
-    // An amount of at least the price has no price factor (R11).
+    // A row quarantined because its amount is at least the price has no price factor (R11).
     let exceeds_price = |row: &QuarantinedRow| row.reason == QuarantineReason::AmountExceedsPrice;
     flags.set_if(Flag::FactorSkipped, quarantined.iter().any(exceeds_price));
     quarantined.sort_by_key(|row| row.index);
@@ -264,7 +264,7 @@ fn one_per_payment<'a>(
             continue;
         }
         let mut day = payments_of_day(rows, same_day_payments);
-        // The order of the payments depends only on their amounts, so a repeated row does not change it.
+        // The payments are sorted by amount only, so a repeated row does not change their order.
         day.sort_by_key(|versions| versions[0].amount);
         for versions in &day {
             let best = best_of(versions);
@@ -302,8 +302,8 @@ fn payments_of_day<'a>(
     day
 }
 
-/// Version that represents a payment, among those with the amount of the first version. Versions with an id are
-/// preferred, then those with the most complete dates.
+/// Version that represents a payment. It has the amount of the first version. Versions with an id are preferred, then
+/// versions with the most complete dates.
 fn best_of<'a>(versions: &[Payment<'a>]) -> Payment<'a> {
     let latest = versions[0];
     let quality = |row: &&Payment<'_>| (row.observation.id.is_some(), row.observation.record.preference());

@@ -119,7 +119,8 @@ fn fill(merged: &mut MergedFundamentals, earlier: &Fundamentals) {
     if figures.float_shares.is_none() {
         merged.float_as_of = earlier.as_of;
     }
-    // A dated figure is present with its date, and absent without it. Both therefore come from the same record.
+    // `dated` sets the date of a figure only if the figure is present. A figure and its date therefore come from the
+    // same record.
     figures.fill_absent(&dated(earlier).figures);
 }
 

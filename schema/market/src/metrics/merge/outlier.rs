@@ -1,18 +1,19 @@
 //! Outliers among regular amounts: amounts in a wrong unit (pence as pounds), and amounts that no later payment
 //! confirms (R28).
 //!
-//! The input is the annual rate per ex-date in one currency, including quarantined rows. Without these rows, a
-//! quarantine would change the comparison of later amounts, and a restored dividend would never be accepted.
+//! The input is the annual rate per ex-date in one currency. Rates of quarantined rows are included. Otherwise later
+//! amounts would be compared only with older rates, and a restored dividend would never be accepted.
 //!
 //! A rate is large if it is at least 10 times the median of the four rates before it. There must be no pause over 550
 //! days between these rates. Adjacent large rates within a factor of 3 form a run. The run is a lasting new rate if the
 //! next rate is within a factor of 3 of it. A run of two or more rates is also lasting, unless the next rate returns to
 //! the median before it.
 //!
-//! A large rate that is not a lasting new rate may be in a wrong unit. Its factor to the median before it and to the
-//! rate after it is then about 10, 100 or 1,000. Additionally, no other row has this rate. A rate that is too small by
-//! such a factor is in a wrong unit too. Other large rates are unconfirmed. Source: this service chose the factors and
-//! days by comparison with reported unit errors and restored dividends. They are the parameters `outlier.…`.
+//! A large rate that is not a lasting new rate is in a wrong unit under two conditions. It differs from the median
+//! before it and from the rate after it by a factor of about 10, 100 or 1,000. No row outside its run has this rate. A
+//! rate that is too small by such a factor is in a wrong unit too. Other large rates are unconfirmed. Source: this
+//! service chose the factors and days by comparison with reported unit errors and restored dividends. They are the
+//! parameters `outlier.…`.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
@@ -85,14 +86,14 @@ pub(crate) fn find_outliers(rates: &[ExDateRate], rules: &Rules) -> Vec<Outlier>
     outliers
 }
 
-/// The rate at an index, last, and the compared rates before it; `None` if there are too few.
+/// Compared rates before an index, followed by the rate at the index. `None` if too few rates precede it.
 fn compared<'r>(rates: &'r [ExDateRate], position: usize, rules: &Rules) -> Option<&'r [ExDateRate]> {
     let before = usize::try_from(rules.outlier.compared_sums).ok()?;
     rates.get(position.checked_sub(before)?..=position)
 }
 
-/// True if a rate is less than five times each compared rate, and more than a fifth of each. Their median needs no
-/// computation then.
+/// True if a rate is less than five times each compared rate, and more than a fifth of each. Such a rate cannot be an
+/// outlier, so the median is not computed.
 fn is_clearly_usual(rates: &[ExDateRate], position: usize, rules: &Rules) -> bool {
     let five = Decimal::from(5);
     let Some((rate, before)) = compared(rates, position, rules).and_then(<[_]>::split_last) else {

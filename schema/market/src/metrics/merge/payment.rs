@@ -15,7 +15,7 @@ use crate::metrics::prices::series::PriceSeries;
 use crate::metrics::rules::{OutlierRules, Rules};
 use crate::observation::Observation;
 
-/// Maximum distance of the close that shows the effect of an ex-date, sessions.
+/// Maximum number of sessions from an ex-date to the close that shows the effect of the ex-date.
 const PRICED_WITHIN: i32 = 5;
 
 /// Distribution that the figures use.
@@ -42,7 +42,7 @@ impl Payment<'_> {
         (self.ex_date, self.observation.record.r#type)
     }
 
-    /// Declaration date of the payment, at most its ex-date; the ex-date if no declaration date is known.
+    /// Declaration date of the payment. The ex-date replaces an unknown declaration date or a later one.
     pub(crate) fn declared_by(&self) -> NaiveDate {
         let declared = self.observation.record.declaration_date;
         declared.map_or(self.ex_date, |declared| declared.min(self.ex_date))

@@ -2,8 +2,8 @@
 //!
 //! - `amount_exceeds_price`: cash of at least the close before the ex-date, except liquidations and spin-offs.
 //! - `amount_outlier`: a regular amount that is probably in a wrong unit, unless the price or a feed's adjusted closes
-//!   prove it. A price proves only amounts of at least 5 % of the close before the ex-date. The first close within five
-//!   sessions must then have fallen by 0.6 to 1.4 times the amount.
+//!   prove it. A price proves only amounts of at least 5 % of the close before the ex-date. The first close from the
+//!   ex-date on, within five sessions, must be lower by 0.6 to 1.4 times the amount.
 //!
 //! A large amount that no later payment confirms is not quarantined. The payment schedule treats a part of it as a
 //! special. If the amount is at least a quarter of the close before the ex-date, all of it is special (R2). A decision

@@ -1,8 +1,9 @@
 //! Several payments of one ex-date, as opposed to versions of one payment (R29).
 //!
-//! An income and a capital gain may have the same ex-date and type. A vendor's correction of an amount looks the same.
-//! Two such rows in one file are two payments, and the later row lists the earlier row as a sibling. One row with this
-//! list is enough. Loading the file again, whole or in parts, therefore changes nothing.
+//! An income and a capital gain may have the same ex-date and type, but different amounts. A payment and the vendor's
+//! correction of its amount are such rows too. Two such rows in one file are two payments. The later row lists the
+//! amount of the earlier row as a sibling, which is enough to distinguish both payments. Loading the file again, whole
+//! or in parts, therefore changes nothing.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +13,7 @@ use rust_decimal::Decimal;
 use crate::event::{Dividend, DividendType};
 use crate::history::Observation;
 
-/// Natural key of a record without an id: ex-date, else record date, type and currency.
+/// Natural key of a record without an id: the ex-date (or the record date if there is no ex-date), type and currency.
 type NaturalKey<'a> = (Option<NaiveDate>, Option<NaiveDate>, DividendType, &'a str);
 
 /// Pairs of amounts that a file lists as different payments of one day, by natural key.

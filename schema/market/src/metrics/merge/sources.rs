@@ -144,7 +144,8 @@ fn is_same_payment<T: MergeRecord>(
     vendor.source != MANUAL && (same_id || same_key())
 }
 
-/// Withdraws vendors' records by manual retractions that have no manual put of the same record.
+/// Withdraws the vendors' records to which manual retractions refer. A manual put of the same record has already
+/// replaced the vendor's record.
 fn withdraw_by_manual<T: MergeRecord>(
     observations: &[Observation<T>],
     kept: &mut [WinningVersion],

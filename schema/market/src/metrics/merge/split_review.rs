@@ -5,10 +5,11 @@
 //! between bars at most `level.adjacent_days` apart.
 //!
 //! The unexplained factor is the part of the move that the ratio does not explain. The price denies a ratio if the
-//! logarithm of this factor is more than `level.denied_share` of the ratio's logarithm. The logarithm of the ratio is
-//! limited to 1. A large payment between the bars moves the price too, such as the special dividend of a consolidation.
-//! If the ratio fits after deduction of the payments, the price does not deny it. Any denied ratio sets the flag
-//! `split_not_in_price`. A denied split stays unchanged unless one of these cases applies:
+//! logarithm of this factor is more than `level.denied_share` of the ratio's logarithm. A ratio whose logarithm exceeds
+//! 1 is tested as a ratio with the logarithm 1. A large payment between the bars moves the price too, such as the
+//! special dividend of a consolidation. If the ratio fits after deduction of the payments, the price does not deny it.
+//! Any denied ratio sets the flag `split_not_in_price`. A denied split stays unchanged unless one of these cases
+//! applies:
 //!
 //! - Repetition: the price shows an equal split within five sessions. The repetition is excluded.
 //! - Early split: the price has a matching move in one of the next `level.early_sessions` sessions. The split becomes
@@ -133,7 +134,7 @@ fn review_split(
     let observation = &evidence.history.splits[split.index];
     let is_kept = observation.source == MANUAL || evidence.decided.releases_split(observation);
     match repeated_ex_date(split, splits, series, evidence) {
-        // The price shows this split. Its repetition is excluded.
+        // The price shows the move at the ex-date of this split. The other split is the repetition.
         Some(shown) if shown == split.ex_date => return None,
         Some(shown) if !is_kept => {
             let message = format!("the price shows an equal split on {shown} and none on {}", split.ex_date);
@@ -202,7 +203,8 @@ fn early_session(split: &MergedSplit, series: &PriceSeries<'_>, rules: &Rules) -
     let mut matching = (first + 1..=last).filter(|index| {
         let is_adjacent =
             i64::from(series.bars.day[*index] - series.bars.day[index - 1]) <= rules.level.adjacent_days;
-        // The ex-date of the split is not between these bars, so its ratio is applied here by removing the inverse.
+        // The ex-date of the split is not between these bars. Removing the inverse ratio applies the split between
+        // them.
         let rest = unexplained_factor(series, index - 1, *index, split.ratio.inverse());
         is_adjacent && rest.is_some_and(|rest| !is_denied(rest, split.ratio, rules.level.denied_share, E))
     });

@@ -7,8 +7,8 @@
 //! - In lowest terms, both numbers exceed `spin_off.least_term`, and the old shares are at least
 //!   `spin_off.least_old_shares`.
 //! - The ratio is not the rounded decimal of a small ratio (1.333333 is 4:3).
-//! - The security has no other split of the same ratio at least `spin_off.repeat_days` away. A yearly stock dividend of
-//!   103:100 has one.
+//! - The security has no other split of the same ratio at least `spin_off.repeat_days` away. A stock dividend of
+//!   103:100 every year has such a split.
 //! - The reported share count did not change with the ratio.
 //!
 //! If another action of the same source is a spin-off, numbers above `spin_off.least_term_of_sibling` are enough

@@ -125,7 +125,7 @@ fn one_per_date(
 }
 
 /// Split table of all splits and stock dividends that are not withdrawn. Splits announced after the as-of date are
-/// included, because vendors adjust by them.
+/// included, because vendors adjust their data by these splits.
 pub(crate) fn table_of_all(splits: &[MergedSplit], stock_dividends: &[(NaiveDate, Decimal)]) -> Splits {
     table(splits.iter().filter(|split| !split.cancelled).map(MergedSplit::event), stock_dividends)
 }

@@ -4,12 +4,12 @@
 //! greatest version wins. Versions are compared in this order: revision, preference, observation time, retraction,
 //! line, record batch. The order is total, so any permutation of the observations gives the same winners.
 //!
-//! Preference applies to rows with an id: first an ex-date that matches the record date, then the number of dates. A
+//! Preference ranks rows with an id: first rows whose ex-date matches the record date, then rows with the most dates. A
 //! retraction has the highest preference, so that a put of the same revision never restores the record.
 //!
-//! A retraction without an id also withdraws rows with an id. They must have its natural key and source, and must not
-//! be newer. Without an amount it withdraws all payments of the day. With an amount it does not withdraw the sibling
-//! amounts.
+//! A retraction without an id also withdraws rows with an id. These rows must have the natural key and source of the
+//! retraction, and must not be newer. A retraction without an amount withdraws all payments of the day. A retraction
+//! with an amount does not withdraw the siblings of this amount.
 
 mod merge_record;
 
@@ -170,9 +170,9 @@ type PaymentVersions = SmallVec<[usize; 2]>;
 
 /// Groups the versions of one key by payment of the day, smallest amount first.
 ///
-/// Versions are read from the greatest down. A put is a new payment if all payments found so far are its siblings.
-/// Otherwise it is an older version of the first payment that is not its sibling. A retraction withdraws every payment
-/// that is not its sibling.
+/// Versions are read from the greatest down. A put is a new payment if it is a sibling of all payments found so far.
+/// Otherwise it is an older version of the first payment of which it is not a sibling. A retraction withdraws every
+/// payment that is not its sibling.
 fn group_by_payment<T: MergeRecord>(
     observations: &[Observation<T>],
     versions: &[usize],

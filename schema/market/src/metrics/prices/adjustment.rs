@@ -54,7 +54,7 @@ impl Ratio {
         }
         match (self.from.checked_mul(next.from), self.to.checked_mul(next.to)) {
             (Some(from), Some(to)) => Self { from, to }.reduced(),
-            // On overflow, `next` is ignored. A ratio of more than 28 digits leaves no real price to adjust.
+            // On overflow, `next` is ignored. The splits of a real security never give a ratio of more than 28 digits.
             _ => self,
         }
     }

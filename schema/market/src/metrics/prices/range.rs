@@ -2,8 +2,8 @@
 //!
 //! The 52-week range is the highest and lowest intraday price of the 12 months up to the as-of date. It is adjusted for
 //! splits but not for dividends. The close replaces a missing high or low. Averages use the newest 50 or 200 closes,
-//! and are null with fewer closes. Average volume uses those of the newest 30 sessions that have a volume. Source: the
-//! usual 52-week range; its basis (intraday, split-adjusted) is this service's own choice.
+//! and are null with fewer closes. Average volume is the mean over the newest 30 sessions; sessions without a volume
+//! are left out. Source: the usual 52-week range; its basis (intraday, split-adjusted) is this service's own choice.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
@@ -14,7 +14,8 @@ use crate::bars::MISSING;
 use crate::metrics::arithmetic::{clamp_to_limit, quotient, round_to_integer};
 use crate::metrics::calendar::months_before;
 
-/// Number of newest sessions in the average volume. Other sessions older than 12 months need only a close.
+/// Number of newest sessions in the average volume. Older sessions need only a close, unless they are in the last 12
+/// months.
 pub(crate) const VOLUME_SESSIONS: usize = 30;
 
 /// Highest or lowest price of a range, with its session.

@@ -1,9 +1,9 @@
 //! Volatility and beta of a security (R23), computed from fixed-point returns of the adjusted close.
 //!
 //! Volatility: sample standard deviation (n - 1) of the newest 252 daily returns x sqrt(252) x 100. It is null with
-//! fewer than 60 returns. Beta: covariance with the benchmark's month-end returns over their variance, over 60 months.
-//! It is null with fewer than 24 pairs of monthly returns. A month is included after its last session. A return needs
-//! the closes of two consecutive month ends.
+//! fewer than 60 returns. Beta: covariance of the month-end returns of security and benchmark, divided by the variance
+//! of the benchmark's returns. It covers 60 months. It is null with fewer than 24 pairs of monthly returns. A month is
+//! included after its last session. A return needs the closes of two consecutive month ends.
 //!
 //! Returns are integers in units of 10^-15, eleven digits more than responses show. Source: `empyrical`'s annual
 //! volatility and beta; the minimum of 24 pairs is this service's own, the parameter `risk.beta_least_pairs`.

@@ -45,7 +45,8 @@ impl<'a> PriceSeries<'a> {
         Decimal::new(self.bars.close[index], self.bars.scale)
     }
 
-    /// Close of a bar on the price basis of the day `basis`: adjusted for splits and price-only actions between them.
+    /// Close of a bar on the price basis of the day `basis`: adjusted for splits and price-only actions between the bar
+    /// and `basis`.
     pub(crate) fn close_on_basis(&self, index: usize, basis: NaiveDate) -> Decimal {
         if self.splits.events().is_empty() {
             return self.close(index);
@@ -64,8 +65,8 @@ impl<'a> PriceSeries<'a> {
         self.before(day).map(|index| self.close_on_basis(index, day))
     }
 
-    /// Month (year x 12 + month - 1) and index of its newest bar, oldest first. The `months` calendar months up to
-    /// `last` are included, if they have a bar.
+    /// Newest bar of each of the `months` calendar months up to `last`, oldest month first. A pair is the month (year x
+    /// 12 + month - 1) and the index of the bar. Months without a bar are left out.
     pub(crate) fn month_ends(&self, last: i32, months: i32) -> Vec<(i32, usize)> {
         let mut ends = Vec::with_capacity(usize::try_from(months).unwrap_or_default());
         for month in last - months + 1..=last {

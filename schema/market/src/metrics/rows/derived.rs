@@ -30,8 +30,8 @@ pub struct DerivedRows {
 }
 
 impl DerivedRows {
-    /// True if the security has any row that is not withdrawn. Quarantined rows are enough. Other securities are not
-    /// listed.
+    /// True if the security has any row that is not withdrawn. A quarantined row is enough. Securities without such a
+    /// row are not listed.
     pub fn has_live_rows(&self) -> bool {
         !self.bars.is_empty()
             || self.fundamentals.is_some()

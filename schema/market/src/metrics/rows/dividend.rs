@@ -62,8 +62,8 @@ struct DividendRecord<'m> {
     close_before: Option<Decimal>,
     /// Regular part of the amount, on the as-of date's share basis.
     regular_adjusted: Decimal,
-    /// Regular part of the previous regular payment, on the as-of date's share basis. `None` without a previous payment
-    /// in the currency.
+    /// Regular part of the previous regular payment, on the as-of date's share basis. `None` without a previous
+    /// payment, or if that payment is in another currency.
     previous: Option<Decimal>,
     source: &'m str,
     revision: i64,
@@ -186,7 +186,7 @@ fn live<'m>(
         reading: computed.inputs.reading(payment).map(|reading| reading.kind),
         special,
         regular_adjusted,
-        // All distributions of one ex-date have one price factor together.
+        // All distributions of one ex-date share one price factor.
         price_factor: ex_day
             .filter(|_| payment.class != DividendClass::Stock)
             .and_then(|day| day.dividend_factor),

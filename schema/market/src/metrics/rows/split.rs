@@ -50,7 +50,8 @@ fn split_row(computed: &ComputedMetrics<'_>, split: &MergedSplit) -> SplitRow {
     }
 }
 
-/// Row of a split with the effective day `effective`.
+/// Row with the fields that are common to all split rows. Its ex-date is the effective day. The caller sets the dates
+/// and the revision of the record.
 fn base(
     computed: &ComputedMetrics<'_>,
     id: String,

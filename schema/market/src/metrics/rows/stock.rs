@@ -86,7 +86,8 @@ fn figures(computed: &ComputedMetrics<'_>, quote: &Quote) -> StockFigures {
     }
 }
 
-/// Price change since the last close of the previous year, percent, on one basis; `None` without that close.
+/// Change from the last close of the previous year to the latest price, percent. Both are on the price basis of the
+/// as-of date. `None` if one of them is unknown.
 fn change_this_year(computed: &ComputedMetrics<'_>) -> Option<Decimal> {
     let series = computed.inputs.series();
     let new_year = chrono::NaiveDate::from_ymd_opt(chrono::Datelike::year(&computed.inputs.as_of), 1, 1)?;

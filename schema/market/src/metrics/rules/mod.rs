@@ -1,4 +1,4 @@
-//! Rule parameters: the numbers in rules that this service chose, with name, default, unit, range and meaning.
+//! Rule parameters: numbers that this service chose for its rules, with name, default, unit, range and meaning.
 //!
 //! Rules receive the parameters as plain values. A number that the source of a rule sets, such as a Chowder threshold,
 //! is not a parameter. A number that the caller chooses, such as the minimum yield of a screen, is not a parameter
@@ -57,7 +57,7 @@ impl Rules {
         self.with_deviations(METHOD_VERSION)
     }
 
-    /// Appends the parameters that differ from their defaults to a version.
+    /// Appends to `version` the parameters that differ from their defaults.
     pub fn with_deviations(&self, version: &str) -> String {
         let mut version = version.to_owned();
         for (place, ParameterDeviation { name, value, .. }) in self.deviations().iter().enumerate() {

@@ -3,7 +3,7 @@
 use rust_decimal::Decimal;
 use serde::Serialize;
 
-/// Rule parameter: a number in a rule that this service chose.
+/// Rule parameter: a number that this service chose for a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct RuleParameter {
     /// Name, for example `streak.tolerance`.
@@ -81,7 +81,7 @@ impl RuleParameter {
     }
 }
 
-/// Parses a literal as an exact decimal at compile time: digits, one point, underscores.
+/// Parses a literal as an exact decimal at compile time. The literal has digits, underscores and at most one point.
 pub(crate) const fn exact(text: &str) -> Decimal {
     let bytes = text.as_bytes();
     let (mut digits, mut scale, mut in_fraction, mut place) = (0u64, 0, false, 0);

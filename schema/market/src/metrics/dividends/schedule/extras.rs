@@ -1,8 +1,8 @@
-//! Extra rows of a payment schedule (R34.2), which are read as special. They are one of two rows in a slot, or a
+//! Extra rows of a payment schedule (R34.2), which are read as special. An extra row is one of two rows in a slot, or a
 //! distribution of capital.
 //!
-//! A distribution of capital is not extra if an amount a year earlier was doubtful too. Such a payer adds a special to
-//! one regular row a year.
+//! A distribution of capital is not extra if an amount about a year before it is doubtful too. The payer then adds a
+//! special to a regular row every year.
 
 use std::cmp::Ordering;
 
@@ -16,7 +16,7 @@ use crate::metrics::arithmetic::median;
 use crate::metrics::rules::{Rules, ScheduleRules};
 use crate::row::AmountReading;
 
-/// Number of rows before and after a row whose median is the usual amount.
+/// Number of rows before and after two rows of one slot. The median of their amounts is the usual amount.
 const NEAREST: usize = 4;
 /// Minimum difference between two amounts, percent, at which the amounts alone show which row is extra.
 const DIFFERENT: Decimal = Decimal::from_parts(30, 0, 0, false, 0);
@@ -47,7 +47,8 @@ pub(crate) fn mark_extras(readings: &mut [Reading], rows: &[ScheduleRow], rules:
     extras.iter().map(|index| rows[*index].ex_date).collect()
 }
 
-/// Position of the extra row among the neighbouring rows at `position`; `None` if each row fills a different slot.
+/// Position of the extra row among the rows at `position` and `position + 1`; `None` if these rows fill different
+/// slots.
 fn extra_of(readings: &[Reading], kept: &[usize], position: usize, rules: &ScheduleRules) -> Option<usize> {
     let at = |position: usize| kept.get(position).map(|index| &readings[*index]);
     let (first, second) = (at(position)?, at(position + 1)?);
@@ -79,10 +80,11 @@ fn extra_of(readings: &[Reading], kept: &[usize], position: usize, rules: &Sched
     Some(position + usize::from(second_is_extra))
 }
 
-/// True if the rows `first` and `second` fill one slot: they are closer than 0.6 periods, and without one of them the
-/// dates are regular.
+/// True if the rows `first` and `second` fill one slot. They are then closer than 0.6 periods, and the dates are
+/// regular after one of the two rows is removed.
 ///
-/// Without a row `after`, it is enough that `first` is regular and the amounts differ (`differs`).
+/// Without a row `after`, the rows also fill one slot if `first` is about one period after `before` and the amounts
+/// differ (`differs`).
 pub(crate) fn shares_slot(
     [before, first, second, after]: [Option<NaiveDate>; 4],
     per_year: i32,

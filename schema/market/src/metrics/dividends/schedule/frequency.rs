@@ -84,7 +84,7 @@ pub(crate) fn local_frequencies(rows: &[ScheduleRow], rules: &Rules) -> Vec<Opti
     frequencies
 }
 
-/// Frequency of each gap between rows without a pause.
+/// Frequency of each gap of a series of rows. The series contains no pause.
 fn gap_states(rows: &[ScheduleRow], rules: &Rules) -> Vec<State> {
     let gaps: Vec<i64> = rows.windows(2).map(|pair| (pair[1].ex_date - pair[0].ex_date).num_days()).collect();
     // Most payers keep one frequency. If a frequency has no cost at all, the search is not needed.
@@ -187,10 +187,10 @@ fn drop_four_weekly(states: &mut [State], gaps: &[i64], rules: &Rules) {
     }
 }
 
-/// Number of payments a year of a row, from the gaps before and after it. If the gaps differ in frequency, the side
-/// with the most similar amount decides.
+/// Number of payments a year around a row, from the gap before and the gap after the row. If the two gaps have
+/// different frequencies, the side with the most similar amount decides.
 ///
-/// Two rows on each side are compared, because one of them may be wrong.
+/// The amounts of two rows on each side are compared, because one of the two may be wrong.
 fn of_row(rows: &[ScheduleRow], gaps: &[State], index: usize) -> Option<i32> {
     let before = index.checked_sub(1).and_then(|gap| gaps.get(gap));
     let (before, after) = match (before, gaps.get(index)) {

@@ -11,7 +11,7 @@
 //! 2. A row far above both neighbours is combined: the larger neighbour's amount is regular, the rest special.
 //! 3. A row below both neighbours is a dip: growth and streak use the smaller neighbour's amount.
 //! 4. A year is n consecutive slots (`slots`). For one missing slot, growth and streak use the smaller neighbour's
-//!    amount. With two or more missing slots, up to half a year, the year is unknown.
+//!    amount. For two or more missing slots within half a year, the total of the year is unknown.
 //!
 //! Source: this service chose the thresholds by comparison with public dividend histories. They are the parameters
 //! `schedule.…`.

@@ -13,7 +13,7 @@ use crate::row::AmountReading;
 
 /// Number of rows before and after a row from which a steady payer is recognised.
 const NEAREST: usize = 4;
-/// Minimum number of changes between adjacent nearest rows for a payer to be steady.
+/// Minimum number of changes between the nearest rows. With fewer changes, a payer is not steady.
 const FEWEST_STEPS: u64 = 3;
 /// A rate below this share of the previous rate is a fall. A smaller difference comes from rounding after a split
 /// adjustment.
@@ -79,10 +79,10 @@ impl AnnualRates<'_, '_> {
         Some(reading.sustained.saturating_mul(Decimal::from(reading.per_year?)))
     }
 
-    /// Reading of a row, with the regular amount (combined) or the amount for growth and streak (dip). `None` if the
-    /// declared amount is regular.
+    /// Reading of a combined row with its regular amount, or of a dip with its amount for growth and streak. `None` if
+    /// the declared amount is regular.
     fn read(&self, index: usize, combined: &[NaiveDate], rules: &Rules) -> Option<(AmountReading, Decimal)> {
-        // Most rows have the rate before them: neither far above it nor below it.
+        // Most rows have the same annual rate as the row before. Such a row is neither combined nor a dip.
         if self.has_previous_rate(index) {
             return None;
         }

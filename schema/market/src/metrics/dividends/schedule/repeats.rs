@@ -1,7 +1,8 @@
-//! Near duplicates: two rows of one payment whose ex-dates are a few days apart (R34.1).
+//! Near duplicates (repeats): two rows of one payment whose ex-dates are a few days apart (R34.1).
 //!
-//! An irregular payer has no schedule that confirms a repeat. Its rows are one payment only if their amounts are equal
-//! and its median gap is at least twice `schedule.duplicate_days`. Weekly payers therefore have no repeats.
+//! Irregular payers, and payers with 13 or more payments a year, have no schedule that confirms a repeat. Their rows
+//! are one payment only if the amounts are equal and the payer's median gap is at least twice
+//! `schedule.duplicate_days`. The gaps of weekly payers are shorter, so weekly payers have no repeats.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
@@ -73,8 +74,8 @@ pub(crate) fn find_repeats(payments: &[RepeatedPayment<'_>], rules: &Rules) -> V
     repeats
 }
 
-/// True if two rows may be one payment: near dates, and amounts that are equal or differ by a factor of two. Rows of
-/// one source with different ids never are.
+/// True if two rows may be one payment: near dates, and amounts that are equal or differ by a factor of two. Two rows
+/// of one source with different ids are always two payments.
 fn is_repeat(a: &RepeatedPayment<'_>, b: &RepeatedPayment<'_>, rules: &Rules) -> bool {
     let ids_differ = a.id.zip(b.id).is_some_and(|(a, b)| a.0 == b.0 && a.1 != b.1);
     let days = (b.row.ex_date - a.row.ex_date).num_days();

@@ -1,10 +1,10 @@
 //! Dividend years of n consecutive slots, missing slots, and changes of the frequency (R34.5 to R34.7).
 //!
-//! Slots are numbered: a gap of about k payment periods raises the slot number by k. Half of the deviation from whole
-//! periods is added to the next gap. An early row and a punctual row after it are therefore two slots, not three.
+//! Slots are numbered: a gap of about k payment periods raises the slot number by k. Half of the difference between the
+//! gap and k periods is added to the next gap. A long gap after an early row is therefore not read as a missing slot.
 //!
-//! Dividend years begin at the slot with which most ex-dates lie in the calendar year of their dividend year. If
-//! several choices are equal, the newest ex-dates decide.
+//! The first slot of the dividend years is chosen so that most ex-dates lie in the calendar year of their dividend
+//! year. If several choices are equal, the newest ex-dates decide.
 
 use chrono::Datelike;
 use rust_decimal::Decimal;
@@ -17,8 +17,8 @@ use crate::metrics::rules::ScheduleRules;
 const MISSING_FROM: i64 = 1600;
 /// Minimum number of payments a year at which missing payments are detected.
 const NOTICED_FROM: i32 = 4;
-/// Minimum ratio of the amount after missing slots to the amount before them. Below it, the gap is a pause of the
-/// payer.
+/// Minimum ratio of the amount after missing slots to the amount before them. If the ratio is lower, the gap is a pause
+/// of the payer.
 ///
 /// The ratio is tested only for gaps of more than `assumed_slots` missing slots.
 const NO_LOWER: Decimal = Decimal::from_parts(98, 0, 0, false, 2);

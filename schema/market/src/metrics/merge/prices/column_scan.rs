@@ -15,7 +15,8 @@ const BLOCK: usize = 256;
 /// Indexes of closes with a large move: the close or the previous close is more than three eighths above the other one.
 /// All closes must be positive.
 ///
-/// A series without large moves has no unit error. It has no split of 3 for 2 either, even with a deviation of 3 %.
+/// Every unit error is a large move. Every split of at least 3 for 2 is a large move too, even with a deviation of 3 %.
+/// A search for either needs only the large moves.
 pub(crate) fn find_large_moves(closes: &[i64]) -> Vec<usize> {
     let mut moves = Vec::new();
     for start in (1..closes.len()).step_by(BLOCK) {
@@ -68,8 +69,7 @@ fn has_negative(column: &[i64]) -> bool {
 
 /// True if any high is below the low of the same bar. The caller ensures that no value is negative.
 fn has_crossed(highs: &BarColumn, lows: &BarColumn) -> bool {
-    // Highs and lows are paired from the newest bar back. Before the first present value of either column, a pair has
-    // an absent value.
+    // Highs and lows are paired from the newest bar back. The pairs end where one of the columns has no earlier value.
     let pairs =
         highs.values_from_first_present().iter().rev().zip(lows.values_from_first_present().iter().rev());
     pairs.fold(0, |found, (high, low)| found | (high.wrapping_sub(*low) & !high & !low)) < 0

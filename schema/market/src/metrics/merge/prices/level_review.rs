@@ -120,7 +120,8 @@ fn review_newest(
     let source = &history.prices[prices.source_of(index)];
     let is_newest = index + 1 == bars.len();
     let is_recent = i64::from(day_number(as_of) - day) <= levels.rules.adjacent_days;
-    // The close returned to the level before the previous bar. The previous bar is a spike that a decision released.
+    // The previous bar leaps too, and the newest close agrees with the close before the previous bar. The previous bar
+    // is then a spike that a decision released.
     let has_returned = || earlier.last() == Some(&(index - 1)) && levels.agree(closes, index - 2, index);
     if !is_newest
         || !is_recent

@@ -6,9 +6,9 @@
 //!
 //! - A bar between two leaps is isolated if its neighbours agree within `level.agreement`.
 //! - Bars between two leaps are in a wrong unit if the first leap has a factor of about 100 or 1,000. The bar before
-//!   them and the bar after them must agree. At the end of the data, only a run of at most `level.unit_run_sessions`
-//!   bars can be in a wrong unit. It must be shorter than the data before it. A known split next to a leap explains the
-//!   leap.
+//!   these bars must agree with the bar after them. A known split near the first leap explains the leap.
+//! - Bars after the last leap are in a wrong unit if this leap has such a factor. There must be at least two of these
+//!   bars, at most `level.unit_run_sessions`, and fewer than bars before the leap.
 //! - Every other leap is a lasting break.
 
 use std::collections::BTreeMap;

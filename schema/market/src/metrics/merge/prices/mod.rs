@@ -85,13 +85,13 @@ pub(crate) fn merge_prices(
 
 /// True if years with only closes loaded give the same result as fully loaded years.
 ///
-/// All bars must come from one source unchanged. The metrics must read other columns only in later years.
+/// All bars must come from one source unchanged. The metrics must read other columns only in fully loaded years.
 pub(crate) fn closes_suffice(history: &History, merged: &MergedPrices, as_of: NaiveDate) -> bool {
     let Some(newest) = history.prices.iter().flat_map(|prices| &prices.closes_only).max() else {
         return true;
     };
     let [SourceBars { bars, .. }] = history.prices.as_slice() else { return false };
-    // A decision about a price may concern a bar of any year.
+    // A decision about a price may concern a bar of a year with only closes loaded.
     if history.decisions.iter().any(|decision| decision.record.row.kind == Kind::Price) {
         return false;
     }
@@ -116,8 +116,8 @@ fn observed_by(bars: &Bars, last_day: i32) -> Option<DateTime<Utc>> {
     }
 }
 
-/// Bars of a single source, used unchanged, and the indexes of their large moves. `None` if any bar is not raw,
-/// retracted or faulty.
+/// Bars of a single source, used unchanged, and the indexes of their large moves. `None` if any bar is retracted,
+/// faulty, or on a later share basis.
 fn copy_if_plain(
     bars: &Bars,
     last_day: i32,

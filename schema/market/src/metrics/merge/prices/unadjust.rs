@@ -62,8 +62,8 @@ impl BasisRun {
     }
 }
 
-/// Divides bars into runs at splits and version changes. The price multiplier is the product of to/from over the splits
-/// after a bar's day, up to its basis day.
+/// Divides bars into runs at splits and version changes. The price multiplier of a run is the product of to/from over
+/// the splits after the days of its bars, up to the basis day.
 fn runs(bars: &Bars, splits: &Splits, newest: NaiveDate) -> Vec<BasisRun> {
     let mut runs: Vec<BasisRun> = Vec::new();
     for index in 0..bars.len() {
