@@ -4,20 +4,12 @@ use axum::http::header;
 use rust_decimal::Decimal;
 use serde_json::json;
 
-use super::{MIN_VERSION_HEADER, MinVersion, ParameterReader};
+use super::{MIN_VERSION_HEADER, MinVersion, ParameterReader, ResponseFormat};
 
 /// Maximum number of names in `fields`.
 const MAX_FIELDS: usize = 50;
 /// Pattern of a data version, with or without a journal position.
 pub(super) const VERSION_PATTERN: &str = "^g[0-9]{1,9}\\.[0-9]{1,18}(\\.[0-9]{1,18})?$";
-
-/// Format of a response: JSON or CSV.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub(crate) enum ResponseFormat {
-    #[default]
-    Json,
-    Csv,
-}
 
 /// Column whose value is a list. If `fields` of a CSV request names the column, the CSV has one row per list element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,26 +4,19 @@ use std::fmt::Display;
 use std::sync::Arc;
 
 use axum::http::HeaderMap;
-use chrono::{DateTime, NaiveDate, Utc};
+use chrono::NaiveDate;
 use market::reference::plain;
 use serde_json::{Value, json};
-use store::ids::GenerationId;
 
 use super::spec::{ParameterSpec, TEXT};
 use super::validation_error::truncate_for_message;
-use super::{MinVersion, ParameterError, ParameterErrors, ResponseFormat};
+use super::{MinVersion, ParameterError, ParameterErrors, RequestProperties};
 use crate::parameters::cursor::CursorSigner;
 use crate::parameters::facets::{FacetIndex, UnknownFacet, sort_by_similarity};
 use crate::parameters::served_rules::ServedRules;
 
 /// Initial capacity of the list of accepted parameter names.
 const PARAMETERS: usize = 16;
-/// Number of JSON rows above which a response is expensive.
-const MANY_ROWS: i64 = 1_000;
-/// Number of CSV rows above which a response is expensive. The number is lower than for JSON, because a CSV row takes
-/// longer: it is written cell by cell.
-const MANY_ROWS_OF_CSV: i64 = 500;
-
 /// Parameters of a request, with the errors that were found so far.
 #[derive(Debug)]
 pub(crate) struct ParameterReader<'a> {
@@ -45,35 +38,6 @@ pub(crate) struct ParameterReader<'a> {
     pub(crate) facet_index: Option<&'a FacetIndex>,
     /// Specifications of the parameters read so far, for the OpenAPI document; `None` while serving requests.
     pub(super) recorded_specs: Option<Vec<ParameterSpec>>,
-}
-
-/// Properties of a request that its parameters determine.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct RequestProperties {
-    pub(crate) format: ResponseFormat,
-    /// Requested row limit; 0 without page options.
-    pub(super) rows: i64,
-    /// Oldest accepted data version, from `min_version`, `updated_since`, the cursor and headers.
-    pub(crate) min_version: MinVersion,
-    /// Oldest day that the request names. It must be within the tier's history.
-    pub(crate) oldest_day: Option<NaiveDate>,
-    /// True if a filter value was not checked, because no facet index (names that filters accept) was given.
-    pub(crate) needs_facet_index: bool,
-    /// Instant in the parameter `known_at`; `None` if absent. Its day must be within the tier's history.
-    pub(crate) known_at: Option<DateTime<Utc>>,
-    /// True if the request names `data_version` or `known_at`.
-    pub(super) asks_for_past: bool,
-    /// Generation in the parameter `data_version`; `None` if absent. The response may come from the tables of this
-    /// generation.
-    pub(crate) named_generation: Option<GenerationId>,
-}
-
-impl RequestProperties {
-    /// True if the response is expensive: it has many rows, or is derived again from earlier facts.
-    pub(crate) fn is_costly(&self) -> bool {
-        self.asks_for_past
-            || self.rows > if self.format == ResponseFormat::Csv { MANY_ROWS_OF_CSV } else { MANY_ROWS }
-    }
 }
 
 impl<'a> ParameterReader<'a> {

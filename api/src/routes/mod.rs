@@ -15,7 +15,6 @@ mod openapi_examples;
 mod past;
 pub(crate) mod portfolio;
 pub(crate) mod prices;
-pub(crate) mod probes;
 pub(crate) mod rules_notice;
 pub(crate) mod screeners;
 pub(crate) mod search;

@@ -20,8 +20,9 @@ use crate::parameters::{MIN_VERSION_HEADER, UnroutedParameters};
 use crate::routes::screeners::handlers as screeners;
 use crate::routes::{
     bulk, changes, compare, dividends, etfs, health, openapi_document, openapi_endpoint, portfolio, prices,
-    probes, search, sectors, stocks,
+    search, sectors, stocks,
 };
+use crate::server::probes;
 use crate::{dashboard, mcp};
 
 /// Response headers that scripts from allowed origins may read.

@@ -15,7 +15,7 @@ use crate::day::{next_day, previous_day};
 
 /// Days on which a special notice closed the exchange (mourning, storms, blackout, attack, moon landing).
 static CLOSINGS: LazyLock<Vec<NaiveDate>> = LazyLock::new(|| {
-    let days = include_str!("closings.txt").lines();
+    let days = include_str!("calendar/special_closings.txt").lines();
     days.map(|day| day.parse().expect("each line of the file is a date")).collect()
 });
 

@@ -1,0 +1,49 @@
+//! Properties of a request that its parameters determine: format, expense, and the versions and days that it names.
+
+use chrono::{DateTime, NaiveDate, Utc};
+use store::ids::GenerationId;
+
+use super::MinVersion;
+
+/// Number of JSON rows above which a response is expensive.
+const MANY_ROWS: i64 = 1_000;
+/// Number of CSV rows above which a response is expensive. The number is lower than for JSON, because a CSV row takes
+/// longer: it is written cell by cell.
+const MANY_ROWS_OF_CSV: i64 = 500;
+
+/// Format of a response: JSON or CSV.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub(crate) enum ResponseFormat {
+    #[default]
+    Json,
+    Csv,
+}
+
+/// Properties of a request that its parameters determine.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct RequestProperties {
+    pub(crate) format: ResponseFormat,
+    /// Requested row limit; 0 without page options.
+    pub(super) rows: i64,
+    /// Oldest accepted data version, from `min_version`, `updated_since`, the cursor and headers.
+    pub(crate) min_version: MinVersion,
+    /// Oldest day that the request names. It must be within the tier's history.
+    pub(crate) oldest_day: Option<NaiveDate>,
+    /// True if a filter value was not checked, because no facet index (names that filters accept) was given.
+    pub(crate) needs_facet_index: bool,
+    /// Instant in the parameter `known_at`; `None` if absent. Its day must be within the tier's history.
+    pub(crate) known_at: Option<DateTime<Utc>>,
+    /// True if the request names `data_version` or `known_at`.
+    pub(super) asks_for_past: bool,
+    /// Generation in the parameter `data_version`; `None` if absent. The response may come from the tables of this
+    /// generation.
+    pub(crate) named_generation: Option<GenerationId>,
+}
+
+impl RequestProperties {
+    /// True if the response is expensive: it has many rows, or is derived again from earlier facts.
+    pub(crate) fn is_costly(&self) -> bool {
+        self.asks_for_past
+            || self.rows > if self.format == ResponseFormat::Csv { MANY_ROWS_OF_CSV } else { MANY_ROWS }
+    }
+}
