@@ -63,7 +63,8 @@ impl AdmissionDecision {
 pub(crate) enum BatchOutcome {
     /// Decision; `None` for an invalid key.
     Decided(Option<AdmissionDecision>),
-    /// No decision yet: the account was only read, or another instance changed its row.
+    /// No decision yet, so the call goes into the next batch. This batch loaded the account but did not charge it, or
+    /// another instance changed the account at the same time.
     Undecided,
 }
 

@@ -62,7 +62,8 @@ pub(crate) struct AddressThrottle {
     viewed: BoundedTimestampMap<ClientNetwork>,
     /// Time from which a blocked network may look up another key.
     next_lookup_at: BoundedTimestampMap<ClientNetwork>,
-    /// Time until which a key is exempt from the limit of failed credentials, by the key's tag.
+    /// Ends of exemptions from the limit of failed credentials. A valid key is exempt for a day. The map key is the tag
+    /// of the API key.
     valid: BoundedTimestampMap<u128>,
 }
 

@@ -42,7 +42,7 @@ impl KeptGenerations {
         served: &ServedGeneration,
         id: GenerationId,
     ) -> Option<Arc<ServedGeneration>> {
-        // Only an existing generation needs a connection.
+        // A dropped generation must not open a connection.
         run_query(served, EXISTS, &[&id]).await.ok()?.first()?;
         let mut open = self.open.lock().await;
         let known = open.iter().position(|generation| generation.id == id).map(|place| open.remove(place));

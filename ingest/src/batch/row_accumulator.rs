@@ -75,7 +75,7 @@ pub(crate) struct RowAccumulator {
     price_rows: u64,
     pending: PendingKinds,
     same_day: SiblingDetector,
-    /// Evidence of the file's prices about dividends. Its records are sent to the encoder after all rows.
+    /// Signs of dividends in the file's prices. Their records are sent to the encoder after all rows.
     pub(crate) evidence: PriceEvidence,
     rejects: PendingRows<Reject>,
 }

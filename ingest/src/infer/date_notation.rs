@@ -63,8 +63,8 @@ pub(super) fn infer_date_notation(profile: &TableProfile, proposal: &Proposal) -
 }
 
 impl DateNotation {
-    /// Adds the interpretation of a column of UTC times. An uncertain interpretation replaces a certain one, so that
-    /// the user checks it.
+    /// Adds the interpretation of a column of UTC times. One file has one interpretation. If the columns differ, an
+    /// uncertain interpretation wins, because the user is asked to check it.
     fn add_zone(&mut self, interpretation: UtcTimeInterpretation) {
         let certain = |interpretation: &UtcTimeInterpretation| {
             matches!(interpretation, UtcTimeInterpretation::AsWritten | UtcTimeInterpretation::LocalDays(_))

@@ -28,7 +28,7 @@ const MAX_BATCH_BYTES: u64 = 256 * 1024 * 1024;
 /// Part of a batch: responses whose rows are published in the same way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BatchPart {
-    /// Responses to requests that had no earlier response. Rows that are already in the log are not published again.
+    /// First responses to their requests. A row that the log already has is not published.
     New,
     /// Responses that replace an earlier response. All their rows are published again, even rows that the log already
     /// has.

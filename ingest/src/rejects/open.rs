@@ -1,7 +1,7 @@
 //! Open rejects: rejects that are not corrected, of runs that are not undone.
 //!
-//! A corrected row contains the reject id, in any format. The manifest of the run that loads the corrected row lists
-//! the reject id. The reject is then closed. If this run is undone, the reject is open again.
+//! A corrected row contains the reject id. The row may be in a file of any format. The manifest of the run that loads
+//! the corrected row lists the reject id. The reject is then closed. If this run is undone, the reject is open again.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -38,7 +38,7 @@ pub(crate) const JOURNALED_TABLES: [&str; 3] = [DIVIDENDS, SPLITS, FACTORS];
 /// Names of the read tables whose differing rows are journaled one by one.
 const COMPARED_TABLES: [&str; 2] = [DIVIDENDS, SPLITS];
 
-/// Journal of one transaction. All its entries have the same position.
+/// Journal of one transaction. Its entries share one position in the change journal.
 #[derive(Debug)]
 pub struct Journal {
     /// Position of the transaction's entries in the journal. Transactions that committed earlier have smaller

@@ -24,7 +24,7 @@ const HOST_TIMEOUT: Duration = Duration::from_secs(3);
 /// Time limit for a host that failed to reply less than [`UNRESPONSIVE_FOR`] ago, if the URL has several hosts and no
 /// `connect_timeout`.
 const UNRESPONSIVE_HOST_TIMEOUT: Duration = Duration::from_secs(1);
-/// Time for which a host that did not reply is tried after the other hosts.
+/// Time for which a host that did not reply is tried last: only after every other host.
 const UNRESPONSIVE_FOR: Duration = Duration::from_secs(30);
 /// Interval between two checks of [`watch_server`].
 const WATCH_INTERVAL: Duration = Duration::from_secs(2);
@@ -40,8 +40,8 @@ pub type ConnectionDriver = Connection<Socket, <MakeRustlsConnect as MakeTlsConn
 /// Opens a connection. Its driver task runs until the client is dropped.
 ///
 /// # Errors
-/// [`DbError::Unreachable`] if every host refused the connection. [`DbError::Unanswered`] if no host accepted it and a
-/// host did not complete the sign-in in time.
+/// [`DbError::Unreachable`] if every host refused the connection. [`DbError::Unanswered`] if no host accepted it, and
+/// at least one host did not complete the sign-in in time.
 pub async fn connect(config: &Config) -> Result<Client, DbError> {
     let (client, driver) = open(config, &tls::tls_connector(config)?).await?;
     tokio::spawn(async move {

@@ -157,7 +157,7 @@ impl FactHistory {
         }
         for ((symbol, source, year), stored) in &self.bars {
             if let Some((digest, packed)) = stored.at(known).map_err(damaged_bars(symbol))? {
-                // Each year is a separate entry, so `put_year` succeeds.
+                // No years were packed together yet, so `put_year` accepts every year.
                 let columns = PackedColumns::All(Box::new(packed));
                 let _ = facts.entry(symbol.clone()).or_default().put_year(source, *year, digest, columns);
             }

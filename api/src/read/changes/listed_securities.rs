@@ -29,7 +29,7 @@ impl ListedSecurities {
         Self::from_rows(list, &rows)
     }
 
-    /// Finds the securities of a list in the snapshot of a transaction.
+    /// Finds the securities of a list, as the transaction's snapshot has them.
     pub(super) async fn find_in(
         transaction: &Transaction<'_>,
         list: &SymbolList,

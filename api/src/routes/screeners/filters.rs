@@ -182,7 +182,7 @@ fn describe_bounds(reader: &mut ParameterReader<'_>) {
     reader.describe(
         "min_streak",
         "Minimum `increase_streak_years`. Aristocrats need at least 25 years and Kings at least 50, unless the served\n\
-         rules have other minimums. For these screeners, a smaller value has no effect.",
+         rules have other minimums. A smaller value is refused there.",
     );
     reader.describe("max_streak", "Maximum `increase_streak_years`. For non-payers this figure is 0.");
 }

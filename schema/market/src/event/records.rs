@@ -25,7 +25,7 @@ macro_rules! record {
         }
 
         impl $name {
-            /// Takes the optional fields that are absent here from another record.
+            /// Copies optional fields from another record. Fields that already have a value keep it.
             pub fn fill_absent(&mut self, other: &Self) {
                 $(if self.$ofield.is_none() {
                     self.$ofield.clone_from(&other.$ofield);

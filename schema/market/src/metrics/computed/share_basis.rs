@@ -48,8 +48,8 @@ pub(crate) fn limit_growth(inputs: &MetricInputs<'_>, growth: &mut GrowthMetrics
     limit_streak(inputs, growth, newest.ex_date.year());
 }
 
-/// Removes the streak years up to the year after a suspect split. In later years, both compared totals are from after
-/// the split.
+/// Removes the streak years up to the year after a suspect split. From the second year after it, a streak compares two
+/// yearly totals that are both later than the split.
 fn limit_streak(inputs: &MetricInputs<'_>, growth: &mut GrowthMetrics, split_year: i32) {
     let streak = &mut growth.streak;
     let seed = inputs.security().and_then(|security| security.streak_seed_through);

@@ -40,7 +40,7 @@ text_enum! {
 /// Inputs of the payout ratio. All per-share figures are on one share basis.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PayoutInput {
-    /// True for funds, which have no payout.
+    /// True for funds. A fund has no payout ratio.
     pub is_fund: bool,
     /// True if funds from operations replace earnings as the denominator.
     pub is_real_estate: bool,

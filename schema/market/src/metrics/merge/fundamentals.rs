@@ -1,9 +1,9 @@
 //! Merge of company figures: from all observations to the figures on one date (R32).
 //!
 //! The newest record up to the as-of date is used as a whole. If a date has several records, the record of the
-//! preferred source is used. A missing figure comes from the newest earlier record of the same source. The date of this
-//! earlier record is then the share basis of the figure. A manual record replaces the figures that it contains, unless
-//! it is older than the record used as a whole.
+//! preferred source is used. A missing figure comes from the newest earlier record of the same source. The figure then
+//! refers to the share count on the date of this earlier record. A manual record replaces the figures
+//! that it contains, unless it is older than the record used as a whole.
 
 use std::cmp::Reverse;
 

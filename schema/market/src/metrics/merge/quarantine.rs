@@ -2,13 +2,13 @@
 //!
 //! - `amount_exceeds_price`: cash of at least the close before the ex-date, except liquidations and spin-offs.
 //! - `amount_outlier`: a regular amount that is probably in a wrong unit, unless the price or a feed's adjusted closes
-//!   prove it. A price proves only amounts of at least 5 % of the close before the ex-date. The first close from the
-//!   ex-date on, within five sessions, must be lower by 0.6 to 1.4 times the amount.
+//!   prove it. A price proves an amount of at least 5 % of the close before the ex-date if the price falls by 0.6 to
+//!   1.4 times the amount: from that close to the first close from the ex-date on, within five sessions.
 //!
-//! A large amount that no later payment confirms is not quarantined. The payment schedule treats a part of it as a
-//! special. If the amount is at least a quarter of the close before the ex-date, all of it is special (R2). A decision
-//! may release a quarantined row. The ex-date of a quarantined outlier still proves a payment. If the newest amount is
-//! quarantined and no later amount exists, the security has the flag `amount_held`.
+//! A large amount that no later payment confirms is not quarantined. The payment schedule treats the part above the
+//! usual amount as a special. An amount of at least a quarter of the close before the ex-date is wholly special (R2).
+//! A decision may release a quarantined row. A quarantined outlier still counts as a payment on its ex-date. If the
+//! newest amount is quarantined and no later amount exists, the security has the flag `amount_held`.
 
 use std::collections::BTreeMap;
 

@@ -48,7 +48,8 @@ pub struct Reading {
     pub sustained: Decimal,
     /// Kind of the reading: regular, special, combined or dip.
     pub kind: AmountReading,
-    /// Number of payments a year around the row; `None` for irregular payers and for 13 and more payments a year.
+    /// Payments per year at the time of the row. `None` for irregular payers, and for payers with 13 or more payments a
+    /// year, which have no slots.
     pub per_year: Option<i32>,
     /// Dividend year to which the row belongs.
     pub year: i32,

@@ -46,7 +46,7 @@ pub(crate) fn assign_years(
     }
 }
 
-/// Slot numbers of consecutive rows with one frequency, and the assignment of slots to dividend years.
+/// Payment slots of consecutive rows with one frequency, and the dividend year of each slot.
 struct RunYears {
     slots: Vec<i64>,
     per_year: i64,
