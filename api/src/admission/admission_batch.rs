@@ -1,5 +1,6 @@
-//! Admission batch: cached accounts and keys of the calls that are decided in one database round trip. The calls are
-//! charged in memory.
+//! Accounts of one admission batch, taken from the cache: decides each call in memory, and how each account is written.
+//!
+//! `admission_store` sends the result to Postgres in one round trip.
 
 use chrono::{DateTime, Utc};
 use tokio_postgres::{Error, Row};

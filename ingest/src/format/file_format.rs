@@ -1,4 +1,4 @@
-//! Format of a feed file: choice on the command line, reader options and reader errors.
+//! Types for formats of feed files: chosen and detected format, reader options, and errors of readers.
 //!
 //! The module does not depend on any vendor's module.
 

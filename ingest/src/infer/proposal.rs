@@ -1,4 +1,4 @@
-//! Decisions of a proposed map: kind of the rows, and the column of each value.
+//! Proposes a map: decides the kind of the rows and the column of each value, from column names and cells.
 //!
 //! If neither the columns nor the file name decide a kind or a column, the map leaves the choice to the user.
 

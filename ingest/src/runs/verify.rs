@@ -1,4 +1,5 @@
-//! `ingest verify` and `ingest resume`: comparison of the log with its manifests, and publication of missing batches.
+//! `ingest verify` and `ingest resume`: both compare the log with the manifests of runs, and publish missing batches.
+//! `verify` treats completed runs, `resume` interrupted ones.
 //!
 //! The manifest of a completed run has the number of record batches of each input and kind. Batches are cut
 //! deterministically, so the numbers determine the ids of the batches. A missing batch is read again from the same

@@ -1,4 +1,4 @@
-//! `projector rebuild`: builds a new generation while the served generation stays in use.
+//! `projector rebuild`: builds a new generation. The served generation stays in use until `projector promote`.
 //!
 //! A rebuild commits chunk by chunk and stores the last derived symbol, so that an interrupted rebuild can resume.
 //! Symbols whose facts change during the rebuild are marked dirty for the new generation. At the end, the dirty symbols

@@ -1,4 +1,4 @@
-//! Postgres type and fingerprint of each Rust type that a table column can have.
+//! Types of table columns: the Postgres type of each, and the hash of its values, by which changed rows are found.
 
 use std::hash::{Hash, Hasher};
 

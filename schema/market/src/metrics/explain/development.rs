@@ -10,7 +10,13 @@ use crate::metrics::computed::ComputedMetrics;
 use crate::metrics::dividends::class::DividendClass;
 
 pub(crate) fn explain_development(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
-    [growth(computed), streaks(computed), changes(computed), counts(computed)].concat()
+    [
+        explain_growth(computed),
+        explain_streaks(computed),
+        explain_changes(computed),
+        explain_payment_counts(computed),
+    ]
+    .concat()
 }
 
 /// Dividend total `D[year]` as text.
@@ -25,7 +31,7 @@ fn of_years(computed: &ComputedMetrics<'_>, first: i32, last: i32) -> Vec<Explai
     of_dividends(computed, day_before(first), day_before(last + 1), DividendClass::is_regular)
 }
 
-fn growth(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
+fn explain_growth(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
     let last = computed.inputs.as_of.year() - 1;
     let served = |index: usize| computed.growth.growth[index];
     let span_of = |(index, span): (usize, i32)| {
@@ -77,7 +83,7 @@ fn peculiar_years(computed: &ComputedMetrics<'_>) -> String {
     .concat()
 }
 
-fn streaks(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
+fn explain_streaks(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
     let (streak, running) = (&computed.growth.streak, computed.inputs.as_of.year());
     let (last, first) = (running - 1, streak.started.unwrap_or(running - 1) - 1);
     let years: Vec<String> =
@@ -153,7 +159,7 @@ fn scaled(amount: Decimal, unit: i64, name: &str) -> String {
     format!("{} {name}", (amount / Decimal::from(unit)).normalize())
 }
 
-fn changes(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
+fn explain_changes(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
     let changes = &computed.growth.changes;
     let around = |day: Option<NaiveDate>| {
         let payments = computed.inputs.payments().iter().rev().filter(|payment| payment.class.is_regular());
@@ -181,7 +187,7 @@ fn changes(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
     ]
 }
 
-fn counts(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
+fn explain_payment_counts(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
     let all = of_dividends(computed, NaiveDate::MIN, computed.inputs.as_of, DividendClass::is_regular);
     let count = format!("number of regular ex-dates up to {}", computed.inputs.as_of);
     let first = all.first().cloned().into_iter().collect();

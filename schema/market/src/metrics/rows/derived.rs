@@ -1,4 +1,4 @@
-//! Derived rows: all rows of one security in the read tables.
+//! Type of the rows that one security has in the read tables.
 
 use crate::bars::Bars;
 use crate::metrics::prices::adjustment::AdjustmentFactor;
