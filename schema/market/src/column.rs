@@ -1,4 +1,4 @@
-//! Postgres type and fingerprint of each Rust type that a table column can have.
+//! Postgres types of the Rust types that a table column can have, and fingerprints of their values.
 
 use std::hash::{Hash, Hasher};
 
