@@ -34,8 +34,8 @@ pub async fn load_generation_row(client: &impl GenericClient, id: GenerationId) 
     row.with_context(|| format!("generation {id} does not exist; see projector list"))
 }
 
-/// Loads the market date and the source policy of the last derivation of the generation that is first in the search path.
-/// The date is `None` if nothing was derived yet.
+/// Loads the inputs of a generation's last derivation: market date and source policy. The generation is the first one
+/// in the search path. The date is `None` if nothing was derived yet.
 pub async fn load_last_inputs(
     transaction: &Transaction<'_>,
 ) -> Result<(Option<NaiveDate>, SourcePolicy), tokio_postgres::Error> {
@@ -122,7 +122,8 @@ impl Generation {
     }
 
     /// Loads the source policy by which this generation is derived: its own policy if it has one. A generation without
-    /// its own policy uses the live policy, as it was before any pending change.
+    /// its own policy uses the live policy. Changes of the live policy that are not yet applied to the generation are
+    /// left out.
     pub async fn load_source_policy(
         &self,
         transaction: &Transaction<'_>,

@@ -38,8 +38,8 @@ impl DatabaseArgs {
         self.config(fact_set, IDLE_TIMEOUT)
     }
 
-    /// Connection settings of [`DatabaseArgs::projector_config`], for transactions that only read. Their idle limit is
-    /// longer: it is that of a rebuild.
+    /// Connection settings like [`DatabaseArgs::projector_config`], for transactions that only read. A transaction may
+    /// be idle for a longer time: as long as in a rebuild.
     pub fn review_config(&self, fact_set: &str) -> Result<Config, DbError> {
         self.config(fact_set, REBUILD_IDLE_TIMEOUT)
     }
@@ -52,8 +52,8 @@ impl DatabaseArgs {
             db::PROJECTOR_ROLE,
             "PROJECTOR_DATABASE_URL",
         )?;
-        // A stopped process must not keep row locks. After the idle limit the server ends its transaction, so that a
-        // standby can continue.
+        // A stopped process must not keep row locks. After the idle limit, the server ends the transaction of the
+        // process, so that a standby can continue.
         let idle = idle.as_millis();
         config.options(format!(
             "-c search_path={fact_set},control -c idle_in_transaction_session_timeout={idle} -c work_mem=64MB"
@@ -104,14 +104,13 @@ pub struct ProjectorSettings {
 }
 
 impl ProjectorSettings {
-    /// Connection settings of [`DatabaseArgs::projector_config`]. The idle limit of a transaction is the lease
-    /// duration.
+    /// Connection settings like [`DatabaseArgs::projector_config`]. A transaction may be idle for the lease duration.
     pub fn projector_config(&self, fact_set: &str) -> Result<Config, DbError> {
         self.database.config(fact_set, self.lease())
     }
 
-    /// Connection settings of [`DatabaseArgs::projector_config`]. The idle limit of a transaction is long enough to
-    /// derive a chunk of securities.
+    /// Connection settings like [`DatabaseArgs::projector_config`]. A transaction may be idle while a chunk of
+    /// securities is derived, and at least for the lease duration.
     pub fn rebuild_config(&self, fact_set: &str) -> Result<Config, DbError> {
         self.database.config(fact_set, REBUILD_IDLE_TIMEOUT.max(self.lease()))
     }

@@ -89,9 +89,8 @@ async fn run(seed: u64) -> Result<()> {
             copy.is_complete(&service, &symbols).await.with_context(place)?;
         }
     }
-    for copy in &copies {
-        ensure!(copy.events() > STEPS, "only {} events came", copy.events());
-    }
+    let events: usize = copies.iter().map(Copy::events).sum();
+    ensure!(events > STEPS, "only {events} events came");
     Ok(())
 }
 

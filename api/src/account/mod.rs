@@ -1,8 +1,8 @@
 //! Account operations of the commands and the dashboard: accounts, keys, plans, sessions and links.
 //!
 //! Invariants: a secret is shown once, at its creation, and stored as a hash. Deleted accounts and keys stay in the
-//! database, but cannot be used. A change and its audit log entry are written in one transaction. Some starts and ends
-//! of sessions have no entry, because the log limits their number.
+//! database, but cannot be used. A change and its audit log entry are written in one transaction. Only starts and ends
+//! of sessions beyond a limit per 24 hours have no entry.
 
 pub(crate) mod accounts;
 mod actor;

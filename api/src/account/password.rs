@@ -36,8 +36,8 @@ const LENGTH: std::ops::RangeInclusive<usize> = 12..=128;
 const COMMON: &str = include_str!("common_passwords.txt");
 /// Maximum wait for a hashing permit.
 const PERMIT_TIMEOUT: Duration = Duration::from_secs(15);
-/// Maximum number of passwords that wait for a hashing permit. In a full queue, a new password displaces a waiting one:
-/// the newest of the network with the most waiting passwords.
+/// Maximum number of passwords that wait for a hashing permit. If the queue is full, a new password displaces a waiting
+/// password. The displaced password is the newest of the network with the most waiting passwords.
 const MAX_WAITERS: usize = 512;
 /// Maximum number of passwords of one network or account that wait for a hashing permit.
 const MAX_WAITERS_PER_KEY: usize = 40;

@@ -64,8 +64,8 @@ impl AccountLimiter {
             && self.used + i64::from(counted) <= self.monthly_quota
     }
 
-    /// Decides one call. A call within the rate limit takes a token of account and key, even if tier or quota refuses
-    /// it. Only an admitted call counts against the quota.
+    /// Decides one call. If account and key both have a token left, the call takes one from each, even if the tier or
+    /// the quota then refuses the call. Only an admitted call counts against the quota.
     pub(crate) fn decide(
         &mut self,
         call: &AdmissionRequest,
@@ -93,7 +93,7 @@ impl AccountLimiter {
         AdmissionDecision { account: self.account, key: KeyId(0), tier: self.tier, verdict, counted, usage }
     }
 
-    /// Remaining limits after a call. The reported bucket is the account's or the key's, depending on which refuses
+    /// Remaining limits after a call. If the key has a rate limit too, the reported bucket is the one that refuses
     /// calls first.
     fn usage(&self, key: Option<&KeyLimiter>) -> RemainingLimits {
         let seconds = |day: NaiveDate| day.and_time(NaiveTime::MIN).and_utc().timestamp();

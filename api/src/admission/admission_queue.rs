@@ -109,7 +109,8 @@ impl AdmissionQueue {
             let (decision, decided) = oneshot::channel();
             let waiting = WaitingCall { call, since: Instant::now(), decision };
             self.calls.try_send(waiting).map_err(|_| AdmissionError::QueueFull)?;
-            // The worker enforces the timeout. The timeout begins at the end of the previous batch.
+            // The worker enforces the timeout for a whole batch. The timeout begins with the batch, not with the
+            // arrival of a call.
             decided.await.map_err(|_| AdmissionError::Ended)?
         };
         let decision = deciding.await;
@@ -210,7 +211,7 @@ async fn decide_queues(
     let (mut queue, mut cache) = (Vec::with_capacity(BATCH), AccountCache::new());
     // Opens the connection before the first call. The timeout keeps an unresponsive server from delaying calls.
     let _ = timeout(connection.response_timeout(), connection.open_store()).await;
-    // Undecided calls go into the next batch without waiting for new calls.
+    // If a batch leaves calls undecided, the next batch starts at once. Otherwise, the worker waits for new calls.
     while !queue.is_empty() || wait_for_calls(&mut connection, &mut waiting, &mut queue).await {
         gather(&mut waiting, &mut queue).await;
         decide_batch(&mut connection, &mut cache, &mut queue, &metrics).await;

@@ -1,7 +1,8 @@
 //! Admission statements on Postgres.
 //!
-//! Invariants: calls that the cached values admit are subtracted in the database, without reading the row first. Every
-//! other write requires that the row is unchanged since it was cached. Rows are locked in account order.
+//! Invariants: calls that the cached values admit are subtracted from the account's row in the database, without
+//! reading the row first. Every other write requires that the row is unchanged since it was cached. Rows are locked in
+//! account order.
 
 use std::collections::{BTreeMap, HashMap};
 use std::iter::repeat_with;
@@ -108,7 +109,7 @@ impl AdmissionStore {
         let placed = || calls.iter().zip(key_indexes.iter().copied());
         placed().for_each(|(call, key_index)| accounts.add_demand(call, key_index));
         accounts.choose_write_modes();
-        // Usually no account needs compare-and-set, and no call is decided here.
+        // Only calls of accounts with compare-and-set are decided before the statements. Usually there are none.
         let decided: Vec<Option<AdmissionDecision>> = match accounts
             .accounts_by_write_mode(WriteMode::CompareAndSet)
             .is_empty()

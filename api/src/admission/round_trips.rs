@@ -1,7 +1,7 @@
 //! Durations of round trips to the database, and the response timeout that follows from them.
 //!
-//! The shortest recent round trip measures the network distance of the server. An overloaded server still has some
-//! short round trips, so its timeout stays short.
+//! The shortest recent round trip measures the network distance to the database. An overloaded database still has some
+//! short round trips, so that the timeout stays short.
 
 use std::collections::VecDeque;
 use std::time::Duration;

@@ -104,8 +104,8 @@ impl StoreConnection {
         }
     }
 
-    /// Drops the connection, because a statement may still run on it. The database is treated as unreachable after
-    /// [`FAILURES`] failures, or if no connection was open.
+    /// Drops the connection after a failure, because a statement may still run on it. The database is treated as
+    /// unreachable after [`FAILURES`] consecutive failures. One failure is enough if no connection was open.
     pub(crate) fn close_after_failure(&mut self) {
         self.failures += 1;
         if self.is_open() && self.failures < FAILURES { self.close() } else { self.close_unreachable() }

@@ -25,7 +25,7 @@ pub(super) struct InstanceId(pub(super) i64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct StreamSlot {
     pub(crate) account: AccountId,
-    /// Number from 1 to the limit of the plan.
+    /// Number of the slot, from 1 to the plan's limit of open streams.
     pub(crate) number: i32,
 }
 

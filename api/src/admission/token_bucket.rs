@@ -6,8 +6,8 @@ use std::ops::Range;
 
 use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 
-/// Tolerance for rounding errors of `tokens`, in calls. A call is available if at most this fraction of its token is
-/// missing.
+/// Tolerance for rounding errors, in tokens. A call uses one token. The call is available if at most this part of its
+/// token is missing.
 const TOKEN_TOLERANCE: f64 = 1e-6;
 
 /// State of a token bucket at one point in time.
@@ -49,7 +49,7 @@ impl Bucket {
         floor(self.tokens + TOKEN_TOLERANCE).max(0)
     }
 
-    /// Number of calls left within the rate per minute, without the burst reserve.
+    /// Number of available calls without the burst reserve. The reserve is the capacity above the rate per minute.
     pub(crate) fn remaining_within_rate(&self) -> i64 {
         (self.available_calls() - i64::from(self.capacity - self.rate_per_minute))
             .clamp(0, i64::from(self.rate_per_minute))

@@ -2,8 +2,10 @@
 //!
 //! Invariants: no request waits for a write. Memory is bounded. Calls beyond this bound are missing in the statistics,
 //! and a warning is logged. Limits do not depend on the statistics. A killed process loses the counts of the last
-//! seconds. The statement timeout is shorter than the timeout of the reply, and rolls a slow write back. The repeated
-//! write therefore counts no call twice. Only a write whose reply is lost on the network can be counted twice.
+//! seconds.
+//!
+//! A failed write is repeated. Before the timeout of the reply, the shorter statement timeout rolls a slow write back.
+//! A repeated write can therefore count a call twice only if the network lost the reply to a completed write.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

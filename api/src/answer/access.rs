@@ -44,8 +44,8 @@ pub(crate) struct Access<G, P> {
     pub(crate) today: NaiveDate,
     pub(crate) parameters: P,
     pub(crate) format: ResponseFormat,
-    /// Guard that counts the request as ordinary. Ordinary requests take precedence over expensive work. `None` if the
-    /// response is expensive.
+    /// Guard of an ordinary request. The request takes precedence over expensive work until the guard is dropped.
+    /// `None` if the response is expensive.
     pub(crate) ordinary: Option<OrdinaryRequest<AccountId>>,
     /// Instant of the parameter `known_at`.
     pub(crate) known_at: Option<DateTime<Utc>>,
@@ -192,8 +192,8 @@ fn parse_parameters<P: Parameters>(
     ParsedParameters { parameters, properties, errors }
 }
 
-/// Decides the admission of a request: credential, tier, history depth, rate and quota. Only batches of change streams
-/// are admitted elsewhere.
+/// Decides the admission of a request: credential, tier, history depth, rate and quota. A change stream is admitted
+/// here when it opens, and later charges each batch of changes itself.
 async fn admit(
     parts: &Parts,
     app: &App,

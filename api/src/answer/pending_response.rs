@@ -65,8 +65,8 @@ pub(super) fn prepare<G: RequiredTier, P: Parameters>(
             return Err(response::not_modified(&etag));
         }
     }
-    // Only JSON is streamed. A truncated CSV looks complete. Its `Link` header is known only after the last row, but
-    // must be sent before the body.
+    // Only JSON is streamed, because a truncated CSV looks complete. The `Link` header of a CSV is another obstacle: it
+    // is known only after the last row, but must be sent before the body.
     let accepts_streaming = detects_truncation && format == ResponseFormat::Json;
     let handle = CacheHandle { key, if_none_match };
     let asked = PendingResponse {

@@ -78,7 +78,7 @@ fn on_own_thread<F: Future<Output = WriteOutcome>>(
         lower_thread_priority();
         let outcome = runtime.block_on(writing());
         drop((work, slot));
-        // If streaming has started, there is no receiver any more. An error is then only logged.
+        // If the response is already being sent, nothing receives the outcome. An error is then only logged.
         match finish.send(outcome) {
             Ok(()) | Err(Ok(_) | Err(ApiError::ClientDisconnected(_))) => {}
             Err(Err(error)) => {
@@ -89,7 +89,7 @@ fn on_own_thread<F: Future<Output = WriteOutcome>>(
     Ok(finished)
 }
 
-/// Response for a finished body. The body is also cached if no part of it is compressed.
+/// Response for a finished body. Caches the body if no part of it is compressed.
 fn respond_complete(
     app: &App,
     handle: &CacheHandle,

@@ -2,8 +2,8 @@
 //!
 //! Invariants: all instances share the limits, which are rows of the database. Attempts per minute are limited to 5 per
 //! account and device, 30 per client network, 300 per IPv6 /48, and 20 per account from all unknown devices. Attempts
-//! from unknown devices at one account are served one at a time. The account's holder does not wait for them at a
-//! confirmation or on a known device. A refused attempt is not charged to any limit.
+//! from unknown devices at one account are served one at a time. They never delay the holder on a known device, or at
+//! the confirmation of a change. A refused attempt is not charged to any limit.
 
 use std::collections::HashMap;
 use std::net::IpAddr;

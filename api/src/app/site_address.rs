@@ -59,8 +59,8 @@ impl SiteAddress {
         let host = headers.get(header::HOST).and_then(|value| value.to_str().ok());
         let asked = host.filter(|host| is_plain(host)).unwrap_or("localhost");
         let is_secure = is_https(headers, is_proxied, public);
-        // If `PUBLIC_URL` is set, its host decides. In a container, the client address is never loopback, even for a
-        // local browser.
+        // If `PUBLIC_URL` is set, its host decides whether browser and service run on one machine. The client address
+        // cannot decide this: in a container it is never loopback, even for a local browser.
         let is_near = public.map_or(client.is_loopback(), |public| is_loopback(&public.host));
         let is_local = !is_secure && is_near && is_loopback(asked);
         let site = PublicUrl { host: public.map_or(asked, |public| &public.host).to_owned(), is_secure };

@@ -93,9 +93,9 @@ impl AddressThrottle {
         charge(&self.viewed, self.pages, address, self.now())
     }
 
-    /// Returns a refusal if the client address has too many failed credentials, unless the key was recently valid. One
-    /// key per second may still be looked up. A valid key at a shared address is therefore found, but guessing keys
-    /// stays useless.
+    /// Returns a refusal if the client address has too many failed credentials. A key that was valid within the last
+    /// day is never refused. A refused network may look up one key per second. A valid key from a shared address is
+    /// therefore accepted after a short wait, while the rate is too low for guessing keys.
     pub(crate) fn find_refusal(&self, address: IpAddr, key: Option<u128>) -> Option<ThrottleRefusal> {
         let now = self.now();
         if key.is_some_and(|key| self.valid.update(key, now, |until| (until, until > now))) {
@@ -142,8 +142,8 @@ fn charge(
     Ok(wider.filter(|wider| wider.remaining < left.remaining).unwrap_or(left))
 }
 
-/// Charges one call to a bucket. A bucket is stored as the time at which it will be full, in microseconds. Returns the
-/// new time, which a refused call does not change.
+/// Charges one call to a bucket. A bucket is stored as one number: the time at which it will be full, in microseconds.
+/// Returns the number to store; after a refusal, it is the old number.
 fn charge_bucket(
     allowance: AddressAllowance,
     stored: u64,
@@ -152,8 +152,8 @@ fn charge_bucket(
     let (interval, full_at) = (allowance.interval(), stored.max(now));
     let left = |full_at: u64| {
         let used = (full_at - now).div_ceil(interval);
-        // At most the calls per minute are reported, even if the burst is larger. Limit headers of accounts do the
-        // same.
+        // The reported number is at most the calls per minute, even if the burst is larger. The limit headers of
+        // accounts have the same maximum.
         let remaining = allowance.burst.min(allowance.per_minute).saturating_sub(used);
         RemainingCalls { limit: allowance.per_minute, remaining, until_full_us: full_at - now }
     };

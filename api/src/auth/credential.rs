@@ -32,7 +32,7 @@ pub(crate) struct GeneratedKey {
 }
 
 impl GeneratedKey {
-    /// Generates a key of 178 random bits.
+    /// Generates a key with 30 random base62 characters (178 bits).
     pub(crate) fn generate() -> Self {
         let mut generator = rand::rng();
         let random: String =

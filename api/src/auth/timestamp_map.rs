@@ -28,7 +28,8 @@ impl<K: Hash + Eq + Copy> BoundedTimestampMap<K> {
     }
 
     /// Updates the timestamp of a key. `change` gets the old timestamp, or 0 for an absent key. `change` returns the
-    /// new timestamp and the result of `update`. Entries with timestamps up to `now` may be dropped.
+    /// new timestamp and the result of `update`. Timestamps up to `now` have expired. A full shard drops expired
+    /// entries, and then the entries with the earliest timestamps.
     pub(crate) fn update<T>(&self, key: K, now: u64, change: impl FnOnce(u64) -> (u64, T)) -> T {
         #[expect(clippy::cast_possible_truncation, reason = "any part of a hash is one")]
         let index = self.hasher.hash_one(key) as usize % SHARDS;
@@ -58,7 +59,7 @@ fn make_room<K: Hash + Eq + Copy>(shard: &mut Shard<K>, now: u64) {
     }
     shard.retain(|_, timestamp| *timestamp > now);
     if shard.len() >= MAX_SHARD_ENTRIES {
-        // The earliest timestamps expire first, so their eviction loses the least.
+        // Drop the earlier half of the timestamps. These entries would have expired first.
         let mut timestamps: Vec<u64> = shard.values().copied().collect();
         let middle = timestamps.len() / 2;
         let (_, median, _) = timestamps.select_nth_unstable(middle);

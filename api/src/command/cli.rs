@@ -73,8 +73,8 @@ pub fn main() -> ExitCode {
     })
 }
 
-/// Runs a command. A command that connects as the owner watches the server, and fails if Postgres stops responding.
-/// Without the watch, a statement would wait forever for a frozen server.
+/// Runs a command. A command that connects as the database owner fails if Postgres stops responding. It watches the
+/// server for this purpose. Without the watch, a statement would wait forever for a frozen server.
 async fn run(arguments: ApiArguments) -> anyhow::Result<ExitCode> {
     let uses_owner = !matches!(arguments.command, ApiCommand::Serve(_) | ApiCommand::Health { .. });
     match db::owner_config(&arguments.database) {

@@ -170,7 +170,8 @@ impl<K: QueueKey> FairQueue<K> {
     }
 
     /// Sends reservations to waiters while there is capacity. If waiters remain, a permit or slot is in use, and its
-    /// return calls `dispatch` again. The end of an ordinary request therefore needs no dispatch.
+    /// return calls `dispatch` again. The end of an ordinary request raises the capacity, but needs no dispatch: the
+    /// next return uses this capacity.
     fn dispatch(self: &Arc<Self>) {
         let mut state = self.state.lock();
         while state.permits_in_use < self.capacity() {
@@ -223,9 +224,10 @@ impl<K: QueueKey> QueueState<K> {
         }
     }
 
-    /// Makes room for one waiter of `key` in a full queue. Expired waiters are removed first. If there are none, the
-    /// newest waiter of the non-urgent key with the most waiters is removed. A non-urgent `key` requires that this key
-    /// has more waiters than `key` would have. Returns `false` if no waiter can be removed.
+    /// Makes room for one waiter of `key` in a full queue. Expired waiters are removed first. If the queue is still
+    /// full, the newest waiter of the largest key is removed: the non-urgent key with the most waiters. A non-urgent
+    /// `key` requires that the largest key has more waiters than `key` with its new waiter. Returns `false` if no
+    /// waiter can be removed.
     fn make_room(&mut self, key: K) -> bool {
         for known in self.keys.keys().copied().collect::<Vec<_>>() {
             self.remove_expired(known);

@@ -118,7 +118,8 @@ impl ClientConnection {
                     return permit.is_some();
                 }
             }
-            // These bytes belong to the next, pipelined request. hyper's read buffer bounds them.
+            // The received bytes belong to the next, pipelined request. The size of hyper's read buffer bounds their
+            // number.
             ConnectionPhase::Working => {}
         }
         true
@@ -164,7 +165,7 @@ impl ClientConnection {
         is_late || progress.blocked.as_ref().is_some_and(|blocked| beyond(blocked.since, timeouts.write))
     }
 
-    /// Eviction rank; `None` for a connection that must not be evicted. A request is in progress, or a client with a
+    /// Eviction rank; `None` for a connection that must not be evicted: a request is in progress, or a client with a
     /// valid key is still receiving a response.
     pub(super) fn eviction_rank(&self) -> Option<EvictionRank> {
         let progress = self.progress.lock();

@@ -1,4 +1,5 @@
-//! Stream wrapper: records reads and writes as progress, and replaces hyper's replies to protocol errors.
+//! Stream wrapper. It records reads and writes, from which the timeouts see progress. It replaces hyper's replies to
+//! protocol errors.
 
 use std::io::{Error, ErrorKind, IoSlice, Result};
 use std::pin::Pin;

@@ -12,7 +12,7 @@ use tokio::sync::Semaphore;
 use super::client_connection::{ClientConnection, ClientTimeouts, PHASES};
 use crate::auth::client_address::ClientNetwork;
 
-/// Maximum number of concurrent large request heads of clients without a key.
+/// Maximum number of request heads above 16 KiB that clients without a valid key may send at the same time.
 const LARGE_HEADS: usize = 512;
 /// Maximum interval between two timeout sweeps.
 const SWEEP: Duration = Duration::from_secs(1);

@@ -1,4 +1,4 @@
-//! Response body that keeps its connection in the working phase until the body is dropped.
+//! Response body that keeps the client connection in the phase `working` until the body is dropped.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -7,7 +7,7 @@ use hyper::body::{Body, Frame, SizeHint};
 
 use super::client_connection::RequestGuard;
 
-/// Response body, with the guard that keeps the request in progress.
+/// Response body with the guard of its request. The request ends when the guard is dropped.
 #[derive(Debug)]
 pub(crate) struct TrackedBody<B> {
     body: B,

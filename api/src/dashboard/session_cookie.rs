@@ -11,7 +11,7 @@ use sha2::Sha256;
 /// Cookie with a secret, which clients send back.
 #[derive(Debug)]
 pub(crate) struct SecretCookie {
-    /// Name over HTTPS. Its prefix makes browsers refuse the cookie from other hosts and paths.
+    /// Name over HTTPS. With its prefix `__Host-`, browsers accept the cookie only from this host and for the path `/`.
     secure_name: &'static str,
     /// Name on loopback addresses, where there is no HTTPS.
     local_name: &'static str,
@@ -22,8 +22,8 @@ pub(crate) struct SecretCookie {
 /// Cookie with the secret of a session.
 pub(crate) const SESSION: SecretCookie =
     SecretCookie { secure_name: "__Host-session", local_name: "session", lifetime: None };
-/// Cookie with the secret by which later sign-ins recognize this browser. Known devices in the database have the same
-/// lifetime.
+/// Cookie with the secret by which later sign-ins recognize this browser. The database keeps a known device for the
+/// same lifetime.
 pub(crate) const DEVICE: SecretCookie =
     SecretCookie { secure_name: "__Host-device", local_name: "device", lifetime: Some(30 * 24 * 60 * 60) };
 const NONCE: usize = 16;

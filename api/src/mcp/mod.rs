@@ -35,8 +35,8 @@ use server::{CallContext, McpServer};
 pub(crate) const PATH: &str = "/mcp";
 /// Maximum size of a message, in bytes.
 const MAX_MESSAGE_BYTES: usize = 64 * 1024;
-/// Maximum number of bytes of an oversized body that are read and discarded. A client that is still sending would
-/// otherwise not read the error.
+/// Maximum number of bytes of an oversized body that are read and discarded. A client that is still sending does not
+/// read the error, so the rest of its body is read first.
 const MAX_DISCARDED_BYTES: usize = 1024 * 1024;
 
 type Service = StreamableHttpService<McpServer, NeverSessionManager>;

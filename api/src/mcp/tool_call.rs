@@ -14,7 +14,7 @@ use super::tools::{Tool, ToolRoute};
 use crate::admission::RequestContext;
 use crate::parameters::ParameterError;
 
-/// Maximum number of rows on an API page. The cursor gives access to the remaining rows.
+/// Maximum number of rows on an API page. Further rows are on the next page, which a tool call requests by cursor.
 const MAX_ROWS: u64 = 200;
 
 /// API request of a tool call. The first `skip` rows of the response were in an earlier result.

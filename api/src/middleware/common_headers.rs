@@ -1,4 +1,4 @@
-//! Common headers of every response: request id, `nosniff`, `Vary`, and limits.
+//! Common headers of every response: request id, `nosniff`, `Vary`, and the caller's rate limits.
 
 use axum::http::{HeaderValue, header};
 use axum::response::Response;

@@ -138,7 +138,7 @@ fn has_valid_host(request: &Request) -> bool {
     }
 }
 
-/// Response to a protocol error, with the status of hyper's reply. The client address is charged as for a request.
+/// Response to a protocol error, with the status of hyper's reply. The error counts as a call of the client address.
 pub(crate) fn respond_to_protocol_error(app: &App, client: IpAddr, status: StatusCode) -> Response {
     let (error, left) = match app.throttle.charge_call(client) {
         Ok(left) => (protocol_error(status), left),

@@ -113,8 +113,8 @@ impl Page {
         let compare = |(a, _): &(SortPosition<'_>, T), (b, _): &(SortPosition<'_>, T)| a.compare(b, self);
         let (mut first, mut more) = (Vec::new(), false);
         for row in rows {
-            // After a truncation, `limit` rows sort before the row at index `limit`. A row that sorts after that row
-            // cannot be on this page.
+            // After a truncation, `limit` rows sort before `first[limit]`. A row that sorts after `first[limit]` is
+            // therefore not on this page.
             if more && compare(&row, &first[limit]).is_gt() {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! Oldest data version that a request accepts. Its sources are `min_version`, `If-Min-Version`, the cursor,
+//! Oldest data version that a request accepts. It is taken from `min_version`, `If-Min-Version`, the cursor,
 //! `updated_since` and entity tags.
 
 /// Header with the effect of the parameter `min_version`.

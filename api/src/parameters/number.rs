@@ -70,7 +70,8 @@ impl ParameterReader<'_> {
         number
     }
 
-    /// Reads the upper bound of a figure. Records an error if it is below `least`, the value of the parameter `low`.
+    /// Reads the upper bound of a figure from the parameter `high`. Records an error if the upper bound is below
+    /// `least`, the value of the parameter `low`.
     pub(crate) fn read_maximum(
         &mut self,
         high: &'static str,

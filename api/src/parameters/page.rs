@@ -8,8 +8,8 @@ use crate::parameters::cursor::ResponseSigner;
 
 /// Maximum number of keys in `sort`.
 pub(super) const MAX_SORT_KEYS: usize = 3;
-/// Prefix of the filters under the signature of a cursor. It marks cursors that contain a data version. Release 0.1.0
-/// expects no prefix, so it refuses such cursors.
+/// Prefix of the filter text that the signature of a cursor covers. The prefix shows that the cursor contains a data
+/// version. Release 0.1.0 expects no prefix, so it refuses such cursors.
 const CURSOR_FORMAT: &str = "2 ";
 /// Maximum length of a cursor, in characters.
 const MAX_CURSOR_LENGTH: usize = 512;

@@ -30,7 +30,7 @@ pub(crate) trait Parameters: Sized + Send + Sync + 'static {
 
 /// Declares the parameter struct of an endpoint, and implements [`Parameters`]. The documentation of a field is the
 /// description of the parameter. Each field has the expression that reads it. The expressions run in the order of the
-/// fields, and may use earlier fields. Other items of the implementation follow the struct.
+/// fields, and may use earlier fields. Other items of [`Parameters`], such as `FEATURE`, follow the struct.
 macro_rules! parameters {
     ($(#[doc = $about:literal])+ pub(crate) struct $name:ident $(<const $constant:ident: $of:ty>)? by $reader:ident {
         $($(#[doc = $description:literal])* $field:ident: $type:ty = $value:expr,)+

@@ -29,7 +29,7 @@ pub(crate) struct RequestProperties {
     pub(crate) min_version: MinVersion,
     /// Oldest day that the request names. It must be within the tier's history.
     pub(crate) oldest_day: Option<NaiveDate>,
-    /// True if a filter value was not checked, because no facet index (names that filters accept) was given.
+    /// True if a filter value was not checked, because the reader had no facet index (the index of valid filter names).
     pub(crate) needs_facet_index: bool,
     /// Instant in the parameter `known_at`; `None` if absent. Its day must be within the tier's history.
     pub(crate) known_at: Option<DateTime<Utc>>,

@@ -6,8 +6,8 @@ use serde_json::json;
 use super::ParameterReader;
 use super::spec::ITEM;
 
-/// Maximum length of a list item, in characters. All tickers are shorter. A request head has room for a thousand items
-/// of this length.
+/// Maximum length of a list item, in characters. All tickers are shorter. A list of a thousand such items fits into a
+/// request head.
 const MAX_LENGTH: usize = 24;
 
 /// Symbol in a path. An invalid ticker is answered with a 404, like an unknown ticker.

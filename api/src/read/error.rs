@@ -17,7 +17,7 @@ pub(crate) enum QueryError {
     NoGeneration,
     #[error("cannot read: no generation is active; promote one")]
     NoneActive,
-    /// The generation has no row with its data version, because it is being built or dropped.
+    /// The generation is being built or dropped, and therefore has no row with its data version.
     #[error("cannot read generation {0}: it has no version row")]
     Unversioned(GenerationId),
     /// Another generation was promoted during the request.
@@ -38,7 +38,8 @@ pub(crate) enum QueryError {
     /// The client named a data version that the primary does not have.
     #[error("cannot read: no data of the requested version exists")]
     VersionNotServed,
-    /// The data version was served in the past, but this program cannot derive it.
+    /// The data version was served in the past. This program has other rules or cannot read the version's inputs, or
+    /// the facts of the version were dropped.
     #[error("cannot derive version {version}: it has rules {method} of program {program}")]
     VersionGone { version: String, method: String, program: String },
     #[error("Nothing was known at {0}")]

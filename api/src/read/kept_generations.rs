@@ -1,4 +1,5 @@
-//! Former generations whose tables still exist. They answer requests for the version that they served last.
+//! Former generations whose tables still exist. A former generation answers requests for the data version that it
+//! served last.
 
 use std::fmt;
 use std::sync::Arc;
@@ -35,14 +36,14 @@ impl KeptGenerations {
         Self { settings, shared, open: Mutex::default() }
     }
 
-    /// Opens a former generation of the primary. The database of `served` must first confirm that the generation
-    /// exists. `None` if the generation was dropped or is not readable.
+    /// Opens the former generation `id` of the primary. A query through `served` first checks that the former
+    /// generation exists. `None` if the former generation was dropped or is not readable.
     pub(super) async fn find(
         &self,
         served: &ServedGeneration,
         id: GenerationId,
     ) -> Option<Arc<ServedGeneration>> {
-        // A dropped generation must not open a connection.
+        // Check the existence first: no connection to a dropped generation may be opened.
         run_query(served, EXISTS, &[&id]).await.ok()?.first()?;
         let mut open = self.open.lock().await;
         let known = open.iter().position(|generation| generation.id == id).map(|place| open.remove(place));

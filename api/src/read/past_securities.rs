@@ -12,7 +12,7 @@ use store::ids::JournalPosition;
 
 /// Capacity of the cache, in bytes. A security with thirty years of daily bars takes about half a megabyte.
 const CAPACITY: u64 = 32 * 1024 * 1024;
-/// Estimated number of entries, from which the cache sizes its history of evicted entries.
+/// Estimated number of entries. It determines how many evicted keys the cache remembers.
 const ENTRIES: usize = 1_024;
 /// Approximate sizes in memory, in bytes: of the rows that every security has, of a bar, and of a dividend or split.
 const SECURITY: usize = 8 * 1024;
@@ -29,7 +29,7 @@ pub(crate) struct PastSecurity {
 /// Columns of prices that a response needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum PriceColumns {
-    /// Columns from which the figures are derived. For most years, only the closes.
+    /// Columns from which the figures are derived. For most years, these are only the closes.
     ForFigures,
     /// All columns of every year.
     All,

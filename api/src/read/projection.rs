@@ -24,8 +24,8 @@ use crate::parameters::served_rules::ServedRules;
 const REPLICA_WAIT: Duration = Duration::from_millis(200);
 /// Maximum wait for any database with the requested version, before the request fails.
 const VERSION_WAIT: Duration = Duration::from_secs(2);
-/// Number of completed polls of the primary after which its known version is at least as new as the request. The first
-/// poll may have started before the request, but the second poll cannot.
+/// Number of polls of the primary that must end during a request. The version in the last of them is then at least as
+/// new as the request. The first poll may have started before the request, but the second poll cannot.
 const FRESH_POLLS: u64 = 2;
 
 /// Databases that serve reads, shared by all requests.
@@ -68,8 +68,9 @@ impl Projection {
         found.ok_or(QueryError::NoGeneration)
     }
 
-    /// Pins a generation with at least this version. Waits briefly for a replica, then for the primary. If the primary
-    /// does not have the version, the primary is read anyway, unless the client named the version.
+    /// Pins a generation with at least the version `min`. Waits briefly for a replica, then for the primary. If the
+    /// primary does not have the version, no database has it. The generation of the primary is then pinned, unless the
+    /// client named the version.
     ///
     /// # Errors
     /// [`QueryError::VersionNotServed`] if the client named the version, and the primary does not have it.
@@ -126,8 +127,8 @@ impl Projection {
         MinVersion::of_position(self.shared.answered.load(Ordering::Relaxed))
     }
 
-    /// Finds a generation with at least version `min`: on a replica, else on the primary if it is allowed. `turn`
-    /// selects the replica that is tried first.
+    /// Finds a generation with at least version `min`: on a replica, else on the primary if `is_primary_allowed`.
+    /// `turn` selects the replica that is tried first.
     fn find(&self, min: &MinVersion, is_primary_allowed: bool, turn: usize) -> Option<Arc<ServedGeneration>> {
         let first = turn.checked_rem(self.replicas.len()).unwrap_or_default();
         let (before, after) = self.replicas.split_at(first);

@@ -1,6 +1,7 @@
-//! Cache of the places of record batches in the log. An earlier version needs the place of each batch of a security.
+//! Cache of the places of record batches in the log. The derivation of a security at an earlier data version needs the
+//! place of each of the security's batches.
 //!
-//! Daily prices of thirty years come from thousands of batches. Most securities share them.
+//! Daily prices of thirty years come from thousands of batches. Most securities have rows in the same batches.
 
 use std::sync::{Arc, OnceLock};
 
@@ -13,7 +14,7 @@ const MAX_BATCHES: usize = 65_536;
 /// Places of the record batches of one fact set in the log. A batch never moves.
 #[derive(Debug)]
 pub(crate) struct RecordBatches {
-    /// Fact set of the first request. Other fact sets are rare, and not cached.
+    /// Fact set of the first request. Only its batches are cached, because requests for other fact sets are rare.
     fact_set: OnceLock<String>,
     places: Cache<BatchId, LoggedBatch>,
 }

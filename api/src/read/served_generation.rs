@@ -1,7 +1,7 @@
 //! Served generation: one generation of the read tables in one database, with its connections.
 //!
-//! Invariants: the version of a response comes from the response's own statement. Connections to a database that
-//! stopped replying are abandoned together.
+//! Invariants: the data version of a response is read by the SQL statement of the response, not by the latest poll.
+//! Connections to a database that stopped replying are abandoned together.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -94,8 +94,8 @@ impl ServedGeneration {
             .map_err(QueryError::from)
     }
 
-    /// Looks up the row of one symbol in a batch. The row has nulls for an unknown symbol; `None` if the generation has
-    /// no version row.
+    /// Looks up the row of one symbol, in one statement with the look-ups of other requests. The row has nulls for an
+    /// unknown symbol; `None` if the generation has no version row.
     pub(crate) async fn look_up_row(
         &self,
         statement: &'static str,
@@ -149,7 +149,8 @@ impl ServedGeneration {
         *self.version.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Records the data version of a response of this instance. The latest poll may have read an older version.
+    /// Records the data version of a response of this instance. It may be newer than the version that the latest poll
+    /// read.
     pub(crate) fn record_returned_version(&self, version: DataVersion) {
         self.record_known_version(version);
         self.answered.fetch_max(version.position.0, Ordering::Relaxed);
@@ -158,7 +159,8 @@ impl ServedGeneration {
     /// Records a version, unless a newer version is known.
     pub(super) fn record_known_version(&self, version: DataVersion) {
         let mut known = self.version.write().unwrap_or_else(PoisonError::into_inner);
-        // A response can have an earlier version that another generation served. Such a version is not recorded.
+        // The version of a response can be older than the known version, or belong to another generation. Such a
+        // version is not recorded.
         if version.generation == self.id && version.position >= known.position {
             *known = version;
         }

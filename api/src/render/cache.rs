@@ -19,7 +19,7 @@ use crate::read::DataVersion;
 
 /// Approximate size of an entry without its body and request, in bytes.
 const ENTRY: usize = 256;
-/// Estimated number of entries. The cache derives the size of its history of evicted entries from it.
+/// Estimated number of entries. It determines how many evicted keys the cache remembers.
 const ANSWERS: usize = 1 << 16;
 
 /// Cache key: all values that determine the body of a response.
@@ -47,7 +47,7 @@ impl CacheKey {
         hasher.update(&[self.format as u8, tier]);
         hasher.update(self.target.as_bytes());
         let tag = hasher.finalize().to_hex();
-        // The tag contains the version, so that a later request with this tag does not get older data.
+        // A later request may send this tag. The server reads the version in the tag, and returns no older data.
         HeaderValue::try_from(["W/\"", &version.to_exact_text(), "-", &tag[..32], "\""].concat())
             .unwrap_or_else(|_| HeaderValue::from_static("W/\"0\""))
     }

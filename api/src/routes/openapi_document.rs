@@ -1,7 +1,7 @@
 //! OpenAPI document: introduction, tags, and the parts that all endpoints share.
 //!
-//! Invariant: only this module documents the additions of shared layers and types to all responses, such as headers,
-//! CSV, status 304 and `fields`.
+//! Shared layers and types add headers, CSV, status 304 and `fields` to all responses. Invariant: only this module
+//! documents these additions.
 
 use market::row::Flag;
 use serde_json::{Map, Value, json};

@@ -12,8 +12,8 @@ use crate::connection::request_id::{self, RequestId};
 use crate::error::ApiError;
 use crate::parameters::ParameterError;
 
-/// Example value of a parameter with this name and schema. `examples` has values by parameter name, without the prefixes
-/// `min_` and `max_`. With these values, requests match rows of the example market.
+/// Example value of the parameter `name`. `examples` maps names without the prefixes `min_` and `max_` to values of
+/// rows in the example market. A parameter that is not in `examples` has an example that is derived from its schema.
 pub(super) fn example_value(examples: &Value, name: &str, schema: &Value) -> Value {
     let value = &examples[name.trim_start_matches("min_").trim_start_matches("max_")];
     if value.is_null() {
@@ -33,7 +33,7 @@ fn by_schema(name: &str, schema: &Value) -> Value {
             if name.ends_with("end_date") || name.ends_with("_to") { "2019-12-31" } else { "2019-12-02" }
                 .into()
         }
-        // An example minimum must match rows of the example market. An example maximum must exceed the example minimum.
+        // A low minimum, so that requests match rows of the example market. The example maximum must exceed it.
         (Some("number"), ..) if name.starts_with("min_") => {
             schema["minimum"].as_i64().map_or(2, |least| least.max(2)).into()
         }

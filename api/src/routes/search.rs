@@ -29,10 +29,10 @@ const PAGING: PageOptions = PageOptions {
 };
 /// Minimum trigram similarity at which two names match, in thousandths.
 const ALIKE: u32 = 350;
-/// Score of a name in which a word has one typing error, in thousandths. A name that contains the exact search text has
-/// a higher score.
+/// Score of a name if the search text is a word of the name with one typing error, in thousandths. A name that contains
+/// the exact search text has a higher score.
 const ONE_ERROR: u32 = 520;
-/// Score of a name in which a word has two typing errors, in thousandths.
+/// Score of a name if the search text is a word of the name with two typing errors, in thousandths.
 const TWO_ERRORS: u32 = 460;
 
 text_enum! {

@@ -129,7 +129,7 @@ impl EarlierCoverage {
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct SymbolSummary {
     pub count: usize,
-    /// True if the load has more than `count` symbols, because counting stops at a limit.
+    /// True if counting stopped at a limit, so that the load has more than `count` symbols.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub more: bool,
     /// First symbols in alphabetical order.

@@ -65,7 +65,7 @@ struct Bounds {
 }
 
 impl PriceEvidence {
-    /// Records that the row of a day has a dividend column. The cell may be empty.
+    /// Adds the year of a row that has a dividend column. The row's cell in this column may be empty.
     pub(crate) fn add_dividend_column(&mut self, symbol: &Symbol, date: NaiveDate, line: u64) {
         let evidence = self.entry_for(symbol, line);
         let year = date.year();
@@ -156,7 +156,7 @@ impl SymbolEvidence {
             self.runs.iter_mut().for_each(|run| std::mem::swap(&mut run.first, &mut run.last));
         }
         let runs = without_outliers(&self.runs);
-        // A run count above `u32::MAX` is counted as `u32::MAX`, which exceeds the limit for any number of rows.
+        // More than `u32::MAX` runs are counted as `u32::MAX`, which is too many runs for any number of rows.
         let too_many_runs =
             u32::try_from(runs.len()).unwrap_or(u32::MAX).saturating_mul(MIN_ROWS_PER_RUN) > self.rows;
         if self.unordered || (too_many_runs && self.rows >= MIN_ROWS_FOR_RUN_CHECK) {

@@ -78,8 +78,8 @@ impl Retractions {
         self.0.is_empty()
     }
 
-    /// Finds the retractions that match no row of their source in the log. Prices are not read, because there are too
-    /// many: a price retraction matches if its source may have prices of the symbol.
+    /// Finds the retractions that match no row of their source in the log. Price rows are not read, because there are
+    /// too many. A price retraction counts as matched if its source may have prices of the symbol.
     pub(crate) async fn find_unmatched(
         &self,
         log: &Log,

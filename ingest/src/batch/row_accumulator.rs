@@ -255,8 +255,8 @@ impl RowAccumulator {
         Ok(())
     }
 
-    /// Price rows of the whole file, for formats that give the share basis at the end of the file. `None` if the file
-    /// has more price rows than one price batch.
+    /// All price rows of the file, for formats that give the share basis at the end of the file. `None` if the file has
+    /// more price rows than one batch, because the first batch is then already sent.
     pub(crate) fn uncut_prices_mut(&mut self) -> Option<&mut PriceBatch> {
         (self.price_rows <= crate::price::price_batch::BATCH_ROWS as u64).then_some(&mut self.prices)
     }
@@ -324,7 +324,8 @@ impl RowAccumulator {
 
     fn flush_prices(&mut self) {
         if !self.prices.is_empty() {
-            // The symbol table is cleared too, which limits its size for files with millions of symbols.
+            // The spellings are cleared with every price batch. Their number is therefore limited for files with
+            // millions of symbols.
             self.spellings.clear();
             let days = self.prices.day_range();
             days.into_iter()

@@ -60,7 +60,7 @@ impl SecurityCurrencies {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct MissingCurrencyCounts {
     dividends: BTreeMap<Symbol, u64>,
-    /// Number of dividends of symbols beyond `MAX_SYMBOLS`.
+    /// Number of dividends of symbols without a separate count.
     others: u64,
 }
 
@@ -91,8 +91,8 @@ impl MissingCurrencyCounts {
         self.dividends.values().sum::<u64>() + self.others
     }
 
-    /// Counts of dividends by assumed currency unit: the unit of the security's prices. Dividends of symbols beyond
-    /// `MAX_SYMBOLS` are not included.
+    /// Counts of dividends by assumed currency unit: the unit of the security's prices. Dividends of symbols without a
+    /// separate count are not included.
     pub(crate) fn count_by_unit(&self, known: &SecurityCurrencies) -> BTreeMap<String, u64> {
         let mut units = BTreeMap::new();
         for (symbol, count) in &self.dividends {

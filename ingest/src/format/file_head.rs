@@ -179,8 +179,8 @@ fn has_named_month(date: &str) -> bool {
     date.split('-').nth(1).is_some_and(|month| month.bytes().all(|b| b.is_ascii_alphabetic()))
 }
 
-/// Encoding of a text: JSON if it begins with `{` or `[`, otherwise `named`, the encoding by the file name. NDJSON if
-/// the first line is a complete object and more lines follow.
+/// Encoding of a text. A text that begins with `[` is JSON, and one that begins with `{` is JSON or NDJSON. NDJSON has
+/// a complete object in its first line, and more lines. Any other text has the encoding `named`, from the file name.
 fn encoding_of(text: &str, named: Encoding) -> Encoding {
     if text.starts_with('[') {
         return Encoding::Json;
@@ -192,8 +192,9 @@ fn encoding_of(text: &str, named: Encoding) -> Encoding {
     let whole = serde_json::from_str::<serde::de::IgnoredAny>(first).is_ok();
     match (whole, named) {
         (true, _) if !rest.trim().is_empty() => Encoding::Ndjson,
-        // The first line is an incomplete object, or the only line. The file name decides: the text may be NDJSON,
-        // perhaps with a damaged record, or JSON. A line with only an opening brace begins a JSON document.
+        // The text is ambiguous, so the file name decides. A complete first line without further lines fits both
+        // encodings. An incomplete first line begins a JSON document, or is a damaged NDJSON record. A line with only
+        // an opening brace always begins a JSON document.
         (_, Encoding::Ndjson) if whole || first.trim().len() > 1 => Encoding::Ndjson,
         _ => Encoding::Json,
     }

@@ -19,7 +19,7 @@ pub(super) fn resolve_file_symbol(
     if scope != SymbolScope::File {
         return Ok(None);
     }
-    // The name is parsed even with --symbol: it may indicate that the rows are not daily.
+    // The name is parsed even with --symbol, because the name may show that the rows are not daily.
     let named = symbol_of(file.stem());
     if let Err(NameFault::NotDaily(stem)) = &named {
         return Err(format!("is not daily by its name ({stem}): only daily rows are loaded"));
@@ -92,7 +92,7 @@ fn refusal(file: &FeedFile) -> String {
     )
 }
 
-/// Part of a word that may be a symbol: `AAPL` in `AAPL.US.div`, nothing in `daily`.
+/// Symbol that a word of a file name may contain: `AAPL` in `AAPL.US.div`, none in `daily`.
 fn symbol_in(word: &str) -> Option<&str> {
     let named =
         |part: &&str| !is_descriptive(part) && !is_word_of("file exchange", &part.to_ascii_lowercase());
@@ -101,7 +101,7 @@ fn symbol_in(word: &str) -> Option<&str> {
     Some(part).filter(named).filter(|part| part.len() <= 6 && !is_year(part))
 }
 
-/// True if a word with points describes the file or its date: `AAPL.US.div`, `AAPL.2024`.
+/// True if a part of a word with points describes the file or is a year: `div` in `AAPL.US.div`, `2024` in `AAPL.2024`.
 fn describes_file(word: &str) -> bool {
     let mut parts = word.split('.');
     let first = parts.next().unwrap_or_default();

@@ -69,8 +69,8 @@ impl<R: Read> HeaderedTable<R> {
     }
 }
 
-/// Fails if the record does not have `width` fields. Empty fields at the end are ignored. `expected` is the end of the
-/// message.
+/// Fails if the record does not have `width` fields. Empty fields at the end are ignored. The error message ends with
+/// the text of `expected`.
 pub(super) fn check_shape(
     width: usize,
     record: &CsvRecord<'_>,

@@ -1,8 +1,8 @@
 //! Split ratios written as one number of new shares per old share: 7.0 is 1 old to 7 new shares, 0.1 is 10 to 1, 1.5 is
 //! 2 to 3.
 //!
-//! A ratio is n old shares to 1 new share if it equals 1/n. This is also assumed if it equals the rounded 1/n of
-//! exactly one n: 0.033333 is 30 to 1 (R39).
+//! A ratio of 1/n means n old shares to 1 new share. A rounded 1/n has the same meaning if no other n has the same
+//! rounded value: 0.033333 is 30 to 1 (R39).
 
 use rust_decimal::{Decimal, RoundingStrategy};
 

@@ -83,8 +83,9 @@ fn table_columns(head: &FileHead) -> BTreeMap<String, Vec<String>> {
 /// Strings in a JSON text, by the names of their members.
 fn json_members(text: &str) -> BTreeMap<String, Vec<String>> {
     let mut members: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    // The text is split at quotes, so pieces are alternately outside and inside a string. An escaped quote reverses
-    // this order, and text between strings is taken for names. Such text is not the name of a date column.
+    // The text is split at quotes, so pieces are alternately outside and inside a string. After an escaped quote, this
+    // order is reversed, and text between strings is taken for names. This does no harm, because such a text is never
+    // the name of a date column.
     let pieces: Vec<&str> = text.split('"').collect();
     for window in pieces.windows(4).step_by(2) {
         let [_, name, colon, value] = window else { continue };

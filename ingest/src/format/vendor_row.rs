@@ -246,7 +246,7 @@ fn find_records<'a>(
     let inner = value.get("results").or_else(|| value.get("data"));
     match inner.filter(|inner| inner.is_list() || inner.is_object()) {
         Some(inner) if wrapper.is_none() => find_records(inner, Some(value), nesting, each),
-        // A page without `results` is not a record itself.
+        // An empty page of a paged response has no `results`. Such a page is not a record.
         None if wrapper.is_none() && is_empty_page(value) => {}
         _ => each(value, wrapper),
     }

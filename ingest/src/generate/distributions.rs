@@ -39,8 +39,8 @@ pub(super) fn plan_distributions(
     for ex_date in ex_dates {
         let part = scaled(plan.year(ex_date.rate_year).rate, ex_date.part.0, ex_date.part.1);
         let swing = if variable { random.between(50, 150) } else { 100 };
-        // Amounts are in millionths of a dollar, but companies declare hundredths of a cent. The last two digits are
-        // therefore 0 before the conversion by splits.
+        // Companies declare hundredths of a cent, which are 100 millionths of a dollar. The declared amount is
+        // therefore a multiple of 100. The conversion for splits may remove this property.
         let declared = (part * swing / 100 + 50) / 100 * 100;
         let amount = changes.per_share_at(declared.max(100), ex_date.position).max(1);
         payments.push(SyntheticDistribution {

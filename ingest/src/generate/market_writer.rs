@@ -185,7 +185,7 @@ fn prepare(dir: &Path) -> anyhow::Result<()> {
     })
 }
 
-/// Text that identifies a folder of the generator.
+/// Text in the file of the securities. It shows that the generator wrote the folder.
 const OWN_FOLDER_MARKER: &str = "SPY,Synthetic Benchmark Fund,";
 
 fn is_own(path: &Path) -> bool {

@@ -65,7 +65,7 @@ pub(super) struct PlantedFault {
 
 /// Distributions of a security, and the fault that is planted in the rows of the file.
 pub(super) struct FaultyRows {
-    /// Distributions that are paid, so that the price falls.
+    /// Distributions that are actually paid. At each of them, the price falls.
     pub(super) price_distributions: Vec<SyntheticDistribution>,
     /// Distributions as the file has them, with the fault.
     pub(super) rows: Vec<SyntheticDistribution>,
@@ -101,7 +101,7 @@ pub(super) fn plant(
         return planting.rows;
     }
     let (kind, _) = FAULT_KINDS[planting.random.between(0, FAULT_KINDS.len() as i64 - 2) as usize];
-    // A spin-off fault or a price fault replaces a kind of fault for which the security is not suitable.
+    // If the security is not suitable for the chosen kind, a spin-off fault or a price fault is planted instead.
     let other = [FaultKind::SpinOffAsSplit, FaultKind::PriceLevel][planting.random.between(0, 1) as usize];
     planting.rows.fault = planting.plant(kind).or_else(|| planting.plant(other));
     planting.rows

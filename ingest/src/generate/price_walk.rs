@@ -21,7 +21,7 @@ pub(super) struct WalkEnd {
     pub(super) bars: u64,
 }
 
-/// Wrong factor `multiply / divide` on the prices of bars between two session positions.
+/// Wrong factor `multiply / divide` on the prices of the sessions at the positions `from..to`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BarFault {
     pub(super) from: usize,
@@ -139,8 +139,8 @@ struct PriceWalk {
     /// Yearly dividend divided by the sessions of a year. The price rises by this amount in each session, and falls by
     /// the dividend on the ex-date.
     carry: i64,
-    /// Old and new shares of all share changes since the first day, multiplied. This ratio converts amounts from the
-    /// share basis of the first day to the basis of the current day.
+    /// Product of the old shares and product of the new shares of all share changes since the first day. This ratio
+    /// converts amounts from the share basis of the first day to the basis of the current day.
     ratio: (i64, i64),
     /// Part of the planned value that remains after all corporate actions so far, in hundredths of a percent.
     remaining_value: i64,
@@ -184,8 +184,8 @@ impl PriceWalk {
     }
 
     fn enter_year(&mut self, plan: &SecurityPlan<'_>, position: usize) {
-        // The first session of a year is before 20 January, so only dates from 1 to 19 January are checked for a new
-        // year.
+        // The first session of a year is always before 20 January. After 19 January, no year begins, and the slower
+        // check below is skipped.
         let date = &plan.market.dates[position];
         if date[5..7] != *b"01" || date[8] > b'1' {
             return;

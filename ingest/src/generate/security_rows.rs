@@ -63,7 +63,7 @@ pub(super) fn write_fundamentals(
     ending: WalkEnd,
     out: &mut Vec<u8>,
 ) {
-    // Per-share figures are in millionths of a dollar, on the share basis of the last session.
+    // Per-share figures are in millionths of a dollar, on the share basis of the security's last session.
     let year = plan.year(plan.market.sessions.day(plan.end).year());
     let [value, dividend] = [year.value, year.rate].map(|amount| changes.per_share_at(amount, plan.end));
     let earnings = match (plan.shape.loss, plan.shape.payout) {

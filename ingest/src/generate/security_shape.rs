@@ -34,7 +34,8 @@ pub(super) enum TradingPeriod {
     RecentListing,
     Delisted,
     Renamed,
-    /// Trading begins after the start of the history. The ticker was the former ticker of the preceding security.
+    /// Trading begins after the start of the history. The ticker is the former ticker of the security with the
+    /// preceding index.
     TakesFormerTicker,
 }
 
@@ -89,8 +90,8 @@ pub(super) struct SecurityShape {
     pub(super) figures: bool,
     /// True if the price falls by 55 % near the end of the history.
     pub(super) crash: bool,
-    /// Share class suffix of the ticker, and distance of the index from the first class of the same company. The
-    /// distance is 0 for the first class.
+    /// Share class suffix of the ticker, and number of index places back to the first class of the same company. The
+    /// number is 0 for the first class.
     pub(super) class: Option<(&'static str, u64)>,
     pub(super) pays_in: &'static str,
     /// Number of days from declaration to ex-date.

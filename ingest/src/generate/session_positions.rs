@@ -1,5 +1,5 @@
-//! Sessions of the synthetic market, from the exchange calendar. The session position of a day is its index in the
-//! list.
+//! Sessions of the synthetic market, from the exchange calendar. The position of a session is its index among these
+//! sessions, margins included.
 
 use chrono::{Days, NaiveDate};
 use market::metrics::calendar::is_session;

@@ -52,8 +52,8 @@ fn day_formats(cells: &[&str]) -> Vec<&'static str> {
     counts.into_iter().filter(|(_, count)| *count == most).map(|(format, _)| format).collect()
 }
 
-/// Formats whose dates are plausible for market data. The dates must be on weekdays, and in a price table mostly within
-/// five days of the next row. A criterion that no format meets is ignored.
+/// Formats whose dates are plausible for market data. The dates must be on weekdays. In a price table, most dates must
+/// be within five days of the next row's date. A criterion that no format meets is ignored.
 pub(super) fn plausible_formats(formats: &[String], cells: &[&str], daily: bool) -> Vec<String> {
     let dates = |format: &str| -> Vec<NaiveDate> {
         cells.iter().filter_map(|cell| parse_date(format, cell)).collect()
@@ -148,12 +148,13 @@ impl NumberNotation {
         let mut notation = Self::default();
         let bare = numbers.clone().map(|cell| cell.trim_end_matches(|c: char| !c.is_ascii_digit()));
         // If numbers have both a comma and a point, the last of the two is the decimal separator in most of these
-        // numbers. If no number has both, a comma is decimal unless exactly three digits follow it in every number.
+        // numbers. If no number has both, the conditions below decide.
         let both = bare.clone().filter(|cell| cell.contains(',') && cell.contains('.'));
         let comma_last = both.clone().filter(|cell| cell.rfind(',') > cell.rfind('.')).count();
         let fraction = |cell: &str, sign| cell.rsplit_once(sign).is_some_and(|(_, tail)| tail.len() != 3);
         notation.comma = match both.clone().count() {
-            // A comma is also decimal in a table with semicolons, or with a number such as 0,485.
+            // A number shows that the comma is decimal if it begins with `0,`, or if its last comma precedes fewer or
+            // more than three digits. In a table with semicolons, any number with a comma shows it.
             0 => bare.clone().any(|cell| {
                 let zero = split_unit(cell).0.trim_start_matches('-').starts_with("0,");
                 zero || fraction(cell, ',') || delimiter == b';' && cell.contains(',') && !cell.contains('.')

@@ -121,7 +121,8 @@ fn dividend_column(words: &[&str]) -> Option<(&'static str, u8)> {
     if dated {
         return (words.len() == 1).then_some(("ex_date", 1));
     }
-    // `gross` may mean a gross dividend, but with words such as `profit` it does not.
+    // `gross` means a gross dividend only if all other words of the name are in this list. `gross profit` is not a
+    // dividend.
     let gross = ["gross", "amount", "cash", "per", "share", "rate", "payment"];
     if has(words, &["payout"]) && words.len() > 1
         || has(words, &["gross"]) && !words.iter().all(|word| gross.contains(word))

@@ -15,7 +15,7 @@ pub(super) struct DateNotation {
     pub(super) formats: Vec<String>,
     /// Date formats that fit the cells equally well, but give different dates; empty if only one format fits.
     pub(super) ambiguous_formats: Vec<String>,
-    /// Interpretation of UTC times; `None` if there are no UTC times.
+    /// Rule that gives the day of each UTC time; `None` if there are no UTC times.
     pub(super) zone: Option<UtcTimeInterpretation>,
 }
 
@@ -36,8 +36,8 @@ pub(super) fn infer_date_notation(profile: &TableProfile, proposal: &Proposal) -
         choices.iter().filter(|(formats, _)| formats.len() == 1).map(|(formats, _)| &formats[0]).collect();
     let mut notation = DateNotation { formats: Vec::new(), ambiguous_formats: Vec::new(), zone: None };
     for (found, cells) in choices {
-        // An ambiguous format is resolved by a column with only one fitting format, or by the plausibility of the
-        // dates.
+        // If several formats fit a column, the format that alone fits another column is used. Without such a column,
+        // the plausibility of the dates decides.
         let known: Vec<String> = found.iter().filter(|format| certain.contains(format)).cloned().collect();
         let daily = proposal.kind == Some(Kind::Price);
         let left = if known.len() == 1 { known } else { plausible_formats(found, &cells, daily) };
@@ -63,8 +63,8 @@ pub(super) fn infer_date_notation(profile: &TableProfile, proposal: &Proposal) -
 }
 
 impl DateNotation {
-    /// Adds the interpretation of a column of UTC times. One file has one interpretation. If the columns differ, an
-    /// uncertain interpretation wins, because the user is asked to check it.
+    /// Adds the interpretation of one column of UTC times. A file has one interpretation for all columns. If the
+    /// columns differ, an uncertain interpretation replaces a certain one, because the user is asked to check it.
     fn add_zone(&mut self, interpretation: UtcTimeInterpretation) {
         let certain = |interpretation: &UtcTimeInterpretation| {
             matches!(interpretation, UtcTimeInterpretation::AsWritten | UtcTimeInterpretation::LocalDays(_))

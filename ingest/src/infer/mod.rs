@@ -179,7 +179,7 @@ fn first_rows(file: &FeedFile, bytes: &[u8], map: &str, symbol: Option<Symbol>) 
     let (sender, pieces) = sync_channel(64);
     let mut rows =
         RowAccumulator::new(&file.label, DateTime::UNIX_EPOCH, options.today, sender, sync_channel(0).1);
-    // Another thread receives the chunks, because the accumulator blocks while the channel is full.
+    // Another thread receives the chunks that `rows` sends, because `rows` blocks while the channel is full.
     let (read, stats, pieces) = std::thread::scope(|scope| {
         let collector = scope.spawn(move || pieces.into_iter().collect::<Vec<RowChunk>>());
         let read = format.read(&mut &*bytes, &options, &mut rows);

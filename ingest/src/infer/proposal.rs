@@ -1,6 +1,7 @@
-//! Proposes a map: decides the kind of the rows and the column of each value, from column names and cells.
+//! Proposes a column map: decides the kind of the rows and the column of each value, from column names and cells.
 //!
-//! If neither the columns nor the file name decide a kind or a column, the map leaves the choice to the user.
+//! If neither the columns nor the file name show the kind, the user must complete the map. The same applies to the
+//! column of a value.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +15,7 @@ use crate::format::{is_word_of, normalize_column_name};
 
 /// Price columns in the order of files without a header.
 const PRICE_ORDER: [&str; 5] = ["open", "high", "low", "close", "volume"];
-/// Minimum strength at which the evidence of one column decides the kind.
+/// Minimum strength at which the name of one column decides the kind.
 const MIN_DECISIVE_STRENGTH: u8 = 2;
 
 /// Canonical column, and the index of the file's column that is mapped to it.
@@ -22,7 +23,7 @@ const MIN_DECISIVE_STRENGTH: u8 = 2;
 pub(super) struct MappedColumn {
     pub(super) name: &'static str,
     pub(super) index: usize,
-    /// Strength of the column name as evidence, from 1 (ambiguous) to 3 (unambiguous).
+    /// Strength of the column name as evidence for this mapping, from 1 (ambiguous) to 3 (unambiguous).
     pub(super) strength: u8,
 }
 
@@ -57,8 +58,8 @@ impl Proposal {
         let kind = infer_kind(profile, named);
         let mut columns = kind.map(|kind| columns_of(profile, kind)).unwrap_or_default();
         let mapped: Vec<usize> = columns.iter().map(|column| column.index).collect();
-        // If a ticker column has several values, it is the symbol column. The file name then cannot give one symbol for
-        // all rows.
+        // If no symbol column is mapped, an unmapped ticker column with several values becomes the symbol column. The
+        // file name cannot give the symbol, because it gives one symbol for all rows.
         let symbol = maybe_symbol(profile, &mapped).filter(|index| {
             let cells: BTreeSet<&String> = profile.columns[*index].cells.iter().collect();
             !columns.iter().any(|column| column.name == "symbol") && cells.len() > 1
@@ -107,7 +108,8 @@ fn infer_kind(profile: &TableProfile, named: Option<Kind>) -> Option<Kind> {
     let dated = strength(Kind::Dividend, "ex_date") > 0 || strength(Kind::Dividend, "record_date") > 0;
     let sides = strength(Kind::Split, "from").min(strength(Kind::Split, "to"));
     let split = sides.max(strength(Kind::Split, "ratio"));
-    // A table with an ex-date column and an amount has dividends. With columns for old and new shares, it has splits.
+    // An amount column indicates dividends if the name of the ex-date column is unambiguous. Exception: columns for old
+    // and new shares indicate splits.
     let ex_dated = strength(Kind::Dividend, "ex_date") > MIN_DECISIVE_STRENGTH && amount > 0 && sides == 0;
     let found = [
         (Kind::Price, if bar { price.max(MIN_DECISIVE_STRENGTH) } else { price }),
@@ -182,8 +184,8 @@ fn is_per_share(cell: &str) -> bool {
     whole.bytes().filter(u8::is_ascii_digit).count() <= 6
 }
 
-/// True for a table of company figures. Such a table has the dividend of a year with the ex-date of the last payment,
-/// so its rows are not payments.
+/// True for a table of company figures. A dividend in its rows is the sum of a year, with the ex-date of the last
+/// payment. The rows are therefore not payments.
 fn has_company_figures(profile: &TableProfile) -> bool {
     profile
         .columns
@@ -200,7 +202,8 @@ pub(super) fn is_unix(cell: &str) -> bool {
     matches!(cell.len(), 9 | 10 | 12 | 13) && cell.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Column with one value for a whole row of a wide table: the symbol or the date.
+/// Column with the symbol or the date of each row in a wide table: the symbol if the column names are dates. Empty
+/// without such a column.
 fn wide_columns(profile: &TableProfile, kind: Kind, wide: &WideLayout) -> Vec<MappedColumn> {
     if wide.pattern == "{date}" {
         return vec![MappedColumn { name: "symbol", index: 0, strength: 1 }];

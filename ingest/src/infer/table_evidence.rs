@@ -1,4 +1,4 @@
-//! Evidence of a table about the values of its proposed columns: units, types, zeros, adjustment.
+//! Conclusions from the cells and names of a table about its proposed columns: units, types, zeros, adjustment.
 
 use super::cell_formats::{currency_of, split_unit};
 use super::cell_words::dividend_type;

@@ -18,9 +18,9 @@ const DELIMITERS: [u8; 4] = [b',', b';', b'\t', b'|'];
 /// Type of the cells in a column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ColumnContent {
-    /// Dates, with the formats that fit most cells.
+    /// Dates, with the formats that fit the largest number of cells.
     Dates(Vec<String>),
-    /// UTC times, with the interpretation of the times as days.
+    /// UTC times, with the rule that gives the day of each time.
     UtcTimes(UtcTimeInterpretation),
     Numbers,
     Tickers,
@@ -37,8 +37,8 @@ impl ColumnContent {
 /// Column of the examined table: name, content and cells.
 #[derive(Debug)]
 pub(super) struct ColumnProfile {
-    /// Name of the column. Without a header, it is the column number; with several header lines, the names are joined
-    /// by a bar.
+    /// Name of the column. Without a header, it is the column number. With several header lines, it is the name from
+    /// each line, joined by `|`.
     pub(super) name: String,
     pub(super) content: ColumnContent,
     /// Cells that have a value.
@@ -83,7 +83,7 @@ struct DelimitedRecords {
     records: Vec<NumberedLine>,
 }
 
-/// Position of the table in the examined file.
+/// Encoding, delimiter and beginning of the table in a text file, or path of its records in a JSON file.
 #[derive(Debug)]
 pub(super) enum TableLayout {
     Text {
@@ -132,7 +132,7 @@ impl TableProfile {
         }
         let DelimitedRecords { delimiter, records, .. } = split_at_best_delimiter(text)?;
         let width = usual_width(&records);
-        // Lines with few cells above the table are a title. They are skipped.
+        // Lines above the table that have few cells are a title. They are skipped.
         let is_whole = |line: &&NumberedLine| line.cells.len() >= width && is_filled(&line.cells);
         let table: Vec<&NumberedLine> = records.iter().skip_while(|line| !is_whole(line)).collect();
         let mut header = table.iter().take(4).take_while(|line| is_header(&line.cells)).count();
@@ -207,7 +207,7 @@ fn starts_with(text: &str, tag: &str) -> bool {
     beginning.get(..tag.len()).is_some_and(|start| start.eq_ignore_ascii_case(tag))
 }
 
-/// Records split at the best delimiter: most records then have the same number of columns.
+/// Splits a text into records at the best delimiter: it gives the most records the same number of columns.
 fn split_at_best_delimiter(text: &str) -> Result<DelimitedRecords, String> {
     let mut best: Option<DelimitedRecords> = None;
     for delimiter in DELIMITERS {

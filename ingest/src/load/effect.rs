@@ -1,7 +1,8 @@
 //! Effect of a load on the served figures, as `projector audit --since` measures it.
 //!
 //! Ingest accesses only the log; Postgres belongs to the projector. Ingest therefore runs the program `projector`, if
-//! it is in the same folder and the environment names a database for it. Otherwise the summary names the command.
+//! that program is in the same folder and an environment variable contains the URL of the projector's database.
+//! Otherwise the summary of the load names the command to run.
 
 use std::fmt::{Display, Formatter};
 use std::process::Stdio;

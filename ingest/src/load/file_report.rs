@@ -15,7 +15,7 @@ pub enum FileStatus {
     /// The accepted rows of the file are in the log. In a dry run, a real load would publish these rows.
     #[default]
     Loaded,
-    /// The file is refused. Without the precheck, the log may contain the rows before the error.
+    /// The file is refused. With `--no-precheck`, the log may contain the rows before the error.
     Refused,
 }
 

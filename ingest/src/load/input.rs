@@ -1,8 +1,9 @@
 //! Inputs of a load: files with a detected format and a content digest. The format is detected before any row is
 //! loaded.
 //!
-//! The digest covers the unpacked content. It also covers facts from outside the content, such as the kind or the
-//! symbol in a file name. Inputs with equal rows have equal digests, regardless of compression and folder.
+//! The digest covers the unpacked content. It also covers properties from outside the content, such as the kind or the
+//! symbol in a file name. Inputs with equal content and equal properties have equal digests, regardless of compression
+//! and folder.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -21,7 +22,7 @@ pub(crate) struct LoadInput {
     pub format: FileFormat,
     /// Time zone of the exchange, in which every UTC time of the date column is midnight; `None` without such times.
     pub zone: Option<ExchangeZone>,
-    /// Digest of the rows, 64 hex digits.
+    /// Digest of the unpacked content and the properties from outside it, 64 hex digits.
     pub digest: String,
     /// Hash of the unpacked content, for the detection of a change of the file during the load.
     pub content: blake3::Hash,

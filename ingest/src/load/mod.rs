@@ -91,8 +91,8 @@ fn find_inputs(
         match input {
             Ok(mut input) => {
                 if let Some(name) = &args.again {
-                    // The name changes the digest. The log has no rows under the new digest, so the rows are published
-                    // again.
+                    // The name from `--again` makes a new digest of the input. The log has no rows with this digest, so
+                    // the load publishes all rows again.
                     let mut hasher = blake3::Hasher::new();
                     hasher.update(input.digest.as_bytes()).update(name.as_bytes());
                     input.digest = hasher.finalize().to_hex().to_string();

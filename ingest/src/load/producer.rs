@@ -1,7 +1,7 @@
 //! Producer of a load, on blocking threads: reads the inputs in order and passes record batches to the publisher.
 //!
 //! Each file has a parser thread and an encoder thread. The batches of a prechecked file are stored temporarily until
-//! the whole file is accepted. The next file is read at the same time. Every channel is bounded.
+//! the whole file is accepted. While these batches are sent, the next file is read. Every channel is bounded.
 
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -168,7 +168,8 @@ impl Producer {
     }
 }
 
-/// Encodes all row chunks. The returned encoder has the number of rounded prices and the rows for a review.
+/// Encodes all row chunks. The returned encoder has the number of rounded prices, and copies of the rows for the review
+/// of the load.
 fn encode_pieces(
     pieces: Receiver<RowChunk>,
     recycle: SyncSender<PriceBatch>,

@@ -31,7 +31,7 @@ pub(super) async fn check_rows(
     Ok(())
 }
 
-/// Adds the retractions without a row of the source to the summary. `before` is the coverage of earlier runs.
+/// Adds the retractions that match no row of their source to the summary. `before` is the coverage of earlier runs.
 async fn report_unmatched_retractions(
     log: &Log,
     total: &LoadStats,

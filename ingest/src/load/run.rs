@@ -274,7 +274,7 @@ impl<'a> LoadRun<'a> {
                 ProducerEvent::Failed(reason) => return Err(LoadError::Failed(reason)),
             }
         }
-        // If the producer panicked, it sent no event for the remaining inputs.
+        // Fewer reports than inputs: the producer panicked, and sent no event for the remaining inputs.
         if summary.files.len() - files_before < self.producer.inputs.len() {
             return Err(LoadError::Failed("reading stopped unexpectedly; what was read is kept".to_owned()));
         }

@@ -49,8 +49,8 @@ pub(crate) struct OutgoingMessage {
     pub body: Bytes,
 }
 
-/// Encodes a manifest as the headers and the body of a message. The message id is a hash that includes source,
-/// `identity` and `number`, so these must differ between manifests.
+/// Encodes a manifest as the headers and the body of a message. The message id is a hash of the manifest's source,
+/// `identity` and `number`. The log drops a manifest as a duplicate if another one has the same three values.
 pub(crate) fn encode_manifest(
     manifest: RunManifest,
     identity: &str,

@@ -24,7 +24,7 @@ pub use error::LogError;
 
 use crate::log::publisher::{OutgoingMessage, PublishFailure, Publisher};
 
-/// Maximum number of attempts. The pause between two attempts gives a cluster time to elect a leader.
+/// Maximum number of checks for lagging replicas. The pause between two checks gives a cluster time to elect a leader.
 const MAX_ATTEMPTS: usize = 5;
 const RETRY_PAUSE: Duration = Duration::from_millis(500);
 
@@ -154,8 +154,9 @@ impl Log {
         .await
     }
 
-    /// Calls `each` for every batch of a kind whose envelope `wanted` accepts, in messages below `before_sequence`.
-    /// `wanted` may use only run and source, because only these are equal for all batches of a shared message.
+    /// Calls `each` for every batch of a kind that `wanted` accepts by its envelope, in messages below
+    /// `before_sequence`. A shared message is read or skipped as a whole. `wanted` may therefore use only run and
+    /// source, which are equal for all batches of a message.
     pub(crate) async fn each_batch(
         &self,
         kind: Kind,
@@ -225,7 +226,7 @@ impl Log {
     }
 
     /// Skips a damaged message with a warning. The projector stores such a message as a dead letter, so its rows affect
-    /// no figure. A message of a newer version is an error.
+    /// no figure. A message that only a newer program can read is an error.
     fn skip_damaged<T>(
         &self,
         message: &LogMessage,
@@ -258,10 +259,10 @@ pub(crate) struct StoredBatches {
 pub struct EarlierRuns {
     /// Manifest of a completed run that loaded all inputs of the load; `None` if no run did.
     pub completed: Option<RunManifest>,
-    /// Start manifest of the same run, from an earlier attempt of the load; `None` at the first attempt.
+    /// Start manifest that an earlier attempt of this load published; `None` at the first attempt.
     pub started: Option<RunManifest>,
-    /// First sequence that may have batches of the load's inputs, and ids of the runs that may have published them.
-    /// `None` if no run had one of the inputs.
+    /// Sequence from which the log may have batches of the load's inputs, and ids of the runs that may have published
+    /// these batches. `None` if no run had one of the inputs.
     pub earlier: Option<(u64, HashSet<String>)>,
 }
 
@@ -281,8 +282,8 @@ pub fn find_earlier_runs(
             continue;
         }
         let (first, runs) = known.earlier.get_or_insert_with(|| (sequence, HashSet::new()));
-        // A completion manifest without an earlier start manifest means that the start manifest is lost. The batches
-        // may then be at any sequence.
+        // The completion manifest comes without an earlier start manifest, so the start manifest is lost. The batches
+        // of the run may then be at any sequence.
         if runs.insert(manifest.run.clone()) && manifest.state == RunState::Completed {
             *first = 1;
         }

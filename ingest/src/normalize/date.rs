@@ -33,14 +33,15 @@ fn parse_date_or_midnight(text: &[u8]) -> Option<NaiveDate> {
     rest.iter().all(is_zone).then(|| parse_date(day))?
 }
 
-/// Parses a date, optionally with a time of midnight. With `zone`, a UTC time that is midnight in that zone gives the
-/// local date.
+/// Parses a date, optionally with a time of midnight. With `zone`, also parses a UTC time that is midnight in this
+/// zone, and returns the local date.
 pub(super) fn parse_day(text: &[u8], zone: Option<ExchangeZone>) -> Option<NaiveDate> {
     parse_date_or_midnight(text)
         .or_else(|| zone?.day_beginning_at(parse_utc_time(std::str::from_utf8(text).ok()?)?))
 }
 
-/// Parses the date of a price row. The text must be a single day: a time of day, a week or a range is an error.
+/// Parses the date of a price row. The text must be a single day: a time other than midnight, a week or a range is an
+/// error.
 pub(crate) fn parse_session_date(
     column: &str,
     text: &[u8],

@@ -23,7 +23,7 @@ pub(crate) struct PriceFields<T> {
 pub(crate) type PriceCells<'a> = PriceFields<&'a [u8]>;
 
 impl<T> PriceFields<T> {
-    /// Values by canonical column name.
+    /// Calls `value` with the canonical name of each price column, and collects the values.
     #[inline]
     pub(crate) fn from_columns(mut value: impl FnMut(&'static str) -> T) -> Self {
         Self {

@@ -1,4 +1,5 @@
-//! Price batch: collects price rows, groups them by symbol, and cuts them into record batches of columns.
+//! Price batch: collects price rows, groups them by symbol, and cuts them into record batches, which store prices by
+//! column.
 //!
 //! A price batch is far larger than a record batch. It therefore has long series per symbol, even for a file in date
 //! order. Grouping and cutting depend only on the rows, so that the same file gives the same record batches.
@@ -13,8 +14,9 @@ use crate::price::fixed_point::{LARGE_PRICE_PLACES, POW10};
 
 /// Maximum number of rows in a batch. It limits the memory to about 32 MiB.
 pub(crate) const BATCH_ROWS: usize = 512 * 1024;
-/// Maximum number of versions in a batch. A version combines revision, observation time, retraction and share basis. If
-/// every row has its own observation time, this limit is reached before [`BATCH_ROWS`].
+/// Maximum number of versions in a batch. A version combines revision, observation time, retraction and share basis. A
+/// version index has 16 bits. If every row has a different observation time, this limit is reached before
+/// [`BATCH_ROWS`].
 const BATCH_VERSIONS: usize = 60_000;
 /// Estimated overhead of a series in a record batch, in bytes.
 const SERIES_BYTES: usize = 80;
@@ -62,7 +64,7 @@ impl PriceBatch {
         self.rows.len() >= BATCH_ROWS || self.versions.len() >= BATCH_VERSIONS
     }
 
-    /// Removes the rows but keeps the memory, because allocation takes longer than sorting.
+    /// Removes the rows but keeps their memory for the next rows. Allocating it again would take longer than sorting.
     pub(crate) fn clear(&mut self) {
         self.rows.clear();
         self.extras.clear();
@@ -80,8 +82,8 @@ impl PriceBatch {
         [days().min(), days().max()]
     }
 
-    /// Ids of the symbols with a price row that is not a retraction. `None` if the batch has no retraction, so that all
-    /// its symbols count.
+    /// Ids of the symbols with a price row that is not a retraction. `None` if the batch has no retraction: every
+    /// symbol of the batch then has such a row.
     pub(crate) fn priced_symbols(&self) -> Option<HashSet<SymbolId>> {
         let retracted = |row: &&ScaledPriceRow| self.versions[usize::from(row.version)].retracted;
         let any = self.versions.iter().any(|version| version.retracted);
@@ -172,8 +174,8 @@ impl PriceBatch {
 #[derive(Debug, Default)]
 pub(crate) struct SeriesBatches {
     pub batches: Vec<SeriesBatch>,
-    /// Number of prices that were rounded to the scale of their symbol's series. One much larger price makes this scale
-    /// coarser.
+    /// Number of prices that were rounded to the scale of their symbol's series. One very large price reduces the
+    /// number of decimal places of the whole series.
     pub rounded: u64,
 }
 

@@ -103,8 +103,8 @@ impl CallBudget {
 }
 
 /// Duration of a charge's lease. All calls of the charge must be made before the end of its lease; unused calls are
-/// lost. The budget counts all calls as made at the end of the lease. The duration is at least twice `charge_duration`,
-/// the time until the previous charge was in the log.
+/// lost. The budget counts all calls as made at the end of the lease. The lease lasts at least twice `charge_duration`,
+/// the time that the previous charge needed to reach the log.
 pub(super) fn lease_duration(
     budgets: &[CallBudget],
     calls: u64,

@@ -50,7 +50,7 @@ pub(super) enum VendorResponse {
     /// The data of the response are in the target file. `etag` and `last_modified` are validators for the next request;
     /// `None` if the response has none.
     Data { etag: Option<String>, last_modified: Option<String> },
-    /// 304 Not Modified: the data have not changed since the bookmark.
+    /// 304 Not Modified: the data have not changed since the response that the bookmark records.
     NotModified,
     /// 404 Not Found.
     NotFound,

@@ -12,7 +12,7 @@ use super::credential::set_parameter;
 
 /// Maximum size of a response without records, in bytes.
 const MAX_EMPTY_PAGE_BYTES: u64 = 64 * 1024;
-/// Names of JSON members that contain the list of records, as in the feed formats.
+/// Names of JSON members that contain the list of records. The readers of JSON feed files use the same names.
 const WRAPPERS: [&str; 2] = ["results", "data"];
 /// Names of JSON members that describe the page, and contain no record.
 const ABOUT_PAGE: [&str; 4] = ["meta", "metadata", "pagination", "links"];

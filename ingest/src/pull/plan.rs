@@ -29,8 +29,8 @@ pub(super) struct SyncScope<'a> {
     pub since: Option<NaiveDate>,
     pub today: NaiveDate,
     pub bookmarks: &'a BTreeMap<String, Bookmark>,
-    /// Time of the last scheduled pull, which may be incomplete. Requests with a response since this time are skipped.
-    /// `None` to send all requests.
+    /// Time for which the current pull was scheduled. An earlier attempt at this pull may have sent some of its
+    /// requests: requests with a response since this time are skipped. `None` to send all requests.
     pub fresh_since: Option<DateTime<Utc>>,
 }
 
@@ -85,8 +85,8 @@ pub(super) fn select_templates<'a>(
     Ok(connector.requests.iter().filter(is_wanted).collect())
 }
 
-/// Plans the requests of a template for all symbols and sessions, oldest response first. If the budget does not cover
-/// all requests, the next sync run thus continues with the remaining ones.
+/// Plans the requests of a template for all symbols and sessions, sorted by the time of their last response, oldest
+/// first. If the budget does not cover all requests, the next sync run therefore begins with the remaining requests.
 pub(super) fn plan_requests(
     connector: &Connector,
     template: &RequestTemplate,
@@ -131,7 +131,7 @@ fn days_to_fetch(
     let last = session_on_or_before(scope.today);
     let recent = newest_settled_day(template, last);
     let fetched = |day: NaiveDate| scope.bookmarks.contains_key(&format!("{key}/{day}"));
-    // The plan begins at the oldest bookmark at the latest. It thus includes all sessions since the last pull.
+    // The plan begins at the oldest bookmark or earlier, so that it includes all sessions since the last pull.
     let prefix = format!("{key}/");
     let oldest = scope.bookmarks.range(prefix.clone()..).next().filter(|(name, _)| name.starts_with(&prefix));
     let first = match oldest.filter(|_| scope.since.is_none()) {

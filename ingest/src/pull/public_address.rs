@@ -43,7 +43,7 @@ fn is_public(address: IpAddr) -> bool {
 }
 
 fn is_public_v4(address: Ipv4Addr) -> bool {
-    // In order: addresses of this network, of carriers, for protocols and for benchmarks; multicast and reserved
+    // In the order of the patterns: this network, carrier networks, protocols, benchmarks, and multicast with reserved
     // addresses.
     let special = matches!(
         address.octets(),

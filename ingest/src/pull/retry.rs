@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 
 /// Maximum number of attempts per call.
 pub(super) const MAX_ATTEMPTS: u32 = 5;
-/// First pause. Each further pause is twice as long.
+/// Pause after the first attempt. Each further pause is twice as long as the pause before it.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 
 /// Delay in a `Retry-After` header: seconds or an HTTP date.
@@ -18,8 +18,8 @@ pub(super) fn retry_after(value: &str, now: DateTime<Utc>) -> Option<Duration> {
     Some((until.to_utc() - now).to_std().unwrap_or_default())
 }
 
-/// Pause after an attempt; `attempts` is the number of earlier attempts. A delay requested by the vendor replaces the
-/// pause, but is at least [`FIRST_PAUSE`].
+/// Pause after a failed attempt; `attempts` is the number of attempts before it. If the vendor requests a delay, the
+/// pause is this delay, but at least [`FIRST_PAUSE`].
 pub(super) fn retry_pause(attempts: u32, vendor_delay: Option<Duration>) -> Duration {
     vendor_delay
         .map_or(FIRST_PAUSE * 2u32.saturating_pow(attempts), |vendor_delay| vendor_delay.max(FIRST_PAUSE))

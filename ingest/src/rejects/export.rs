@@ -95,7 +95,8 @@ fn unsplit_row(reject: &Reject) -> Map<String, Value> {
     Map::from_iter([("row".to_owned(), json!(reject.row))])
 }
 
-/// Cells of a table row by column name, and the kind from the file name. `None` if the row does not match its header.
+/// Cells of a table row by column name. If the file name contains a kind, it is added as the cell `kind`. `None` if the
+/// row does not match its header.
 fn cells(columns: &str, reject: &Reject) -> Option<Map<String, Value>> {
     let sign = detect_delimiter(columns.as_bytes());
     let [columns, row] = [columns, reject.row.as_str()].map(|text| {

@@ -1,7 +1,8 @@
 //! Open rejects: rejects that are not corrected, of runs that are not undone.
 //!
-//! A corrected row contains the reject id. The row may be in a file of any format. The manifest of the run that loads
-//! the corrected row lists the reject id. The reject is then closed. If this run is undone, the reject is open again.
+//! A corrected row contains the id of its reject. The corrected row may be in a file of any format. The run that loads
+//! this row lists the reject id in its manifest, which closes the reject. If this run is undone, the reject is open
+//! again.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -231,7 +231,7 @@ fn end_of(date: NaiveDate) -> DateTime<Utc> {
     start_of(date.succ_opt().unwrap_or(NaiveDate::MAX))
 }
 
-/// Midnight in New York at the beginning of a date. Daylight saving never skips midnight there.
+/// Midnight in New York at the beginning of a date. Daylight saving never skips midnight in New York.
 fn start_of(date: NaiveDate) -> DateTime<Utc> {
     let midnight = date.and_time(NaiveTime::MIN);
     New_York.from_local_datetime(&midnight).earliest().map_or(midnight.and_utc(), |time| time.to_utc())

@@ -14,7 +14,7 @@ use telemetry::{counted, outln};
 use crate::log::reader::{Log, LogError};
 use crate::log::run_status::{RunStatus, is_undo};
 
-/// Number of characters of a run id that the state of another run shows, such as `undone by 1a2b3c4d…`.
+/// Number of characters of a shortened run id, in states such as `undone by 1a2b3c4d…`.
 const SHORT_ID: usize = 8;
 
 /// Lists the runs of the log, oldest first

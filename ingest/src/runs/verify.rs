@@ -1,9 +1,9 @@
 //! `ingest verify` and `ingest resume`: both compare the log with the manifests of runs, and publish missing batches.
 //! `verify` treats completed runs, `resume` interrupted ones.
 //!
-//! The manifest of a completed run has the number of record batches of each input and kind. Batches are cut
-//! deterministically, so the numbers determine the ids of the batches. A missing batch is read again from the same
-//! files.
+//! The manifest of a completed run has the number of record batches of each input and kind. The id of a batch follows
+//! from its source, input, kind and number, so the ids of all batches are known. A missing batch is read again from the
+//! same files, which are always cut into the same batches.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::{Display, Formatter};
@@ -255,8 +255,8 @@ pub async fn verify_log(
     Ok(findings)
 }
 
-/// Repeats the command in a manifest, to publish missing batches. With `repair`, also republishes batches of completed
-/// runs.
+/// Repeats the command in a manifest. Publishes the missing batches of an interrupted run. With `repair`, also
+/// publishes lost batches of a completed run.
 async fn repeat_command(
     command: &[String],
     settings: &StreamSettings,

@@ -1,7 +1,7 @@
 //! Lines and CSV records of a feed, as byte slices of one reused buffer.
 //!
-//! The format is RFC 4180 with four extensions for vendors. Lines may end in LF. A quote inside an unquoted field is an
-//! ordinary character. A header without commas may use semicolons, tabs or bars. Lines that begin with `#`, or a
+//! The format is RFC 4180 with extensions for vendors' files. Lines may end in LF. A quote inside an unquoted field is
+//! an ordinary character. A header without commas may use semicolons, tabs or bars. Lines that begin with `#`, or a
 //! spreadsheet's `sep=;`, may precede the header. A header itself may begin with `#` if it has as many fields as the
 //! next line.
 //!

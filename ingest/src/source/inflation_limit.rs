@@ -37,8 +37,8 @@ impl ArchiveBudget {
         Self { packed, entries, unpacked: AtomicU64::new(0), nanos: AtomicU64::new(0) }
     }
 
-    /// Charges a read of an entry up to `position`, which took the duration `time`. Fails if a limit of the archive is
-    /// exceeded.
+    /// Adds a read to the totals of the archive. The read ended at `position` in the entry and took the duration
+    /// `time`. Fails if a limit of the archive is exceeded.
     pub(crate) fn charge(&self, entry: usize, position: u64, time: Duration) -> io::Result<()> {
         let before = self.entries.get(entry).map_or(0, |read| read.fetch_max(position, Ordering::Relaxed));
         let more = position.saturating_sub(before);

@@ -11,7 +11,7 @@ use rustix::fs::FileType;
 
 use crate::source::folder_handle::FolderHandle;
 
-/// Time after which a file that could not be moved is processed again.
+/// Time after which a file that could not be moved out of the folder is processed again.
 const RETRY: Duration = Duration::from_secs(60);
 
 /// State of an entry: inode, type, size and change time. An equal state means an unchanged file.
@@ -102,7 +102,7 @@ impl PendingFiles {
         }
     }
 
-    /// Number of pending files, if moving has failed for each of them; `None` if another file is pending.
+    /// Number of pending files, if moving has failed for all of them; otherwise `None`.
     pub(super) fn only_postponed(&self) -> Option<usize> {
         self.files.values().all(|file| file.retry_at.is_some()).then_some(self.files.len())
     }

@@ -78,14 +78,14 @@ impl WatchedFolder {
         }
         self.folder.move_entry(name, folder, &stored).inspect_err(|_| {
             if report.is_some() {
-                // If the report cannot be removed either, a report without its file remains, which is harmless.
+                // If this removal fails, a report without its file remains, which is harmless.
                 let _ = folder.remove_file(&report_name);
             }
         })
     }
 }
 
-/// First unused name: neither a file nor a report has it. The candidates are `name`, `name.2`, `name.3` …
+/// First of the candidates `name`, `name.2`, `name.3` … that no file and no report in the folder uses.
 fn find_unused_name(folder: &FolderHandle, name: &OsStr) -> io::Result<OsString> {
     let numbered = (2..=MAX_NAME_NUMBER).map(|number| with_ending(name, &format!(".{number}")));
     for name in std::iter::once(name.to_owned()).chain(numbered) {

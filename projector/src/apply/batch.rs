@@ -35,8 +35,10 @@ struct SequencedBatch {
 /// Applies messages to the facts, and updates the cache of facts.
 ///
 /// The caller commits the transaction together with the checkpoint. If the transaction rolls back, the caller must
-/// discard `cache`. `repeated` is true after repeated failures. A row whose error has an [`ApplyError::repeated_code`]
-/// then becomes a dead letter too.
+/// discard `cache`.
+///
+/// A row becomes a dead letter if its error has an [`ApplyError::dead_letter_code`]. If `repeated` is true, an
+/// [`ApplyError::repeated_code`] is enough. The caller sets `repeated` after repeated failures.
 pub async fn apply_messages(
     transaction: &mut Transaction<'_>,
     fact_set: &str,
@@ -95,8 +97,8 @@ async fn apply_batches(
 
 /// Applies a group of record batches under a savepoint.
 ///
-/// Returns `None` on success. If the error has a dead-letter code, rolls the savepoint back and returns error and code.
-/// With `repeated`, an [`ApplyError::repeated_code`] is such a code too.
+/// Returns `None` on success. If the error has an [`ApplyError::dead_letter_code`], rolls the savepoint back and
+/// returns error and code. If `repeated` is true, an [`ApplyError::repeated_code`] has the same effect.
 async fn apply_or_undo(
     transaction: &mut Transaction<'_>,
     fact_set: &str,

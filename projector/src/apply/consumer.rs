@@ -18,12 +18,12 @@ use crate::error::ConsumeError;
 const MAX_MESSAGES: usize = 2_000;
 /// Maximum wait for the next message of a load. After this wait, the batch is returned as it is.
 const LINGER: Duration = Duration::from_millis(250);
-/// Minimum time since the last delivery before the reader asks the server for the next message by its sequence.
+/// Minimum time after a delivery or a check, before the reader asks the server if the log has an undelivered message.
 const STALL_CHECK_INTERVAL: Duration = Duration::from_secs(5);
-/// Time after which the reader fetches the next message by its sequence, if the log contains the message but the server
-/// does not deliver it.
+/// Maximum time for which a message may stay undelivered after a check found it in the log. The reader then stops using
+/// the consumer and fetches the message by its sequence.
 const STALL_TIMEOUT: Duration = Duration::from_secs(15);
-/// Interval of the delivery checks while the reader waits for a batch.
+/// Interval at which a waiting reader compares the time without a delivery with [`STALL_CHECK_INTERVAL`].
 const DELIVERY_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// Maximum number of messages that are fetched by sequence before a new consumer is created.
 const MAX_BY_SEQUENCE: usize = 256;
@@ -68,7 +68,7 @@ pub struct LogReader {
     /// Consumer that receives messages from the server; `None` while messages are fetched by sequence.
     messages: Option<pull::Ordered>,
     /// Set if the consumer failed to deliver the next message. The value is the sequence of this message, or of the
-    /// later message that arrived in its place. The reader then fetches the next message by its sequence.
+    /// later message that the consumer delivered instead. The reader then fetches the next message by its sequence.
     gap: Option<u64>,
     after: Sequence,
     batch_bytes: u64,
@@ -82,7 +82,7 @@ pub struct LogReader {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum DeliveryState {
-    /// The log has a next message, but the reader has received no message since it was opened.
+    /// The log has a next message, but the newly opened reader has not received a message yet.
     Pending,
     /// The last check found no undelivered message, or a message arrived after the check.
     Current,
@@ -299,8 +299,8 @@ impl LogReader {
         let Some(messages) = &mut self.messages else { return std::future::pending().await };
         let message = match messages.next().await {
             Some(Ok(message)) => message,
-            // Return the buffered messages first. The message after them may have caused the error, so `check_delivery`
-            // fetches this message by its sequence.
+            // The consumer failed or ended, but the buffered messages are returned first. The message after them may be
+            // the cause, so `check_delivery` fetches that message by its sequence.
             _ if !self.buffered.messages.is_empty() => {
                 (self.messages, self.gap) = (None, Some(self.next_number()));
                 return std::future::pending().await;

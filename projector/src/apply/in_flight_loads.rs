@@ -1,4 +1,5 @@
-//! Loads in progress. Read tables that are derived during a load must be derived again after its last message.
+//! Loads in progress. Read tables that are derived during a load lack its later messages. They must be derived again
+//! after the last message of the load.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};

@@ -119,7 +119,7 @@ fn line_number(line: u64) -> Result<i64, ApplyError> {
     i64::try_from(line).map_err(|_| too_large_error("a line number exceeds the range of bigint"))
 }
 
-/// Converts the count of a record batch's rows, or the number of an item, to `integer` of Postgres.
+/// Converts a number of rows, or the number of a row in its batch, to `integer` of Postgres.
 pub(super) fn row_number(rows: usize) -> Result<i32, ApplyError> {
     i32::try_from(rows).map_err(|_| too_large_error("it has more than 2147483647 rows"))
 }

@@ -6,11 +6,12 @@
 //!
 //! The tables are copied by the projector and not by `pg_dump`:
 //!
-//! - The projector also runs on machines without a Postgres client, and `pg_dump` refuses a server newer than itself.
+//! - The projector also runs on machines without Postgres's client programs, and `pg_dump` refuses a server that is
+//!   newer than itself.
 //! - Tables, checkpoint and checksums are read in one database snapshot. For `pg_dump`, the snapshot would have to be
 //!   exported.
-//! - A restore writes into the schema of the restoring program, which may be newer. The restore therefore names the
-//!   columns, and replaces rows that a migration inserted, such as plans.
+//! - The restoring program may be newer than the program that created the backup, and so may its database schema. The
+//!   restore therefore names the columns, and replaces rows that a migration inserted, such as plans.
 //! - The manifest contains a digest of every file. A damaged backup is refused before anything is written.
 
 mod create;

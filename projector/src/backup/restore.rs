@@ -42,8 +42,8 @@ pub struct RestoreReport {
     pub sequence: Sequence,
     /// Read tables whose restored rows differ from the backup.
     pub differing: Vec<DifferingTable>,
-    /// Rule version of the backup, if it differs from that of this program. The restored tables may then differ. `None`
-    /// if both versions are equal.
+    /// Rule version of the backup, if this program has another rule version. The restored tables may then differ from
+    /// the backup. `None` if both versions are equal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub other_rules: Option<String>,
     /// Accounts, keys and passwords that are valid again after the restore.

@@ -77,7 +77,7 @@ pub async fn print_status(
         limit_wait("Postgres", load_facts_status(database)),
         limit_wait("NATS", load_stream_info(stream))
     );
-    // Before the first load, the stream does not exist.
+    // Before the first load, the stream does not exist. An absent stream is therefore not an outage.
     let is_absent = |error: &anyhow::Error| matches!(error.downcast_ref(), Some(StreamError::Absent { .. }));
     let is_unreachable = facts.is_err() || log.as_ref().is_err_and(|error| !is_absent(error));
     let applied = facts.as_ref().ok().map(|facts| facts.checkpoint.to_u64());

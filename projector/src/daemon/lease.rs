@@ -1,7 +1,8 @@
 //! Writer lease: one projector per fact set writes, and all other projectors are on standby.
 //!
-//! Every acquisition raises the epoch of the fact set. Every transaction locks the fact set's row and compares its
-//! epoch with the epoch of the lease. A process that lost its lease during a pause therefore cannot write.
+//! Every acquisition raises the epoch of the fact set. Every transaction locks the row of the fact set, and compares
+//! the epoch in the row with the epoch of the lease. A process that lost its lease during a pause therefore cannot
+//! write.
 
 use std::time::Duration;
 
@@ -64,8 +65,8 @@ pub async fn confirm_epoch(transaction: &Transaction<'_>, lease: &Lease) -> Resu
 
 /// Releases the lease, so that a standby can acquire it at once.
 ///
-/// If `ends` is true, the name of the holder is removed too. A process that will retry passes
-/// `false`, so that `projector status` still shows its name.
+/// `ends` is true if the process ends. The name of the holder is then removed from the fact set. A process that
+/// continues keeps its name, so that `projector status` still shows it.
 pub async fn release_lease(client: &Client, lease: &Lease, ends: bool) -> Result<(), DbError> {
     client.execute(RELEASE, &[&lease.fact_set, &lease.epoch, &ends]).await?;
     Ok(())

@@ -44,8 +44,8 @@ pub(super) fn connect_count(context: &Context) -> u64 {
     context.client().statistics().connects.load(Ordering::Relaxed)
 }
 
-/// Fails if the message at the checkpoint is not the message that was applied. If the log has no message there, the
-/// check passes.
+/// Fails if the log has another message at `sequence`, the checkpoint, than the applied message with the id `message`.
+/// If one of the two messages is unknown, they cannot be compared, and the check passes.
 pub(super) async fn check_position(
     context: &Context,
     settings: &ProjectorSettings,

@@ -34,14 +34,14 @@ const SERVED: &str = include_str!("../../queries/generation_active.sql");
 pub(crate) const UNTIL: &str = "select until_sequence from fact_sets where name = $1";
 const HALT: &str = include_str!("../../queries/halt.sql");
 
-/// Number of failed attempts to apply the messages after one checkpoint. After these attempts, rows that fail again
-/// become dead letters.
+/// Maximum number of failed attempts to apply the messages after one checkpoint. In the next attempt, rows that fail
+/// again become dead letters.
 const MAX_APPLY_ATTEMPTS: u32 = 5;
 /// Interval at which an idle daemon checks for a pause or a policy change.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
-/// Interval between two searches for fact sets that were created since the start.
+/// Interval between two searches for fact sets that were created after the start of the daemon.
 const FACT_SETS_INTERVAL: Duration = Duration::from_secs(2);
-/// Maximum wait for Postgres while no session is running.
+/// Maximum wait for a reply of Postgres outside the sessions. `watch_server` checks only the sessions.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Follows the log until shutdown, for every fact set that has a generation with this program's rules.
@@ -141,7 +141,8 @@ async fn follow_fact_set(
     loop {
         let started = tokio::time::Instant::now();
         let config = settings.projector_config(fact_set)?;
-        // If the server freezes, `watch_server` ends the session. Without this check, a statement would wait forever.
+        // A statement to a frozen Postgres server would wait forever. `watch_server` detects a frozen server and ends
+        // the session.
         let ended = tokio::select! {
             ended = run_session(settings, fact_set, mode, metrics, &mut failures, shutdown.clone()) => ended,
             error = db::watch_server(&config) => Err(error.into()),
@@ -184,7 +185,7 @@ struct PositionFailures {
 }
 
 impl PositionFailures {
-    /// Resets the count if the checkpoint is not the one of the last session.
+    /// Resets the count if the checkpoint has changed since the last session.
     fn begin_at(&mut self, checkpoint: Sequence) {
         if checkpoint != self.checkpoint {
             *self = Self { checkpoint, count: 0 };
@@ -235,8 +236,8 @@ async fn run_session(
     stop.cancel();
     metrics.set_lease_held(fact_set, false);
     if !client.is_closed() && !lost.is_cancelled() {
-        // After a transient error, this process will try again. It releases the lease, but is still stored as the
-        // holder.
+        // After a transient error, this process releases the lease and will try again. Its name stays stored as the
+        // holder, for `projector status`.
         let ends = outcome.as_ref().err().is_none_or(|error| error.halt_reason().is_some());
         lease::release_lease(&client, &lease, ends).await?;
     }
@@ -351,7 +352,7 @@ async fn apply_batches(
 
 /// Tracing span of a batch: application of the facts, derivation and commit.
 fn batch_span(batch: &MessageBatch, sequence: Sequence) -> Span {
-    // OTLP has no unsigned integers.
+    // OTLP has no unsigned integers, so both values become signed.
     let (sequence, messages) = (sequence.to_i64(), i64::try_from(batch.messages.len()).ok());
     tracing::info_span!(target: SPAN_TARGET, "batch", otel.kind = "consumer", sequence, messages)
 }

@@ -59,7 +59,8 @@ fn lock<'l, 'a>(caches: &'l Mutex<Caches<'a>>) -> MutexGuard<'l, Caches<'a>> {
 
 /// Derives securities and writes them in the transaction of `statements`. Returns the number of changes.
 ///
-/// `reader` must see the same facts as the transaction. It may see the read tables as they were before the transaction.
+/// `reader` must see the same facts as the transaction. It need not see the changes that the transaction makes to the
+/// read tables.
 pub(crate) async fn derive_all(
     statements: &PreparedStatements<'_>,
     reader: &impl GenericClient,
@@ -207,8 +208,8 @@ async fn derive_chunk(
     Ok((derived, symbols))
 }
 
-/// Derives a chunk on all cores. Also returns the securities that must be derived again with all columns of bars. Their
-/// flag is `true` if later derivations of the security need all columns too.
+/// Derives a chunk on all cores. Also returns the securities that must be derived again with all columns of bars. The
+/// flag of a security is `true` if its later derivations need all columns too.
 async fn derive_in_parallel(
     chunk: InputChunk,
     market: &Arc<MarketContext>,

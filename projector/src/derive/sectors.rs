@@ -1,4 +1,4 @@
-//! Sector statistics, updated for the sectors of derived securities, including the sectors that a security has left.
+//! Sector statistics. A derivation updates the sectors of the derived securities, and the sectors that they have left.
 //!
 //! The statistics of a sector depend on the figures of all its securities (members). The members are therefore loaded
 //! from the read tables once, and then updated from derived rows.

@@ -150,7 +150,8 @@ impl Deriver {
         cache: &mut FactCache,
         symbols: &BTreeSet<Symbol>,
     ) -> Result<DerivationSummary, DeriveError> {
-        // Without any session, the market date is unknown. The first session touches every security.
+        // Without any session, the market date is unknown, and nothing can be derived. The first session then affects
+        // every security.
         let (Some(as_of), Some(directory)) = (self.as_of, &self.directory) else {
             return Ok(DerivationSummary::default());
         };
@@ -199,8 +200,8 @@ impl Deriver {
         let (mut symbols, mut reference) = (BTreeSet::new(), false);
         for row in transaction.query(DIRTY, &[&generation.id]).await? {
             reference |= row.try_get::<_, bool>("reference")?;
-            // A dirty row with an empty symbol only requests a derivation. An empty symbol does not parse, so the row
-            // adds no security.
+            // A dirty row with an empty symbol requests a derivation without a security. The empty symbol does not
+            // parse and is left out here.
             symbols.extend(row.try_get::<_, &str>("symbol")?.parse::<Symbol>());
         }
         let first = self.directory.is_none();

@@ -6,7 +6,7 @@ use tokio_postgres::types::Type;
 /// Number of decimal places of a numeric column that declares none. It suffices for amounts (6), percentages (4),
 /// prices (at most 10) and factors (12).
 pub(super) const SCALE: u32 = 12;
-/// Number that Postgres adds to the type modifier of a numeric.
+/// Postgres stores the type modifier of a numeric column increased by this number.
 const MODIFIER: i32 = 4;
 /// Number of bytes of a decimal with 38 digits.
 pub(super) const DECIMAL_BYTES: usize = 16;

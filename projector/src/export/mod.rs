@@ -1,7 +1,8 @@
 //! `projector export --parquet DIR`: a generation as Parquet files.
 //!
 //! One database snapshot is written to a temporary folder. When all files are on disk, the folder is renamed to `DIR`.
-//! An existing `DIR` is therefore always complete, and all its tables have one data version.
+//! Before the export, `DIR` must be absent or empty. Files in `DIR` are therefore always a complete export, and all
+//! its tables have one data version.
 
 mod column;
 mod column_type;
@@ -160,7 +161,7 @@ async fn connect_reader(
     snapshot: &str,
 ) -> Result<Client, ExportError> {
     let client = db::connect(&database.projector_config(LIVE_FACTS)?).await?;
-    // `set transaction snapshot` accepts no parameters.
+    // `set transaction snapshot` accepts no parameters, so the statement contains the name of the snapshot.
     client.batch_execute(&format!("{BEGIN}; set transaction snapshot '{snapshot}'")).await?;
     client.execute(SET_SEARCH_PATH, &[&generation_schema(id)]).await?;
     Ok(client)

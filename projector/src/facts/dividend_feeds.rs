@@ -1,8 +1,8 @@
-//! Years in which each source has at least one dividend. They distinguish a security that pays no dividend from a
-//! security with unknown dividends (R38).
+//! Years in which each source has a dividend of any security. Near these years, the source carries dividends. A
+//! security without dividends pays none if such a source covers it. Otherwise, its dividends are unknown (R38).
 //!
-//! The years depend only on the dividend rows in the log, and no year is ever removed. A new year of a source affects
-//! all symbols of the source.
+//! Years are added only by dividend rows in the log, and are never removed. A new year of a source can change the
+//! dividend status of every security that the source covers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::pin;

@@ -3,8 +3,9 @@
 //! Cached facts always equal the tables: only the projector with the lease writes facts, and a projector that loses the
 //! lease drops its cache.
 //!
-//! Cached facts are never evicted. Every day, all symbols are read in the same order, so evicting the oldest facts
-//! would evict those needed next. Sizes are estimates. If the process exceeds the budget, the cache stops growing.
+//! Cached facts are never evicted to make room for others. Every day, all symbols are read in the same order. The facts
+//! that were read longest ago are therefore needed next. Sizes are estimates. If the process uses most of the budget,
+//! the cache stops growing.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -55,8 +56,8 @@ impl FactCache {
 
     /// Adjusts the limit to the resident memory of the process, in bytes; `None` means that the memory is unknown.
     ///
-    /// If the process uses more than 7/8 of the budget, the cache stops growing, because derivation and merging need
-    /// memory too.
+    /// If the process uses more than 7/8 of the budget, and more than `MIN_PROCESS_BYTES`, the cache stops growing. The
+    /// rest of the budget is for derivation and merging.
     pub fn limit_by_resident_bytes(&mut self, resident_bytes: Option<usize>) {
         let is_over = resident_bytes
             .is_some_and(|bytes| bytes > (self.budget - self.budget / 8).max(MIN_PROCESS_BYTES));

@@ -1,4 +1,4 @@
-//! Selection of an earlier data version, by instant or by name, with the inputs of its derivation.
+//! Selection of an earlier data version by instant or name, and the inputs from which the version is derived.
 
 use std::str::FromStr;
 
@@ -56,7 +56,7 @@ pub async fn find_version(client: &mut Client, known_at: KnownAt) -> anyhow::Res
     Ok(ServedVersion::from_row(&row)?)
 }
 
-/// Policy and rules of a served data version. Fails if the version has another rule version than this program.
+/// Source policy and rules of a served data version. Fails if its method version is not that of this program.
 pub fn derivation_inputs(version: &ServedVersion) -> anyhow::Result<&(SourcePolicy, Rules)> {
     let Some(inputs) = version.derivable() else {
         let ServedVersion { generation, sequence, method_version, program_version, .. } = version;

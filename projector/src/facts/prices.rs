@@ -25,8 +25,8 @@ const EXISTING: &str = include_str!("../../queries/bars_existing.sql");
 const DELETE: &str = include_str!("../../queries/bars_delete.sql");
 const MARK_DIRTY: &str = include_str!("../../queries/symbols_mark_dirty.sql");
 
-/// Maximum number of rows that are merged at the same time. A row is one year of one symbol and source. Unpacked bars
-/// need many times the memory of packed bars.
+/// Maximum number of rows that are merged at the same time. A row is one year of one symbol and source. The limit
+/// bounds the memory, because unpacked bars need many times the memory of packed bars.
 const YEARS_PER_BATCH: usize = 1_000;
 
 /// Merges the bars of record batches into the rows of table `bars`, and marks changed symbols dirty. Returns the
@@ -225,7 +225,7 @@ fn merge_year(
     };
     let failed = |source: PackedBarsError| ApplyError::Bars { symbol: key.0.clone(), source };
     if let Some(stored) = stored {
-        // Put the stored bars first, because most new bars have later days than the stored bars.
+        // Put the stored bars first. Most new bars have later days, and parts in the order of days are merged faster.
         parts.insert(0, stored.unpack().map_err(failed)?);
     }
     let merged = Bars::merge_keeping_superseded(parts).map_err(|error| failed(error.into()));

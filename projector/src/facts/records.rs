@@ -123,7 +123,7 @@ async fn copy_to_moved_symbols(
     for (id, mut keys) in moved {
         let of_id = |raw: &&RawObservation| raw.id.as_ref() == Some(&id.2);
         let mut versions = Vec::new();
-        // Another record id can have the same digest. Skip its symbols, because they have no observation of this id.
+        // A key may come from another record id with the same digest. Such a key has no observation of `id`: skip it.
         keys.retain(|key| {
             let before = versions.len();
             versions.extend(by_row.get(key).into_iter().flatten().filter(of_id).cloned());

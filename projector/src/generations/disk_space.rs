@@ -16,8 +16,8 @@ const DATA_DIRECTORY: &str = "select control.data_directory()";
 
 /// Logs the estimated size of a new generation. Fails if the disk has less free space than estimated.
 ///
-/// The estimate is the size of the served generation. If the new generation needs a separate fact set, the size of the
-/// current fact set is added. `second_fact_set` is then the name of the current fact set.
+/// The estimate is the size of the served generation. If the new generation needs a second fact set, `second_fact_set`
+/// names the current one. The size of the current fact set is then added, as the estimate for the second.
 pub(crate) async fn check_disk_space(
     client: &Client,
     config: &Config,

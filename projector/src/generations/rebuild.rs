@@ -254,6 +254,7 @@ async fn copy_served_tables(
         let copy = format!("truncate {target}; insert into {target} select * from {origin}");
         transaction.batch_execute(&copy).await?;
     }
-    // The stored digests belong to the derived rows and not to the copied rows, so all digests are removed.
+    // The digests were computed from the derived rows, which the copied rows have now replaced. All digests are
+    // therefore removed.
     transaction.batch_execute(&format!("truncate {target}.digests")).await
 }

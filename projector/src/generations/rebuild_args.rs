@@ -105,7 +105,8 @@ impl RequestedInputs {
                 benchmark: version.benchmark,
             });
         }
-        // A generation has one set of rules. If some tables are copied, these are the rules of the served generation.
+        // A generation has one set of rules. With `--only`, some tables are copied from the served generation, so the
+        // served generation's rules apply.
         let rules = match args.only.is_empty() {
             true => Rules::parse(&args.rules).context("--rule (projector rules lists the parameters)")?,
             false => Generation::from_row(&client.query_one(SERVED, &[]).await?)?.rules,

@@ -52,7 +52,8 @@ struct ServedProgress {
     checkpoint: i64,
     /// Number of log messages that are not applied to the fact set.
     pending: i64,
-    /// Last time at which the checkpoint changed or no message was pending.
+    /// Start of the stall timeout: the last time at which the checkpoint changed, no message was pending, or the fact
+    /// set was paused.
     at: Instant,
     /// Number of batches that are being written.
     writing: u32,

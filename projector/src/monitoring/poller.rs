@@ -71,7 +71,7 @@ async fn poll_postgres_connection(
 /// State of the previous poll. If the state has not changed, some queries are skipped.
 #[derive(Debug, Default)]
 struct PollState {
-    /// Served generation, sequence of its tables, and checkpoint of its fact set.
+    /// Served generation, log sequence of its read tables, and checkpoint of its fact set.
     state: Option<(GenerationId, i64, i64)>,
     /// Label values of the generations in the exported gauge: number, rule version and state of each generation.
     generations: BTreeSet<[String; 3]>,

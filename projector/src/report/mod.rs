@@ -16,8 +16,8 @@ use crate::review::audit::{AuditFinding, AuditReport, FindingExample, SourceAgre
 /// Maximum number of securities that one line names.
 const MAX_NAMED_SECURITIES: usize = 12;
 
-/// Similar unused observations are all printed up to this number. Observations are similar if kind, source and outcome
-/// are equal.
+/// Maximum number of similar unused observations that are all printed. Of more observations, only the first and the
+/// last are printed. Observations are similar if kind, source and outcome are equal.
 const MAX_SIMILAR_ROWS: usize = 3;
 
 /// Prints a value as JSON.

@@ -28,8 +28,8 @@ pub struct ExplainRequest<'a> {
     pub session: Option<NaiveDate>,
     /// Generation to explain; `None` for the served generation.
     pub generation: Option<GenerationId>,
-    /// Instant or data version whose facts, policy and rules are explained instead of those of a generation; `None` to
-    /// explain a generation.
+    /// Past instant or data version to explain, with the facts, policy and rules of that time; `None` to explain a
+    /// generation.
     pub known_at: Option<KnownAt>,
 }
 

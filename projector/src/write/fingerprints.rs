@@ -82,8 +82,8 @@ impl PublishedFingerprints {
         self.tables.get(digest_index(table)?).copied()
     }
 
-    /// Digest of the published dividend rows if the dividends are unchanged: `input_hashes` equals the published hashes
-    /// by year. `None` if the hashes differ or the published hashes are unknown.
+    /// Digest of the published dividend rows, if their dividends are unchanged; otherwise `None`. The dividends are
+    /// unchanged if `input_hashes`, their hashes by year, equals the published hashes. Unknown hashes mean a change.
     pub fn unchanged_dividends(&self, input_hashes: &BTreeMap<i32, u64>) -> Option<i64> {
         self.input_hashes
             .as_ref()
@@ -97,8 +97,8 @@ impl PublishedFingerprints {
         served.is_some() && served == hash && self.years.contains_key(&year)
     }
 
-    /// `false` if the security was written as not listed, without a row in any table. `true` if it has rows, or if it
-    /// was never written.
+    /// `false` if the security was last written as not listed: without a row in any table. Otherwise `true`, also for a
+    /// security that was never written.
     pub fn is_listed(&self) -> bool {
         let nothing = digest([b""]);
         self.tables.is_empty() || self.tables.iter().any(|of_table| *of_table != nothing)

@@ -30,12 +30,14 @@ const PROMOTE: &str = include_str!("../../queries/version_promote.sql");
 const ADVANCE: &str = include_str!("../../queries/version_advance.sql");
 const INPUTS: &str = include_str!("../../queries/version_inputs_insert.sql");
 const VERSION: &str = include_str!("../../queries/versions_insert.sql");
-/// Version of this program, stored with each data version. A program of this version can derive the data version again.
+/// Release of this program, stored with each data version. A program of the same release can derive the data version
+/// again.
 const PROGRAM: &str = env!("CARGO_PKG_VERSION");
 
 /// Names of the journaled read tables. The values named by [`crate::write::table::JOURNALED_VALUES`] are journaled too.
 pub(crate) const JOURNALED_TABLES: [&str; 3] = [DIVIDENDS, SPLITS, FACTORS];
-/// Names of the read tables whose differing rows are journaled one by one.
+/// Names of the read tables with one journal entry per differing row. Other journaled tables have one entry per
+/// security.
 const COMPARED_TABLES: [&str; 2] = [DIVIDENDS, SPLITS];
 
 /// Journal of one transaction. Its entries share one position in the change journal.
@@ -153,7 +155,7 @@ impl Journal {
     /// Stores the inputs of a derivation in table `version`. `changed` is true if securities were derived. Returns the
     /// id of the writing transaction.
     ///
-    /// If this gives the served generation a new data version, adds the version to the list of served versions.
+    /// If the served generation has a new data version afterwards, adds this version to the list of served versions.
     pub(crate) async fn advance_version(
         &self,
         transaction: &Transaction<'_>,

@@ -1,6 +1,7 @@
-//! Writes of read tables. If a row of a security in a table changes, all its rows in this table are replaced.
+//! Writes of read tables. If one row of a security differs in a table, all rows of the security in this table are
+//! replaced.
 //!
-//! Exception: of the dividend rows, only those from the first changed year on are replaced.
+//! Exception: dividend rows before the first changed year are not replaced.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -75,7 +76,8 @@ pub(crate) async fn replace_securities(
         };
         let changed: Vec<&SecurityUpdate<'_>> = securities.iter().filter(differs).collect();
         if !changed.is_empty() {
-            // If a security was never written and has no rows for this table, its digest differs, but no row changes.
+            // A security that was never written has no stored digest, so it always differs. Without rows for this
+            // table, it does not count as a change.
             let seen = changed.iter().filter(|(served, built)| {
                 served.tables.get(place).is_some() || !built.tables[place].encoded.is_empty()
             });
@@ -98,10 +100,10 @@ pub(crate) async fn replace_securities(
 }
 
 /// Splits changed securities into two groups. In the first group, all rows of a security are replaced. In the second
-/// group, only the rows from a certain year on are replaced.
+/// group, only the rows from a common first year on are replaced.
 ///
-/// All securities of the second group share the year, so that one statement suffices for the group. It is the earliest
-/// year that changed in any of them.
+/// All securities of the second group have the same first year, so that one statement suffices for the group. It is the
+/// earliest year in which any of their rows changed.
 fn split_by_first_year<'a>(
     table: &ReadTable,
     changed: &[&SecurityUpdate<'a>],
@@ -235,8 +237,8 @@ pub async fn load_identities(
 
 /// Replaces the rows of table `symbols` (spelling, canonical symbol) for the securities in `touched`.
 ///
-/// Unlisted securities have no spellings. Returns the number of securities whose spellings changed, and journals the
-/// renamed ones.
+/// Securities for which `unlisted` is true get no rows. Returns the number of securities whose spellings changed.
+/// Journals the renamed securities.
 pub(crate) async fn replace_symbols(
     statements: &PreparedStatements<'_>,
     journal: &Journal,

@@ -25,8 +25,8 @@ impl RenamedSymbols {
     /// Compares symbols with their securities, before and after a change.
     pub(crate) fn between(before: &BTreeSet<(&str, &str)>, after: &BTreeSet<(&str, &str)>) -> Self {
         let former = before.difference(after);
-        // Leave out the pair of a security and its own symbol. If this pair is new or removed, so are all rows of the
-        // security, and they are journaled as such anyway.
+        // Leave out the canonical symbol of a security. If it was added or removed, the whole security was added or
+        // removed, and all rows of the security are journaled anyway.
         let moved = before.symmetric_difference(after).filter(|(symbol, security)| symbol != security);
         Self {
             former: former.map(|(symbol, security)| ((*symbol).to_owned(), (*security).to_owned())).collect(),

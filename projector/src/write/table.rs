@@ -58,7 +58,7 @@ pub(crate) fn digest_index(name: &str) -> Option<usize> {
     TABLES.iter().map(|table| table.name).chain(JOURNALED_VALUES).position(|known| known == name)
 }
 
-/// Rows of a table that are replaced: those of some securities.
+/// Selection of the rows of a read table that new rows replace.
 #[derive(Debug, Clone)]
 pub(crate) struct ReplacedRows<'a> {
     pub symbols: Vec<&'a str>,

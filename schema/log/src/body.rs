@@ -129,7 +129,7 @@ impl Body {
     }
 }
 
-/// Row that may be an observation.
+/// Row of a record batch: an event row, which is an observation, or a reject, which is not.
 trait ObservedRow {
     /// Observation of the row, with its symbol; `None` if rows of this kind are not observations.
     fn observation(&self, batch: BatchId) -> Result<Option<(String, RawObservation)>, RecordError>;

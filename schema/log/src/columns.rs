@@ -15,7 +15,7 @@ use crate::error::BatchError;
 /// Bars of one symbol in a price batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SymbolSeries {
-    /// Symbol of the feed, in canonical spelling.
+    /// Symbol of the bars, in canonical spelling.
     pub symbol: Symbol,
     /// Bars in the order of the feed's file.
     pub bars: Bars,

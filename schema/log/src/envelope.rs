@@ -75,7 +75,7 @@ impl Envelope {
             let value = headers.and_then(|headers| headers.get(name));
             value.map(HeaderValue::as_str).ok_or(BatchError::Header(name))
         };
-        // Larger numbers do not fit a Postgres bigint.
+        // A number above the range of a Postgres bigint is an error.
         let number = |name: &'static str| {
             let number = text(name)?.parse::<i64>().ok().and_then(|number| u64::try_from(number).ok());
             number.ok_or(BatchError::Header(name))

@@ -1,10 +1,10 @@
 //! Message of the log, delivered by a consumer or read by its sequence.
 //!
-//! A NATS client cannot deliver two kinds of messages. If a header block is malformed, the client drops its connection.
-//! If a header block has a status, the client hides the message.
+//! Two kinds of messages never reach a consumer, because of the NATS client. If a header block is malformed, the client
+//! drops its connection. If a header block has a status, the client hides the message.
 //!
-//! Both kinds can be read by their sequence, because the server then sends the header block as data. They are treated
-//! as messages without headers, which no reader can decode.
+//! Messages of both kinds can be read by their sequence, because the server then sends the header block as data. They
+//! are treated as messages without headers, which no reader can decode.
 
 use std::str::FromStr;
 
@@ -51,8 +51,8 @@ pub struct LogMessage {
 /// Data about the delivery of a message by a consumer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Delivery {
-    /// Number of the delivery since the consumer was created, from 1. After a gap in these numbers, the client has lost
-    /// or hidden a message.
+    /// Number of the delivery since the consumer was created, from 1. A gap in these numbers means that the client lost
+    /// or hid a message.
     pub number: u64,
     /// Number of log messages that the consumer will deliver after this one.
     pub pending: u64,

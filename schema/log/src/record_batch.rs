@@ -15,7 +15,7 @@ pub use crate::error::{BatchError, RecordError};
 pub use crate::id::BatchId;
 pub use crate::limits::{MAX_BYTES, TARGET_BYTES};
 
-/// Rows of one kind with their provenance. A log message has one batch, or several batches if it is shared.
+/// Rows of one kind with their provenance. A log message has one batch; a shared message has several.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RecordBatch {
     /// Id of the batch. A repeated load gives the batch the same id.

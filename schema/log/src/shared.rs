@@ -20,8 +20,8 @@ const FRAMES: &str = "Dds-Frames";
 /// Total size of the bodies before compression, in bytes, from which a message is full. A message below this size can
 /// take one more batch, even one of the target size.
 const ENOUGH_BYTES: usize = TARGET_BYTES / 2;
-/// Size of the envelopes, in bytes, from which a message is full. Servers accept 64 KiB of headers, which include file
-/// names.
+/// Size of the envelopes, in bytes, from which a message is full. nats-server accepts 64 KiB of headers. The rest
+/// leaves room for one more envelope with a long file name.
 const ENOUGH_HEADERS: usize = 32 * 1024;
 
 /// Envelope of one batch in a shared message, and the length of the batch's body in bytes.
@@ -103,7 +103,8 @@ fn member(envelope: &Envelope, body: &Bytes) -> SharedMember {
     }
 }
 
-/// Envelope and body length of each batch in a shared message. `whole` has the fields that all these envelopes share.
+/// Envelope and body length of each batch in a shared message. `whole` is the envelope of the message: it has the
+/// fields that are equal in all batches.
 fn members(whole: &Envelope, headers: Option<&HeaderMap>) -> Result<Vec<(Envelope, usize)>, BatchError> {
     let text = headers.and_then(|headers| headers.get(FRAMES)).ok_or(BatchError::Header(FRAMES))?;
     let members: Vec<SharedMember> =
@@ -115,7 +116,7 @@ fn members(whole: &Envelope, headers: Option<&HeaderMap>) -> Result<Vec<(Envelop
         if codec == Codec::Shared {
             return Err(BatchError::Header(FRAMES));
         }
-        // Larger numbers do not fit a Postgres bigint.
+        // A number above the range of a Postgres bigint is an error.
         if [chunk, rows, line].iter().any(|number| i64::try_from(*number).is_err()) {
             return Err(BatchError::Header(FRAMES));
         }

@@ -1,7 +1,7 @@
 //! History of one security: all facts from which its rows are derived.
 //!
-//! A history contains every distinct observation of every source. Only `metrics` chooses between the observations. It
-//! can therefore explain the choice, and a new source policy applies without a new load.
+//! A history contains every distinct observation of every source, because only `metrics` chooses between them. The
+//! unused observations stay available: `metrics` can explain its choice, and a new source policy needs no new load.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -109,7 +109,7 @@ pub struct History {
     pub holdings: Vec<Observation<HoldingSnapshot>>,
     /// Review decisions.
     pub decisions: Vec<Observation<Decision>>,
-    /// Evidence of price files about the security's dividends.
+    /// Evidence about the security's dividends, found in price files.
     pub evidence: Vec<Observation<DividendEvidence>>,
     /// Calendar years in which each source has a dividend, of any security.
     pub dividend_feeds: DividendFeeds,
@@ -117,8 +117,8 @@ pub struct History {
     pub prices: Vec<SourceBars>,
 }
 
-/// Newest session among the market session records. For each date, the greatest version decides whether the session is
-/// retracted.
+/// Newest session that is not retracted, from the market session records. The greatest version of each date decides
+/// whether the session is retracted.
 pub fn newest_session(observations: &[Observation<MarketSession>]) -> Option<NaiveDate> {
     let newest = newest_by_key(observations.iter().map(|session| (session.record.date, session)));
     newest.into_iter().rev().find(|(_, session)| session.action == Action::Put).map(|(date, _)| date)

@@ -46,7 +46,7 @@ impl<T> Observation<T> {
     }
 }
 
-/// Observation with the greatest version rank of each key, without regard to the completeness of dates.
+/// Observation with the greatest version rank of each key. The field `preference` of every rank is 0.
 pub(crate) fn newest_by_key<'a, T, K: Ord>(
     keyed: impl IntoIterator<Item = (K, &'a Observation<T>)>,
 ) -> BTreeMap<K, &'a Observation<T>> {
@@ -60,15 +60,15 @@ pub(crate) fn newest_by_key<'a, T, K: Ord>(
     newest
 }
 
-/// Rank of a version among the rows of one key. The row with the greatest rank is used.
+/// Rank of an observation among all observations of one key. The observation with the greatest rank is used.
 ///
 /// Fields are compared in declaration order. This order is total, so the order in which rows arrive does not matter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct VersionRank<'a> {
     /// Vendor's revision of the record.
     pub revision: i64,
-    /// Rank of a put with a vendor's id by the completeness of its dates (R29). A retraction with an id ranks above all
-    /// puts. A row without an id has 0.
+    /// Preference of a row with a vendor's id (R29). For a put, it is a rank by the completeness of the dates. A
+    /// retraction has a higher preference than all puts. A row without an id has the preference 0.
     pub preference: u32,
     /// Observation time, microseconds since 1970, UTC.
     pub observed_at: i64,

@@ -2,7 +2,7 @@
 //!
 //! A fund may distribute income and a capital gain with one ex-date, and vendors may give both rows one type. The merge
 //! would take one row as a correction of the other. Siblings are therefore detected while their file is read, and each
-//! row lists its siblings. It lists only earlier rows, so that it can be published before the end of the file.
+//! row lists its siblings. A row lists only siblings above it in the file, so it can be published before the file ends.
 
 use std::collections::HashMap;
 
@@ -22,7 +22,7 @@ pub struct SiblingDetector {
     last: HashMap<HalfHash, usize>,
 }
 
-/// First 16 bytes of a hash, which are sufficient within one file.
+/// First 16 bytes of a hash. They are enough to tell the values in one file apart.
 type HalfHash = [u8; 16];
 
 /// Properties of a row that distinguish payments of one day.
@@ -41,7 +41,7 @@ struct FilePayment {
 }
 
 impl SiblingDetector {
-    /// Sets the sibling amounts of a row: amounts of earlier rows of the file that are other payments of its ex-date.
+    /// Sets the sibling amounts of a row: amounts of other payments of the same ex-date, from earlier rows of the file.
     ///
     /// `type_text` is the vendor's type, empty if absent. It distinguishes vendor types that map to one canonical type.
     pub fn set_siblings(&mut self, row: &mut EventRow<Dividend>, type_text: &str) {
@@ -68,7 +68,8 @@ impl SiblingDetector {
 }
 
 impl FilePayment {
-    /// True if two rows are versions of one record: with equal ids, or both without an id and with different revisions.
+    /// True if two rows are versions of one record. Versions have equal ids. If both rows have no id, they are versions
+    /// if their revisions differ.
     fn is_version_of(&self, other: &Self) -> bool {
         self.id == other.id && (self.id.is_some() || self.revision != other.revision)
     }

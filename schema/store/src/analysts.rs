@@ -19,9 +19,11 @@ pub fn analyst_schema(id: GenerationId) -> String {
     format!("analyst_g{id}")
 }
 
-/// Creates the views of a generation in the caller's transaction. Then sets the search path to `schema`.
+/// Creates the views of a generation in the caller's transaction. Afterwards the search path of the transaction is
+/// `schema`.
 ///
-/// `schema` has the tables of the generation; `fact_set` has the record batches and rejects.
+/// `schema` is the schema with the tables of the generation. `fact_set` is the schema with the record batches and
+/// rejects.
 pub(crate) async fn create_analyst_views(
     client: &impl GenericClient,
     id: GenerationId,

@@ -102,8 +102,8 @@ pub async fn open_host(
 /// Sends an empty query every [`WATCH_INTERVAL`] on a separate connection. Returns an error as soon as the server does
 /// not reply in time.
 ///
-/// A statement to a frozen server never ends. Without this check, the caller could not distinguish it from a slow
-/// statement.
+/// A statement to a frozen server never ends. Without this check, the caller could not distinguish a frozen server from
+/// a slow statement.
 pub async fn watch_server(config: &Config) -> DbError {
     let mut watching: Option<Client> = None;
     loop {
@@ -113,7 +113,8 @@ pub async fn watch_server(config: &Config) -> DbError {
             None => match connect(config).await {
                 Ok(client) => client,
                 Err(error @ DbError::Unanswered { .. }) => return error,
-                // Other errors also occur on the caller's own connection, which reports them.
+                // Only an unanswered connection is reported. Other errors also occur on the caller's own connection,
+                // and the caller reports them.
                 Err(_) => continue,
             },
         };

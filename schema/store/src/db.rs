@@ -19,7 +19,7 @@ pub const PROJECTOR_ROLE: &str = "dds_projector";
 pub const API_ROLE: &str = "dds_api";
 /// Login role of the dashboard. It has access to accounts, keys and sessions, but not to market data.
 pub const DASHBOARD_ROLE: &str = "dds_dashboard";
-/// Login role of analysts. It reads only the views of the generations, whose columns are not packed.
+/// Login role of analysts. It reads only the generations' views, which show unpacked columns.
 pub const ANALYST_ROLE: &str = "dds_analyst";
 
 /// Settings of the owner's database connection.
@@ -70,7 +70,7 @@ pub fn replica_configs(list: &str, variable: &'static str) -> Result<Vec<Config>
     let mut urls: Vec<String> = vec![];
     for part in list.split(',') {
         match urls.last_mut() {
-            // The part continues the previous URL, in which the comma separates two hosts.
+            // This part continues the previous URL: the comma separates two hosts of that URL.
             Some(url) if !part.trim_start().starts_with("postgres") => url.extend([",", part]),
             _ => urls.push(part.trim_start().to_owned()),
         }
@@ -89,7 +89,7 @@ fn parse_url(url: &str, variable: &'static str) -> Result<Config, DbError> {
     url.parse().map_err(|source| DbError::BadUrl { variable, source })
 }
 
-/// Adds settings of the session, as `-c` options, to those of the connection URL.
+/// Appends session settings, written as `-c` options, to the options of the connection URL.
 pub fn add_session_options(config: &mut Config, options: &str) {
     let existing = config.get_options().unwrap_or_default();
     let options = format!("{existing} {options}");

@@ -7,8 +7,8 @@ use tokio_postgres::GenericClient;
 
 const FILES: &str = "select frame, file from {frames} where frame = any($1) and file <> ''";
 
-/// Adds the name of its feed file to each observation of an explanation. The name is found by the id of the
-/// observation's record batch.
+/// Adds the name of the feed file to each observation of an explanation. The id of the observation's record batch
+/// identifies the file.
 ///
 /// `frames` is the name of the fact set's table of record batches.
 ///

@@ -32,8 +32,8 @@ const BARS_OF_YEAR: usize = 252;
 /// Facts of some symbols. A symbol that has no facts has an entry without facts.
 pub type FactsBySymbol = BTreeMap<String, Arc<SymbolFacts>>;
 
-/// Year of bars that needs only its closes if the bars are unchanged: symbol, calendar year and digest of the published
-/// bars.
+/// Year of bars of which only the closes are needed if the bars are unchanged: symbol, calendar year and digest of the
+/// published bars.
 pub type ServedYear<'a> = (&'a str, i32, i64);
 
 /// Fetches the facts of some symbols.
@@ -84,7 +84,7 @@ fn by_symbol(
     }
     for row in bars {
         let of_symbol = facts.entry(row.try_get("symbol")?).or_default();
-        // Each fetched year is a separate entry, so `put_year` succeeds.
+        // `put_year` fails only for a year that is packed with other years. Here each year is packed separately.
         let _ = of_symbol.put_year(
             row.try_get("source")?,
             row.try_get("year")?,

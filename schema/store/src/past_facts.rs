@@ -136,7 +136,7 @@ impl FactHistory {
         }
     }
 
-    /// Facts as known at `sequence`. A record batch without a sequence is not known.
+    /// Facts as known at `sequence`. Record batches whose log sequence is unknown are left out.
     ///
     /// # Errors
     /// The stored facts are damaged.
@@ -157,7 +157,7 @@ impl FactHistory {
         }
         for ((symbol, source, year), stored) in &self.bars {
             if let Some((digest, packed)) = stored.at(known).map_err(damaged_bars(symbol))? {
-                // No years were packed together yet, so `put_year` accepts every year.
+                // `put_year` refuses only years that are packed together. These facts have no such years.
                 let columns = PackedColumns::All(Box::new(packed));
                 let _ = facts.entry(symbol.clone()).or_default().put_year(source, *year, digest, columns);
             }

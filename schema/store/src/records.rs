@@ -1,4 +1,4 @@
-//! Rows of packed records, and the index of all symbols that records with one vendor's id have had.
+//! Rows of packed records, and the index from a vendor's record id to all symbols that records with this id have had.
 
 use codec::digest;
 use codec::records::RawObservation;
@@ -53,7 +53,7 @@ pub async fn store_id_symbols<'a>(
         let ids = observations.iter().filter_map(|observation| observation.id.as_deref());
         named.extend(ids.map(|id| (id_digest(kind, source, id), symbol)));
     }
-    // Sort by key, so that all writers lock the rows in the same order and each page is visited once.
+    // Sort by key, so that all writers lock the rows in the same order and each page of the index is visited once.
     named.sort_unstable();
     named.dedup();
     let (digests, symbols): (Vec<i64>, Vec<&str>) = named.into_iter().unzip();

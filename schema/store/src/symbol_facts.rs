@@ -14,7 +14,7 @@ use smallvec::{SmallVec, smallvec};
 pub struct SymbolFacts {
     /// Packed records of each kind and source.
     records: BTreeMap<(Kind, Arc<str>), Box<[u8]>>,
-    /// Packed bars, by source and first calendar year of the entry.
+    /// Packed bars. The key is the source, and the first calendar year in the value.
     bars: BTreeMap<(Arc<str>, i32), PackedYears>,
 }
 
@@ -77,7 +77,7 @@ impl SymbolFacts {
         self.records.iter().map(|((kind, source), packed)| (*kind, source.as_ref(), packed.as_ref()))
     }
 
-    /// Entries of bars, each with its source; entries of one source follow each other in order of time.
+    /// Packed bars, each entry with its source. Entries of one source are consecutive, in chronological order.
     pub fn years(&self) -> impl Iterator<Item = (&str, &PackedYears)> {
         self.bars.iter().map(|((source, _), years)| (source.as_ref(), years))
     }
@@ -104,7 +104,7 @@ impl SymbolFacts {
     }
 
     /// Removes all columns except closes, days and versions from the years for which `closes` returns true. `closes`
-    /// gets the calendar year and the digest of its bars.
+    /// gets the calendar year and the digest of the year's bars.
     ///
     /// Adjacent shrunk years are packed together. One column of thirty years is smaller and faster to read than thirty
     /// columns.

@@ -116,8 +116,8 @@ impl ServedVersion {
         })
     }
 
-    /// Policy and rules for deriving the version again; `None` if this program has another rule version, or cannot read
-    /// them.
+    /// Policy and rules for deriving the data version again. `None` if they belong to another rule version than that of
+    /// this program, or if this program cannot read them.
     pub fn derivable(&self) -> Option<&(SourcePolicy, Rules)> {
         self.inputs.as_ref().filter(|_| self.method_version == METHOD_VERSION)
     }

@@ -17,7 +17,7 @@ copy_row! {
         /// Day number of the newest session whose bar is not retracted, counted from 0001-01-01; `None` if all bars are
         /// retracted.
         last_day: Option<i32>,
-        /// Digest of the columns except `versions`.
+        /// Digest of the columns `days` to `extra`, without `versions`.
         digest: i64,
         days: &'a [u8],
         close: &'a [u8],
@@ -36,7 +36,7 @@ copy_row! {
         symbol: &'a str,
         /// Calendar year of the bars.
         year: i32,
-        /// Digest of the columns.
+        /// Digest of the columns `days` to `extra`.
         digest: i64,
         days: &'a [u8],
         close: &'a [u8],
@@ -61,8 +61,8 @@ copy_row! {
 }
 
 impl<'a> BarsRow<'a> {
-    /// Row for the bars of one symbol, source and calendar year. `digest` is the digest of the columns except
-    /// `versions`.
+    /// Row for the bars of one symbol, source and calendar year. `digest` is the digest of the columns `days` to
+    /// `extra`.
     pub fn new(
         symbol: &'a str,
         source: &'a str,
@@ -77,7 +77,7 @@ impl<'a> BarsRow<'a> {
 }
 
 impl<'a> PricesRow<'a> {
-    /// Row for the bars of one security and calendar year. `digest` is the digest of the columns except `versions`.
+    /// Row for the bars of one security and calendar year. `digest` is the digest of the columns `days` to `extra`.
     pub fn new(symbol: &'a str, year: i32, digest: i64, packed: &'a PackedBars) -> Self {
         let PackedBars { days, close, range, volume, extra, .. } = packed;
         Self { symbol, year, digest, days, close, range, volume, extra }

@@ -1,6 +1,7 @@
 //! CSV cells that no spreadsheet runs as a formula.
 
-/// Escapes a cell that a spreadsheet would run as a formula, also if it begins with a full-width sign.
+/// Escapes a cell that a spreadsheet would run as a formula. Such a cell begins with a formula sign, which may be
+/// full-width (`＝`), or with a tab or line break.
 #[must_use]
 pub fn escape_formula(text: String) -> String {
     if text.starts_with(['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠']) {

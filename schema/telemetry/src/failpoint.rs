@@ -26,8 +26,8 @@ macro_rules! failpoint {
     };
 }
 
-/// Counts that the process has reached a failpoint. Sends the signal to the process if the environment variable has
-/// this name and count.
+/// Counts the passes of the failpoint in the environment variable. If `name` is this failpoint and the count is
+/// reached, sends the signal to the process.
 pub fn pass_failpoint(name: &str) {
     static ARMED: OnceLock<Option<Armed>> = OnceLock::new();
     static PASSED: AtomicU64 = AtomicU64::new(0);

@@ -119,7 +119,7 @@ impl Table {
         self.rows.push_back(TableRow { cells, details });
     }
 
-    /// Adds a text to the line with the total.
+    /// Sets the text that is printed after the total, on the same line.
     pub fn add_note(&mut self, note: &str) {
         self.note = format!("; {note}");
     }

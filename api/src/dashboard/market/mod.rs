@@ -2,8 +2,8 @@
 //!
 //! Invariants: a page shows values of API responses without changing a digit, and computes no figure. Every block names
 //! its API call. Page views are not charged to any account. They are limited per client address, and the number of
-//! pages rendered at once is limited. Responses take turns, so that a flood of pages leaves cores to the API. Pages for
-//! readers who are not signed in are cached by data version.
+//! pages rendered at once is limited. Page responses are sent one at a time, so that a flood of page views leaves cores
+//! to the API. Pages for readers who are not signed in are cached by data version.
 
 mod api_calls;
 mod block;

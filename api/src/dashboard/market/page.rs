@@ -73,7 +73,7 @@ impl MarketReader {
             today: self.app.today(),
             format: ResponseFormat::Json,
             tier: Some(self.tier),
-            // The origin distinguishes this cache key from the keys of API responses, which begin with a path.
+            // The key begins with the origin of the site. Keys of API responses begin with a path, so that they differ.
             target: format!("{}{target}", self.origin),
         };
         if let Some(cached) = self.app.response_cache.get(&key) {

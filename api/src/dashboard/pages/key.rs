@@ -35,11 +35,11 @@ impl FromRequestParts<App> for KeyId {
     }
 }
 
-/// Example of the part of a feed URL that follows the key, for calendar programs.
+/// Example path of a calendar feed. In the feed URL, the path follows the key.
 pub(crate) const EXAMPLE_FEED: &str = "/calendar.ics?symbols=KO,PEP";
 
-/// Page with a new secret. No other page shows the secret. `feeds` are paths that follow the key in a feed URL, for
-/// programs that cannot send a header.
+/// Page with a new secret. No other page shows the secret. `feeds` are paths of feeds for programs that cannot send a
+/// header. In a feed URL, the path follows the key.
 pub(crate) async fn show_new_secret(
     holder: &AccountHolder,
     created: &CreatedKey,

@@ -23,8 +23,8 @@ use crate::dashboard::view::markdown;
 use crate::routes::rules_notice::describe_deviation;
 
 const TITLE: &str = "Reference";
-/// Optional parameters that have an initial value in the form: path of the endpoint and parameter name. Without them,
-/// the example call would need a higher plan, would be invalid, or would not end.
+/// Optional parameters that the form requires: path of the endpoint and parameter name. They have an initial value.
+/// Without them, the example call would need a higher plan, would be invalid, or would not end.
 const EFFECTIVELY_REQUIRED: [(&str, &str); 3] =
     [("/v1/dividends/history", "symbols"), ("/v1/changes", "symbols"), ("/v1/changes", "follow")];
 

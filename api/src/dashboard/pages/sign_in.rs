@@ -101,7 +101,7 @@ pub(crate) fn network_queue_key(visitor: &Visitor) -> HashingQueueKey {
     HashingQueueKey::Network(ClientNetwork::containing(visitor.client).0)
 }
 
-/// Refunds a charged attempt if its password could not be hashed.
+/// Refunds an attempt to the login throttle if the password of the attempt could not be hashed.
 pub(crate) async fn or_refund<T, E>(
     visitor: &Visitor,
     charge: &AttemptCharge,
@@ -151,8 +151,8 @@ pub(crate) async fn check_password(
     stored: Option<&StoredPassword>,
     queue_key: HashingQueueKey,
 ) -> PageResult<bool> {
-    // Passwords have at most 1,024 bytes. A longer text cannot be correct, so an empty text is hashed instead, which
-    // takes less work.
+    // Passwords have at most 1,024 bytes. A longer text cannot be correct, but hashing it would take more work. An
+    // empty text is hashed instead, so that the refusal takes the usual time.
     let is_short = secret.expose_secret().len() <= 1_024;
     let secret = if is_short { secret } else { SecretString::default() };
     Ok(hashing.verify(secret, stored, queue_key).await?)

@@ -9,8 +9,8 @@ use store::ids::JournalPosition;
 const LONGEST: usize = 512;
 
 text_enum! {
-    /// Kind of changed data. Dividends and splits change record by record. Ticker events, adjustment factors, dividend
-    /// status and dividend lists change as one value of a security.
+    /// Kind of changed data. Dividends and splits are journaled record by record. Ticker events, adjustment factors,
+    /// dividend status and dividend lists are journaled as one value per security.
     pub(crate) enum ChangeKind {
         // The order of the variants is the order of delivery within a commit: a rename precedes the rows of the new
         // symbol.

@@ -28,7 +28,7 @@ pub(crate) struct Change {
     pub(crate) key: RowKey,
     /// True for the last change of a commit.
     pub(crate) completes_commit: bool,
-    /// Former symbols and other spellings of the security. Filled only if the page was read for the whole market.
+    /// Former symbols and other spellings of the security. Empty if the change was read for selected symbols only.
     pub(crate) other_symbols: Arc<[String]>,
     pub(crate) content: ChangeContent,
 }
@@ -164,7 +164,7 @@ impl Change {
         !matches!(self.content, ChangeContent::Row { ex_date, .. } if ex_date < first_day)
     }
 
-    /// Event data that removes the row from a copy.
+    /// Event data that removes the row from the client's copy.
     pub(crate) fn removal(&self) -> ChangeBody<'_> {
         let RowKey { kind, symbol, id, .. } = &self.key;
         let id = if id.is_empty() { symbol } else { id };

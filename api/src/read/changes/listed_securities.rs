@@ -14,7 +14,8 @@ const SECURITIES: &str = include_str!("../../../queries/changes/securities.sql")
 /// Securities that a list of symbols names, and those that it named earlier.
 #[derive(Debug)]
 pub(crate) struct ListedSecurities {
-    /// Canonical symbols of the securities that the list names, and unknown symbols, which may become known.
+    /// Canonical symbols of the securities that the list names, and the listed symbols themselves. A listed symbol that
+    /// names no security is included, because it may name one later.
     pub(crate) named: BTreeSet<String>,
     /// Canonical symbols of the securities that the list named earlier but names no longer, as far back as the journal
     /// reaches.
@@ -52,7 +53,7 @@ impl ListedSecurities {
         Ok(Self { named, former })
     }
 
-    /// Canonical symbols of all these securities.
+    /// Symbols in `named` and `former`.
     pub(crate) fn all(&self) -> Vec<String> {
         self.named.iter().chain(&self.former).cloned().collect()
     }

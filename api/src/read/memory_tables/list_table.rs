@@ -48,14 +48,14 @@ impl StockTable {
     /// Reads all securities in one statement.
     pub(super) async fn load(generation: &ServedGeneration) -> Result<Self, QueryError> {
         let mut table = Self::read(generation, STOCKS).await?;
-        // The database collation may differ from byte order.
+        // The rows are sorted by bytes, because the database collation may have another order.
         table.rows.sort_by(|a, b| a.stock.symbol.cmp(&b.stock.symbol));
         Ok(table)
     }
 }
 
 impl EtfTable {
-    /// Reads all funds in one statement.
+    /// Reads all active ETFs in one statement.
     pub(super) async fn load(generation: &ServedGeneration) -> Result<Self, QueryError> {
         Self::read(generation, ETFS).await
     }

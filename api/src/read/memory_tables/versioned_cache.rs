@@ -12,7 +12,7 @@ use crate::read::{QueryError, ServedGeneration};
 /// Number of cached versions: the newest version, and the previous version for requests in progress.
 const KEPT: usize = 2;
 
-/// Data version as generation, sequence and position.
+/// Data version as generation, log sequence and journal position.
 type VersionKey = (GenerationId, i64, JournalPosition);
 type PendingLoad<T> = Arc<OnceCell<Result<Arc<T>, QueryError>>>;
 

@@ -161,8 +161,8 @@ impl SymbolDividends {
         newest
     }
 
-    /// Adds a dividend that is older than all added dividends. If `has_more`, the follow-up request ends on the day
-    /// before this dividend.
+    /// Adds a dividend that is not newer than the dividends added before. If `has_more`, the follow-up request ends on
+    /// the day before the ex-date of this dividend.
     fn add_older(&mut self, dividend: DividendRow, has_more: bool, start: NaiveDate) {
         self.has_more = has_more;
         self.start_date = has_more.then_some(start);

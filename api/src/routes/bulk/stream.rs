@@ -161,7 +161,7 @@ impl<'a> BulkProgress<'a> {
     }
 }
 
-/// Streams the response of an earlier version.
+/// Streams the response for the earlier data version `past`. Its rows are derived from facts.
 async fn stream_past<T: Serialize>(
     generation: &ServedGeneration,
     outlet: ResponseWriter,

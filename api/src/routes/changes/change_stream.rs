@@ -3,8 +3,9 @@
 //! A stream first reads pages of the journal from the database, until it has all changes. Then it reads from the ring
 //! buffer that all streams of the instance share.
 //!
-//! Invariants: the place of the stream is directly after the last delivered change. Every event id is therefore a valid
-//! start. A batch is delivered only after it is charged. A stream has at most one batch in memory.
+//! Invariants: the place of the stream is directly after the last delivered change. The id of an event is this place. A
+//! client can therefore continue after any event. A batch is delivered only after it is charged. A stream has at most
+//! one batch in memory.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -139,7 +140,8 @@ impl ChangeStream {
             } else if self.is_batch_charged {
                 self.deliver()?
             } else {
-                // Boxed, because a stream seldom pays. Unboxed, this future would enlarge the future of every stream.
+                // Boxed, because a stream is seldom charged. Unboxed, this future would enlarge the future of every
+                // stream.
                 Box::pin(self.charge()).await?
             };
             if event.is_some() {
@@ -166,8 +168,8 @@ impl ChangeStream {
 
     /// Fills the batch, or waits for changes.
     async fn advance(&mut self) -> Result<Option<Event>, ApiError> {
-        // `batch_end` is the end of a whole commit. If the ring ended within the next commit, the delivered changes are
-        // later. The place never moves back.
+        // In a batch from the ring, `batch_end` is the end of a whole commit. If the batch also has changes of the next
+        // commit, the place is already after `batch_end`. The place never moves back.
         if let Some(end) = self.batch_end.take().filter(|end| end.position >= self.place.position) {
             self.place = end;
         }

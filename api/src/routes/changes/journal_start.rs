@@ -22,7 +22,7 @@ pub(crate) struct JournalStart {
 }
 
 impl JournalStart {
-    /// Finds the place after `since`. Without `since`, it is the end of the journal. Error messages name `parameter`.
+    /// Finds the place after `since`. Without `since`, finds the end of the journal. Error messages name `parameter`.
     ///
     /// # Errors
     /// [`ApiError::Parameters`] if the journal does not contain all changes after `since`.

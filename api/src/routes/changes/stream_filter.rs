@@ -1,7 +1,7 @@
 //! Filter of a change stream: kinds and symbols.
 //!
-//! A rename during the stream can make a symbol name another security. The client then gets all rows of the new
-//! security, and removals of the rows of the former security.
+//! A rename during the stream can give a symbol to another security. The client then gets all rows of the new security,
+//! and removals of the rows of the former security.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -36,7 +36,8 @@ struct SymbolFilter {
 #[derive(Debug)]
 pub(super) struct Delivery {
     pub(super) change: Arc<Change>,
-    /// True if the symbols no longer name the security, so that its rows leave the client's copy.
+    /// True if the requested symbols no longer name the security. The client must then remove the security's rows from
+    /// its copy.
     pub(super) is_removal: bool,
 }
 
@@ -62,8 +63,8 @@ impl StreamFilter {
         }
     }
 
-    /// Change as the stream delivers it; `None` if it is filtered out. The change must contain its `other_symbols`, as
-    /// on a page of the whole market.
+    /// Change as the stream delivers it; `None` if it is filtered out. The filter needs the `other_symbols` of the
+    /// change, which only pages of the whole market contain.
     pub(super) fn admit(&mut self, change: Arc<Change>) -> Option<Delivery> {
         let is_named = match &mut self.symbols {
             Some(symbols) => symbols.names(&change)?,
@@ -75,7 +76,9 @@ impl StreamFilter {
 }
 
 impl SymbolFilter {
-    /// `Some(true)` if the symbols name the changed security, `Some(false)` if they only named it earlier, else `None`.
+    /// `Some(true)` if the requested symbols name the changed security. `Some(false)` if they do not, but the client
+    /// may have rows of the security. Otherwise `None`.
+    ///
     /// Calls must be in the order of delivery, because a call may add the security to `followed`.
     fn names(&mut self, change: &Change) -> Option<bool> {
         let security = &change.key.symbol;
@@ -92,8 +95,8 @@ impl SymbolFilter {
 }
 
 impl Delivery {
-    /// Delivery of a change from a page. `securities` are the securities for which the page was read; `None` for the
-    /// whole market.
+    /// Delivery of a change from a page. `securities` are the current and former securities of the page's symbols;
+    /// `None` for a page of the whole market.
     pub(super) fn of_page(change: Change, securities: Option<&ListedSecurities>) -> Self {
         let is_removal = securities.is_some_and(|listed| listed.former.contains(&change.key.symbol));
         Self { change: Arc::new(change), is_removal }

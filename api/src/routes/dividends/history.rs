@@ -163,11 +163,11 @@ fn key(row: &DividendRow) -> Vec<Option<String>> {
     [row.ex_date.to_string(), row.symbol.clone(), row.r#type.to_string(), id].into_iter().map(Some).collect()
 }
 
-/// Sort key of a row within a day: symbol, then rank by type and id.
+/// Sort key of a row among the rows of one ex-date: symbol, then rank by type and id.
 type PlaceOfDay = (String, i64);
 
-/// Derives the rows of a page of an earlier version, in the order of the served tables. One further row is included if
-/// another page follows.
+/// Derives the rows of one page from an earlier data version. The order is that of the served tables. One further row
+/// is included if another page follows.
 async fn find_past(
     context: &HandlerContext<HistoryParameters>,
     past: Arc<PastVersion>,
@@ -190,7 +190,8 @@ async fn select_page(
     let page = &context.parameters.page;
     let after = |place: usize| page.after_value(place).unwrap_or_default().to_owned();
     let keys = rows.iter().map(|row| (row.r#type.to_string(), Some(row.id.clone().unwrap_or_default())));
-    // Ranks are comparable only within one query. The query therefore also ranks the last row of the previous page.
+    // The ranks of different queries cannot be compared. The query therefore also ranks the last row of the previous
+    // page.
     let keys: Vec<_> = keys.chain([(after(2), Some(after(3)))]).collect();
     let mut ranks = rank_dividends(&context.generation, &keys).await?;
     let last_rank = ranks.pop().unwrap_or_default();

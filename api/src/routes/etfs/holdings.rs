@@ -123,9 +123,9 @@ struct HoldingFilters {
 }
 
 impl HoldingFilters {
-    /// Reads the filters. An unknown sector, which neither a holding nor a security has, is an error. After the first
-    /// page, and for a fund without holdings, an unknown sector matches nothing. An unknown asset type matches nothing,
-    /// because issuers choose asset types freely.
+    /// Reads the filters. A sector is unknown if neither a holding of the fund nor a security has it. On the first
+    /// page, an unknown sector is an error. On later pages, and for a fund without holdings, it matches nothing. An
+    /// unknown asset type always matches nothing, because issuers choose asset types freely.
     async fn read(context: &HandlerContext<HoldingsParameters>, all: &[Holding]) -> Result<Self, ApiError> {
         let asked = &context.parameters;
         let types = all.iter().filter_map(|holding| holding.asset_type.clone()).collect::<FacetNames>();

@@ -109,7 +109,8 @@ fn compare_versions(
     Ok(revisions)
 }
 
-/// Derives the security for the market date `as_of` from the facts up to `sequence`; `None` if it was unknown then.
+/// Derives the security for the market date `as_of` from the facts up to `sequence`; `None` if these facts do not
+/// contain the security.
 fn derive_at(
     facts: &FactHistory,
     identity: &Identity,

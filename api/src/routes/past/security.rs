@@ -35,8 +35,8 @@ pub(crate) struct PastQuery {
 }
 
 impl PastQuery {
-    /// Query for symbols at a version. The default of `as_of` is the market date of the version, and a later `as_of` is
-    /// reduced to it. `None` if the version has no market date.
+    /// Query for symbols at a version. If `as_of` is absent or after the market date of the version, the query uses the
+    /// market date. `None` if the version has no market date.
     pub(crate) fn new(
         past: &Arc<PastVersion>,
         symbols: Vec<Vec<String>>,
@@ -151,8 +151,8 @@ pub(crate) async fn rank_dividends(
 
 /// Loads the facts of some symbols, including superseded facts.
 ///
-/// The statements run on a worker thread. An expensive request has a low-priority thread, which wakes up slowly. This
-/// thread therefore waits once for the result, not once for each statement.
+/// The caller of an expensive request is a low-priority thread, which wakes up slowly. All statements therefore run in
+/// a task on a worker thread: the caller waits once for the result, not once for each statement.
 pub(super) async fn load_fact_history(
     generation: &ServedGeneration,
     fact_set: &str,

@@ -78,7 +78,7 @@ pub(super) struct Position {
     pub(super) growth_5y: Option<ExactDecimal>,
     pub(super) holding: Holding,
     pub(super) income: IncomeSum,
-    /// True if a declared dividend of the twelve months has no payment date.
+    /// True if a declared dividend in the twelve months of the response has no payment date.
     pub(super) has_undated_payment: bool,
 }
 
@@ -93,7 +93,8 @@ impl Position {
         self.stock.dividend_currency.as_ref().unwrap_or(&self.stock.currency)
     }
 
-    /// True if the security's income is in this currency. Rows in another currency repeat these payments (R39).
+    /// True if `currency` is the currency of the security's dividends, or if this currency is unknown. A dividend row
+    /// in another currency repeats a payment, and must not be added (R39).
     pub(super) fn has_currency(&self, currency: &str) -> bool {
         self.stock.dividend_currency.as_ref().is_none_or(|known| known == currency)
     }

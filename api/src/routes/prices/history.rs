@@ -238,7 +238,8 @@ async fn find_served(
     Ok((series.version, (series, row.try_get("factors_changed_at")?)))
 }
 
-/// Finds the time of the last factor change at or before an earlier version; `None` if there is none.
+/// Finds the time of the last factor change up to an earlier data version; `None` if the last change is more than 400
+/// days older than this version, or if there is none.
 async fn find_factor_change(
     generation: &ServedGeneration,
     past: &PastVersion,

@@ -35,7 +35,7 @@ use crate::routes::past::security::derive_past_securities;
 const MARKET: &str = include_str!("../../../queries/prices/market.sql");
 /// Maximum number of symbols in the parameter `symbols`.
 const MOST: usize = 1_000;
-/// Maximum number of symbols of an earlier version, whose prices are derived again for each page.
+/// Maximum number of symbols in a request for an earlier version. Every page derives the prices of all symbols again.
 const MOST_OF_PAST: usize = 100;
 /// Number of securities of an earlier version that are derived at once.
 const PAST_BATCH: usize = 25;
@@ -165,7 +165,7 @@ async fn page(
     let mut filled = PageBuilder::new(asked, outlet.begin(version))?;
     loop {
         let exhausted = batch.len() < usize::from(BATCH);
-        // The last security of a full batch is not written yet. It becomes `from`, the first symbol of the next batch.
+        // The next batch begins with the last security of a full batch. That security is therefore not written yet.
         let last = if exhausted { None } else { batch.last().map(|series| series.symbol.clone()) };
         for series in batch.iter().take_while(|series| Some(&series.symbol) != last.as_ref()) {
             filled.add_bars(asked, series)?;

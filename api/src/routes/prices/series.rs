@@ -29,9 +29,9 @@ impl SecurityPrices {
         RowLabels { symbol: &self.symbol, currency: self.currency.as_deref() }
     }
 
-    /// Prices of a security at an earlier version, for the calendar years `first` to `last`. The newest year before
-    /// `first` is included, because a change needs the preceding close. Each year has its own price scale, as in the
-    /// tables.
+    /// Prices of a security at an earlier data version, for the calendar years `first` to `last`. The newest year with
+    /// bars before `first` is included, because the first price change needs the preceding close. Each year has its own
+    /// price scale, as in the tables.
     pub(super) fn of_past(
         version: DataVersion,
         security: &PastSecurity,

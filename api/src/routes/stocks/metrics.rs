@@ -122,7 +122,7 @@ async fn answer(
 async fn live(context: &HandlerContext<MetricsParameters>) -> Result<(DataVersion, MetricsAnswer), ApiError> {
     let asked = &context.parameters;
     let (version, metrics) = lookup::find_one::<Metrics>(&context.generation, METRICS, &asked.symbol).await?;
-    // A later `as_of` is reduced to the market's as-of date, because no data is newer.
+    // An `as_of` after the market's as-of date is replaced by that date, because no data is newer.
     let newest = version.as_of.unwrap_or(metrics.as_of);
     let as_of = asked.as_of.map_or(newest, |as_of| as_of.min(newest));
     if as_of == newest && !asked.explain {

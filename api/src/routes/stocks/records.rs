@@ -18,10 +18,11 @@ use crate::routes::changes::change_feed::{ChangeQuery, render_changes};
 
 /// Query for the records of one security.
 pub(super) struct RecordsQuery<'a> {
-    /// Statement for the served rows. Its parameters are the spellings of the symbol, the first day, and `filters`.
+    /// SQL statement for the served rows. Its parameters are, in order: the spellings of the symbol, the first ex-date,
+    /// and `filters`.
     pub(super) statement: &'static str,
     pub(super) filters: &'a [&'a (dyn ToSql + Sync)],
-    /// Kind of the records, as in the table `quarantine`.
+    /// Kind of the records, as spelled in the table `quarantine`.
     pub(super) kind: &'static str,
     pub(super) symbol: &'a PathSymbol,
     /// First ex-date; `None` for the start of the tier's history.
@@ -32,8 +33,8 @@ pub(super) struct RecordsQuery<'a> {
     pub(super) output: &'a Output,
 }
 
-/// Renders a page of records. `select` returns the matching rows of an earlier version. Its second argument is the
-/// first ex-date.
+/// Renders a page of records. `select` returns the requested rows of an earlier data version. Its second argument is
+/// the first ex-date of the request.
 pub(super) async fn render_records<T: TrackedRow + Sortable, P>(
     context: &HandlerContext<P>,
     query: RecordsQuery<'_>,

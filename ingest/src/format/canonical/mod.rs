@@ -1,5 +1,5 @@
-//! Canonical feed: CSV files with their kind in the file name, and JSON records. The kind of a JSON record is in the
-//! record or in the file name.
+//! Canonical feed: CSV files and JSON records in the format of this service. The file name of a CSV file contains the
+//! kind of its rows. The kind of a JSON record is in the record or in the file name.
 
 use market::event::Kind;
 
@@ -29,8 +29,8 @@ pub(super) fn detect(file: &FeedFile, head: &FileHead) -> Option<Result<FileForm
     let named = kind_of(file.stem()).and_then(KindLayout::for_kind);
     if head.encoding == Encoding::Csv {
         let layout = named?;
-        // A vendor's table may have a canonical file name. The file is canonical if it has a key column, or if no other
-        // origin is recognized.
+        // A vendor's table may have the file name of a canonical file. The table is treated as canonical only if it has
+        // a key column of the kind, or if its vendor is not recognized.
         let has_key_column =
             layout.key.iter().any(|name| head.columns.iter().any(|column| column.eq_ignore_ascii_case(name)));
         let is_canonical = has_key_column || head.guess_origin().is_none();
@@ -63,7 +63,7 @@ fn adjusted_without_basis(stem: &str, layout: &KindLayout, columns: &[String]) -
     ))
 }
 
-/// Requirements of a canonical file in the encoding of `head`, for an error message.
+/// Requirements of a canonical CSV file or of canonical JSON, by the encoding of `head`. For an error message.
 pub(super) fn expectation(head: &FileHead) -> &'static str {
     match head.encoding {
         Encoding::Csv => {

@@ -1,5 +1,5 @@
-//! Reader of canonical price rows, optimized for speed. It converts bytes directly to scaled integers, and reuses the
-//! [`BarVersion`] of the previous row if its cells are equal.
+//! Reader of canonical price rows, optimized for speed. It converts bytes directly to scaled integers. Cells with
+//! revision, action, observation time and share basis are parsed only if they differ from those of the previous row.
 
 use std::io::Read;
 

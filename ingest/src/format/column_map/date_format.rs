@@ -21,7 +21,7 @@ pub(super) enum DatePart {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum DateFormat {
     Parts(Vec<DatePart>),
-    /// Unix time. The value is the number of units in a second: 1 for seconds, 1000 for milliseconds.
+    /// Unix time. The value is its number of units per second: 1 for seconds, 1000 for milliseconds.
     Unix(i64),
 }
 
@@ -91,8 +91,9 @@ impl DateFormat {
     }
 }
 
-/// Parses a date with the first format that fits. A time of midnight after the date is ignored. With `zone`, a Unix
-/// time gives its local date. A UTC time gives its local date only if the local time is midnight.
+/// Parses a date with the first format that fits. The date may be followed by midnight, but by no other time. With
+/// `zone`, a Unix time gives the local date. With `zone`, a UTC time gives the local date if the local time is
+/// midnight.
 pub(super) fn read_date(
     formats: &[DateFormat],
     zone: Option<ExchangeZone>,

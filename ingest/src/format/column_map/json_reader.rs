@@ -60,7 +60,8 @@ pub(super) fn read_json(
     }
 }
 
-/// Calls `each` for every object at a path of members, with its enclosing object. Lists on the path are expanded.
+/// Calls `each` for every object at a path of member names, with the object that contains it. Lists on the path are
+/// expanded into their items.
 fn records_at<'a>(
     value: RawJson<'a>,
     path: Option<&str>,

@@ -19,8 +19,8 @@ use crate::normalize::{ExchangeZone, RowError, abbreviate, is_absent_value};
 pub(super) const RATIO: &str = "ratio";
 /// Column with the direction of a split: more shares (`forward`) or fewer shares (`reverse`).
 pub(super) const DIRECTION: &str = "direction";
-/// Column with the currency of prices. Canonical prices have no currency. Prices in a minor unit are therefore
-/// converted to the major unit.
+/// Column with the currency of prices. Canonical prices have no currency, so they cannot be in a minor unit such as
+/// GBX. Prices in a minor unit are converted to the major unit.
 pub(super) const CURRENCY: &str = "currency";
 /// Columns whose cells may contain a currency unit.
 pub(super) const MONEY: [&str; 6] = ["open", "high", "low", "close", "vwap", "amount"];

@@ -1,4 +1,4 @@
-//! Row under a map: validation of its converted values, and conversion to a canonical record.
+//! Row of a file that has a column map: validation of converted values, and conversion to a canonical record.
 
 use std::borrow::Cow;
 
@@ -48,7 +48,7 @@ fn set_currency<'a>(
     Ok(())
 }
 
-/// Converts prices in a minor unit to the major unit, and drops their currency.
+/// Converts prices in a minor unit to the major unit. Removes the currency, because canonical prices have no currency.
 fn price_values(mut values: RowValues<'_>) -> Result<RowValues<'_>, RowError> {
     let Some(at) = values.iter().position(|(name, _)| *name == CURRENCY) else { return Ok(values) };
     let (_, text) = values.remove(at);

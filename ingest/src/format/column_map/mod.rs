@@ -1,7 +1,7 @@
-//! Reader of tables under a map. It reads wide tables, files without a header, symbols in file names, and other
-//! notations of numbers and dates.
+//! Reader of files under a column map. A map can describe wide tables, files without a header and symbols in file
+//! names. It can also describe notations of numbers and dates that the canonical feed does not have.
 //!
-//! Each record becomes a canonical record, with the same checks and rejects.
+//! Each record becomes a canonical record, and is checked and rejected like a record of the canonical feed.
 
 use std::borrow::Cow;
 use std::io::Read;
@@ -62,8 +62,8 @@ pub(super) fn detect(
     if head.encoding == Encoding::Csv && map.records.is_some() {
         return Err("is a table, which has no members: file.records is for JSON".to_owned());
     }
-    // The head has only the member names of outer objects. Records in inner objects cannot be checked for a symbol
-    // column.
+    // The head of a JSON file has only the member names of outer objects. A symbol column in inner objects is therefore
+    // not detected here.
     let reachable =
         head.encoding != Encoding::Csv && map.records.as_ref().is_none_or(|path| !path.contains('.'));
     let keys = if reachable { head.record_keys() } else { Vec::new() };

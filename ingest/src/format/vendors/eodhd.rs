@@ -1,7 +1,7 @@
 //! EODHD: prices, dividends and splits of one symbol, the last day of a whole exchange, and fundamentals.
 //!
-//! Prices are as traded. `adjusted_close` is used only as evidence of dividends. The `value` of a dividend is adjusted
-//! for later splits; the declared amount in `unadjustedValue` is preferred.
+//! Prices are as traded. `adjusted_close` is not a price; it is used only to check which dividends were paid (R40). The
+//! `value` of a dividend is adjusted for later splits; the declared amount in `unadjustedValue` is preferred.
 
 use market::event::ShareBasis;
 use rust_decimal::Decimal;
@@ -36,8 +36,8 @@ fn detect(head: &FileHead) -> Option<Result<SymbolScope, String>> {
     if head.has_column(&CODE) && head.has_column(&EXCHANGE) && head.has_column(&kinds) {
         return Some(Ok(SymbolScope::Rows));
     }
-    // Other vendors spell the column `Adjusted Close`, and their prices are split-adjusted. Only EODHD's
-    // `adjusted_close` is accepted.
+    // Only EODHD spells the column `adjusted_close`. A file with the column `Adjusted Close` comes from another vendor,
+    // and its prices are split-adjusted.
     let adjusted = head.columns.iter().any(|column| column.eq_ignore_ascii_case("adjusted_close"));
     let prices = head.has_column(&["close"]) && adjusted;
     let dividends = head.has_column(&["unadjustedvalue"])

@@ -101,7 +101,7 @@ fn figures_of(document: RawJson<'_>) -> BTreeMap<NaiveDate, BTreeMap<&'static st
 /// First and last day of a fact's period. A share count refers to one day, which is then first and last.
 type Period = (NaiveDate, NaiveDate);
 
-/// Values of an SEC fact by period. The newest filing decides.
+/// Values of an SEC fact by period. If several filings report one period, the newest filing decides.
 fn periods(fact: RawJson<'_>, unit: &str) -> BTreeMap<Period, Decimal> {
     let mut filed: BTreeMap<Period, (String, Decimal)> = BTreeMap::new();
     let values = fact.get("units").and_then(|units| units.get(unit));

@@ -1,7 +1,8 @@
 //! Yahoo chart responses (v8, JSON): columnar days with dividends, splits and capital gains.
 //!
-//! Prices and dividends are adjusted for splits up to the newest day. `adjclose` is used only as evidence of dividends.
-//! A time is the start of a session. The day of the session is in the exchange's time zone.
+//! Prices and dividends are on the share basis of the newest day in the response. `adjclose` is used only as evidence
+//! of dividends. Each day has the time at which its session starts. In the exchange's time zone, the date of this time
+//! is the date of the session.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -184,7 +185,8 @@ impl ChartDay<'_> {
         })
     }
 
-    /// Price of the day as a canonical record. A reject of the row is stored with this record, for correction.
+    /// Price of the day as a canonical record. If the day is rejected, this record is stored in the reject, so that it
+    /// can be corrected.
     fn canonical(&self, symbol: &Symbol, date: NaiveDate, newest: Option<NaiveDate>) -> String {
         let cells = self.prices.iter().flat_map(|cells| COLUMNS.iter().zip(cells));
         let filled = cells.filter(|(_, cell)| !cell.is_empty());

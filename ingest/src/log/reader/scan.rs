@@ -11,7 +11,7 @@ use super::{Log, LogError, RETRY_PAUSE};
 
 /// Maximum time for deleting a consumer at the end of a scan.
 const DELETE_TIMEOUT: Duration = Duration::from_secs(2);
-/// Maximum time without a new message while reads of the log fail.
+/// Maximum time since the last message within which a failed read of the log is retried.
 const MAX_OUTAGE: Duration = Duration::from_secs(25);
 /// Time without a delivered message, after which the scan looks for messages that the server cannot deliver.
 const STALLED: Duration = Duration::from_secs(1);
@@ -66,7 +66,7 @@ impl Log {
         by_sequence: bool,
         each: &mut impl FnMut(&LogMessage) -> Result<(), LogError>,
     ) -> Result<ScanEnd, LogError> {
-        // A malformed message can end the connection, so every scan has its own.
+        // A malformed message can end the connection, so every scan opens a connection that nothing else uses.
         let connection = Self::open_existing(&self.settings).await?;
         let mut next = from_sequence;
         if by_sequence {
@@ -139,8 +139,8 @@ impl Log {
             let (message, delivery) = LogMessage::from_delivery(message).map_err(LogError::Read)?;
             let sequence = message.sequence.to_u64();
             if delivery.number != delivered + 1 {
-                // A gap in the delivery numbers means that the client dropped messages, because the connection ended or
-                // a message has a status code. The dropped messages are fetched by sequence.
+                // A gap in the delivery numbers means that the client dropped messages. Either the connection ended, or
+                // a stored message has a status code like a reply of the server. Fetch the messages by sequence.
                 for missing in next..sequence {
                     if let Some(message) = connection.fetch(missing).await?
                         && matches_subjects(&message, subjects)

@@ -12,8 +12,8 @@ use super::changes::{EncodedBatches, UndoChange, UndoChanges};
 use super::scope::UndoScope;
 use crate::load::error::LoadError;
 
-/// Target number of the run's bars per part. A hash assigns each symbol to a part, so a part may have more bars. One
-/// part at a time is compared, which limits memory. The log is read twice for each part.
+/// Target number of the run's bars per part. To limit memory, the bars are compared in parts, one after the other. A
+/// hash assigns each symbol to a part, so a part may have more bars. The log is read twice for each part.
 const MAX_BARS_PER_PART: u64 = 1_500_000;
 /// Maximum number of bars per record batch. It keeps a batch small even if each bar has a different version.
 const MAX_BARS_PER_BATCH: usize = 3_000;
@@ -135,8 +135,8 @@ fn undo_symbol(
     undone
 }
 
-/// Bar of a retraction, without values. Closes are encoded as differences, so a series of zero closes needs almost no
-/// space.
+/// Bar of a retraction, without values. The close is 0: closes are encoded as differences, so a series of zeros needs
+/// almost no space.
 fn retracted_bar(day: i32) -> Bar {
     let none = MISSING;
     Bar { day, open: none, high: none, low: none, close: 0, volume: none, vwap: none, trade_count: none }

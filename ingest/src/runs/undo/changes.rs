@@ -27,15 +27,15 @@ pub struct UndoChanges {
 
 /// Change that an undo makes to a row.
 pub(super) enum UndoChange<T> {
-    /// The version of another run is published again.
+    /// The highest-ranked version of the other runs is published again.
     Restore(T),
     Retract,
 }
 
 impl UndoChanges {
-    /// Compares the run's version `own` of a key with `other`, and counts the change. `other` is the highest-ranked
-    /// version of all other runs. `is_equal` compares both contents, and is called only if neither is a retraction.
-    /// Returns `None` if the undo does not change the row.
+    /// Decides the change that the undo makes to one key, and counts it. `own` is the version of the undone run.
+    /// `other` is the highest-ranked version of all other runs. `is_equal` compares the contents of both versions, and
+    /// is called only if neither is a retraction. Returns `None` if the undo does not change the row.
     pub(super) fn count_key<T>(
         &mut self,
         key: impl FnOnce() -> String,

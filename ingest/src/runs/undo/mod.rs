@@ -64,7 +64,7 @@ impl UndoArgs {
 pub struct UndoReport {
     /// Id of the undone run.
     pub run: String,
-    /// Id of the run of the undo.
+    /// Run id of the undo.
     pub undo: String,
     /// Source of the undone run, and thus of the undo.
     pub source: String,
@@ -192,7 +192,7 @@ async fn publish_undo(
     Ok(undone)
 }
 
-/// Computes the record batches of an undo, and the report of a dry run.
+/// Computes the record batches of an undo and its report. The report is that of a dry run: nothing is published yet.
 async fn compute_changes(scope: &UndoScope<'_>) -> Result<(EncodedBatches, UndoReport), LoadError> {
     let mut batches = EncodedBatches::default();
     let mut report = UndoReport {

@@ -23,8 +23,8 @@ const ROWS_PER_BATCH: usize = 500;
 trait Undoable: EventRecord + Clone + PartialEq {
     /// True if a retraction without an id also withdraws rows that have an id and the same natural key (R29).
     const BY_NATURAL_KEY: bool = false;
-    /// Key of a record without a vendor's id: its symbol and date. A dividend without a currency is assumed in the
-    /// currency of its security (R39).
+    /// Key of a record without a vendor's id; by default its symbol and date. The key of a dividend includes the
+    /// currency. A missing currency is replaced by the currency of the security (R39).
     fn natural_key(&self, _currencies: &SecurityCurrencies) -> String {
         let date = self.date().map(|date| date.to_string());
         let parts = self.symbol().map(ToString::to_string).into_iter().chain(date);
@@ -220,7 +220,7 @@ impl<T> Default for RecordTable<T> {
 }
 
 /// Revision and observation time of a retraction without an id. The retraction withdraws all rows of its natural key
-/// that are not newer.
+/// that are not newer than the retraction.
 type RetractionTime = (i64, DateTime<Utc>);
 
 impl<T: Undoable> RecordTable<T> {
@@ -319,7 +319,7 @@ fn just_after(time: DateTime<Utc>) -> DateTime<Utc> {
     time + TimeDelta::microseconds(1)
 }
 
-/// Version from before the run, with a rank just above that of the run's version.
+/// Row that restores the version `before` the run. It ranks just above the run's version.
 fn restored<T: Undoable>(own: &RecordVersion<T>, before: &RecordVersion<T>) -> EventRow<T> {
     let revision = own.row.revision.max(before.row.revision);
     let outranked = own.row.id.is_some() && before.preference() < own.preference();

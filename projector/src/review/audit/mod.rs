@@ -84,7 +84,8 @@ impl AuditReport {
     }
 }
 
-/// Check by one SQL query with the columns topic (group of matches), symbol, seen (description) and total.
+/// Check by one SQL query. Its columns are topic (group of matches), symbol, seen (description of the match) and total
+/// (number of matches in the group).
 #[derive(Deserialize)]
 struct SqlCheck {
     name: &'static str,

@@ -57,8 +57,8 @@ pub(super) async fn find_changed(
     })
 }
 
-/// Limits for the number of days without a dividend, after which a payer can lapse. The three values are the longest
-/// limit of any payer, the limit of a yearly payer and the limit of an irregular payer.
+/// Lapse limits: numbers of days without a dividend after which the status of a payer can become lapsed. The three
+/// values are the longest limit of all payers, the limit of a yearly payer and the limit of an irregular payer.
 fn lapse_days(rules: &Rules) -> anyhow::Result<[i32; 3]> {
     let status = &rules.status;
     let yearly = (status.lapse_periods * Decimal::from(365)).ceil().to_i64().context("lapse_periods")?;

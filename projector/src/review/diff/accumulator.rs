@@ -1,5 +1,5 @@
-//! Accumulator of the differences between two versions of the read tables. It counts and ranks them, keeps the first
-//! rows in memory, and writes all rows to files.
+//! Accumulator of the differences between two versions of the read tables. It counts and ranks the differences. It
+//! keeps the first differing rows of each table in memory, and writes all differing rows to files.
 
 use std::collections::BTreeMap;
 

@@ -37,7 +37,8 @@ pub struct RowDifference {
     pub key: Vec<(&'static str, CellValue)>,
     /// Kind of the difference.
     pub change: ChangeKind,
-    /// Differing columns, except key columns. If only one generation has the row, these are all columns with a value.
+    /// Differing columns, except key columns. If only one version of the table has the row, these are all columns with
+    /// a value.
     #[serde(serialize_with = "as_pairs")]
     pub columns: Vec<ColumnDifference>,
     /// Sentences that explain the difference; empty unless explanations were requested.

@@ -22,7 +22,7 @@ const SECTOR_SLUGS: &str = "select slug from sectors order by slug";
 pub(super) struct DiffCandidates {
     /// Owners of the rows to compare, by table. An owner is a security, fund or sector.
     owners: HashMap<&'static str, Vec<String>>,
-    /// Years of packed prices to compare: symbol and calendar year.
+    /// Price years to compare. A price year is the packed prices of one symbol and calendar year.
     pub(super) years: Vec<(String, i32)>,
     /// Number of price years in the first and in the second generation, including years with equal digests.
     pub(super) years_in_all: [u64; 2],

@@ -1,4 +1,4 @@
-//! `--html`: the comparison as one page with sortable tables and no external resources.
+//! `projector diff --html`: the differences as one page with sortable tables and no external resources.
 
 use std::fmt::{self, Write as _};
 
@@ -95,7 +95,7 @@ fn write_rows(page: &mut String, table: &TableDiff) -> fmt::Result {
         };
         let has_value =
             |changed: &&ColumnDifference| changed.a != CellValue::Null || changed.b != CellValue::Null;
-        // Print the explanation of a row once, in the line of its first differing column.
+        // Each differing column has a line. Only the first line of a row has the explanation of the row.
         row.columns.iter().filter(has_value).enumerate().map(move |(position, changed)| {
             let why = if position == 0 { why.clone() } else { String::new() };
             let [a, b] = shorten_values(&changed.a, &changed.b);

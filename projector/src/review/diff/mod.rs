@@ -1,11 +1,11 @@
 //! `projector diff A B`: differences between two generations, most important first, with explanations.
 //!
-//! Both generations are read in one snapshot. Digests select the securities and price years that can differ. Only these
-//! are read, a few hundred securities at a time, so the memory use does not depend on the number of securities. Symbol
-//! spellings are an exception: they are compared all together.
+//! Both generations are read in one snapshot. Digests select the securities and price years that can differ. Only the
+//! selected ones are read, a few hundred securities at a time, so the memory use does not depend on the number of
+//! securities. Symbol spellings are an exception: they are compared all together.
 //!
-//! The rule version of a row is not compared. It is an input of the derivation, so a different version is a reason for
-//! differences and not a difference.
+//! The rule version of a row is not compared. It is an input of the derivation, so a different rule version is a reason
+//! for differences and not a difference.
 
 mod accumulator;
 mod args;

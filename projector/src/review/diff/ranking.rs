@@ -46,7 +46,7 @@ pub struct MetricDifference {
     pub a: CellValue,
     pub b: CellValue,
     /// Size of the change: years for streaks, percentage points for yields, percent for prices. For statuses and lists,
-    /// the change of the dividend yield in percentage points. For securities, 0.
+    /// the change of the dividend yield in percentage points. For the topic `securities`, always 0.
     pub size: ExactDecimal,
     /// Sentences that explain the change; empty unless explanations were requested.
     #[serde(skip_serializing_if = "Vec::is_empty")]

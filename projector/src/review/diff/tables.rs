@@ -52,5 +52,6 @@ pub(crate) const HOLDINGS: &str = "holdings";
 /// Table of sector statistics, whose rows do not belong to a security.
 pub(crate) const SECTORS: &str = "sectors";
 
-/// Name of the column with the rule version. It is not compared, because different rules are a reason for differences.
+/// Name of the column with the rule version. It is not compared, because a different rule version is a cause of
+/// differing rows, and not a result.
 pub(crate) const METHOD_VERSION: &str = "method_version";

@@ -1,4 +1,5 @@
-//! Comparison of the affected securities, each derived from the facts before a run and from the current facts.
+//! Comparison of the affected securities. Each is derived twice: from the facts before the run under review, and from
+//! the current facts.
 
 use std::collections::BTreeSet;
 

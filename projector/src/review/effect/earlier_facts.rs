@@ -30,8 +30,8 @@ const BEFORE: &str = include_str!("../../../queries/effect/batches_before.sql");
 const PRICED: &str = include_str!("../../../queries/bars_sources.sql");
 const RECORDED: &str = include_str!("../../../queries/records_sources.sql");
 
-/// Log message of a feed before the position: sequence of the message, and newest date in the run that published it
-/// (`None` if unknown).
+/// Log message of a feed before the position: its sequence, and the newest date in its run among the rows of the feed's
+/// kind (`None` if unknown).
 type EarlierMessage = (i64, Option<NaiveDate>);
 
 /// Bars of one symbol and source that the later batches may have changed.
@@ -224,8 +224,8 @@ impl EarlierFacts {
                     PackedColumns::All(Box::new(PackedBars::pack(&bars)?))
                 }
             };
-            // A digest is only compared with the digest of a published year. This derivation compares no published
-            // years.
+            // Any digest will do: a digest is only compared with the digest of a published year, and this derivation
+            // compares no published years.
             let no_digest = 0;
             debug_assert!(years.range().len() == 1, "fetched years are not packed together");
             let _ = earlier.put_year(source, year, no_digest, columns);

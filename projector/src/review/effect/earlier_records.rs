@@ -21,12 +21,13 @@ const STORED: &str = include_str!("../../../queries/records_stored.sql");
 pub(super) struct EarlierRecords {
     /// Packed records of each row before the position; `None` for a row that did not exist then.
     pub(super) rows: BTreeMap<RecordsKey, Option<Vec<u8>>>,
-    /// Calendar years of the dividends in earlier batches, for each source that also has later dividend batches.
+    /// Calendar years of the dividends before the position, by source. Only sources with dividend batches after the
+    /// position are included.
     pub(super) dividend_years: BTreeMap<String, BTreeSet<i32>>,
 }
 
-/// Restores the rows of a feed that the messages `later` changed, from the messages `earlier`. Both lists have log
-/// sequences.
+/// Adds the earlier state of all rows of a feed that messages after the position changed. `later` and `earlier` are the
+/// log sequences of the messages after and before the position.
 pub(super) async fn read_earlier_records(
     transaction: &Transaction<'_>,
     log: &LogMessages,
@@ -89,7 +90,8 @@ pub(super) async fn read_earlier_records(
     Ok(())
 }
 
-/// Record ids in the current rows of these symbols. Facts only grow, so the earlier rows had no other ids.
+/// Record ids in the current rows of `symbols`. Applied messages only add ids to a row, so the row had no other ids
+/// before the position.
 async fn load_ids(
     transaction: &Transaction<'_>,
     (kind, source): &Feed,

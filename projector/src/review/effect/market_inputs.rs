@@ -1,4 +1,4 @@
-//! Inputs that the derivations of all securities share, before a run or now.
+//! Inputs that the derivations of all securities share, either before the run under review or now.
 
 use anyhow::Context;
 use chrono::{Datelike, NaiveDate};
@@ -44,7 +44,7 @@ impl MarketInputs {
             securities.extend(records::read(source, packed)?);
         }
         // The symbols of the current facts are loaded even for the earlier inputs. A symbol with only new facts has no
-        // earlier rows, so its security is then treated as not listed.
+        // earlier rows, so its security counts as not listed before the run.
         let known = load_known_symbols(transaction).await?;
         let mut inputs = Self {
             as_of: match earlier {
@@ -149,8 +149,8 @@ async fn load_earlier_date(
 /// Last day of one year on which a source had a live (not withdrawn) bar, in the earlier facts; `None` without such a
 /// bar.
 ///
-/// The column `days` does not show which bars are withdrawn. All days up to the current last live day are therefore
-/// treated as live, except days that later batches contain.
+/// The column `days` does not show which bars are withdrawn. All days up to the last day that is live now are therefore
+/// treated as live. For days in later batches, the bars of the earlier batches decide instead.
 fn earlier_last_day(row: &Row, year: i32, earlier: &EarlierFacts) -> anyhow::Result<Option<i32>> {
     let (symbol, source): (String, String) = (row.try_get("symbol")?, row.try_get("source")?);
     let last_day: i32 = row.try_get("last_day")?;

@@ -17,7 +17,7 @@ const MAX_NAMED: usize = 10;
 pub struct SourceReplacement {
     /// Kind of the rows.
     pub kind: Kind,
-    /// Source whose rows the figures use instead.
+    /// Source whose rows the figures use after the run.
     pub source: String,
     /// Source whose rows the figures used before the run.
     pub replaced: String,

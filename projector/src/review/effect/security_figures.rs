@@ -40,8 +40,8 @@ impl SecurityFigures {
     }
 }
 
-/// Compares the rows of a security before the run and now. If it is listed at only one of these times, only its metrics
-/// and quarantined rows are compared.
+/// Compares the rows of a security before the run and now. If the security is listed at only one of these times, only
+/// its metrics and quarantined rows are compared.
 pub(super) fn compare_figures(sides: [Option<&SecurityFigures>; 2]) -> anyhow::Result<Vec<ComparedRows>> {
     fn one<T>(row: &T) -> &[T] {
         std::slice::from_ref(row)

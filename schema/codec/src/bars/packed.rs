@@ -26,8 +26,8 @@ pub struct PackedBars {
     /// Volume-weighted average prices, as differences from the close, and trade counts. Empty if no bar has one of the
     /// two.
     pub extra: Vec<u8>,
-    /// Distinct versions of bars, and the version index of each bar, run-length encoded. Empty in read tables, which
-    /// need no versions.
+    /// Distinct versions of the bars (revision, observation time, provenance), and for each bar the index of its
+    /// version, run-length encoded. Empty in read tables, which need no versions.
     pub versions: Vec<u8>,
 }
 
@@ -262,7 +262,7 @@ impl PackedBars {
 /// Decodes the version index of each of `bars` bars, and the list of distinct versions. Reserves capacity for `room`
 /// more indexes.
 ///
-/// An empty column gives all bars the unknown version.
+/// If the column is empty, all bars get the version `BarVersion::UNKNOWN`.
 fn unpack_versions(
     bytes: &[u8],
     bars: usize,

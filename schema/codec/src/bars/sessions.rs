@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use super::blocks::{self, BLOCK};
 use super::error::PackedBarsError;
 
-/// Format version: first byte of the column `days`. A new version also needs a new codec name in the log, so that older
-/// readers stop there.
+/// Format version: first byte of the column `days`. A new version also needs a new codec name in the log. Older readers
+/// then stop at the unknown name.
 pub(super) const FORMAT_VERSION: u8 = 1;
 
 /// Header of the column `days`.

@@ -57,7 +57,7 @@ impl EncodedRecord {
         Ok(Self(bytes.into()))
     }
 
-    /// Symbol of the record; `None` if absent. Every kind of record with a symbol has it as its first field.
+    /// Symbol of the record; `None` if absent. If a kind of record has a symbol, the symbol is the first field.
     pub(super) fn symbol(&self) -> Result<Option<&[u8]>, PackedRecordsError> {
         self.fields().next().transpose()
     }

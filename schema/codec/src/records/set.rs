@@ -29,8 +29,8 @@ impl RecordSet {
         Self::new(self.kind, self.observations)
     }
 
-    /// Adds observations to the set. Also returns the superseded observations: those that an observation with equal
-    /// content and later provenance replaces.
+    /// Adds observations to the set. Also returns the superseded observations. Each of them was replaced by an
+    /// observation with equal content and later provenance.
     ///
     /// A set has each content only once. Superseded observations with equal content are therefore in different sets.
     pub fn merge_keeping_superseded(self, more: Vec<RawObservation>) -> (Self, Vec<Self>) {
@@ -46,7 +46,7 @@ impl RecordSet {
     }
 
     /// Returns the set that [`RecordSet::new`] builds, and the superseded observations. A superseded observation is
-    /// dropped if it has the same record batch as the observation that supersedes it.
+    /// dropped if it comes from the same record batch as the observation that supersedes it.
     fn separate(kind: Kind, mut observations: Vec<RawObservation>) -> (Self, Vec<RawObservation>) {
         observations.sort_unstable_by(|a, b| a.compare_newest_first(b, kind));
         let (mut distinct, mut repeated): (Vec<RawObservation>, Vec<RawObservation>) =
@@ -66,10 +66,10 @@ impl RecordSet {
         self.observations.into_iter().filter(move |observation| is_known(&observation.frame))
     }
 
-    /// Keeps the observations that belong to the row of a symbol.
+    /// Keeps the observations without an id, and the observations of records that ever had the symbol.
     ///
     /// All observations of a vendor's record are stored under every symbol that the record ever had. Observations with
-    /// an id therefore belong to the row if at least one of them has the symbol.
+    /// an id are therefore kept if at least one observation with this id has the symbol.
     ///
     /// # Errors
     /// A record is damaged.

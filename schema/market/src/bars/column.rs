@@ -1,4 +1,4 @@
-//! Column of scaled integers. Absent values at the start are stored only as their number.
+//! Column of scaled integers. For absent values at the start, only a count is stored.
 
 use std::iter::repeat_n;
 use std::ops::{Index, IndexMut, Range};
@@ -6,8 +6,7 @@ use std::ops::{Index, IndexMut, Range};
 /// Marker of an absent value in a column.
 pub const MISSING: i64 = i64::MIN;
 
-/// Column of scaled integers; an absent value is [`MISSING`]. Absent values at the start are stored only as their
-/// number.
+/// Column of scaled integers; an absent value is [`MISSING`]. For absent values at the start, only a count is stored.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BarColumn {
     absent: usize,

@@ -153,7 +153,7 @@ impl Bars {
         self.filter(|index| keep(self.day[index]))
     }
 
-    /// Bars of this set that a bar of another set replaced. `union` is the merge of all sets.
+    /// Bars of this set whose day has another version in `union`, the merge of this set and others.
     pub(super) fn superseded_by(&self, union: &Self) -> Self {
         self.filter_days(|day| {
             let place = |bars: &Self| bars.day.binary_search(&day).ok();

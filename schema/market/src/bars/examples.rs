@@ -74,7 +74,7 @@ fn decimal_places_that_no_price_needs_are_dropped() {
     check(2, &[4_000, 5_000], (0, &[40, 50]));
     check(0, &[4_000, 5_000], (0, &[4_000, 5_000]));
     check(3, &[4_001, 5_000], (3, &[4_001, 5_000]));
-    // A single price can prevent a smaller scale.
+    // A single price that needs a decimal place keeps this place for all prices.
     let mut some = bars(2, &[(730_001, 4_000)]);
     (some.high[0], some.vwap, some.trade_count) = (4_010, vec![MISSING].into(), vec![MISSING].into());
     some.canonicalize();

@@ -21,7 +21,8 @@ impl Bars {
         years
     }
 
-    /// Adds the bars in a range of indexes to a hash, without their versions. The bars are not encoded for the hash.
+    /// Adds the values of the bars in an index range to a hash, without encoding them first. The versions of the bars
+    /// are not hashed.
     pub fn hash_range(&self, range: Range<usize>, state: &mut impl Hasher) {
         (self.scale, &self.day[range.clone()], &self.close[range.clone()]).hash(state);
         for column in self.columns() {

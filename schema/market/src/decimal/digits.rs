@@ -46,7 +46,7 @@ pub(crate) fn text(value: Decimal) -> String {
 /// Length of the longest decimal text, bytes: sign, zero, point and 28 decimal places.
 const LONGEST: usize = 3 + ZEROS.len();
 
-/// 28 zeros, the most between a decimal point and the digits of a mantissa.
+/// 28 zeros. A decimal has at most 28 decimal places, so no more zeros can precede the digits of its mantissa.
 const ZEROS: &str = "0000000000000000000000000000";
 
 #[cfg(test)]

@@ -121,8 +121,8 @@ fn parse_general(text: &str) -> Result<Decimal, DecimalError> {
     if integer_digits > 28 {
         return Err(DecimalError::TooLarge);
     }
-    // The library rounds digits after the 28th. In a value of at most 18 integer digits, the first ten decimal places
-    // stay exact.
+    // The decimal library rounds after 28 significant digits. With at most 18 integer digits, the first ten decimal
+    // places therefore stay exact.
     text.parse::<Decimal>().map_err(|_| DecimalError::Malformed)
 }
 

@@ -39,7 +39,8 @@ pub(crate) fn write(value: Decimal, out: &mut BytesMut) -> bool {
     }
     let groups = &groups[first..];
     let of_fraction = places.div_ceil(4) as usize;
-    // Like the decimal library, leave out zero groups at the end of the decimal places if the number is 1 or more.
+    // If the number is 1 or more, leave out zero groups at the end of its decimal places. The decimal library does the
+    // same, so both give equal bytes.
     let whole = groups.len().saturating_sub(of_fraction);
     let zeros = groups[whole..].iter().rev().take_while(|group| **group == 0).count();
     let kept = if whole > 0 { groups.len() - zeros } else { groups.len() };

@@ -18,8 +18,8 @@ text_enum! {
     }
 }
 
-/// Review decision about one row. It applies only while the row has the key in `row`, so it ends if the vendor corrects
-/// the date or the value.
+/// Review decision about one row. The decision applies only while the row has the key in `row`. It therefore ends if
+/// the vendor corrects the date or the value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decision {
     /// Canonical ticker of the security at the time of the decision.

@@ -20,7 +20,7 @@ pub struct EventRow<T> {
     pub revision: i64,
     /// Action of the row: put or retraction.
     pub action: Action,
-    /// Observation time of the feed, with microsecond precision.
+    /// Observation time of the feed that contained the row, with microsecond precision.
     pub observed_at: DateTime<Utc>,
     /// Vendor's permanent id of the security.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -22,7 +22,7 @@ pub struct RunManifest {
     pub run: String,
     /// State of the run.
     pub state: RunState,
-    /// Feed of the run (`--source`).
+    /// Source of the run's rows (`--source`).
     pub source: String,
     /// Formats of the files.
     pub format: String,
@@ -31,7 +31,7 @@ pub struct RunManifest {
     /// Digests of the files, in the order of `files`.
     #[serde(default)]
     pub inputs: Vec<String>,
-    /// Observation time of the feed.
+    /// Observation time of the run's files.
     pub observed_at: DateTime<Utc>,
     /// Number of published record batches. Batches of rejects are included; the manifests at the start and the end of
     /// the run are not.

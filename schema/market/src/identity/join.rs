@@ -1,4 +1,4 @@
-//! Grouping of reference records by security. Only the newest record of each vendor's security is used.
+//! Grouping of reference records by security. A vendor may have several records of a security; the newest one is used.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -24,8 +24,8 @@ pub(super) fn newest_per_record(records: &[Observation<Security>]) -> Vec<KeyedR
     newest.filter(|(_, r)| r.action == Action::Put).map(|(key, r)| (key, r.clone())).collect()
 }
 
-/// Indexes of the records of each security. Records of different sources are joined if they claim one symbol for
-/// overlapping days.
+/// Indexes of the records of each security. Records of two sources belong to one security if both claim the same symbol
+/// for overlapping days.
 pub(super) fn join_sources(winners: &[KeyedRecord]) -> Vec<Vec<usize>> {
     let mut parent: Vec<usize> = (0..winners.len()).collect();
     let mut by_symbol: BTreeMap<Symbol, Vec<(usize, Claim)>> = BTreeMap::new();
@@ -57,8 +57,8 @@ fn root(parent: &[usize], mut index: usize) -> usize {
     index
 }
 
-/// Reference record that the service uses for a security. A manual record comes first, then policy rank, newest
-/// observation and source name decide.
+/// Reference record that the service uses for a security. Criteria, most important first: source `manual`, rank in the
+/// policy, newest observation, source name.
 pub(super) fn preferred(members: &[&Observation<Security>], policy: &SourcePolicy) -> Observation<Security> {
     let best = members.iter().copied().min_by_key(|record| {
         let rules = policy.rules.iter().filter(|r| r.kind == Kind::Security && r.source == record.source);

@@ -128,8 +128,8 @@ pub(crate) fn root(value: Decimal, n: u32) -> Option<Decimal> {
     }
 }
 
-/// Newton's iteration for a root. The start is above the root: `1 + (value - 1) / n` (Bernoulli) or a power of two,
-/// whichever is smaller.
+/// Newton's iteration for a root. The start is not below the root. It is the smaller of `1 + (value - 1) / n`
+/// (Bernoulli) and the first power of two, from 2 on, that is not below the root.
 ///
 /// For a root near 1, such as a growth rate, Bernoulli's start is nearer to the root.
 fn newton(value: Decimal, n: u32) -> Option<Decimal> {

@@ -27,7 +27,7 @@ pub fn is_session(date: NaiveDate) -> bool {
         .unwrap_or_else(|| is_session_by_rule(date))
 }
 
-/// Day number of 1950-01-01, the first day of the precomputed calendar.
+/// Day number of 1950-01-01, the first day of the precomputed calendar. Day 1 is 0001-01-01.
 const FIRST_KNOWN: i32 = 711_858;
 /// Length of the precomputed calendar, days: a hundred years.
 const KNOWN: usize = 36_525;
@@ -112,7 +112,7 @@ fn is_holiday(date: NaiveDate) -> bool {
         2 => observed(22),
         3 | 4 => weekday == Weekday::Fri && is_good_friday(date),
         5 if year >= 1971 => monday_in(25),
-        // In 1970, the holiday was a Saturday, and the exchange had a session on the Friday before.
+        // In 1970, Memorial Day was a Saturday. The exchange nevertheless had a session on the Friday before.
         5 if year == 1970 => false,
         5 => observed(30),
         6 => year >= 2022 && observed(19),

@@ -26,7 +26,8 @@ impl Currency {
         Self { code: "USD".to_owned(), minor: None }
     }
 
-    /// Currency and unit of a security's prices. A provisional security has US dollars.
+    /// Currency and unit of a security's prices. A security without a reference record (a provisional security) has US
+    /// dollars.
     pub fn of_prices(security: Option<&Security>) -> Self {
         let Some(security) = security else { return Self::dollar() };
         let unit = security.quote_unit.as_deref().and_then(Self::parse);

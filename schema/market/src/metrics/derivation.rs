@@ -21,8 +21,8 @@ impl<'a> Derivation<'a> {
         Self(computed::compute(history, context))
     }
 
-    /// True if the loaded columns suffice. For some years, only closes may be loaded; no row may need other columns of
-    /// these years.
+    /// True if the rows are the same as with all columns of bars loaded. The caller may have loaded only the closes of
+    /// some years.
     pub fn closes_suffice(&self) -> bool {
         let inputs = &self.0.inputs;
         closes_suffice(inputs.history, &inputs.merged.prices, inputs.as_of)

@@ -150,8 +150,8 @@ fn top_weight(holdings: &[Holding]) -> Option<ExactDecimal> {
     sum.map(arithmetic::percent)
 }
 
-/// Total weight of the holdings by a name that `name` returns, for example the sector. The largest weight is first.
-/// Holdings without such a name are left out.
+/// Total weight of the holdings of each group, for example of each sector. `name` returns the group of a holding;
+/// holdings without a group are left out. The largest weight is first.
 fn weights<'a>(
     holdings: &'a [Holding],
     name: impl Fn(&'a Holding) -> &'a Option<String>,

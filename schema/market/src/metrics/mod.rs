@@ -68,7 +68,8 @@ pub fn quarantined_rows(
     rows::quarantined_with_keys(&computed::compute(history, context))
 }
 
-/// Agreement of each source's adjusted closes with the factors of a security's payments (R40).
+/// Agreement of dividend factors by source (R40): factors implied by the source's adjusted closes, and factors computed
+/// from the security's payments.
 pub fn factor_agreement(
     history: &History,
     context: &DerivationContext<'_>,
@@ -92,7 +93,8 @@ pub fn benchmark(
     policy: &SourcePolicy,
     rules: &Rules,
 ) -> MonthlyReturns {
-    // `as_of` also serves as the newest session, because the return of a month does not depend on later facts.
+    // The context needs a newest session. `as_of` is sufficient, because the return of a month does not depend on later
+    // facts.
     computed::benchmark_returns(
         history,
         &DerivationContext { as_of, newest: as_of, benchmark: None, policy, rules },

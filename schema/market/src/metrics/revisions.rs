@@ -10,7 +10,7 @@ use crate::row::{DividendRow, DividendStatus, Metrics, RevisedKind, RevisionReas
 /// Value that differs between the earlier and the later derivation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RevisedValue {
-    /// Kind of the value: of a dividend record, of a split record, or a figure.
+    /// Kind of the value: a field of a dividend record, a field of a split record, or a figure.
     pub kind: RevisedKind,
     /// Id of the record; `None` for a figure.
     pub id: Option<String>,

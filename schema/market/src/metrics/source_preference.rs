@@ -23,7 +23,7 @@ pub const MANUAL: &str = "manual";
 /// One of the sources from which the policy chooses, for one kind of record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SourceCandidate<'a> {
-    /// Name of the feed.
+    /// Name of the source.
     pub source: &'a str,
     /// Time of the source's newest observation of the kind.
     pub observed_at: DateTime<Utc>,

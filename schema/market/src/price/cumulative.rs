@@ -11,8 +11,8 @@ use rust_decimal::Decimal;
 
 /// Maximum number of old or new shares in a split ratio for which volumes are converted with 64-bit integers.
 const MAX_SHARES: u64 = 1_000_000;
-/// Exclusive limit of volume x new shares in the conversion with integers. From this limit on, the decimal result may
-/// be clamped.
+/// Exclusive limit of volume x new shares in the conversion with integers. From this limit on, the decimal
+/// conversion is needed, because it may clamp its result.
 const MAX_PRODUCT: u64 = 1_000_000_000_000_000_000;
 
 /// Price basis of a response: the kinds of events for which earlier prices are adjusted.
@@ -44,7 +44,7 @@ impl PriceBasis {
     }
 }
 
-/// Cumulative factor of a run of consecutive days: the product of all adjustments with an ex-date after the run.
+/// Cumulative factor of consecutive days: the product of all adjustments with an ex-date after these days.
 #[derive(Debug, Clone)]
 pub struct CumulativeFactor {
     /// Day number of the first day to which the factor does not apply.
@@ -89,8 +89,8 @@ impl CumulativeFactor {
 
     /// Converts a volume with integers; `None` if the decimal conversion is necessary.
     ///
-    /// The exact quotient is a half, or its distance from every half exceeds the error of a decimal with 28 digits.
-    /// Both conversions therefore round to the same integer.
+    /// Both conversions round to the same integer. Either the exact quotient is a half itself, or its distance from
+    /// every half exceeds the error of a decimal with 28 digits.
     fn fast_volume(&self, volume: i64) -> Option<i64> {
         let (old, new) = self.shares?;
         let product =

@@ -1,4 +1,5 @@
-//! Prices in responses: raw bars as columns, which are adjusted and grouped into periods on request (R10, R11).
+//! Prices in responses. They are computed on request from columns of raw bars: adjusted, and grouped into periods (R10,
+//! R11).
 //!
 //! Invariant: raw prices are never changed; every adjusted price is computed from raw prices and rounded once.
 

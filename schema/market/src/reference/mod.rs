@@ -1,6 +1,6 @@
-//! Reference data in one spelling: sectors, exchanges and countries, with look-up by the names that vendors use.
+//! Reference data: one standard spelling for each sector, exchange and country, found by the names that vendors use.
 //!
-//! A name that is not found is unknown. Callers then keep the vendor's name.
+//! If a vendor's name is not found, callers keep this name.
 
 mod country;
 mod exchange;

@@ -31,7 +31,7 @@ pub fn describe_properties<T: utoipa::PartialSchema>(
 ) -> Vec<(&'static str, String)> {
     let schema = serde_json::to_value(T::schema()).unwrap_or_default();
     let describe = |name: &str| {
-        // The schema of a row with parts combines several objects. One of them contains the property.
+        // The schema of a row that contains other rows combines several objects. One of these objects has the property.
         let property = alternatives(&schema).find_map(|object| object["properties"].get(name))?;
         // The schema of an optional type combines `null` with another schema, which has the description.
         let text = alternatives(property).find_map(|schema| schema["description"].as_str())?;
@@ -48,7 +48,7 @@ fn alternatives(schema: &serde_json::Value) -> impl Iterator<Item = &serde_json:
 
 /// Declares a row struct. A field may be a raw identifier (`r#type`); its column name and JSON key then have no `r#`.
 ///
-/// A row that begins with the columns of other rows names these rows first: `..listed: StockRow`.
+/// A row can contain other rows, whose columns precede its own columns. They are declared first: `..listed: StockRow`.
 #[macro_export]
 macro_rules! table_row {
     ($(#[$meta:meta])* pub struct $name:ident {
@@ -105,7 +105,7 @@ macro_rules! table_row {
     };
 }
 
-/// Total number of columns in the parts of a row.
+/// Total number of columns of a row. `parts` has the columns of each contained row, followed by the row's own columns.
 pub const fn count_columns(parts: &[&[&str]]) -> usize {
     let (mut length, mut at) = (0, 0);
     while at < parts.len() {
@@ -115,7 +115,7 @@ pub const fn count_columns(parts: &[&[&str]]) -> usize {
     length
 }
 
-/// Columns in the parts of a row, in order. `N` is the result of [`count_columns`].
+/// Columns of all `parts` in one array, in order. `N` is the result of [`count_columns`].
 pub const fn join_columns<const N: usize>(parts: &[&[&'static str]]) -> [&'static str; N] {
     let (mut joined, mut filled, mut part) = ([""; N], 0, 0);
     while part < parts.len() {

@@ -6,17 +6,17 @@ pub type BatchId = [u8; 16];
 /// Place of a record batch in the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LoggedBatch {
-    /// Sequence of the message.
+    /// Sequence of the log message that contains the batch.
     pub sequence: i64,
     /// True for a batch of prices.
     pub has_prices: bool,
 }
 
-/// Index of the places of record batches that were read before. Other places are read from Postgres.
+/// Index of places that were already read from Postgres. A place that is not in the index is read from Postgres.
 pub trait BatchIndex {
     /// Place of a batch; `None` if the index does not contain the batch.
     fn find(&self, batch: &BatchId) -> Option<LoggedBatch>;
-    /// Adds the place of a batch that was read.
+    /// Adds the place of a batch, after it was read from Postgres.
     fn insert(&self, batch: BatchId, place: LoggedBatch);
 }
 

@@ -1,4 +1,4 @@
-//! API calls with the key in a feed address, and reading of the responses.
+//! API calls with the key from a path `/feed/{key}/…`, and reading of the responses.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::dashboard::market::api_calls::{version_of, with_parameter};
 use crate::error::ApiError;
 use crate::parameters::MinVersion;
 
-/// Maximum size in bytes of the response from which a calendar is written.
+/// Maximum size of an API response that is converted to a calendar file, in bytes.
 const BYTES: usize = 4 * 1024 * 1024;
 
 /// Router of the documented endpoints.

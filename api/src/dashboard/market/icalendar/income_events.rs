@@ -16,9 +16,10 @@ pub(crate) fn income_call(holdings: &str) -> String {
     format!("/v1/portfolio/income?holdings={}", encode(holdings))
 }
 
-/// Writes the calendar for a response to [`income_call`] with the data version `version`. `edits` is the number
-/// of changes of the saved holdings. It is added to the revision numbers, because a change of shares also changes the
-/// events.
+/// Writes the calendar for a response to [`income_call`] with the data version `version`.
+///
+/// `edits` is the number of changes of the saved holdings. It is added to the revision number of each event. A change
+/// of shares changes the event's text, so the event needs a higher revision number.
 pub(crate) async fn income_calendar(
     app: &App,
     (answer, version): &(Value, MinVersion),

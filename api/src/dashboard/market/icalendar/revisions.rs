@@ -1,4 +1,4 @@
-//! Revision numbers of events: journal positions of the newest changes of their dividends.
+//! Revision numbers of events. The number of an event is the journal position of its dividend's newest change.
 //!
 //! Invariants: the number of an event never decreases, and it increases with every change of its dividend. A rebuild
 //! keeps the numbers of rows that it does not change.
@@ -50,8 +50,8 @@ impl Revisions {
         self.by_row.insert((symbol, id), position);
     }
 
-    /// Revision number of a dividend's events. An estimate has no id, so its number is the newest change among all
-    /// dividends of the security.
+    /// Revision number of a dividend's events. An estimate has no id, so its number is the position of the newest
+    /// change among all dividends of the security.
     pub(super) fn number(&self, row: &Value) -> i64 {
         let symbol = str_of(&row["symbol"]);
         let of_row = |id: &str| self.by_row.get(&(symbol.to_owned(), id.to_owned()));

@@ -13,7 +13,7 @@ const LINE: usize = 75;
 /// Whole-day event.
 #[derive(Debug)]
 pub(super) struct Event<'a> {
-    /// Id of the event, unique within the service and equal in every file.
+    /// Id of the event: unique within the service, and the same in every calendar file with this event.
     pub(super) id: &'a str,
     pub(super) day: NaiveDate,
     /// Revision number, which grows with every change of the event.

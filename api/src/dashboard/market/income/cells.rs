@@ -34,8 +34,8 @@ fn delimiter_of(text: &str) -> Option<u8> {
     let count =
         |delimiter: u8| text.lines().take(SAMPLE).filter(|line| line.as_bytes().contains(&delimiter)).count();
     let counts = [b'\t', b';', b','].map(|delimiter| (count(delimiter), delimiter));
-    // If two delimiters occur in equally many lines, the first in this list is chosen. The comma is last, because it
-    // can also be a decimal point.
+    // If several delimiters occur in equally many lines, the first of `counts` is chosen. The comma is last in
+    // `counts`, because it can also be a decimal point.
     let best = counts.into_iter().reduce(|best, other| if other.0 > best.0 { other } else { best });
     best.filter(|(count, _)| *count > 0).map(|(_, delimiter)| delimiter)
 }
@@ -49,8 +49,8 @@ pub(crate) fn number_of(cell: &str) -> Option<Decimal> {
         return None;
     }
     let (comma, point) = (digits.rfind(','), digits.rfind('.'));
-    // The last separator is the decimal point. Exception: without a point, a comma before exactly three digits is a
-    // grouping sign.
+    // With a point and a comma, the last one is the decimal point. Without a point, a single comma is the decimal
+    // point, unless exactly three digits follow it.
     let is_decimal_comma = match (comma, point) {
         (Some(comma), Some(point)) => comma > point,
         (Some(comma), None) => digits.matches(',').count() == 1 && digits.len() - comma != 4,

@@ -1,6 +1,7 @@
 //! Conversion of integers to decimal digits, eight at a time.
 //!
-//! Eight digits are the bytes of a 64-bit integer, so the arithmetic on one integer converts all of them.
+//! Each of the eight digits is one byte of a 64-bit integer. One arithmetic operation on this integer therefore works
+//! on all eight digits.
 
 /// Exclusive limit of integers with eight digits.
 const EIGHT_DIGITS: u64 = 100_000_000;
@@ -76,7 +77,8 @@ pub(super) fn write_date(out: &mut Vec<u8>, year: u32, month: u32, day: u32) {
     out.extend_from_slice(&[a, b, c, d, b'-', e, f, b'-', g, h]);
 }
 
-/// Writes the first `count` bytes of a text. All 16 are copied, because copies of a constant size are fast.
+/// Writes the first `count` bytes of `text`. All 16 bytes are copied, and the rest is cut off, because a copy of
+/// constant size is fast.
 fn write_first(out: &mut Vec<u8>, text: u128, count: u32) {
     let end = out.len() + count as usize;
     out.extend_from_slice(&text.to_le_bytes());

@@ -12,7 +12,8 @@ use rust_decimal::Decimal;
 use super::digits::divide_rounded;
 use super::segments::{Segment, Segments};
 
-/// Values of the points of one security. The parameter `segment` is the segment of the period's last session.
+/// Values of the points of one security. A segment is a range of sessions with equal factors. In all methods, the
+/// parameter `segment` is the segment that contains the last session of the period.
 pub(super) struct PointValues<'a> {
     pub(super) adjusted: &'a AdjustedBars<'a>,
     segments: &'a Segments<'a>,

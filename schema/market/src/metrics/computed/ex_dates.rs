@@ -54,8 +54,8 @@ impl From<&ExDateEvents> for AdjustmentFactor {
 /// Events of each ex-date up to `as_of`, in order. `payments` are sorted by ex-date; `currency` is the currency of the
 /// prices.
 ///
-/// A spin-off may have two records of one day, one with a value and one with a price-only ratio. The value is then
-/// ignored.
+/// A spin-off may have two records of one day, one with a value and one with a price-only ratio. The record with the
+/// value is then ignored.
 pub(crate) fn ex_days(
     payments: &[Payment<'_>],
     series: &PriceSeries<'_>,

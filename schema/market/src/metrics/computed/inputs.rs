@@ -125,8 +125,8 @@ impl<'a> MetricInputs<'a> {
         if is_read { self.schedule.find_reading(payment.ex_date) } else { None }
     }
 
-    /// Regular part of a payment on the as-of date's share basis. The special part of the ex-date is subtracted from a
-    /// payment that is larger than this part.
+    /// Regular part of a payment on the as-of date's share basis. If the amount of the ex-date has a special part, this
+    /// part is subtracted from the payment. A payment that does not exceed the special part stays unchanged.
     pub(crate) fn regular_part(&self, payment: &Payment<'_>) -> Decimal {
         match self.reading(payment) {
             Some(reading) if reading.kind == AmountReading::Special => Decimal::ZERO,

@@ -17,11 +17,12 @@ const RATIOS: [i128; 14] = [2, 3, 4, 5, 6, 8, 10, 15, 20, 25, 30, 40, 50, 100];
 const DAYS_APART: i32 = 7;
 /// Multiplier that converts adjusted closes to integers. The integers keep six decimal places.
 const SCALE: Decimal = Decimal::from_parts(1_000_000, 0, 0, false, 0);
-/// Smallest move that can be a jump, in hundredths: 1.45. The smallest known ratio is 1.5, less 3 % tolerance.
+/// Smallest move that can be a jump, in hundredths: 1.45. The smallest known ratio is 1.5, from a split of the
+/// security, less 3 % tolerance.
 const LEAST_JUMP: i128 = 145;
 
-/// Sets the flag if the prices contain a jump. `large_moves` are the indexes of the closes that differ from the
-/// previous close by more than three eighths.
+/// Sets the flag if the prices contain a jump. `large_moves` are the indexes of the closes with a large move: the close
+/// or the previous close is more than three eighths above the other one. Every jump is a large move.
 pub(crate) fn flag_jumps(
     series: &PriceSeries<'_>,
     ex_days: &[ExDateEvents],

@@ -1,4 +1,4 @@
-//! Provenance of a security's figures: number of rows by source, and number of dividend rows by reading.
+//! Provenance of a security's figures: number of rows by source, and number of dividend rows by interpretation.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::row::AmountReading;
 /// Number of rows used in the figures of a security, by kind and source. A price row is one session.
 pub type RowsBySource = BTreeMap<(Kind, String), u64>;
 
-/// Number of dividend rows of a security by reading of the payment schedule.
+/// Number of dividend rows of a security, by their interpretation in the payment schedule (R34).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct ReadingCounts {
     /// Payments that are used in the figures, after duplicates are merged.

@@ -68,10 +68,10 @@ fn projection(
     })
 }
 
-/// Projected amount per share. The projected amounts of a year add up to the forward dividend.
+/// Projected amount per share. The projected amounts of one year add up to the forward dividend.
 ///
-/// Funds have no forward dividend. For funds, and if interim and final dividends differ, the amount of the repeated
-/// payment is used.
+/// Funds have no forward dividend. For funds, and for payers whose interim and final dividends differ, the projection
+/// has the amount of the past payment that it repeats.
 fn amount(
     inputs: &MetricInputs<'_>,
     forward: &ForwardDividend,
@@ -92,8 +92,8 @@ fn amount(
 /// Projected payment date. The days between ex-date and payment date are those of the payment that the projection
 /// repeats.
 ///
-/// If this payment has no payment date, the newest payment with a payment date is used. A day without a session moves
-/// to the next session.
+/// If this payment has no payment date, the days are those of the newest regular payment with a payment date. A
+/// projected date without a session moves to the next session.
 fn payment_date(inputs: &MetricInputs<'_>, date: ExpectedExDate) -> Option<NaiveDate> {
     let regular = inputs.payments().iter().rev().filter(|payment| payment.class.is_regular());
     let lag = |payment: &Payment<'_>| {

@@ -8,9 +8,10 @@
 //! | spin-off (value per parent share) | no | no | no | yes |
 //! | stock dividend | no | no | no | as a split |
 //!
-//! A return of capital is scheduled if its frequency is a number of payments a year (R31). The tax character never
-//! changes the class. The types `irregular` and `unknown` are regular; `unknown` sets a flag. Source: vendors' type
-//! codes (CD, SC, LT, ST) and their newer types recurring, special and supplemental.
+//! A return of capital is scheduled if the vendor states a frequency with a number of payments a year, such as monthly
+//! (R31). The tax character never changes the class. The types `irregular` and `unknown` are regular; `unknown` sets
+//! the flag `unknown_type`. Source: vendors' type codes (CD, SC, LT, ST) and their newer types recurring, special and
+//! supplemental.
 
 use crate::event::{DividendType, Frequency, SecurityType};
 
@@ -43,7 +44,8 @@ impl DividendClass {
 }
 
 impl DividendType {
-    /// Class of a distribution of this type and vendor's payment frequency.
+    /// Class of a distribution of this type. `frequency` is stated by the vendor, and matters only for a return of
+    /// capital.
     pub fn class(self, frequency: Option<Frequency>) -> DividendClass {
         match self {
             Self::Regular | Self::Irregular | Self::Unknown => DividendClass::Regular,

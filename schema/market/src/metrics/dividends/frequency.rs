@@ -9,13 +9,13 @@
 //! 4. Irregular.
 //!
 //! The inference overrules the vendor's tag if there are at least 4 gaps and 75 % of the gaps match the inferred
-//! frequency. An overruled tag of another frequency sets the flag `frequency_conflict`. Otherwise the latest tag
-//! decides. Without a tag, the inference decides with fewer gaps too.
+//! frequency, which must not be irregular. An overruled tag of another frequency sets the flag `frequency_conflict`. If
+//! the tag is not overruled, the latest tag decides. Without a tag, the inference decides even with fewer than 4 gaps.
 //!
-//! The inference has no gap class for 3, 6, 24 and 26 payments a year. It does not overrule such a tag while the median
-//! gap is within 15 % of the tag's period (R31). It does not overrule a four-weekly tag while all gaps match four
-//! weeks. Source: this service chose the bounds and thresholds to prevent reported errors. They are the defaults of the
-//! parameters `frequency.…`.
+//! The inference has no gap class for 3, 6, 24 and 26 payments a year. A tag of such a frequency is not overruled while
+//! the median gap is within 15 % of the tag's period (R31). A four-weekly tag is not overruled while all gaps are
+//! 26–30 days and their mean is 27.5–28.5 days. Source: this service chose the bounds and thresholds to prevent
+//! reported errors. They are the defaults of the parameters `frequency.…`.
 
 use chrono::NaiveDate;
 

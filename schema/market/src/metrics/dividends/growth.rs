@@ -1,14 +1,15 @@
 //! Annual dividend totals and compound dividend growth (R13).
 //!
-//! `D[y]` is the sum of the split-adjusted regular dividends of a dividend year. A dividend year has n consecutive
-//! slots of the payment schedule (R34), one slot per payment. For irregular payers and payers with 13 or more payments
-//! a year, it is the calendar year. A dip or a missing slot has the smaller neighbouring amount.
+//! `D[y]` is the sum of the split-adjusted regular dividends of a dividend year. For a payer with n payments a year, a
+//! dividend year consists of n consecutive slots of the payment schedule (R34), one slot per payment. Irregular payers
+//! and payers with 13 or more payments a year have no schedule; their dividend year is the calendar year. A dip or a
+//! missing slot has the smaller neighbouring amount.
 //!
-//! Y0 is the last complete year; the running year is never an end point. Growth over n years is
-//! `(D[Y0] / D[Y0-n])^(1/n) - 1`. Growth is null if the base is missing, or if any year of the span is 0 or unknown. It
-//! is also null if the base is a partial first year, with fewer payments than the next year. If the frequency changes
-//! within a year, the total of the year is its mean annual rate. Source: the calendar years of published lists of
-//! dividend champions.
+//! Y0 is the last complete year; the running year is never an end point. Growth over k years is
+//! `(D[Y0] / D[Y0-k])^(1/k) - 1`. Growth is null if the base `D[Y0-k]` is missing, or if any year of the span is 0 or
+//! unknown. It is also null if the base is a partial first year, with fewer payments than the next year. If the
+//! frequency changes within a year, the total of the year is its mean annual rate. Source: the calendar years of
+//! published lists of dividend champions.
 
 use chrono::{Datelike, NaiveDate};
 use rust_decimal::Decimal;

@@ -1,6 +1,6 @@
 //! Dividend lists: the default thresholds of the screeners, and the lists that contain a security.
 //!
-//! A list contains active securities only. The high-yield list is the screen of R18. Aristocrats and Kings follow R15.
+//! A list contains active securities only. The high-yield list follows R18, Aristocrats and Kings follow R15.
 //! This service chose the two thresholds of the dividend-growth list.
 
 use rust_decimal::Decimal;

@@ -5,8 +5,9 @@
 //! ratio is null and its status is `negative_earnings`. Values above 100 are valid.
 //!
 //! The free-cash-flow payout is dividends paid over operating cash flow less capital expenditure, in percent. It is
-//! null if this free cash flow is 0 or less. Vendors may give outflows with either sign. Funds have no payout. Source:
-//! payout ratios as brokers define them; funds from operations as real estate investment trusts report them.
+//! null if this free cash flow is 0 or less. The signs of dividends paid and expenditure are ignored, because vendors
+//! differ in them. Funds have no payout. Source: payout ratios as brokers define them; funds from operations as real
+//! estate investment trusts report them.
 
 use rust_decimal::Decimal;
 

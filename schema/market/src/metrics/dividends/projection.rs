@@ -22,8 +22,8 @@ const HORIZON: u64 = 366;
 pub struct ExpectedExDate {
     /// Projected ex-date.
     pub ex_date: NaiveDate,
-    /// Known ex-date that the projection repeats: one of the n newest ex-dates of n payments a year. If fewer than n
-    /// ex-dates are known, it is the last ex-date.
+    /// Known ex-date that the projection repeats. With n payments a year, it is one of the n newest ex-dates. If fewer
+    /// than n ex-dates are known, it is the last ex-date.
     pub repeats: NaiveDate,
 }
 
@@ -72,8 +72,8 @@ fn period_after(day: NaiveDate, payments_per_year: u32, periods: u32) -> Option<
     }
 }
 
-/// Projects one ex-date per payment period. `after` returns the ex-date after a number of periods. The projections
-/// repeat `slots` in order, and then from the first slot again.
+/// Projects one ex-date per payment period. `after` returns the day that is a number of periods after the last ex-date.
+/// The projections repeat the ex-dates in `slots` in turn; after the last one follows the first again.
 fn project_periods(
     slots: &[NaiveDate],
     until: NaiveDate,

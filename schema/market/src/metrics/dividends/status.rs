@@ -1,12 +1,13 @@
 //! Dividend status of a payer: active, suspended, lapsed or non-payer (R6).
 //!
-//! - `non_payer`: never paid a regular dividend.
+//! - `non_payer`: no regular dividend is known, and the dividends of the security are complete (R38).
+//! - `unknown`: no regular dividend is known, and the dividends are incomplete. No source that covers the security
+//!   carries dividends, or adjusted closes show missing payments (R38).
 //! - `suspended`: an operator or vendor reports a suspension, and no dividend was declared after it.
-//! - `active`: a future ex-date is declared, or the last ex-date is at most 1.5 periods of 365/n days old. This maximum
-//!   age is at least 75 days for 12 and 13 payments a year, and at least 21 days for 24 and more. It is 450 days for
-//!   irregular or unknown frequencies.
+//! - `active`: a future ex-date is declared, or the last ex-date is at most 1.5 periods old. With n payments a year, a
+//!   period is 365/n days. The maximum age is at least 75 days for 12 and 13 payments a year, and at least 21 days for
+//!   24 and more. For an irregular or unknown frequency, it is 450 days.
 //! - `lapsed`: all other payers.
-//! - `unknown`: no regular dividend is known, and no source that covers the security carries dividends (R38).
 //!
 //! The minimums exist because bond funds go ex twice in December and not in January, and weekly payers skip a holiday
 //! week. The ex-date of a quarantined regular amount (R28) still proves that the payer pays.
@@ -33,8 +34,8 @@ pub struct StatusInput {
     pub payments_per_year: Option<i32>,
     /// Date of a suspension notice; `None` without a notice.
     pub suspended_on: Option<NaiveDate>,
-    /// True if a source that covers the security carries dividends. A missing dividend then means that nothing was
-    /// paid.
+    /// True if the dividends are complete: a source that covers the security carries dividends, and no payment is
+    /// missing. Without a known dividend, the security then pays none.
     pub is_covered: bool,
 }
 
@@ -58,7 +59,8 @@ pub fn dividend_status(input: &StatusInput, rules: &rules::StatusRules) -> Divid
     if paying { DividendState::Active } else { DividendState::Lapsed }
 }
 
-/// Minimum number of days without an ex-date before a payer with `payments_per_year` payments a year lapses.
+/// Age of the last ex-date in days up to which a payer is active, even if 1.5 periods are shorter; 0 without such a
+/// minimum.
 fn least_days(payments_per_year: i32, rules: &rules::StatusRules) -> i64 {
     match payments_per_year {
         12 | 13 => rules.monthly_least_days,

@@ -1,14 +1,15 @@
 //! Increase streak and payment streak of a payer, in years (R14).
 //!
-//! The increase streak is the number of consecutive years with a total more than 0.05 % above the year before. It ends
-//! with the last complete year (Y0). The tolerance absorbs split rounding. An equal total ends the streak. A partial
-//! first year cannot be a base, as for growth (R13). The running year is added as soon as its declared total exceeds
-//! the total of Y0. Specials are ignored.
+//! The increase streak is the number of consecutive years with a total more than 0.05 % above the total of the year
+//! before. The tolerance of 0.05 % absorbs split rounding. An equal total ends the streak. The years are counted back
+//! from the last complete year (Y0). The running year is added as soon as its declared total exceeds the total of Y0.
+//! The first year is not a base for an increase if it has fewer payments than the next year, as in growth (R13).
+//! Specials are ignored.
 //!
 //! The streak is at risk if the forward dividend is below the total of Y0 by more than the tolerance. A cut declared
 //! this year reduces the streak only after the end of the year. A spin-off year without an increase is skipped: it
-//! neither extends nor ends the streak. It is flagged for review. Flat years are skipped in the same way, at most
-//! `streak.tolerated_flat_years` in a row (default 0).
+//! neither extends nor ends the streak. The streak is then flagged for review. Flat years are skipped in the same way,
+//! at most `streak.tolerated_flat_years` in a row (default 0).
 //!
 //! A year with payments of unknown amount cannot be compared. The streak begins after such a year, and the number of
 //! years is a lower bound (`lower_bound`, R34). A streak back to the first known total is a lower bound too, unless the
@@ -129,7 +130,7 @@ struct StreakWalk {
     /// Year of the first increase of the streak; 0 without an increase.
     started: i32,
     counted: i32,
-    /// First year that served as a base of a comparison.
+    /// Earliest year with which a later year was compared.
     base: i32,
     /// Tolerated years with an unchanged total. They do not extend the streak.
     flat: Vec<i32>,
@@ -164,10 +165,11 @@ impl StreakWalk {
         }
     }
 
-    /// Streak with the years of the seed added. `None` if the seed ends after `last`, the last year of the streak. Also
-    /// `None` if the streak does not reach back to the last year of the seed.
+    /// Streak with the years of the seed added; `None` if the seed does not apply. `last` is the last year of the
+    /// streak.
     ///
-    /// A seed that ends in the year `last_complete` or later applies even if the streak does not reach back to it.
+    /// The seed must not end after `last`. The streak must reach back to the last year of the seed, unless the seed
+    /// ends in the year `last_complete` or later.
     fn seeded(&self, seed: StreakSeed, last: i32, last_complete: i32) -> Option<Streak> {
         let unbroken = self.base <= seed.through_year;
         let vouched = seed.through_year >= last_complete;

@@ -3,24 +3,25 @@
 //! Trailing (TTM): regular amounts with `as_of - 12 months < ex-date <= as_of`, on the as-of date's share basis.
 //! Payment dates have no effect.
 //!
-//! Forward: the latest regular amount declared by `as_of`, times the payments a year n (R31). For n = 2 with
+//! Forward: the latest regular amount declared by `as_of`, times n, the number of payments a year (R31). For n = 2 with
 //! alternating interim and final dividends, the last two amounts are added instead. Amounts alternate if the four
-//! newest changes exceed 10 % and have opposite directions in turn. With fewer than five amounts, a difference of more
-//! than 10 % between the last two is enough.
+//! newest changes exceed 10 % and are increases and decreases in turn. With fewer than five amounts, a difference of
+//! more than 10 % between the last two is enough.
 //!
-//! The latest amount is probably an untyped special under two conditions. It is at least three times the median of the
-//! four amounts before it. It differs from the previous amount by more than a factor of 1.5. The forward figure then
-//! uses the previous amount, until the next payment confirms the latest amount (`latest_amount_unusual`). Amounts are
-//! not compared across a pause of more than 550 days.
+//! The latest amount is probably an untyped special if both of these conditions hold. It is at least three times the
+//! median of the four amounts before it. It differs from the previous amount by more than a factor of 1.5. The forward
+//! figure then uses the previous amount, until the next payment confirms the latest amount (`latest_amount_unusual`).
+//! Amounts are not compared across a pause of more than 550 days.
 //!
 //! Funds, delisted securities and irregular payers have no forward figure. Non-payers, suspended and lapsed payers have
 //! 0.
 //!
 //! The headline yield is the forward yield if a forward figure exists, else the trailing yield. It uses the latest raw
-//! close, adjusted for the splits after its session. The yield of non-payers, suspended and lapsed payers is 0. It is
-//! null without a price, with unknown dividends, or if dividends and prices are in different currencies. Source: the
-//! usual trailing twelve months and indicated annual dividend. This service chose the bounds, 10 %, the factors and 550
-//! days. They are the parameters `forward.…` and `frequency.restart_days`.
+//! close, adjusted for the splits after its session. The headline yield is 0 for non-payers, suspended and lapsed
+//! payers. It is null without a price, with unknown dividends, or if dividends and prices are in different currencies.
+//!
+//! Source: the usual definitions of trailing twelve months and indicated annual dividend. This service chose 10 %, the
+//! factors and 550 days. They are the parameters `forward.…` and `frequency.restart_days`.
 
 use chrono::NaiveDate;
 
@@ -80,7 +81,7 @@ impl ForwardDividend {
     pub const NONE: Self = Self { amount: None, basis: ForwardBasis::None, latest_unusual: false };
 }
 
-/// Computes the forward dividend of the next 12 months. `rates` contains every declared payment, in order.
+/// Computes the forward dividend of the next 12 months. `rates` contains every declared payment, in ex-date order.
 pub fn forward_dividend(
     rates: &[RegularDividend],
     payments_per_year: Option<i32>,

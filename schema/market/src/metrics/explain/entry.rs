@@ -69,7 +69,7 @@ pub struct ExplainedObservation {
 }
 
 impl ExplainedObservation {
-    /// True if the observations have the same kind of record. Evidence is treated as a dividend here.
+    /// True if both observations have the same kind of record. Evidence and dividends count as one kind.
     pub(crate) fn is_about_same(&self, other: &Self) -> bool {
         let topic = |kind: &str| if kind == "evidence" { "dividend".to_owned() } else { kind.to_owned() };
         topic(&self.kind) == topic(&other.kind)
@@ -103,7 +103,7 @@ impl Unit {
 }
 
 impl ExplainedMetric {
-    /// Sets the value as served, and completes the formula with the value.
+    /// Sets the value as served. An amount, a price, a percentage or a ratio is also appended to the formula.
     pub(crate) fn set_value(&mut self, value: Option<String>, computed: &ComputedMetrics<'_>) {
         if let Some(value) = &value {
             match self.unit {

@@ -1,8 +1,9 @@
 //! As-of view: visibility of a fact on a day, by its effective date and its declaration date (R8, R33).
 //!
 //! A row is visible from its declaration date on, and at the latest from its effective day on. On the current market
-//! date, a row without a declaration date is always visible, because its feed already contains it. On an earlier as-of
-//! date, such a row becomes visible 30 days before its effective day. Boards usually declare about 30 days ahead.
+//! date, a row without a declaration date is always visible: the vendor delivers it, so it was declared. On an earlier
+//! as-of date, such a row is visible from 30 days before its effective day on. Boards usually declare about 30 days
+//! ahead.
 
 use chrono::{Days, NaiveDate};
 

@@ -68,7 +68,7 @@ impl<'a> DecisionIndex<'a> {
         }
     }
 
-    /// Decision about a row; `None` without a decision. Without any decisions, the key of the row is not built.
+    /// Decision about a row; `None` without a decision. The key of the row is built only if there are decisions.
     fn get(&self, row: impl FnOnce() -> DecidedRow) -> Option<&'a Decision> {
         if self.rows.is_empty() { None } else { self.rows.get(&row()).copied() }
     }

@@ -4,7 +4,8 @@
 //! 1. Find the winner of each source and key.
 //! 2. Keep the preferred source of each date range. Manual records override the records of this source.
 //! 3. Convert amounts to the share basis of their own ex-date, and derive missing ex-dates.
-//! 4. Merge rows of one payment under different ids, drop translations, and quarantine contradicted rows.
+//! 4. Merge rows of one payment under different ids, drop rows that repeat a payment in another currency, and
+//!    quarantine contradicted rows.
 //!
 //! Dividends declared after the as-of date are not visible before their ex-date.
 
@@ -55,7 +56,7 @@ impl MergedDividends<'_> {
 }
 
 /// Ex-date and amount (new shares per old share) of each stock dividend that is not withdrawn. With `known`, only
-/// visible dividends are included.
+/// dividends that are visible on the as-of date are included.
 pub(crate) fn stock_dividends(
     history: &History,
     winners: &PreferredWinners,
@@ -70,8 +71,8 @@ pub(crate) fn stock_dividends(
         .collect()
 }
 
-/// Sum of the payments with an ex-date after `after`, up to and including `through`. `amount` returns the amount of a
-/// row, given its date, or `None` to skip the row.
+/// Sum of the payments with an ex-date after `after`, up to and including `through`. `amount` is called with a row and
+/// its ex-date, which may be derived from the record date. It returns the amount of the row, or `None` to skip the row.
 pub(crate) fn paid_between(
     history: &History,
     winners: &PreferredWinners,
@@ -106,8 +107,7 @@ pub(crate) fn amount_of(
     }
 }
 
-/// Second stage of the merge: converts amounts, derives ex-dates, joins duplicates and quarantines contradicted
-/// rows.
+/// Steps 3 and 4 of the merge: converts amounts, derives ex-dates, joins duplicates and quarantines contradicted rows.
 pub(crate) fn merge_dividends<'a>(
     history: &'a History,
     found: PreferredWinners,
@@ -149,7 +149,8 @@ pub(crate) fn merge_dividends<'a>(
     MergedDividends { payments, unproven, doubted, cancelled, statuses, quarantined }
 }
 
-/// Fault that a payment shows without a comparison with other payments; `None` if the payment is valid or released.
+/// Fault that a payment shows without a comparison with other payments; `None` if the payment is valid, or if an
+/// operator released it from quarantine.
 fn intrinsic_fault(
     payment: &Payment<'_>,
     winner: &WinningVersion,
@@ -222,7 +223,8 @@ fn payment<'a>(
     })
 }
 
-/// True if a vendor's ex-date follows from the record date neither by rule R1 nor by rule R2.
+/// True if a vendor's ex-date does not follow from the record date: neither by the settlement period (R1), nor by the
+/// rule for large distributions (R2). False for record dates before T+3 settlement, which the rules do not cover.
 fn is_unexpected(
     record: &Dividend,
     ex_date: NaiveDate,
@@ -264,7 +266,8 @@ fn one_per_payment<'a>(
             continue;
         }
         let mut day = payments_of_day(rows, same_day_payments);
-        // The payments are sorted by amount only, so a repeated row does not change their order.
+        // The groups are in the order of their newest rows, which a repeated row could change. Sorting by amount
+        // removes this dependence.
         day.sort_by_key(|versions| versions[0].amount);
         for versions in &day {
             let best = best_of(versions);
@@ -302,8 +305,8 @@ fn payments_of_day<'a>(
     day
 }
 
-/// Version that represents a payment. It has the amount of the first version. Versions with an id are preferred, then
-/// versions with the most complete dates.
+/// Row that represents a payment. It has the amount of the first row in `versions`. Rows with an id are preferred, then
+/// rows with the most complete dates.
 fn best_of<'a>(versions: &[Payment<'a>]) -> Payment<'a> {
     let latest = versions[0];
     let quality = |row: &&Payment<'_>| (row.observation.id.is_some(), row.observation.record.preference());

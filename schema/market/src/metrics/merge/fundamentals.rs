@@ -1,9 +1,9 @@
 //! Merge of company figures: from all observations to the figures on one date (R32).
 //!
-//! The newest record up to the as-of date is used as a whole. If a date has several records, the record of the
-//! preferred source is used. A missing figure comes from the newest earlier record of the same source. The figure then
-//! refers to the share count on the date of this earlier record. A manual record replaces the figures
-//! that it contains, unless it is older than the record used as a whole.
+//! The newest record up to the as-of date is the base. If this date has several records, the record of the preferred
+//! source is the base. A figure that the base lacks comes from the newest earlier record of the same source. Such a
+//! figure refers to the share count on the date of the earlier record. A manual record that is not older than the base
+//! has precedence: its figures replace those of the base.
 
 use std::cmp::Reverse;
 
@@ -17,7 +17,7 @@ use crate::metrics::source_preference::{MANUAL, SourceCandidate, preference};
 /// Merged company figures, with the date of the share basis of each per-share figure.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct MergedFundamentals {
-    /// Merged company figures. `eps_as_of` accompanies each `eps_ttm`, `shares_as_of` each `shares_outstanding`.
+    /// Merged company figures. `eps_as_of` is set if `eps_ttm` is, and `shares_as_of` if `shares_outstanding` is.
     pub figures: Fundamentals,
     /// Date of the share basis of `book_value_per_share`.
     pub book_value_as_of: NaiveDate,
@@ -65,7 +65,8 @@ pub(crate) fn merge_fundamentals(
     Some(merged)
 }
 
-/// Indexes of the greatest version of each source and key. Withdrawn records are left out.
+/// Indexes of the current records: the greatest version per source and id, or per source and date for a record without
+/// an id. Withdrawn records are left out.
 fn newest_per_key(observations: &[Observation<Fundamentals>]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..observations.len()).collect();
     let key = |index: &usize| {
@@ -86,7 +87,8 @@ fn newest_per_key(observations: &[Observation<Fundamentals>]) -> Vec<usize> {
     };
     order.sort_by(|a, b| grouped(a).cmp(&grouped(b)).then_with(|| version(a).cmp(&version(b))));
     let winners = order.chunk_by(same).filter_map(|versions| versions.last().copied());
-    // If one source has several ids for a day, only the greatest version of the day is used.
+    // One source can have records with different ids for one date. Only the greatest version among these records is
+    // used.
     let mut live: Vec<usize> = winners.filter(|index| observations[*index].action == Action::Put).collect();
     let day = |index: &usize| (observations[*index].source.as_str(), observations[*index].record.as_of);
     live.sort_by(|a, b| day(a).cmp(&day(b)).then_with(|| version(a).cmp(&version(b))));
@@ -119,8 +121,8 @@ fn fill(merged: &mut MergedFundamentals, earlier: &Fundamentals) {
     if figures.float_shares.is_none() {
         merged.float_as_of = earlier.as_of;
     }
-    // `dated` sets the date of a figure only if the figure is present. A figure and its date therefore come from the
-    // same record.
+    // `dated` sets the date of a figure only if the figure is present. A missing figure and its date are therefore
+    // filled from the same record.
     figures.fill_absent(&dated(earlier).figures);
 }
 

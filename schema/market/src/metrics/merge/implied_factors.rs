@@ -1,8 +1,8 @@
 //! Dividend factors that a feed's adjusted closes imply, as evidence of the feed's dividends (R40).
 //!
-//! A feed multiplies its prices before an ex-date by a factor. Without splits, this implied factor ([`ImpliedFactor`])
-//! is 1 - ΣD / C. ΣD is the sum of the feed's dividends on the ex-date, C the close before it. Implied factors confirm
-//! or contradict payments. They never add a payment.
+//! A feed adjusts its closes: it multiplies the closes before an ex-date by a factor. Without the effect of splits,
+//! this factor ([`ImpliedFactor`]) is 1 - ΣD / C. ΣD is the sum of the feed's dividends on the ex-date, and C is the
+//! close before the ex-date. Implied factors confirm or contradict payments. They never add a payment.
 //!
 //! If a source has several versions of an implied factor, the newest version is used.
 
@@ -19,9 +19,9 @@ use crate::observation::{Observation, newest_by_key};
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct ImpliedFactor<'a> {
     pub observation: &'a Observation<DividendEvidence>,
-    /// Last session of the file whose close is adjusted by the factor.
+    /// Last session in the file with a close that is adjusted by the factor.
     pub previous: NaiveDate,
-    /// First session of the file whose close is not adjusted by the factor.
+    /// First session in the file with a close that is not adjusted by the factor.
     pub ex_date: NaiveDate,
     /// Multiplier of prices before `ex_date`, without splits.
     pub factor: Decimal,
@@ -66,8 +66,8 @@ impl<'a> ImpliedFactors<'a> {
         Self(put.filter_map(implied).collect())
     }
 
-    /// Dividend factor that a feed's adjusted closes imply for an ex-date; `None` if no feed implies a factor. Of
-    /// several sources, the newest observation is used.
+    /// Dividend factor that a feed's adjusted closes imply for an ex-date; `None` if no feed implies a factor. If
+    /// several feeds imply a factor, the one with the newest observation is used.
     pub(crate) fn factor(&self, ex_date: NaiveDate) -> Option<Decimal> {
         let from = self.0.partition_point(|implied| implied.ex_date < ex_date);
         let around = self.0[from..].iter().take_while(|implied| implied.ex_date == self.0[from].ex_date);

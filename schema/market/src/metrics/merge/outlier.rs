@@ -1,19 +1,20 @@
-//! Outliers among regular amounts: amounts in a wrong unit (pence as pounds), and amounts that no later payment
-//! confirms (R28).
+//! Outliers among regular amounts (R28): amounts in a wrong unit (pence as pounds), and amounts that no later payment
+//! confirms.
 //!
-//! The input is the annual rate per ex-date in one currency. Rates of quarantined rows are included. Otherwise later
-//! amounts would be compared only with older rates, and a restored dividend would never be accepted.
+//! The input is one annual rate per ex-date in one currency. Rates of quarantined rows are part of the input. Without
+//! them, the rates of a restored dividend would always be compared with the rates from before it, and never be
+//! accepted.
 //!
-//! A rate is large if it is at least 10 times the median of the four rates before it. There must be no pause over 550
-//! days between these rates. Adjacent large rates within a factor of 3 form a run. The run is a lasting new rate if the
-//! next rate is within a factor of 3 of it. A run of two or more rates is also lasting, unless the next rate returns to
-//! the median before it.
+//! A rate is large if it is at least 10 times the median of the four rates before it. No pause over 550 days may
+//! separate these five rates. Consecutive large rates form a run if each is within a factor of 3 of the previous one. A
+//! run is a lasting new rate if the rate after the run is within a factor of 3 of the run's last rate. A run of two or
+//! more rates is also lasting if the rate after the run is not within a factor of 3 of the median before the run.
 //!
-//! A large rate that is not a lasting new rate is in a wrong unit under two conditions. It differs from the median
-//! before it and from the rate after it by a factor of about 10, 100 or 1,000. No row outside its run has this rate. A
-//! rate that is too small by such a factor is in a wrong unit too. Other large rates are unconfirmed. Source: this
-//! service chose the factors and days by comparison with reported unit errors and restored dividends. They are the
-//! parameters `outlier.…`.
+//! A large rate in a run that is not lasting is an outlier. Its unit is wrong under two conditions. First, it differs
+//! by a factor of about 10, 100 or 1,000 from the median before the run, and from the rate after the run, if there is
+//! one. Second, no rate outside the run is about equal. A rate that is too small by such a factor is in a wrong unit
+//! under the same conditions. Every other outlier is unconfirmed. Source: this service chose the factors and days by
+//! comparison with reported unit errors and restored dividends. They are the parameters `outlier.…`.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
@@ -46,7 +47,7 @@ pub(crate) struct Outlier {
 pub(crate) fn find_outliers(rates: &[ExDateRate], rules: &Rules) -> Vec<Outlier> {
     let mut is_usual = false;
     let mut level = |position: usize| {
-        // A rate equal to a usual rate before it is usual too.
+        // A rate equal to the previous rate is usual if the previous rate is usual.
         let is_repeated = is_usual && rates[position].rate == rates[position - 1].rate;
         is_usual = is_repeated || is_clearly_usual(rates, position, rules);
         if is_usual { None } else { level_before(rates, position, rules) }
@@ -86,14 +87,15 @@ pub(crate) fn find_outliers(rates: &[ExDateRate], rules: &Rules) -> Vec<Outlier>
     outliers
 }
 
-/// Compared rates before an index, followed by the rate at the index. `None` if too few rates precede it.
+/// Rate at an index, preceded by the rates with which it is compared (four by default). `None` if too few rates precede
+/// it.
 fn compared<'r>(rates: &'r [ExDateRate], position: usize, rules: &Rules) -> Option<&'r [ExDateRate]> {
     let before = usize::try_from(rules.outlier.compared_sums).ok()?;
     rates.get(position.checked_sub(before)?..=position)
 }
 
-/// True if a rate is less than five times each compared rate, and more than a fifth of each. Such a rate cannot be an
-/// outlier, so the median is not computed.
+/// True if a rate cannot be an outlier, so that the median is not needed: it is less than five times each compared
+/// rate, and more than a fifth of each. Always false if `outlier.factor` is below 5.
 fn is_clearly_usual(rates: &[ExDateRate], position: usize, rules: &Rules) -> bool {
     let five = Decimal::from(5);
     let Some((rate, before)) = compared(rates, position, rules).and_then(<[_]>::split_last) else {
@@ -106,7 +108,8 @@ fn is_clearly_usual(rates: &[ExDateRate], position: usize, rules: &Rules) -> boo
         && rate.rate.saturating_mul(five) > largest
 }
 
-/// Median of the compared rates before an index. `None` if there are too few rates, or if a pause separates them.
+/// Median of the rates with which the rate at an index is compared. `None` if there are too few, or if a pause
+/// separates them.
 fn level_before(rates: &[ExDateRate], position: usize, rules: &Rules) -> Option<Decimal> {
     let compared = compared(rates, position, rules)?;
     if compared.windows(2).any(|pair| is_restart(pair[0].ex_date, pair[1].ex_date, rules)) {
@@ -116,10 +119,8 @@ fn level_before(rates: &[ExDateRate], position: usize, rules: &Rules) -> Option<
     median(before.iter().map(|rate| rate.rate).collect())
 }
 
-/// True if a rate is in a wrong unit: it differs by a factor of about 10, 100 or 1,000 from `level` and from the rate
-/// after its run.
-///
-/// Additionally, no row outside the run has about the same rate.
+/// True if a rate is in a wrong unit: it differs by a factor of about 10, 100 or 1,000 from `level`, and from the rate
+/// after its run, if there is one.
 fn is_unit_error(
     rates: &[ExDateRate],
     position: usize,
@@ -140,7 +141,7 @@ fn differs_by_unit(a: Decimal, b: Decimal, rules: &rules::OutlierRules) -> bool 
     [10, 100, 1000].iter().any(|unit| is_about(large, small.saturating_mul(Decimal::from(*unit)), rules))
 }
 
-/// True if two rates differ by at most `outlier.unit_tolerance`.
+/// True if `a` differs from `b` by at most `outlier.unit_tolerance` percent of `b`.
 fn is_about(a: Decimal, b: Decimal, rules: &rules::OutlierRules) -> bool {
     remove_division_error((a - b).abs())
         <= remove_division_error(b.saturating_mul(percent_to_fraction(rules.unit_tolerance)))

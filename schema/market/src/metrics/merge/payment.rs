@@ -42,7 +42,8 @@ impl Payment<'_> {
         (self.ex_date, self.observation.record.r#type)
     }
 
-    /// Declaration date of the payment. The ex-date replaces an unknown declaration date or a later one.
+    /// Declaration date of the payment. The result is the ex-date if the declaration date is unknown or after the
+    /// ex-date.
     pub(crate) fn declared_by(&self) -> NaiveDate {
         let declared = self.observation.record.declaration_date;
         declared.map_or(self.ex_date, |declared| declared.min(self.ex_date))
@@ -51,8 +52,8 @@ impl Payment<'_> {
 
 /// Splits, prices and decisions with which amounts and ex-dates are validated.
 pub(crate) struct ValidationContext<'a> {
-    /// All splits that are not withdrawn. Splits announced after the as-of date are included, because vendors adjust
-    /// their amounts by them.
+    /// All splits that are not withdrawn. Splits announced after the as-of date are included, because vendors may
+    /// already have adjusted the amounts for these splits.
     pub all_splits: &'a Splits,
     /// Splits visible on the as-of date.
     pub splits: &'a Splits,
@@ -99,7 +100,8 @@ impl PriceContext<'_> {
         is_near.then(|| self.series.close_on_basis(first, day))
     }
 
-    /// True if the close fell on the ex-date by about `amount`, and such a fall is large enough to see.
+    /// True if the close fell on the ex-date by about `amount`. False if `amount` is too small a part of the close for
+    /// such a comparison.
     ///
     /// The bounds are the parameters `outlier.special_…`.
     pub(crate) fn has_visible_fall(&self, amount: Decimal, ex_date: NaiveDate, rules: &OutlierRules) -> bool {

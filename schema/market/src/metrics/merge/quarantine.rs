@@ -2,8 +2,9 @@
 //!
 //! - `amount_exceeds_price`: cash of at least the close before the ex-date, except liquidations and spin-offs.
 //! - `amount_outlier`: a regular amount that is probably in a wrong unit, unless the price or a feed's adjusted closes
-//!   prove it. A price proves an amount of at least 5 % of the close before the ex-date if the price falls by 0.6 to
-//!   1.4 times the amount: from that close to the first close from the ex-date on, within five sessions.
+//!   prove it. The price can prove only an amount of at least 5 % of the close before the ex-date. The proof is a fall
+//!   by 0.6 to 1.4 times the amount, from that close to the next close. The next close must be on the ex-date or at
+//!   most five sessions later.
 //!
 //! A large amount that no later payment confirms is not quarantined. The payment schedule treats the part above the
 //! usual amount as a special. An amount of at least a quarter of the close before the ex-date is wholly special (R2).

@@ -1,9 +1,9 @@
 //! Several payments of one ex-date, as opposed to versions of one payment (R29).
 //!
-//! An income and a capital gain may have the same ex-date and type, but different amounts. A payment and the vendor's
-//! correction of its amount are such rows too. Two such rows in one file are two payments. The later row lists the
-//! amount of the earlier row as a sibling, which is enough to distinguish both payments. Loading the file again, whole
-//! or in parts, therefore changes nothing.
+//! Two rows of equal ex-date and type may differ in amount. They are two payments, such as an income and a capital
+//! gain, or one payment and the vendor's correction of its amount. If both rows are in one file, they are two payments.
+//! The second row in the file then lists the amount of the first row as a sibling. One listed sibling is enough to
+//! distinguish the payments, so loading the file again, whole or in parts, changes nothing.
 
 use std::collections::BTreeSet;
 

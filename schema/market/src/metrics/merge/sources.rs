@@ -97,7 +97,7 @@ fn one_source_per_range<T: MergeRecord>(
     winners
 }
 
-/// Greatest date or time of each source.
+/// Greatest date or time of each source. `dated` has pairs of a source and a date or time.
 pub(crate) fn newest_by_source<'a, T: Ord + Copy>(
     dated: impl Iterator<Item = (&'a str, T)>,
 ) -> BTreeMap<&'a str, T> {
@@ -111,7 +111,7 @@ pub(crate) fn newest_by_source<'a, T: Ord + Copy>(
 
 /// Adds a manual record. It replaces the vendor's record with the same id or natural key.
 ///
-/// A withdrawn manual record thereby withdraws the vendor's record.
+/// A withdrawn manual record also replaces the vendor's record, which is thereby withdrawn.
 fn apply_manual_record<T: MergeRecord>(
     observations: &[Observation<T>],
     kept: &mut Vec<WinningVersion>,

@@ -1,22 +1,21 @@
 //! Review of splits against the price (R36).
 //!
-//! The last bar before the ex-date and the first bar from it on show a move of the raw close. The move is compared with
-//! the splits and price-only actions between these bars. Only ratios from 3 for 2 are visible in a price, and only
-//! between bars at most `level.adjacent_days` apart.
+//! The review measures the move of the raw close from the last bar before the ex-date to the first bar on or after it.
+//! The move is compared with the splits and price-only actions between these bars. A price shows only ratios of at
+//! least 3 for 2, and only between bars at most `level.adjacent_days` apart.
 //!
 //! The unexplained factor is the part of the move that the ratio does not explain. The price denies a ratio if the
-//! logarithm of this factor is more than `level.denied_share` of the ratio's logarithm. A ratio whose logarithm exceeds
-//! 1 is tested as a ratio with the logarithm 1. A large payment between the bars moves the price too, such as the
-//! special dividend of a consolidation. If the ratio fits after deduction of the payments, the price does not deny it.
-//! Any denied ratio sets the flag `split_not_in_price`. A denied split stays unchanged unless one of these cases
-//! applies:
+//! logarithm of this factor is more than `level.denied_share` of the ratio's logarithm. A ratio above e (logarithm 1)
+//! is tested as if it were e. A large payment between the bars, such as the special dividend of a consolidation, moves
+//! the price like a split. If the ratio fits after deduction of the payments, the price does not deny it. Any denied
+//! ratio sets the flag `split_not_in_price`. A denied split stays unchanged unless one of these cases applies:
 //!
 //! - Repetition: the price shows an equal split within five sessions. The repetition is excluded.
 //! - Early split: the price has a matching move in one of the next `level.early_sessions` sessions. The split becomes
 //!   effective at the session of the move. Of two equal splits with one such move, only the first is kept.
 //! - Exclusion (`split_denied`): the logarithm of the unexplained factor is more than `level.excluded_share` of the
-//!   ratio's logarithm. The split is not excluded if the paid amounts or the reported share count changed by about its
-//!   ratio.
+//!   ratio's logarithm. The split is not excluded if the paid amounts or the reported share count changed by about the
+//!   split's ratio.
 //!
 //! Repetition and exclusion do not apply to manual records and to splits that a decision released.
 
@@ -134,7 +133,7 @@ fn review_split(
     let observation = &evidence.history.splits[split.index];
     let is_kept = observation.source == MANUAL || evidence.decided.releases_split(observation);
     match repeated_ex_date(split, splits, series, evidence) {
-        // The price shows the move at the ex-date of this split. The other split is the repetition.
+        // The price shows the move at the ex-date of `split`. The equal split on another day is the repetition.
         Some(shown) if shown == split.ex_date => return None,
         Some(shown) if !is_kept => {
             let message = format!("the price shows an equal split on {shown} and none on {}", split.ex_date);
@@ -203,8 +202,8 @@ fn early_session(split: &MergedSplit, series: &PriceSeries<'_>, rules: &Rules) -
     let mut matching = (first + 1..=last).filter(|index| {
         let is_adjacent =
             i64::from(series.bars.day[*index] - series.bars.day[index - 1]) <= rules.level.adjacent_days;
-        // The ex-date of the split is not between these bars. Removing the inverse ratio applies the split between
-        // them.
+        // The ex-date of the split is not between these bars. With the inverse ratio removed, the expected close is
+        // computed as if the ex-date were between them.
         let rest = unexplained_factor(series, index - 1, *index, split.ratio.inverse());
         is_adjacent && rest.is_some_and(|rest| !is_denied(rest, split.ratio, rules.level.denied_share, E))
     });
@@ -212,8 +211,8 @@ fn early_session(split: &MergedSplit, series: &PriceSeries<'_>, rules: &Rules) -
     only.map(|index| series.date(index))
 }
 
-/// True if the price denies the splits of an ex-date, without the ratio `removed`. `None` if the bars around the
-/// ex-date are not adjacent.
+/// True if the price denies the splits of an ex-date. The ratio `removed` is left out of these splits. `None` if the
+/// bars around the ex-date are not adjacent.
 fn is_denied_by(
     series: &PriceSeries<'_>,
     ex_date: NaiveDate,
@@ -245,7 +244,7 @@ fn all_rests(
     Some(condition(rest) && after_payments.is_none_or(condition))
 }
 
-/// Indexes of the last bar before an ex-date and the first bar from it on. `None` if the bars are not adjacent.
+/// Indexes of the last bar before an ex-date and the first bar on or after it. `None` if the bars are not adjacent.
 fn bars_around(series: &PriceSeries<'_>, ex_date: NaiveDate, rules: &Rules) -> Option<(usize, usize)> {
     let (before, after) = series.before(ex_date).zip(series.at_or_after(ex_date))?;
     let apart = i64::from(series.bars.day[after] - series.bars.day[before]);
@@ -265,7 +264,8 @@ fn unexplained_factor(
     quotient(series.close(after), expected_close(series, before, after, removed))
 }
 
-/// Close of the bar at `before`, adjusted for the splits up to the bar at `after` without the ratio `removed`.
+/// Expected close of the bar at `after`: the close at `before`, adjusted for the splits between both bars. The ratio
+/// `removed` is left out of the splits.
 fn expected_close(series: &PriceSeries<'_>, before: usize, after: usize, removed: Ratio) -> Decimal {
     let between = series.splits.price_ratio_between(series.date(before), series.date(after));
     between.then(removed.inverse()).apply(series.close(before))

@@ -11,8 +11,9 @@
 //!   103:100 every year has such a split.
 //! - The reported share count did not change with the ratio.
 //!
-//! If another action of the same source is a spin-off, numbers above `spin_off.least_term_of_sibling` are enough
-//! (26:25). This condition is this service's own.
+//! If another action of the same source is a spin-off, the second condition is weaker. Both numbers must then exceed
+//! `spin_off.least_term_of_sibling` (26:25), and the old shares have no minimum. This service chose the weaker
+//! condition.
 
 use rust_decimal::Decimal;
 

@@ -1,9 +1,9 @@
 //! Merge of all observations of splits to the valid splits (R29, R32).
 //!
-//! Two ids on one ex-date are one split. If their ratios are equal, the record with more complete dates is used. If
-//! their ratios differ, the newer record is used, with the flag `conflicting_duplicate`. A stock dividend is a split of
-//! 1 to 1 + amount, unless a split has the same ex-date. A price-only action (R35) is in the split table, but changes
-//! prices only.
+//! Records with two ids on one ex-date are one split. If their ratios are equal, the record with more known dates
+//! (declaration date, payable date) is used. If their ratios differ, the newer record is used, with the flag
+//! `conflicting_duplicate`. A stock dividend is a split of 1 to 1 + amount, unless a split has the same ex-date. A
+//! price-only action (R35) is in the split table, but changes prices only.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
@@ -27,7 +27,7 @@ pub(crate) struct MergedSplit {
     /// Index of the observation from which the id of the split is built.
     pub named: usize,
     pub ex_date: NaiveDate,
-    /// Session at which the price moves: the ex-date, or a later session for an early split (R36).
+    /// Session at which the price moves: the ex-date, or a later session if the given ex-date is too early (R36).
     pub effective: NaiveDate,
     pub ratio: Ratio,
     /// Type of the split. The merge sets it by the ratio and the vendor's word;
@@ -165,7 +165,7 @@ pub(crate) fn stock_dividend_ratio(shares: Decimal) -> Ratio {
 /// Type of a change of the share count: reverse split if shares become fewer, stock dividend below 1.25 shares per old
 /// share, else forward split.
 ///
-/// The vendor's word can make any increase a stock dividend.
+/// Any increase of the share count is a stock dividend if `word`, the vendor's type of the split, says so.
 pub(crate) fn share_type(ratio: Ratio, word: Option<&str>) -> SplitType {
     let quarter_more = ratio.from.saturating_mul(Decimal::new(125, 2));
     let is_declared = || word.and_then(|word| word.parse().ok()) == Some(SplitType::StockDividend);

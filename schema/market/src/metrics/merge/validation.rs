@@ -1,7 +1,7 @@
 //! Validation of single rows. Ingest rejects rows, and the merge quarantines them, by the same rules (R28, R30).
 //!
-//! Each rule has a stable reason code and a message that says what to correct. A retraction needs only the key of its
-//! record.
+//! Each rule has a stable reason code and a message that says what to correct. For a retraction, only the key of its
+//! record is validated.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
@@ -96,7 +96,7 @@ impl PriceValues {
     }
 }
 
-/// Latest valid date of a price or session: the day after `today`, both in New York.
+/// Latest valid date of a price or session: the day after `today`. `today` is the current day in New York.
 pub fn latest_session_date(today: NaiveDate) -> NaiveDate {
     today.succ_opt().unwrap_or(today)
 }

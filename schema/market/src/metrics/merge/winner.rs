@@ -1,11 +1,13 @@
 //! Winning version of each source and key, from all revisions of a record (R29).
 //!
-//! The key is the vendor's id, or else the natural key. Each sibling amount of a natural key has its own key. The
-//! greatest version wins. Versions are compared in this order: revision, preference, observation time, retraction,
-//! line, record batch. The order is total, so any permutation of the observations gives the same winners.
+//! The key is the vendor's id, or else the natural key. Sibling amounts (different amounts of one natural key in one
+//! file) have separate keys. The greatest version wins. Versions are compared in this order: revision, preference,
+//! observation time, retraction, line, record batch. The order is total, so any permutation of the observations gives
+//! the same winners.
 //!
-//! Preference ranks rows with an id: first rows whose ex-date matches the record date, then rows with the most dates. A
-//! retraction has the highest preference, so that a put of the same revision never restores the record.
+//! The preference only ranks versions with an id. A put whose ex-date matches its record date is preferred, then the
+//! put with the most dates. A retraction is preferred to every put, so a put of the same revision never restores the
+//! record.
 //!
 //! A retraction without an id also withdraws rows with an id. These rows must have the natural key and source of the
 //! retraction, and must not be newer. A retraction without an amount withdraws all payments of the day. A retraction
@@ -79,7 +81,8 @@ pub(crate) struct WinningVersion {
     pub collapsed: bool,
     /// Index of the version from which the record id is built: it has the security's earliest symbol.
     pub named: usize,
-    /// Number of the payment, from 0, among payments of one day that differ only in amount.
+    /// Number of the payment among the payments of one key: 0 for the smallest amount. Always 0 for a key with one
+    /// payment.
     pub ordinal: usize,
 }
 
@@ -168,7 +171,7 @@ fn put_under_earliest_symbol<T: MergeRecord>(
 /// Indexes of the versions of one payment, usually one index.
 type PaymentVersions = SmallVec<[usize; 2]>;
 
-/// Groups the versions of one key by payment of the day, smallest amount first.
+/// Groups the versions of one natural key by payment. The payment with the smallest amount is first.
 ///
 /// Versions are read from the greatest down. A put is a new payment if it is a sibling of all payments found so far.
 /// Otherwise it is an older version of the first payment of which it is not a sibling. A retraction withdraws every
@@ -218,7 +221,7 @@ fn compare_in_source<T: MergeRecord>(a: &Observation<T>, b: &Observation<T>) -> 
     })
 }
 
-/// Version rank of an observation (R29), including the preference of rows with an id.
+/// Version rank of an observation (R29). Only rows with an id have a preference above 0.
 fn version<T: MergeRecord>(observation: &Observation<T>) -> VersionRank<'_> {
     observation.version(match (&observation.id, observation.action) {
         (None, _) => 0,

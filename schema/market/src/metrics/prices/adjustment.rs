@@ -8,9 +8,9 @@
 //! and amounts per share keep their basis.
 //!
 //! A dividend multiplies earlier prices by 1 - ΣD / C. ΣD is all cash and spin-off value of the ex-date; C is the last
-//! raw close before it on the ex-date's basis. The factor is 1 without C (`no_prev_close`). It is also 1 if ΣD >= C, or
-//! if ΣD is in another currency (`factor_skipped`). Factors are not rounded. Source: CRSP's factor to adjust prices;
-//! the published example of 46.99 becoming 23.419696.
+//! raw close before the ex-date, on the share basis of the ex-date. The factor is 1 without C (`no_prev_close`). It is
+//! also 1 if ΣD >= C, or if ΣD is in another currency (`factor_skipped`). Factors are not rounded. Source: CRSP's
+//! factor to adjust prices, and its published example, in which a price of 46.99 becomes 23.419696.
 
 use std::hash::Hasher;
 
@@ -59,7 +59,8 @@ impl Ratio {
         }
     }
 
-    /// `value` x from / to, with the division last. An overflow gives the largest clamped result.
+    /// `value` x from / to, with the division last. The result is limited by `clamp_to_limit`; an overflow gives the
+    /// limit.
     pub fn apply(self, value: Decimal) -> Decimal {
         if self.is_one() {
             return value;

@@ -132,7 +132,7 @@ pub(crate) fn last_month(as_of: NaiveDate) -> i32 {
     month_number(as_of) - i32::from(!ends_month(as_of))
 }
 
-/// Adjustment factors that are still ahead of the current bar.
+/// Adjustment factors with ex-dates after the current bar.
 struct Events<'a> {
     ahead: &'a [AdjustmentFactor],
 }

@@ -1,7 +1,8 @@
-//! Test whether the price denies a split (R36).
+//! Test of a split against the price (R36).
 //!
-//! A price denies a ratio if the logarithm of the unexplained move is too large compared with the ratio's logarithm.
-//! The logarithms are compared exactly by powers: ln a > p/q ln b if and only if a^q > b^p.
+//! The unexplained move is the part of the price move that the split ratio does not explain. The price denies the split
+//! if the logarithm of the unexplained move is too large compared with the logarithm of the ratio. The logarithms are
+//! compared exactly by powers: ln a > p/q ln b if and only if a^q > b^p.
 
 use rust_decimal::Decimal;
 
@@ -11,8 +12,8 @@ use crate::metrics::arithmetic::{power, quotient};
 /// Base of natural logarithms, to eight places: the ratio whose logarithm is 1.
 pub(crate) const E: Decimal = Decimal::from_parts(271_828_183, 0, 0, false, 8);
 
-/// Factor by which a split changes prices, in either direction. `None` for ratios below 3 for 2, which a price cannot
-/// show.
+/// Factor by which a split changes prices, in either direction. `None` for ratios below 3 for 2, which are too small to
+/// be visible in a price.
 pub(crate) fn detectable_factor(ratio: Ratio) -> Option<Decimal> {
     let (more, fewer) = (ratio.from.max(ratio.to), ratio.from.min(ratio.to));
     quotient(more, fewer).filter(|size| *size >= Decimal::new(15, 1))
@@ -30,8 +31,8 @@ pub(crate) fn is_denied(rest: Decimal, ratio: Ratio, share: i64, largest_ratio: 
     let (numerator, denominator) = lowest_share(share);
     match (power(rest, denominator), power(base, numerator)) {
         (Some(rest), Some(base)) => rest > base,
-        // A power of more than 28 digits exceeds a power that fits. If both have more than 28 digits, their bases are
-        // compared.
+        // `None` is a power of more than 28 digits, which exceeds every power that fits. If both powers have more than
+        // 28 digits, their bases are compared.
         (None, Some(_)) => true,
         (Some(_), None) => false,
         (None, None) => rest >= base,

@@ -1,11 +1,12 @@
-//! Total return (R12): dividends are reinvested at the close of their ex-date, and splits are included, as CRSP defines
-//! it.
+//! Total return by the definition of CRSP (R12). Dividends are reinvested at the close of their ex-date; splits are
+//! included.
 //!
-//! The return is the product over bars of (P_t + D_t) x s_t / P_(t-1), less 1. P_t is the close, D_t the distributions,
-//! and s_t = to/from of a split on day t. Closes cancel between ex-dates. Therefore only the first close, the last
-//! close and the closes of ex-dates are read. A distribution without a bar on its ex-date is reinvested at the next
-//! bar. The ratio of adjusted closes would give another number. The result is null if a distribution is in another
-//! currency than the prices. Source: CRSP's definition of holding-period returns.
+//! The return is the product over bars of (P_t + D_t) x s_t / P_(t-1), minus 1. P_t is the close, D_t the
+//! distributions, and s_t = to/from of a split on day t. Closes cancel between ex-dates. Therefore only the first
+//! close, the last close and the closes of ex-dates are read. A distribution without a bar on its ex-date is reinvested
+//! at the next bar. The ratio of adjusted closes differs from this return, because its factors use the close before the
+//! ex-date. The result is null if a distribution is in another currency than the prices. Source: CRSP's definition of
+//! holding-period returns.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
@@ -46,14 +47,14 @@ pub fn total_return(closes: &CloseSeries<'_>, from: usize, to: usize) -> Option<
 }
 
 impl CloseSeries<'_> {
-    /// Index of the session at which a distribution is reinvested: the first one on or after its ex-date.
+    /// Index of the session at which a distribution is reinvested: the first session on or after its ex-date.
     fn session(&self, day: &AdjustmentFactor) -> usize {
         position_on_or_after(self.days, day_number(day.ex_date))
     }
 }
 
-/// Product of the splits and price-only actions of some ex-dates. A price-only action has the effect of a reinvested
-/// spin-off value.
+/// Product of the ratios of the splits and price-only actions of some ex-dates. The ratio of a price-only action has
+/// the same effect as reinvesting the spin-off value.
 fn price_ratio_of(days: &[AdjustmentFactor]) -> Ratio {
     days.iter().fold(Ratio::ONE, |ratio, day| ratio.then(day.price_ratio()))
 }

@@ -243,8 +243,8 @@ fn special_part(computed: &ComputedMetrics<'_>, payment: &Payment<'_>, regular: 
     if special.is_zero() {
         return None;
     }
-    // The special part is on the as-of date's share basis. Declared amount / adjusted amount converts it to the basis
-    // of the ex-date.
+    // `special` is on the as-of date's share basis. The factor `amount / adjusted` converts it to the share basis of
+    // the ex-date.
     quotient(special.checked_mul(payment.amount)?, payment.adjusted)
 }
 

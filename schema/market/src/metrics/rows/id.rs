@@ -6,8 +6,9 @@
 //! symbols, the security's earliest symbol is used.
 //!
 //! Several payments of a day without vendor's id are numbered by amount: the second id ends in `.2`, the third in `.3`.
-//! If one file contains all of them, their ids do not depend on other files or the order of loading. Symbols and source
-//! names contain no `/` and no `@`.
+//! If one file contains all payments of the day, their ids do not depend on other files or the order of loading.
+//!
+//! Symbols and source names contain no `/` and no `@`, so the parts of an id are unambiguous.
 
 use std::fmt::{self, Write as _};
 use std::hash::{Hash, Hasher};
@@ -16,7 +17,7 @@ use crate::event::{Dividend, Split};
 use crate::metrics::merge::Payment;
 use crate::observation::Observation;
 
-/// Usual length of an id, bytes.
+/// Initial capacity of an id, in bytes. It suffices for most ids.
 const USUAL: usize = 80;
 
 pub(crate) fn dividend_id(payment: &Payment<'_>) -> String {

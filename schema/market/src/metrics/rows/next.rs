@@ -1,4 +1,4 @@
-//! Next ex-dividend date and amount, as all rows of the security show them.
+//! Next ex-dividend date and amount, for all rows that contain them.
 
 use rust_decimal::Decimal;
 
@@ -7,7 +7,8 @@ use crate::metrics::computed::ComputedMetrics;
 use crate::metrics::computed::upcoming::ProjectedPayment;
 use crate::row::{Flag, NextDividend, NextStatus};
 
-/// Amount of a projected payment on the share basis of its own ex-date. An announced split may change this basis.
+/// Amount of a projected payment on the share basis of its ex-date. This basis differs from the as-of date's basis if
+/// an announced split lies between the two dates.
 pub(crate) fn declared(computed: &ComputedMetrics<'_>, projection: &ProjectedPayment) -> Decimal {
     let splits = &computed.inputs.merged.split_table;
     splits.ratio_to_basis(computed.inputs.as_of, projection.ex_date).apply(projection.amount)

@@ -1,8 +1,8 @@
-//! Extra rows of a payment schedule (R34.2), which are read as special. An extra row is one of two rows in a slot, or a
-//! distribution of capital.
+//! Extra rows of a payment schedule (R34.2): their whole amount is special. An extra row is one of two rows in a slot,
+//! or a distribution of capital.
 //!
-//! A distribution of capital is not extra if an amount about a year before it is doubtful too. The payer then adds a
-//! special to a regular row every year.
+//! A distribution of capital has a doubtful amount (R28: far above the earlier amounts). It is not extra if another row
+//! with a doubtful amount is about a year before it. Such a payer pays a special part with a regular row every year.
 
 use std::cmp::Ordering;
 
@@ -16,12 +16,13 @@ use crate::metrics::arithmetic::median;
 use crate::metrics::rules::{Rules, ScheduleRules};
 use crate::row::AmountReading;
 
-/// Number of rows before and after two rows of one slot. The median of their amounts is the usual amount.
+/// Maximum number of neighbouring rows on each side of the two rows in a slot. The median of all their amounts is the
+/// usual amount.
 const NEAREST: usize = 4;
 /// Minimum difference between two amounts, percent, at which the amounts alone show which row is extra.
 const DIFFERENT: Decimal = Decimal::from_parts(30, 0, 0, false, 0);
 
-/// Reads extra rows and distributions of capital as special. Returns the ex-dates of these rows.
+/// Marks the extra rows in `readings` as special, without a regular part. Returns their ex-dates.
 pub(crate) fn mark_extras(readings: &mut [Reading], rows: &[ScheduleRow], rules: &Rules) -> Vec<NaiveDate> {
     let doubted: Vec<NaiveDate> =
         rows.iter().filter(|row| row.doubt.is_some()).map(|row| row.ex_date).collect();
@@ -47,8 +48,8 @@ pub(crate) fn mark_extras(readings: &mut [Reading], rows: &[ScheduleRow], rules:
     extras.iter().map(|index| rows[*index].ex_date).collect()
 }
 
-/// Position of the extra row among the rows at `position` and `position + 1`; `None` if these rows fill different
-/// slots.
+/// Position in `kept` of the extra row: `position` or `position + 1`. `None` if these two rows fill different slots,
+/// have no common frequency, or have no neighbouring rows.
 fn extra_of(readings: &[Reading], kept: &[usize], position: usize, rules: &ScheduleRules) -> Option<usize> {
     let at = |position: usize| kept.get(position).map(|index| &readings[*index]);
     let (first, second) = (at(position)?, at(position + 1)?);
@@ -68,7 +69,8 @@ fn extra_of(readings: &[Reading], kept: &[usize], position: usize, rules: &Sched
     }
     let others = (position.saturating_sub(NEAREST)..position).chain(position + 2..position + 2 + NEAREST);
     let others: Vec<Decimal> = others.filter_map(at).map(|reading| reading.amount).collect();
-    // With few rows around, the usual amount is too uncertain to decide between nearly equal amounts.
+    // With fewer than `NEAREST` neighbouring rows, the usual amount is too uncertain to decide between nearly equal
+    // amounts.
     let is_usual_known = others.len() >= NEAREST || differs();
     let usual = median(others)?;
     let distance = |reading: &Reading| (reading.amount - usual).abs();
@@ -80,11 +82,11 @@ fn extra_of(readings: &[Reading], kept: &[usize], position: usize, rules: &Sched
     Some(position + usize::from(second_is_extra))
 }
 
-/// True if the rows `first` and `second` fill one slot. They are then closer than 0.6 periods, and the dates are
-/// regular after one of the two rows is removed.
+/// True if the rows `first` and `second` fill one slot. They are then closer than `schedule.slot_share` of a period. If
+/// one of the two rows is removed, the gaps between the other rows are about one period each.
 ///
-/// Without a row `after`, the rows also fill one slot if `first` is about one period after `before` and the amounts
-/// differ (`differs`).
+/// Without a row `after`, another case is possible: `first` is about one period after `before`, and the amounts differ
+/// (`differs`).
 pub(crate) fn shares_slot(
     [before, first, second, after]: [Option<NaiveDate>; 4],
     per_year: i32,

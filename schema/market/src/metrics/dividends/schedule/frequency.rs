@@ -4,8 +4,8 @@
 //! missing row). A change of the frequency costs more than two shorter gaps, and more than one longer gap. Uneven
 //! halves (an interim and a final dividend) are semi-annual if two gaps sum to a year, as in R5.
 //!
-//! From four gaps on, a vendor's tag of another frequency costs less than an irregular gap. Gaps therefore overrule
-//! tags, as in R5. With fewer gaps, a payer whose gaps contradict its tags is irregular.
+//! For a payer with four or more gaps, a vendor's tag of another frequency costs less than an irregular gap. Gaps
+//! therefore overrule tags, as in R5. With fewer gaps, a payer whose gaps contradict its tags is irregular.
 
 use rust_decimal::Decimal;
 
@@ -190,7 +190,7 @@ fn drop_four_weekly(states: &mut [State], gaps: &[i64], rules: &Rules) {
 /// Number of payments a year around a row, from the gap before and the gap after the row. If the two gaps have
 /// different frequencies, the side with the most similar amount decides.
 ///
-/// The amounts of two rows on each side are compared, because one of the two may be wrong.
+/// On each side, the amounts of the two nearest rows are compared, because a single row may have a wrong amount.
 fn of_row(rows: &[ScheduleRow], gaps: &[State], index: usize) -> Option<i32> {
     let before = index.checked_sub(1).and_then(|gap| gaps.get(gap));
     let (before, after) = match (before, gaps.get(index)) {

@@ -1,12 +1,13 @@
-//! Payment schedule: the slots of a payer, and the reading of each row (R34). A slot is the date range of one regular
-//! payment.
+//! Payment schedule of a payer: its slots, and the interpretation of each row (R34). A slot is the date range of one
+//! regular payment.
 //!
-//! Rows of a real feed contain untyped specials, repeated payments, missing payments and single wrong amounts. A row is
-//! never changed. Its [`Reading`] has the regular part, the amount for growth and streak, and the dividend year.
+//! Rows of vendors contain specials without a mark, repeated payments, missing payments and single wrong amounts. The
+//! rows themselves are not changed. The interpretation of a row is its [`Reading`]: the regular part, the amount for
+//! growth and streak, and the dividend year.
 //!
-//! Each row has a local frequency of n payments a year, and a period of 365.25/n days (`frequency`). Amounts are
-//! compared as annual rates, so that a change of n is not a jump. For irregular payers and for 13 and more payments a
-//! year, declared amounts are regular, and years are calendar years.
+//! The local frequency of a row is n payments a year; its period is 365.25/n days (`frequency`). Amounts are compared
+//! as annual rates, so that a change of n is not a jump. Irregular payers, and payers with 13 or more payments a year,
+//! have no local frequency. Their declared amounts are regular, and their years are calendar years.
 //! 1. If two rows fill one slot, one of them is special (`extras`). A distribution of capital is special too.
 //! 2. A row far above both neighbours is combined: the larger neighbour's amount is regular, the rest special.
 //! 3. A row below both neighbours is a dip: growth and streak use the smaller neighbour's amount.

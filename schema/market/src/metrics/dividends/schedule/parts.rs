@@ -1,8 +1,9 @@
-//! Regular and special part of a row, and dips, by comparison with the rows around it (R34.3, R34.4, R8).
+//! Combined rows and dips, found by comparison with the rows around them (R34.3, R34.4, R8). A combined row has a
+//! regular and a special part. A dip is a row below both neighbours.
 //!
 //! Amounts are compared only if the payer is steady: at most a fifth of the changes between the eight nearest rows are
-//! falls. Variable payers, payers in a foreign currency, and interim and final dividends are not steady. Their amounts
-//! are regular as declared. A row with a doubtful amount (R28) is always combined.
+//! falls. Variable payers, payers in a foreign currency, and payers of interim and final dividends are not steady.
+//! Their declared amounts are regular. A row with a doubtful amount (R28) is always combined.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
@@ -99,7 +100,7 @@ impl AnnualRates<'_, '_> {
         if returns && rate >= times(previous.max(next), combined_factor) {
             return Some(self.combined_reading(index, self.per_year));
         }
-        // An annual payer is never a dip, because no other payment of the year confirms the rate.
+        // A row of an annual payer is never a dip, because no other payment of the same year confirms the usual rate.
         let is_dip = self.per_year > 1
             && rate < times(previous.min(next), dip_share)
             && next >= times(previous, dip_share);
@@ -121,7 +122,8 @@ impl AnnualRates<'_, '_> {
         rate.checked_div(Decimal::from(self.per_year)).unwrap_or(rate)
     }
 
-    /// True if the payer is steady: enough changes between the nearest rows, and few falls. The row itself is left out.
+    /// True if the payer is steady: enough changes between the rows around `index`, and few falls. The row at `index`
+    /// is left out.
     fn is_steady(&self, index: usize, rules: &ScheduleRules) -> bool {
         let others = (index.saturating_sub(NEAREST)..index).chain(index + 1..index + 1 + NEAREST);
         let rates: Vec<Decimal> = others.filter_map(|other| self.sustained_rate(other)).collect();

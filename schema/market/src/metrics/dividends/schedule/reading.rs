@@ -23,9 +23,10 @@ pub struct ScheduleRow {
 /// Reason to doubt an amount (R28): it is far above the amounts of the rows before it, and no later row confirms it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AmountDoubt {
-    /// Only a part of the amount is regular.
+    /// The larger neighbouring amount is regular, and the rest of the amount is special.
     Unconfirmed,
-    /// The amount is at least a quarter of the price, as in R2: a distribution of capital, without a regular part.
+    /// The amount is at least a quarter of the price (the limit of R2). It is a distribution of capital, without a
+    /// regular part. If another doubted row is about a year earlier, the amount is read as [`Self::Unconfirmed`].
     Capital,
 }
 
@@ -49,7 +50,7 @@ pub struct Reading {
     /// Kind of the reading: regular, special, combined or dip.
     pub kind: AmountReading,
     /// Payments per year at the time of the row. `None` for irregular payers, and for payers with 13 or more payments a
-    /// year, which have no slots.
+    /// year. Their schedules have no slots.
     pub per_year: Option<i32>,
     /// Dividend year to which the row belongs.
     pub year: i32,

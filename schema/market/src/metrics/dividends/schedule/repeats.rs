@@ -2,7 +2,7 @@
 //!
 //! Irregular payers, and payers with 13 or more payments a year, have no schedule that confirms a repeat. Their rows
 //! are one payment only if the amounts are equal and the payer's median gap is at least twice
-//! `schedule.duplicate_days`. The gaps of weekly payers are shorter, so weekly payers have no repeats.
+//! `schedule.duplicate_days`. The gaps of weekly payers are below this minimum, so weekly payers have no repeats.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
@@ -74,8 +74,8 @@ pub(crate) fn find_repeats(payments: &[RepeatedPayment<'_>], rules: &Rules) -> V
     repeats
 }
 
-/// True if two rows may be one payment: near dates, and amounts that are equal or differ by a factor of two. Two rows
-/// of one source with different ids are always two payments.
+/// True if two rows may be one payment. Their ex-dates are at most `schedule.duplicate_days` apart, and their amounts
+/// are equal or differ by a factor of two. Two rows of one source with different ids are always two payments.
 fn is_repeat(a: &RepeatedPayment<'_>, b: &RepeatedPayment<'_>, rules: &Rules) -> bool {
     let ids_differ = a.id.zip(b.id).is_some_and(|(a, b)| a.0 == b.0 && a.1 != b.1);
     let days = (b.row.ex_date - a.row.ex_date).num_days();

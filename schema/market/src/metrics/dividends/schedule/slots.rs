@@ -1,10 +1,11 @@
 //! Dividend years of n consecutive slots, missing slots, and changes of the frequency (R34.5 to R34.7).
 //!
-//! Slots are numbered: a gap of about k payment periods raises the slot number by k. Half of the difference between the
-//! gap and k periods is added to the next gap. A long gap after an early row is therefore not read as a missing slot.
+//! Each row has a slot number. A gap of about k payment periods between two rows raises the number by k. An early row
+//! shortens the gap before it and lengthens the gap after it. Half of the difference between a gap and its k periods is
+//! therefore added to the next gap. The long gap is then not read as a missing slot.
 //!
 //! The first slot of the dividend years is chosen so that most ex-dates lie in the calendar year of their dividend
-//! year. If several choices are equal, the newest ex-dates decide.
+//! year. If several choices fit equally many ex-dates, the ex-dates of the newest two years decide.
 
 use chrono::Datelike;
 use rust_decimal::Decimal;
@@ -17,10 +18,10 @@ use crate::metrics::rules::ScheduleRules;
 const MISSING_FROM: i64 = 1600;
 /// Minimum number of payments a year at which missing payments are detected.
 const NOTICED_FROM: i32 = 4;
-/// Minimum ratio of the amount after missing slots to the amount before them. If the ratio is lower, the gap is a pause
-/// of the payer.
+/// Minimum ratio of the amount after missing slots to the amount before them. If the ratio is lower, the payer paused,
+/// and no slot is missing.
 ///
-/// The ratio is tested only for gaps of more than `assumed_slots` missing slots.
+/// The ratio is tested only if more than `assumed_slots` slots would be missing.
 const NO_LOWER: Decimal = Decimal::from_parts(98, 0, 0, false, 2);
 
 /// Assigns the rows of a segment to dividend years. Reports missing slots, and years in which the frequency changed.

@@ -1,7 +1,7 @@
 //! Scans over whole price columns. They have no branches, so that the compiler vectorises them.
 //!
-//! The scans combine the sign bits of values instead of comparing values. A processor can therefore test several values
-//! at a time.
+//! The scans do not compare values one by one. They combine the sign bits of several values in one processor
+//! instruction.
 
 use crate::bars::{BarColumn, Bars};
 
@@ -12,11 +12,11 @@ const ROOM: u64 = 1 << 61;
 /// Number of closes in a block. Most blocks contain no large move.
 const BLOCK: usize = 256;
 
-/// Indexes of closes with a large move: the close or the previous close is more than three eighths above the other one.
-/// All closes must be positive.
+/// Indexes of closes with a large move from the previous close. The move is large if the higher of the two closes is
+/// more than three eighths above the lower one. All closes must be positive.
 ///
-/// Every unit error is a large move. Every split of at least 3 for 2 is a large move too, even with a deviation of 3 %.
-/// A search for either needs only the large moves.
+/// Every unit error is a large move. Every split of at least 3 for 2 is a large move too, even if the move deviates by
+/// 3 % from the ratio. A search for unit errors or splits needs only the large moves.
 pub(crate) fn find_large_moves(closes: &[i64]) -> Vec<usize> {
     let mut moves = Vec::new();
     for start in (1..closes.len()).step_by(BLOCK) {
@@ -47,7 +47,7 @@ fn is_calm(closes: &[i64]) -> bool {
     above & SIGN == 0
 }
 
-/// True if any bar has a close of 0 or less, another negative value, or a high below the low.
+/// True if any bar has a close of 0 or less, a negative open, high, low or volume, or a high below the low.
 pub(crate) fn has_fault(bars: &Bars) -> bool {
     let not_above_zero = bars.close.iter().fold(0, |found, close| found | close | close.wrapping_sub(1)) < 0;
     not_above_zero

@@ -14,7 +14,7 @@ pub(super) struct Source<'a> {
     pub bars: Bars,
 }
 
-/// Number of decimal places to add to bars quoted in a minor unit (R4); 0 for the major unit.
+/// Number of decimal places to add to quoted prices: 2 for a minor unit such as pence (R4), 0 for the major unit.
 pub(super) fn minor_places(history: &History) -> u32 {
     let unit = history.security.as_ref().and_then(|security| security.record.quote_unit.as_ref());
     unit.map_or(0, |_| MINOR_UNIT_PLACES)

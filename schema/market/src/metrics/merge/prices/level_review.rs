@@ -1,7 +1,8 @@
 //! Quarantine of bars by their price level (R36).
 //!
-//! The next preferred source with a bar of the right level replaces a quarantined bar. A newest bar that leaps is
-//! quarantined until the next session, another source or a decision confirms it.
+//! A quarantined bar is replaced by the bar of the next preferred source whose level is right. The newest bar leaps if
+//! its close is far from the previous close. It is then quarantined until the next session, another source or a
+//! decision confirms it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,7 +30,7 @@ pub(super) fn pick_sound_bars(
     decided: &DecisionIndex<'_>,
     quarantined: &mut Vec<QuarantinedBar>,
 ) -> (Bars, Vec<usize>) {
-    // Days of the bars that the first pass quarantined. Later passes check only these days.
+    // Days on which the first pass of the loop quarantined a bar. Later passes check only these days.
     let mut faulty_days: Option<BTreeSet<i32>> = None;
     loop {
         let (mut bars, origin) = pick_by_day(sources, policy);
@@ -61,12 +62,12 @@ pub(super) fn pick_sound_bars(
     }
 }
 
-/// Quarantines a newest bar that leaps, unless another source or a decision confirms it. Returns true if a leap remains
-/// in the prices (R36).
+/// Quarantines the newest bar if it leaps and neither another source nor a decision confirms it. Returns true if the
+/// remaining prices contain a leap (R36).
 ///
-/// `merge_without` merges the prices again without the excluded bars, so that another source can replace the bar.
-/// `levels` contains the splits as reviewed against the price. A newest bar older than `level.adjacent_days` is
-/// accepted, because the security may have ended trading.
+/// `merge_without` merges the prices again without the excluded bars, so that another source can replace the newest
+/// bar. `levels` contains the splits after their review against the price. A newest bar that is older than
+/// `level.adjacent_days` is accepted, because the security may have ended trading.
 pub(crate) fn review_levels(
     prices: &mut MergedPrices,
     history: &History,
@@ -80,7 +81,8 @@ pub(crate) fn review_levels(
     let has_break = loop {
         let (unconfirmed, has_other_leap) = review_newest(prices, history, as_of, levels, decided);
         let Some(bar) = unconfirmed else { break has_other_leap };
-        // Only bars of the newest day are quarantined here. A leap on an older day is a lasting break.
+        // Only bars of one day, the newest, are quarantined here. If the newest remaining bar is of an earlier day, its
+        // leap is a lasting break.
         if unconfirmed_bars.first().is_some_and(|first| first.day != bar.day) {
             break true;
         }
@@ -102,8 +104,8 @@ pub(crate) fn review_levels(
     has_break
 }
 
-/// Newest bar as a quarantined bar, if it leaps and nothing confirms it. The second value is true if another leap
-/// remains.
+/// Newest bar, ready for quarantine, if it leaps and nothing confirms it. The second value is true if the bars that are
+/// not quarantined contain a leap.
 fn review_newest(
     prices: &MergedPrices,
     history: &History,
@@ -120,8 +122,8 @@ fn review_newest(
     let source = &history.prices[prices.source_of(index)];
     let is_newest = index + 1 == bars.len();
     let is_recent = i64::from(day_number(as_of) - day) <= levels.rules.adjacent_days;
-    // The previous bar leaps too, and the newest close agrees with the close before the previous bar. The previous bar
-    // is then a spike that a decision released.
+    // True if the previous bar leaps too, and the newest close agrees with the close before the previous bar. The
+    // previous bar is then a spike that a decision released; the newest bar only returns to the usual level.
     let has_returned = || earlier.last() == Some(&(index - 1)) && levels.agree(closes, index - 2, index);
     if !is_newest
         || !is_recent
@@ -191,7 +193,8 @@ fn quarantined_bar(
     fault: RowFault,
     decided: &DecisionIndex<'_>,
 ) -> QuarantinedBar {
-    // The detected fault applies if no decision confirmed the bar as wrong.
+    // A decision that confirms the bar as wrong provides the fault. Without such a decision, the detected fault
+    // applies.
     let (reason, message) = confirmed_bar(decided, source, day, close).unwrap_or(fault);
     QuarantinedBar { day, source: source.to_owned(), line, close, reason, message }
 }

@@ -33,7 +33,7 @@ pub(crate) struct Closes<'a> {
     pub days: &'a [i32],
     /// Number of decimal places of the closes.
     pub scale: u32,
-    /// Indexes of the closes with a large move (`find_large_moves`).
+    /// Indexes of the closes with a large move from the previous close (`find_large_moves`).
     pub large_moves: &'a [usize],
 }
 
@@ -59,7 +59,7 @@ pub(crate) struct LevelCheck<'a> {
 }
 
 impl LevelCheck<'_> {
-    /// Faulty bars by index. A newest bar is never faulty alone, because the bar after it is unknown.
+    /// Faulty bars by index. A fault of only the newest bar is not reported, because the next bar is needed to show it.
     pub(crate) fn find_faults(&self, bars: Closes<'_>) -> BTreeMap<usize, LevelFault> {
         let (leaps, count) = (self.find_leaps(bars), bars.closes.len());
         let mut faults = BTreeMap::new();

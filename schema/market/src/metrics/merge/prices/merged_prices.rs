@@ -16,7 +16,7 @@ pub(crate) struct QuarantinedBar {
     pub day: i32,
     pub source: String,
     pub line: u64,
-    /// Close as the source gives it. For a bar quarantined by its price level, it is the raw close.
+    /// Close before the conversion to raw. A bar quarantined by its price level has the close after this conversion.
     pub close: Decimal,
     pub reason: QuarantineReason,
     pub message: String,
@@ -28,7 +28,7 @@ pub(crate) struct MergedPrices {
     pub bars: Bars,
     pub quarantined: Vec<QuarantinedBar>,
     /// Indexes of bars with a large move: the close or the previous close is more than three eighths above the other
-    /// one.
+    /// one. Every unit error and every split of at least 3 for 2 is such a move.
     pub large_moves: Vec<usize>,
     /// True if the security has only one source and all its bars are used unchanged.
     pub is_plain: bool,

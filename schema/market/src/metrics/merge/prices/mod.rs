@@ -1,9 +1,10 @@
 //! Merge of prices: from the bars of all sources to one raw series (R10, R28, R30, R32).
 //!
-//! Each day has the bar of the most preferred source with a usable bar on this day. Bars on a later share basis are
-//! converted by the splits between their day and the basis day. The results have at most 10 decimal places. A basis day
-//! of 0 means the newest day of the source's data. Bars after the as-of date are ignored. Bars that contradict their
-//! neighbours are quarantined (R36) as `isolated_price` or `price_unit_error`, the newest bar as `unconfirmed_price`.
+//! Each day has the bar of the most preferred source with a usable bar on this day. Split-adjusted bars are converted
+//! to raw bars by the splits between their day and their basis day. The converted prices have at most 10 decimal
+//! places. A basis day of 0 means the newest day of the source's data. Bars after the as-of date are ignored. Bars that
+//! contradict their neighbours are quarantined (R36) as `isolated_price` or `price_unit_error`. A newest bar far from
+//! its predecessor is quarantined as `unconfirmed_price`.
 
 mod column_scan;
 mod day_merge;
@@ -33,8 +34,8 @@ use merged_prices::QuarantinedBar;
 pub(crate) use merged_prices::{ExcludedBars, MergedPrices};
 use unadjust::raw_bars;
 
-/// Merges the prices of a security up to `as_of`, without the `excluded` bars. The splits of `levels` include those
-/// announced after `as_of`, but no withdrawn splits.
+/// Merges the prices of a security up to `as_of`, without the `excluded` bars. The splits of `levels` must include
+/// splits announced after `as_of`, and must not include withdrawn splits.
 pub(crate) fn merge_prices(
     history: &History,
     policy: &SourcePolicy,
@@ -83,15 +84,16 @@ pub(crate) fn merge_prices(
     MergedPrices { large_moves, is_plain: false, bars, quarantined, observed_at, origin }
 }
 
-/// True if years with only closes loaded give the same result as fully loaded years.
+/// True if the metrics are correct even if only the closes of some years are loaded.
 ///
-/// All bars must come from one source unchanged. The metrics must read other columns only in fully loaded years.
+/// This is the case if all bars come unchanged from one source, and the metrics read the other columns only in fully
+/// loaded years.
 pub(crate) fn closes_suffice(history: &History, merged: &MergedPrices, as_of: NaiveDate) -> bool {
     let Some(newest) = history.prices.iter().flat_map(|prices| &prices.closes_only).max() else {
         return true;
     };
     let [SourceBars { bars, .. }] = history.prices.as_slice() else { return false };
-    // A decision about a price may concern a bar of a year with only closes loaded.
+    // If a decision is about a price, closes do not suffice. The price may be in a year with only closes loaded.
     if history.decisions.iter().any(|decision| decision.record.row.kind == Kind::Price) {
         return false;
     }
@@ -117,7 +119,7 @@ fn observed_by(bars: &Bars, last_day: i32) -> Option<DateTime<Utc>> {
 }
 
 /// Bars of a single source, used unchanged, and the indexes of their large moves. `None` if any bar is retracted,
-/// faulty, or on a later share basis.
+/// faulty or split-adjusted.
 fn copy_if_plain(
     bars: &Bars,
     last_day: i32,
