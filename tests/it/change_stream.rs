@@ -89,7 +89,7 @@ async fn run(seed: u64) -> Result<()> {
             copy.is_complete(&service, &symbols).await.with_context(place)?;
         }
     }
-    let events: usize = copies.iter().map(Copy::events).sum();
+    let events: usize = copies.iter().map(StreamCopy::events).sum();
     ensure!(events > STEPS, "only {events} events came");
     Ok(())
 }
