@@ -201,7 +201,8 @@ impl Live<'_> {
             let file = self.app.folder().join(format!("dividends-correction-{number}.csv"));
             // Without a zero at its end, which answers do not have.
             let amount = format!("0.1{number:03}1");
-            fs::write(&file, format!("symbol,ex_date,amount\n{symbol},2024-06-27,{amount}\n"))?;
+            // A special dividend is served whatever its amount; a regular one may be quarantined.
+            fs::write(&file, format!("symbol,ex_date,amount,type\n{symbol},2024-06-27,{amount},special\n"))?;
             self.load(&file.display().to_string(), "bench").await?;
             let started = Instant::now();
             eventually_every(PAUSE, PATIENCE, async || {
