@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::spec::{ParameterSpec, TEXT};
 use super::validation_error::truncate_for_message;
-use super::{MinVersion, ParameterError, ParameterErrors, RequestProperties};
+use super::{ParameterError, ParameterErrors, RequestProperties};
 use crate::parameters::cursor::CursorSigner;
 use crate::parameters::facets::{FacetIndex, UnknownFacet, sort_by_similarity};
 use crate::parameters::served_rules::ServedRules;
