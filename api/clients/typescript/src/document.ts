@@ -883,7 +883,7 @@ export interface components {
             symbol: string;
         };
         /**
-         * @description Kind of changed data. Dividends and splits change record by record. Ticker events, adjustment factors, dividend status and dividend lists change as one value of a security.
+         * @description Kind of changed data. Dividends and splits are journaled record by record. Ticker events, adjustment factors, dividend status and dividend lists are journaled as one value per security.
          * @enum {string}
          */
         ChangeKind: "events" | "dividends" | "splits" | "factors" | "statuses" | "lists";
@@ -5755,7 +5755,7 @@ export interface operations {
                 min_price?: Decimal;
                 /**
                  * @description Minimum `increase_streak_years`. Aristocrats need at least 25 years and Kings at least 50, unless the served
-                 *     rules have other minimums. For these screeners, a smaller value has no effect.
+                 *     rules have other minimums. A smaller value is refused there.
                  * @example 2
                  */
                 min_streak?: Decimal;
@@ -6022,7 +6022,7 @@ export interface operations {
                 min_price?: Decimal;
                 /**
                  * @description Minimum `increase_streak_years`. Aristocrats need at least 25 years and Kings at least 50, unless the served
-                 *     rules have other minimums. For these screeners, a smaller value has no effect.
+                 *     rules have other minimums. A smaller value is refused there.
                  * @example 25
                  */
                 min_streak?: Decimal;
@@ -6289,7 +6289,7 @@ export interface operations {
                 min_price?: Decimal;
                 /**
                  * @description Minimum `increase_streak_years`. Aristocrats need at least 25 years and Kings at least 50, unless the served
-                 *     rules have other minimums. For these screeners, a smaller value has no effect.
+                 *     rules have other minimums. A smaller value is refused there.
                  * @example 2
                  */
                 min_streak?: Decimal;
@@ -6556,7 +6556,7 @@ export interface operations {
                 min_price?: Decimal;
                 /**
                  * @description Minimum `increase_streak_years`. Aristocrats need at least 25 years and Kings at least 50, unless the served
-                 *     rules have other minimums. For these screeners, a smaller value has no effect.
+                 *     rules have other minimums. A smaller value is refused there.
                  * @example 50
                  */
                 min_streak?: Decimal;
@@ -6823,7 +6823,7 @@ export interface operations {
                 min_price?: Decimal;
                 /**
                  * @description Minimum `increase_streak_years`. Aristocrats need at least 25 years and Kings at least 50, unless the served
-                 *     rules have other minimums. For these screeners, a smaller value has no effect.
+                 *     rules have other minimums. A smaller value is refused there.
                  * @example 2
                  */
                 min_streak?: Decimal;

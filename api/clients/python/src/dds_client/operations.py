@@ -399,7 +399,7 @@ class ScreenerQuery(TypedDict, total=False):
     """Minimum price."""
     min_streak: Decimal | int | str
     """Minimum `increase_streak_years`. Aristocrats need at least 25 years and Kings at least 50,
-    unless the served rules have other minimums. For these screeners, a smaller value has no effect."""
+    unless the served rules have other minimums. A smaller value is refused there."""
     min_version: str
     """Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-
     Version` has the same effect. Cursors, `updated_since` and `If-None-Match` contain their
