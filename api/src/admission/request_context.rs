@@ -63,7 +63,7 @@ impl RequestContext {
         let _ = self.limits.set(ReportedLimits::Account(admitted.clone()));
     }
 
-    /// Records the number of further failed credentials before the client address is refused.
+    /// Records how many failed credentials the client address may still send.
     pub(crate) fn set_remaining_failures(&self, left: RemainingCalls) {
         let _ = self.limits.set(ReportedLimits::FailedCredentials(left));
     }

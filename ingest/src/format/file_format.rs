@@ -51,7 +51,7 @@ impl FormatChoice {
 #[derive(Debug, Clone)]
 pub struct FileFormat {
     pub(super) layout: FileLayout,
-    /// CSV, one record per line, or one document.
+    /// Syntax of the file: CSV, JSON lines, or one JSON document.
     pub(super) encoding: Encoding,
     /// Symbol of all rows, for a file without symbols in its rows.
     pub(super) symbol: Option<Symbol>,

@@ -78,7 +78,7 @@ impl ExchangeZone {
     }
 }
 
-/// Interpretation of all UTC times of a column.
+/// Decides which days the UTC times of a column mean.
 pub(crate) fn interpret_utc_times(times: &[NaiveDateTime]) -> UtcTimeInterpretation {
     if times.iter().all(|utc_time| utc_time.time() == NaiveTime::MIN) {
         return UtcTimeInterpretation::AsWritten;

@@ -71,7 +71,7 @@ pub struct DryRunRequest {
 }
 
 impl PullReport {
-    /// Report of a sync run without requests.
+    /// Empty report, for the start of a sync run.
     pub(super) fn new(connector: &Connector) -> Self {
         let (connector, source) = (connector.name.clone(), connector.source().to_owned());
         Self { connector, source, ..Self::default() }

@@ -33,8 +33,8 @@ pub(super) struct StateLog<'a> {
     read_to: u64,
     charges: Vec<BudgetCharge>,
     bookmarks: BTreeMap<String, Bookmark>,
-    /// Charge with calls that are not made yet; `None` without such a charge. The calls must be made before the end of
-    /// its lease.
+    /// Charge that pays for calls which are not made yet; `None` if all paid calls were made. The calls must be made
+    /// before the lease of the charge ends.
     current_charge: Option<BudgetCharge>,
     /// Time from the beginning of the latest charge until the charge was in the log.
     charge_duration: TimeDelta,

@@ -205,7 +205,8 @@ impl<'a> BatchWriter<'a> {
             && ahead > MAX_DERIVE_DELAY.as_secs_f64()
     }
 
-    /// Plans the derivation of every generation that follows the log with this fact set.
+    /// Plans the derivations after a batch: one for every generation that uses the writer's fact set
+    /// and follows the log.
     async fn plan_derivations(
         &self,
         transaction: &Transaction<'_>,

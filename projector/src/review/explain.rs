@@ -28,8 +28,8 @@ pub struct ExplainRequest<'a> {
     pub session: Option<NaiveDate>,
     /// Generation to explain; `None` for the served generation.
     pub generation: Option<GenerationId>,
-    /// Past instant or data version to explain, with the facts, policy and rules of that time; `None` to explain a
-    /// generation.
+    /// Earlier instant or data version. The explanation then uses the facts, policy and rules of that time. `None`
+    /// explains the figures of a generation as it is now.
     pub known_at: Option<KnownAt>,
 }
 

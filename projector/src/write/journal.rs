@@ -98,7 +98,8 @@ impl Journal {
         Ok(())
     }
 
-    /// Journals a change of the table or value `kind`, with one entry per security.
+    /// Writes journal entries for securities whose rows of a table, or whose journaled value, changed: one entry each.
+    /// `kind` names the table or value.
     pub(crate) async fn record_symbols(
         &self,
         statements: &PreparedStatements<'_>,

@@ -1,4 +1,4 @@
-//! Lookup of the feed file from which each observation of an explanation was loaded.
+//! Finds the feed files from which the observations of an explanation were loaded.
 
 use std::collections::{BTreeSet, HashMap};
 

@@ -1,7 +1,7 @@
 //! Failpoints: named points of the code at which a test kills or stops the process, to check the recovery from disk.
 //!
-//! Invariant: the macro is empty in release builds. Another process sends the signal, so that no code of this process
-//! runs after a kill.
+//! Invariant: the macro is empty in release builds. The kill signal comes from another process, so that no code
+//! of this process runs after it.
 
 use std::process::Command;
 use std::sync::OnceLock;

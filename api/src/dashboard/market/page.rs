@@ -43,7 +43,7 @@ impl MarketReader {
         }
     }
 
-    /// Responds with a page that contains input of the reader. The page is not cached.
+    /// Responds with a page that shows what the visitor has entered. Such a page is not cached.
     pub(crate) async fn respond_once<F>(&self, build: impl Fn(ApiCalls) -> F) -> Response
     where
         F: Future<Output = Result<PageContent, MarketError>>,

@@ -45,7 +45,7 @@ pub(super) struct FoundEffect {
     pub(super) compared: u64,
     /// Number of securities with at least one differing row.
     pub(super) changed: u64,
-    /// Sources that another source replaces in the figures.
+    /// Changes of the source that figures are based on.
     pub(super) replaced: Vec<SourceReplacement>,
     pub(super) quarantined: QuarantineChange,
     /// Flags that some securities gained or lost.

@@ -74,7 +74,8 @@ impl AnnualRates<'_, '_> {
         own.amount == previous.sustained && own.per_year == previous.per_year
     }
 
-    /// Annual rate of a row's amount for growth and streak. For earlier rows, this amount is already computed.
+    /// Annual rate of the amount that growth and streak use for a row. The rows are read in order of time, so this
+    /// amount is known for all rows before the current one.
     fn sustained_rate(&self, index: usize) -> Option<Decimal> {
         let reading = self.readings.get(index)?;
         Some(reading.sustained.saturating_mul(Decimal::from(reading.per_year?)))

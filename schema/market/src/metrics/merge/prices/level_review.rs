@@ -123,7 +123,7 @@ fn review_newest(
     let is_newest = index + 1 == bars.len();
     let is_recent = i64::from(day_number(as_of) - day) <= levels.rules.adjacent_days;
     // True if the previous bar leaps too, and the newest close agrees with the close before the previous bar. The
-    // previous bar is then a spike that a decision released; the newest bar only returns to the usual level.
+    // previous bar is then a spike, which a person released from quarantine. The newest bar is back at the usual level.
     let has_returned = || earlier.last() == Some(&(index - 1)) && levels.agree(closes, index - 2, index);
     if !is_newest
         || !is_recent
