@@ -137,7 +137,7 @@ pub fn main() -> ExitCode {
     let _telemetry = telemetry::init("ingest", "warn,ingest=info");
     let cli: Cli = telemetry::command_line::parse(&HIDDEN);
     match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
-        // The error is reported inside the runtime, because the end of the runtime waits for blocking tasks.
+        // The end of the runtime waits for blocking tasks. The error is reported before this wait.
         Ok(runtime) => runtime.block_on(async { report(run(cli).await) }),
         Err(error) => {
             report(Err(CommandError { message: format!("cannot start the runtime: {error}"), exit_code: 2 }))

@@ -8,7 +8,7 @@ pub(crate) fn find_nearest_name<'a>(
 ) -> Option<&'a str> {
     let length = mistyped.chars().count();
     let most = (length / 3).max(1);
-    // The difference in length is a lower bound of the distance. It excludes most names cheaply.
+    // The distance is at least the difference in length. Comparing the lengths first excludes most names cheaply.
     let alike = known_names.into_iter().filter(|name| name.chars().count().abs_diff(length) <= most);
     let near = alike.map(|name| (strsim::levenshtein(mistyped, name), name));
     near.filter(|(distance, _)| *distance <= most).min().map(|(_, name)| name)

@@ -1,8 +1,8 @@
 //! Projector: applies the log to facts and derives read tables from them.
 //!
 //! Invariants:
-//! - Facts, dirty symbols, dead letters and the checkpoint commit in one transaction. Read tables commit in the same
-//!   transaction. If many securities change, the read tables commit in a second transaction instead.
+//! - Facts, dirty symbols, dead letters and the checkpoint commit in one transaction. If few securities change, the
+//!   read tables commit in the same transaction. If many change, the read tables commit in a second transaction.
 //! - Only the projector with the newest lease epoch of a fact set writes to it.
 //! - Every message is applied, becomes a dead letter or stops the projector.
 //! - Derived rows are a function of the set of events. Replaying the log yields identical tables.

@@ -38,8 +38,8 @@ impl DatabaseArgs {
         self.config(fact_set, IDLE_TIMEOUT)
     }
 
-    /// Connection settings like [`DatabaseArgs::projector_config`], for transactions that only read. A transaction may
-    /// be idle for a longer time: as long as in a rebuild.
+    /// Connection settings like [`DatabaseArgs::projector_config`], for the transactions of a review, which write
+    /// nothing. Such a transaction may be idle as long as a transaction of a rebuild.
     pub fn review_config(&self, fact_set: &str) -> Result<Config, DbError> {
         self.config(fact_set, REBUILD_IDLE_TIMEOUT)
     }

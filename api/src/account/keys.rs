@@ -50,7 +50,7 @@ sql_row! {
 }
 
 sql_row! {
-    /// Active key that is changed.
+    /// Active key that is replaced or deleted.
     struct ActiveKey {
         id: KeyId,
         name: String,
@@ -185,8 +185,8 @@ async fn refuse_full(account: &LockedAccount<'_>, otherwise: &str) -> Result<()>
     Err(refused(format!("an account can have at most {MAX_ACTIVE_KEYS} active keys: {otherwise}")))
 }
 
-/// Fails if the key was already replaced, for example by an earlier attempt of the same request. A second replacement
-/// would copy the expiry of the old key, which is the end of the overlap by then.
+/// Fails if the key was already replaced, for example by an earlier attempt of the same request. The first replacement
+/// shortened the life of the old key to the overlap. A key from a second replacement would copy this early expiry.
 async fn refuse_replaced(account: &LockedAccount<'_>, key: &ActiveKey) -> Result<()> {
     let newer = account.transaction.query_opt(REPLACEMENT, &[&account.id, &key.name, &key.id]).await?;
     let Some(newer) = newer else { return Ok(()) };

@@ -93,8 +93,8 @@ impl AccountLimiter {
         AdmissionDecision { account: self.account, key: KeyId(0), tier: self.tier, verdict, counted, usage }
     }
 
-    /// Remaining limits after a call. If the key has a rate limit too, the reported bucket is the one that refuses
-    /// calls first.
+    /// Remaining limits after a call. If the key has its own rate limit, the reported bucket is the
+    /// one that refuses calls first: the account's or the key's.
     fn usage(&self, key: Option<&KeyLimiter>) -> RemainingLimits {
         let seconds = |day: NaiveDate| day.and_time(NaiveTime::MIN).and_utc().timestamp();
         RemainingLimits {

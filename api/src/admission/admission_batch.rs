@@ -1,4 +1,5 @@
-//! Accounts of one admission batch, taken from the cache: decides each call in memory, and how each account is written.
+//! Accounts of one admission batch, taken from the cache. The batch decides each call in memory, and chooses how the
+//! row of each account is written.
 //!
 //! `admission_store` sends the result to Postgres in one round trip.
 
@@ -111,8 +112,8 @@ impl AdmissionBatch {
         self.list.iter().filter(|account| account.write_mode == write_mode).collect()
     }
 
-    /// Decides a call. `key_index` is the index of its key in `keys`. `None` if the account has another write method or
-    /// is not cached.
+    /// Decides a call. `key_index` is the index of its key in `keys`. `None` if the account is not written by the
+    /// method `write_mode`, or if the key is not cached.
     pub(crate) fn decide_in_mode(
         &mut self,
         call: &AdmissionRequest,
@@ -182,7 +183,8 @@ impl CachedAccount {
             month: row.try_get("month")?,
             used: row.try_get("used")?,
         };
-        // An ended paid period is left out. The row then already has the limits of the next tier, which has no end.
+        // A paid period that has ended is left out: the row already has the limits of the next tier, and the next tier
+        // has no last day.
         let paid_until = row.try_get::<_, Option<DateTime<Utc>>>("paid_until")?.filter(|end| *end > now);
         Ok(Self {
             limiter,

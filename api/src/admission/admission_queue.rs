@@ -135,8 +135,8 @@ impl AdmissionQueue {
         }
     }
 
-    /// Adds a charged batch of changes, which a change stream sends, to the statistics of its account. The batch counts
-    /// as one call of `endpoint`.
+    /// Adds a charged batch of a change stream to the statistics of the stream's account. The batch counts as one call
+    /// of `endpoint`.
     pub(crate) fn record_delivery(&self, decision: &AdmissionDecision, endpoint: &MatchedPath) {
         self.usage_recorder.record_call(decision, StatusCode::OK, Some(endpoint));
     }

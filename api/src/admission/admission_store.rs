@@ -237,7 +237,7 @@ impl AdmissionStore {
         Ok(())
     }
 
-    /// Finds the valid keys among `keys`, and returns their tags.
+    /// Finds the valid keys among `keys`, and returns their look-up tags ([`PresentedKey::tag`]).
     pub(crate) async fn find_valid_keys(&self, keys: &[PresentedKey]) -> Result<Vec<u128>, AdmissionError> {
         let rows = self.read(keys.iter().map(PresentedKey::hash).collect()).await?;
         let all: Vec<usize> = (0..keys.len()).collect();
@@ -272,7 +272,8 @@ fn column<'a, R: 'a, T>(rows: impl IntoIterator<Item = &'a R>, field: impl Fn(&'
     rows.into_iter().map(field).collect()
 }
 
-/// Index of a row's key among all keys of the batch. The column `ordinal` counts only the keys that were read, from 1.
+/// Index of a row's key among all keys of the batch. `unread_keys` has the indexes of the keys that the statement
+/// looked up. The column `ordinal` of the row is a position in `unread_keys`, from 1.
 fn key_index_of(row: &Row, unread_keys: &[usize]) -> Result<usize, AdmissionError> {
     let key_index: i64 = row.try_get("ordinal")?;
     let key_index = usize::try_from(key_index - 1).ok().and_then(|key_index| unread_keys.get(key_index));

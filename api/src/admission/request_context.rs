@@ -46,8 +46,8 @@ impl RequestContext {
 
     /// Records the matched route.
     pub(crate) fn set_route(&self, route: &MatchedPath) {
-        // Only the first route is stored. A tool or a feed calls API endpoints within its request; the request keeps
-        // the route of the tool or feed.
+        // Only the first route is stored. An MCP tool, or a feed such as `/calendar.ics`, calls API endpoints within
+        // its request. The request keeps the route of the tool or feed.
         let _ = self.route.set(route.clone());
     }
 

@@ -1,7 +1,7 @@
 //! Durations of round trips to the database, and the response timeout that follows from them.
 //!
-//! The shortest recent round trip measures the network distance to the database. An overloaded database still has some
-//! short round trips, so that the timeout stays short.
+//! The shortest recent round trip measures the network distance to the database. Even an overloaded database has some
+//! short round trips, so overload does not lengthen the timeout.
 
 use std::collections::VecDeque;
 use std::time::Duration;

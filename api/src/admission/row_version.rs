@@ -1,4 +1,4 @@
-//! Row version (`xmin`). Every change of the row gives it a new version.
+//! Version of a database row: the system column `xmin` of Postgres. Every change of a row changes its version.
 
 use std::error::Error;
 
@@ -11,7 +11,7 @@ pub(crate) struct RowVersion(pub(crate) u32);
 
 impl ToSql for RowVersion {
     fn to_sql(&self, _: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn Error + Sync + Send>> {
-        // `xid` has the same wire format as `oid`.
+        // The parameter has type `xid`, which `u32` does not support. The type `oid` has the same wire format.
         self.0.to_sql(&Type::OID, out)
     }
 

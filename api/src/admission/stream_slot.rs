@@ -1,4 +1,4 @@
-//! Slots of open streams in Postgres, which all instances share.
+//! Slots of open streams. The slots are rows in Postgres, which all instances share.
 //!
 //! Invariants: every open stream has a slot of its account, so the limit is exact over all instances. The stream's
 //! instance renews the lease of the slot. Without renewal, another stream may take the slot after [`LEASE`].

@@ -6,8 +6,8 @@ use std::ops::Range;
 
 use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 
-/// Tolerance for rounding errors, in tokens. A call uses one token. The call is available if at most this part of its
-/// token is missing.
+/// Tolerance for rounding errors, in tokens. A call uses one token. The bucket also admits a call if its tokens are
+/// less than one by at most this tolerance.
 const TOKEN_TOLERANCE: f64 = 1e-6;
 
 /// State of a token bucket at one point in time.
@@ -90,8 +90,8 @@ impl Bucket {
 /// Remaining limits of an account after a call.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct RemainingLimits {
-    /// Bucket of the account or of the key, depending on which refuses calls first. The account's bucket if the key has
-    /// no limit.
+    /// Bucket of the account or bucket of the key: the one that refuses calls first. If the key has no limit, it
+    /// is the bucket of the account.
     pub(crate) bucket: Bucket,
     pub(crate) now: DateTime<Utc>,
     pub(crate) quota: i64,

@@ -4,8 +4,9 @@
 //! and a warning is logged. Limits do not depend on the statistics. A killed process loses the counts of the last
 //! seconds.
 //!
-//! A failed write is repeated. Before the timeout of the reply, the shorter statement timeout rolls a slow write back.
-//! A repeated write can therefore count a call twice only if the network lost the reply to a completed write.
+//! A failed write is repeated. The statement timeout, which is shorter than the timeout of the reply, rolls a slow
+//! write back. A repeated write can therefore count a call twice only if the network lost the reply to a completed
+//! write.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -44,8 +44,8 @@ pub(crate) struct Access<G, P> {
     pub(crate) today: NaiveDate,
     pub(crate) parameters: P,
     pub(crate) format: ResponseFormat,
-    /// Guard of an ordinary request. The request takes precedence over expensive work until the guard is dropped.
-    /// `None` if the response is expensive.
+    /// Guard of a request whose response is not expensive. The request takes precedence over expensive work until the
+    /// guard is dropped. `None` if the response is expensive.
     pub(crate) ordinary: Option<OrdinaryRequest<AccountId>>,
     /// Instant of the parameter `known_at`.
     pub(crate) known_at: Option<DateTime<Utc>>,

@@ -6,13 +6,13 @@ use axum::response::Response;
 
 use crate::parameters::ResponseFormat;
 
-/// `Cache-Control` of a response: only its client may cache it, for 60 seconds.
+/// `Cache-Control` of a response: the client may cache the response for 60 seconds, shared caches must not.
 const MAX_AGE: &str = "private, max-age=60";
 /// Initial capacity for response headers, including the headers of the middleware.
 const HEADERS: usize = 16;
 
-/// True if `If-None-Match` contains this entity tag, by weak comparison. `*` matches only if `exists`, which is true
-/// after the response was rendered.
+/// True if `If-None-Match` contains this entity tag, by weak comparison. `*` matches only if the resource is known to
+/// exist (`exists`), that is after the response was rendered.
 pub(super) fn matches_etag(if_none_match: Option<&HeaderValue>, etag: &HeaderValue, exists: bool) -> bool {
     let opaque = |tag: &str| tag.trim().trim_start_matches("W/").to_owned();
     let (Some(named), Ok(etag)) = (if_none_match.and_then(|value| value.to_str().ok()), etag.to_str()) else {

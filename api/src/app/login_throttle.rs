@@ -2,8 +2,8 @@
 //!
 //! Invariants: all instances share the limits, which are rows of the database. Attempts per minute are limited to 5 per
 //! account and device, 30 per client network, 300 per IPv6 /48, and 20 per account from all unknown devices. Attempts
-//! from unknown devices at one account are served one at a time. They never delay the holder on a known device, or at
-//! the confirmation of a change. A refused attempt is not charged to any limit.
+//! from unknown devices at one account are served one at a time. They never delay the holder's sign-in on a known
+//! device, and never delay the holder's confirmation of a change. A refused attempt is not charged to any limit.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -129,7 +129,8 @@ impl AttemptLimit {
         Self { is_shared: true, ..Self::new("account ", &[account], PER_ACCOUNT) }
     }
 
-    /// Limits for a client address: the limit of its client network and, for IPv6, then the limit of the /48 around it.
+    /// Limits for a client address: first the limit of its client network, then, for IPv6, the limit of its /48
+    /// network.
     fn of_address(client: IpAddr) -> impl Iterator<Item = Self> {
         let (network, wide) = ClientNetwork::containing(client);
         let limit =

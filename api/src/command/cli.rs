@@ -73,8 +73,8 @@ pub fn main() -> ExitCode {
     })
 }
 
-/// Runs a command. A command that connects as the database owner fails if Postgres stops responding. It watches the
-/// server for this purpose. Without the watch, a statement would wait forever for a frozen server.
+/// Runs a command. While a command uses the database as its owner, a second connection checks that Postgres still
+/// responds. If Postgres is frozen, the command fails. Without this check, its statement would wait forever.
 async fn run(arguments: ApiArguments) -> anyhow::Result<ExitCode> {
     let uses_owner = !matches!(arguments.command, ApiCommand::Serve(_) | ApiCommand::Health { .. });
     match db::owner_config(&arguments.database) {

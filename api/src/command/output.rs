@@ -17,7 +17,7 @@ pub(super) fn print_object(value: &Value, json: bool) {
     }
 }
 
-/// List of rows for [`print_rows`].
+/// Nouns, columns and empty text with which [`print_rows`] prints a list.
 #[derive(Debug)]
 pub(super) struct RowList<'a> {
     /// Singular and plural noun for the rows.

@@ -39,7 +39,8 @@ pub(crate) async fn run_low_priority<T: Send + 'static>(
         if sender.is_closed() {
             return;
         }
-        // rayon aborts the process on an uncaught panic. A caught panic drops the sender, so the receiver reports it.
+        // rayon aborts the process on an uncaught panic. After a caught panic, the sender is dropped without a result,
+        // so that the receiver returns an error.
         if let Ok(result) = catch_unwind(AssertUnwindSafe(work)) {
             let _ = sender.send(result);
         }

@@ -1,9 +1,9 @@
 //! Fair queue for expensive work. Work is queued under a key, such as an account, and keys are served round-robin.
 //! Urgent keys are served before all other keys.
 //!
-//! Invariants: never more than `max_permits` permits are in use. While an ordinary request is in progress, no permit is
-//! granted above `max_permits_beside_others`. A permit whose waiter no longer exists returns to the queue. The stack
-//! depth does not depend on the number of waiters.
+//! Invariants: never more than `max_permits` permits are in use. While an ordinary request is in progress, a permit is
+//! granted only if fewer than `max_permits_beside_others` are in use. A permit whose waiter no longer exists returns to
+//! the queue. The stack depth does not depend on the number of waiters.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt::Debug;
@@ -170,8 +170,8 @@ impl<K: QueueKey> FairQueue<K> {
     }
 
     /// Sends reservations to waiters while there is capacity. If waiters remain, a permit or slot is in use, and its
-    /// return calls `dispatch` again. The end of an ordinary request raises the capacity, but needs no dispatch: the
-    /// next return uses this capacity.
+    /// return calls `dispatch` again. The end of an ordinary request raises the capacity, but does not call `dispatch`.
+    /// The next return of a permit or slot calls it.
     fn dispatch(self: &Arc<Self>) {
         let mut state = self.state.lock();
         while state.permits_in_use < self.capacity() {
@@ -225,9 +225,9 @@ impl<K: QueueKey> QueueState<K> {
     }
 
     /// Makes room for one waiter of `key` in a full queue. Expired waiters are removed first. If the queue is still
-    /// full, the newest waiter of the largest key is removed: the non-urgent key with the most waiters. A non-urgent
-    /// `key` requires that the largest key has more waiters than `key` with its new waiter. Returns `false` if no
-    /// waiter can be removed.
+    /// full, the newest waiter of the non-urgent key with the most waiters is removed. For a non-urgent `key`, that
+    /// other key must have more waiters than `key` would have with the new one. Returns `false` if no waiter can be
+    /// removed.
     fn make_room(&mut self, key: K) -> bool {
         for known in self.keys.keys().copied().collect::<Vec<_>>() {
             self.remove_expired(known);

@@ -1,5 +1,5 @@
-//! Stream wrapper. It records reads and writes, from which the timeouts see progress. It replaces hyper's replies to
-//! protocol errors.
+//! Stream wrapper. It records the progress of reads and writes, on which the timeouts depend. It also replaces hyper's
+//! replies to protocol errors.
 
 use std::io::{Error, ErrorKind, IoSlice, Result};
 use std::pin::Pin;

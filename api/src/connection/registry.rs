@@ -22,7 +22,7 @@ const SWEEP: Duration = Duration::from_secs(1);
 pub(crate) struct ConnectionCaps {
     /// Maximum number of connections of the instance.
     pub(crate) total: usize,
-    /// Maximum number of connections per client network, while none of them has sent a valid key.
+    /// Maximum number of connections per client network, while no connection of the network has sent a valid key.
     pub(crate) by_address_without_key: usize,
     /// Maximum number of connections per client network.
     pub(crate) by_address: usize,

@@ -14,7 +14,7 @@ use crate::dashboard::view::layout::{self, PageLayout, Section, Viewer};
 /// Seconds in the `Retry-After` header, if the queue of password hashes is full.
 const BUSY: u64 = 5;
 
-/// Result of the work for a page, by default its response.
+/// Result of a page handler or of a step of its work. The default value type is the response of the page.
 pub(crate) type PageResult<T = Response> = Result<T, PageError>;
 
 /// Errors of a page.

@@ -57,7 +57,7 @@ impl McpServer {
     ) -> Result<ToolResult, ErrorData> {
         // The request cannot be built if its URI exceeds 64 KiB.
         let Ok(request) = call.request(caller) else { return Ok(ToolResult::too_large()) };
-        // A panic would end the task of the MCP library, and the client would get no response.
+        // A panic is caught. Otherwise it would end the task of the MCP library, and the client would get no response.
         let answering = AssertUnwindSafe(self.data.clone().oneshot(request)).catch_unwind();
         let response = match answering.await {
             Ok(Ok(response)) => response,

@@ -76,8 +76,8 @@ impl ToolCall {
     }
 }
 
-/// Selects the endpoint of a tool call. Returns the name of the tool's argument that decided, and the endpoint's path
-/// template. The name is `None` for a tool with one endpoint.
+/// Selects the endpoint of a tool call. Returns the name of the argument that selects the endpoint, and the endpoint's
+/// path template. The name is `None` for a tool with one endpoint.
 fn select_endpoint<'a>(
     tool: &'a Tool,
     given: &JsonObject,

@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 
 /// Definitions of all tools.
 const TOOLS: &str = include_str!("tools.json");
-/// JSON schema of the additional arguments of every tool.
+/// JSON schema of the arguments that all tools have in common.
 const COMMON: &str = r#"{
     "fields": {"type": "array", "items": {"type": "string"}, "description": "Fields of a row to return; an unknown name lists all fields"},
     "cursor": {"type": "string", "description": "meta.next_cursor of the previous result, other arguments unchanged"}

@@ -54,7 +54,7 @@ pub(crate) async fn handle_request(
         &app.settings.trusted_proxies,
     );
     let caller = RequestContext::new(client, connection.is_proxied, connection.connection);
-    // Only the debug log needs a copy of the path.
+    // The path is copied only if it is written to the debug log.
     let path =
         tracing::enabled!(tracing::Level::DEBUG).then(|| redact_secrets(request.uri().path()).into_owned());
     let (method, span) = (request.method().clone(), trace::request_span(&request, &id));
@@ -70,8 +70,8 @@ pub(crate) async fn handle_request(
         }
         Err(refused) => (throttled(&app, refused.retry_after_seconds).into_response(), refused.left),
     };
-    // Refunds server errors, and mistakes of the client that are found only after admission: a 400, a 406, or a 429 for
-    // too many streams. Such a mistake costs no more quota than a mistake found before admission.
+    // The quota is refunded for server errors, and for mistakes of the client that are found only after admission: a
+    // 400, a 406, or a 429 for too many streams. A mistake found before admission is not charged to the quota either.
     let is_late_mistake = matches!(
         response.status(),
         StatusCode::BAD_REQUEST | StatusCode::NOT_ACCEPTABLE | StatusCode::TOO_MANY_REQUESTS
@@ -93,8 +93,8 @@ pub(crate) async fn handle_request(
 
 /// Calls the router within the deadline. Compresses the response if the request allows it.
 async fn call_router(app: &App, mut router: Router, request: Request) -> Response {
-    // The response timeout begins after the wait for a permit. The deadline exceeds the sum of the maximum wait and the
-    // response timeout.
+    // The response timeout begins only after the wait for a permit. The deadline must therefore exceed the sum of the
+    // maximum wait and the response timeout.
     let deadline = app.settings.fair_queue_timeout() + app.settings.request_timeout() * 2;
     let route = tower::service_fn(move |request: Request| {
         let handler = router.call(request);

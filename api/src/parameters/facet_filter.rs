@@ -10,8 +10,9 @@ use crate::parameters::facets::FilterField;
 const MAX_LENGTH: usize = 512;
 
 impl ParameterReader<'_> {
-    /// Reads the comma-separated names of `field` and maps them to the names in responses. An unknown name is an error,
-    /// unless the request has a cursor or no data is loaded.
+    /// Reads the comma-separated names of `field` and maps them to the names in responses. An unknown name is an error.
+    /// Without a facet index, or with an empty one, no name can be checked, and all names stay as written. In a request
+    /// with a cursor, unknown names stay as written, because the first page accepted them.
     pub(crate) fn read_names(&mut self, field: FilterField) -> Option<Vec<String>> {
         let text = self.read_text(field.as_str(), MAX_LENGTH)?;
         let as_written = || text.split(',').map(|name| name.trim().to_owned()).collect();
@@ -40,7 +41,8 @@ impl ParameterReader<'_> {
     }
 }
 
-/// True if `wanted` contains the value or is `None`. An unknown value (`None`) matches only without `wanted`.
+/// True if a row with this value passes the filter `wanted`. Without a filter (`None`), every row passes. With a
+/// filter, a row with an unknown value (`None`) does not pass.
 pub(crate) fn is_among<T: PartialEq>(wanted: Option<&Vec<T>>, value: Option<&T>) -> bool {
     wanted.is_none_or(|wanted| value.is_some_and(|value| wanted.contains(value)))
 }

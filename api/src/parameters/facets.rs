@@ -94,7 +94,7 @@ impl FacetNames {
         let parts: Vec<&str> = text.split(',').collect();
         let (mut meant, mut rest) = (Vec::new(), parts.as_slice());
         while let Some(first) = rest.first() {
-            // Names can contain commas, so the longest candidate is tried first.
+            // A comma can be part of a name or separate two names. The candidate with the most commas is tried first.
             let longest = rest.len().min(COMMAS + 1);
             let named = |count: usize| {
                 // A trailing comma is not part of a name.

@@ -1,7 +1,8 @@
 //! OpenAPI parameters of an endpoint. The schemas come from the code that reads the parameters. The descriptions come
 //! from the endpoint's parameter struct.
 //!
-//! Invariant: bounds and allowed words come from the code that enforces them, so the document cannot contradict it.
+//! Invariant: bounds and allowed words come from the code that enforces them. The OpenAPI document therefore cannot
+//! contradict that code.
 
 use std::marker::PhantomData;
 use std::sync::Arc;

@@ -8,8 +8,8 @@ use crate::parameters::cursor::ResponseSigner;
 
 /// Maximum number of keys in `sort`.
 pub(super) const MAX_SORT_KEYS: usize = 3;
-/// Prefix of the filter text that the signature of a cursor covers. The prefix shows that the cursor contains a data
-/// version. Release 0.1.0 expects no prefix, so it refuses such cursors.
+/// Text before the filters in the signed text of a cursor. This prefix shows that the cursor contains a data version.
+/// Release 0.1.0 signs the filters without a prefix, so it refuses cursors with the prefix.
 const CURSOR_FORMAT: &str = "2 ";
 /// Maximum length of a cursor, in characters.
 const MAX_CURSOR_LENGTH: usize = 512;
@@ -68,7 +68,7 @@ impl ParameterReader<'_> {
         if let Some(version) = after.as_mut().and_then(Vec::pop).flatten() {
             self.properties.min_version.raise(MinVersion::parse(&version).unwrap_or_default());
         }
-        // Cursors of release 0.1.0 have no data version, and their filters have no prefix.
+        // Cursors of release 0.1.0 have no data version, and their signed text is the filters without the prefix.
         after = after.or_else(|| open(&filters));
         self.bad_cursor |= cursor.is_some() && after.is_none();
         let sync_from = after.as_mut().and_then(Vec::pop).flatten();
@@ -135,7 +135,7 @@ impl Page {
         self.after.as_ref()?.get(position)?.as_deref()
     }
 
-    /// Signed cursor for the page that follows a row with these key values.
+    /// Signed cursor for the page that begins after a row. `key` contains the row's sort values and tie-breaker.
     pub(crate) fn cursor(
         &self,
         key: &[Option<String>],
@@ -146,7 +146,7 @@ impl Page {
         signer.seal(&sealed, &self.filters)
     }
 
-    /// Copy of the page with the given `sync_from`. A page that follows a cursor keeps the value in the cursor.
+    /// Copy of the page with the given `sync_from`. If the cursor of the request contains a `sync_from`, it is kept.
     pub(crate) fn with_sync_from(&self, sync_from: Option<String>) -> Self {
         Self { sync_from: self.sync_from.clone().or(sync_from), ..self.clone() }
     }

@@ -14,8 +14,8 @@ pub(crate) trait Parameters: Sized + Send + Sync + 'static {
     /// False for requests that match no endpoint. Such a request does not count against the quota, and its parameters
     /// are not checked.
     const ROUTED: bool = true;
-    /// Descriptions in the OpenAPI document by parameter name, which is the field name. An undocumented field, such as
-    /// `page`, is described by the reader.
+    /// Descriptions in the OpenAPI document by parameter name, which is the field name. A field without a description
+    /// here, such as `page`, gets one from [`ParameterReader`].
     const DESCRIPTIONS: &'static [(&'static str, &'static str)] = &[];
 
     /// Reads all accepted parameters. The reader collects the errors.

@@ -1,4 +1,4 @@
-//! Properties of a request that its parameters determine: format, expense, and the versions and days that it names.
+//! Properties of a request that its parameters determine: format, expense, and the named data versions and days.
 
 use chrono::{DateTime, NaiveDate, Utc};
 use store::ids::GenerationId;

@@ -11,7 +11,7 @@ pub(crate) struct ParameterError {
     pub(crate) param: String,
     /// Human-readable message.
     pub(crate) error: String,
-    /// Accepted values: a list of words, or bounds; `None` if there is no such list.
+    /// Accepted values: a list of words, or bounds; `None` if the error has neither.
     pub(crate) allowed: Option<Value>,
 }
 

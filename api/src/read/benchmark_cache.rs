@@ -7,7 +7,8 @@ use market::metrics::MonthlyReturns;
 use quick_cache::sync::Cache;
 use store::ids::JournalPosition;
 
-/// Monthly benchmark returns by journal position and market date; `None` if the version has no benchmark.
+/// Monthly benchmark returns of a data version, by its journal position and market date. `None` if the data version has
+/// no benchmark.
 pub(crate) type BenchmarkCache = Cache<(JournalPosition, NaiveDate), Arc<Option<MonthlyReturns>>>;
 
 /// Maximum number of cached benchmarks. Thirty years of monthly returns are about 10 kB.

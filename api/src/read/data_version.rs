@@ -18,8 +18,8 @@ pub(crate) struct DataVersion {
     /// Position in the journal. Every change of the served data increases it: a derivation, a change of the source
     /// policy, a promotion, a rollback.
     pub(crate) position: JournalPosition,
-    /// True if an earlier response had the same generation and sequence, but other data. The text of the version then
-    /// contains the position.
+    /// True if an earlier data version has the same generation and sequence, but other data. The text of this version
+    /// then contains the position, so that the two texts differ.
     pub(crate) is_repeated: bool,
 }
 

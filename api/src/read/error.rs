@@ -109,7 +109,7 @@ impl From<BuildError> for QueryError {
 }
 
 /// True for a transient error: a lost connection, or an SQLSTATE of class 08, 53 or 57. An undefined schema or table is
-/// transient too, because its generation was dropped.
+/// transient too: its generation was dropped, and a retry reads another generation.
 fn is_transient(error: &Error) -> bool {
     let is_io = std::error::Error::source(error).is_some_and(|source| source.is::<std::io::Error>());
     let reported = error.code().is_some_and(|code| {

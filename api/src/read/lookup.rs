@@ -21,8 +21,8 @@ pub(crate) struct SymbolRows<T> {
     pub(crate) rows: Vec<T>,
     /// Number of quarantined rows of the symbol.
     pub(crate) quarantined_count: i64,
-    /// Value for `updated_since` in a later request; `None` without a change feed, or while the served generation
-    /// changes.
+    /// Value for `updated_since` in a later request; `None` if the endpoint has no `updated_since`, or while the served
+    /// generation changes.
     pub(crate) sync_from: Option<String>,
 }
 
@@ -141,8 +141,8 @@ pub(crate) async fn resolve_symbol_list(
     Ok(ResolvedSymbols { known: Some(known), missing })
 }
 
-/// Rows with a text in a column. A statement without results returns one row with the version and nulls, which is left
-/// out.
+/// Rows that have a text in the column `column`. A statement without results returns one row that has the data version
+/// and otherwise nulls; this row is left out.
 pub(crate) fn rows_with<'a>(rows: &'a [Row], column: &'a str) -> impl Iterator<Item = &'a Row> {
     rows.iter().filter(move |row| matches!(row.try_get::<_, Option<&str>>(column), Ok(Some(_))))
 }

@@ -41,7 +41,7 @@ pub(crate) struct PastSecurityKey {
     pub(crate) position: JournalPosition,
     pub(crate) as_of: NaiveDate,
     pub(crate) columns: PriceColumns,
-    /// Spellings of the symbol, best first.
+    /// Spellings for the look-up of the symbol, best first: the symbol itself, then its form as a preferred share.
     pub(crate) spellings: Vec<String>,
 }
 

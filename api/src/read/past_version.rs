@@ -1,4 +1,4 @@
-//! Look-up of an earlier data version, with the inputs of its derivation.
+//! Look-up of the current or an earlier data version, with the inputs of its derivation.
 
 use std::ops::Deref;
 
@@ -11,7 +11,7 @@ use super::lookup::run_query;
 use super::{DataVersion, QueryError, ServedGeneration};
 use crate::parameters::Knowledge;
 
-/// Earlier data version, with the source policy and rules from which it is derived.
+/// Current or earlier data version, with the source policy and rules from which it is derived.
 #[derive(Debug)]
 pub(crate) struct PastVersion(ServedVersion);
 
@@ -52,7 +52,7 @@ pub(crate) async fn find_version(
 }
 
 impl PastVersion {
-    /// Data version in the responses.
+    /// This version as responses name it.
     pub(crate) fn version(&self) -> DataVersion {
         let ServedVersion { generation, sequence, as_of, position, is_repeated, .. } = self.0;
         DataVersion { generation, sequence, as_of, position, is_repeated }
@@ -74,8 +74,8 @@ impl PastVersion {
         self.0.inputs.as_ref().ok_or_else(|| self.gone_error())
     }
 
-    /// Fails if this program cannot derive the version. Either the program has other rules or cannot read the inputs,
-    /// or the facts of the version were dropped.
+    /// Fails if this program cannot derive the version. Possible reasons: the program has other rules than the version,
+    /// the program cannot read the inputs, or the facts of the version were dropped.
     pub(crate) fn require_reproducible(&self) -> Result<(), QueryError> {
         let is_reproducible = self.derivable().is_some() && self.has_facts;
         if is_reproducible { Ok(()) } else { Err(self.gone_error()) }

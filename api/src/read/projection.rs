@@ -24,8 +24,8 @@ use crate::parameters::served_rules::ServedRules;
 const REPLICA_WAIT: Duration = Duration::from_millis(200);
 /// Maximum wait for any database with the requested version, before the request fails.
 const VERSION_WAIT: Duration = Duration::from_secs(2);
-/// Number of polls of the primary that must end during a request. The version in the last of them is then at least as
-/// new as the request. The first poll may have started before the request, but the second poll cannot.
+/// Number of polls of the primary that must end during a request. The first poll may have started before the request.
+/// The second poll started after it, and therefore finds every version that existed at the start of the request.
 const FRESH_POLLS: u64 = 2;
 
 /// Databases that serve reads, shared by all requests.

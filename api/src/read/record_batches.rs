@@ -11,7 +11,7 @@ use store::past_facts::{BatchId, BatchIndex, LoggedBatch};
 /// Maximum number of cached batches, about 100 bytes each.
 const MAX_BATCHES: usize = 65_536;
 
-/// Places of the record batches of one fact set in the log. A batch never moves.
+/// Cached places in the log, for the record batches of one fact set. The place of a batch never changes.
 #[derive(Debug)]
 pub(crate) struct RecordBatches {
     /// Fact set of the first request. Only its batches are cached, because requests for other fact sets are rare.
@@ -19,7 +19,7 @@ pub(crate) struct RecordBatches {
     places: Cache<BatchId, LoggedBatch>,
 }
 
-/// Cached batches for a request about one fact set.
+/// Cache as a request about one fact set uses it. `is_cached` is false if the cache belongs to another fact set.
 #[derive(Debug)]
 pub(crate) struct FactSetBatches {
     batches: Arc<RecordBatches>,

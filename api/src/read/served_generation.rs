@@ -41,8 +41,8 @@ pub(crate) struct ServedGeneration {
 }
 
 impl ServedGeneration {
-    /// Creates a generation without a known version. `pools` contains the pool for ordinary reads and the pool for
-    /// expensive responses.
+    /// Creates a served generation whose data version is not known yet. `pools` contains the pool for ordinary reads
+    /// and the pool for expensive responses.
     pub(super) fn new(
         id: GenerationId,
         pools: [Pool; 2],

@@ -141,7 +141,7 @@ impl Warning {
         (count > 0).then_some(Self { code: "held_rows", message, param: None })
     }
 
-    /// Warning about revisions that are left out.
+    /// Warning about older revisions that a response leaves out.
     pub(crate) fn older_revisions() -> Self {
         let message =
             "Older revisions are left out: there are too many, or their rules are of another program";

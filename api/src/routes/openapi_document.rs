@@ -144,9 +144,9 @@ fn head_too_large() -> Value {
     json!({ "description": meaning, "content": error })
 }
 
-/// Simplifies `oneOf` schemas. A nullable exact decimal becomes one schema. The description of a nullable value moves
-/// from the alternative to the parent schema. Every other `oneOf` becomes `anyOf`, because a decimal as text also
-/// matches the schema of a string.
+/// Simplifies `oneOf` schemas. In the schema of a nullable value, the description moves from the first alternative to
+/// the schema itself. A nullable exact decimal becomes a schema without alternatives. Every other `oneOf` becomes
+/// `anyOf`, because a decimal as text also matches the schema of a string.
 fn simplify_choices(value: &mut Value) {
     let choices = value.as_object_mut().and_then(|members| members.remove("oneOf"));
     if let Some(mut choices) = choices {

@@ -14,7 +14,7 @@ use crate::app::state::App;
 
 pub(crate) fn routes(document: &Value) -> Router<App> {
     let document = Arc::new(NoticedDocument::new(document));
-    // The document depends only on the rules of the served generation, so clients may cache it.
+    // The document changes only with the rules of the served generation, so clients may cache it for five minutes.
     let headers =
         [(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, "public, max-age=300")];
     let openapi = async move |State(app): State<App>| {

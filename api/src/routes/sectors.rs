@@ -162,7 +162,8 @@ fn top_payers(stock_table: &StockTable, sector: &str, limit: i64) -> Vec<Screene
             && stock.dividend_yield.is_some_and(|value| !value.0.is_zero())
     };
     let mut payers: Vec<&SecurityRow> = stock_table.rows.iter().filter(pays).collect();
-    // The securities are sorted by symbol, and this sort is stable. Equal payers therefore stay in symbol order.
+    // The securities are sorted by symbol, and this sort is stable. Payers with equal yield and market capitalisation
+    // therefore stay in symbol order.
     payers.sort_by(|a, b| {
         (b.stock.dividend_yield, b.stock.market_cap).cmp(&(a.stock.dividend_yield, a.stock.market_cap))
     });

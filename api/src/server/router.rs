@@ -98,7 +98,8 @@ pub(crate) fn build_router(app: App) -> Result<Router, serde_json::Error> {
     Ok(routes.with_state(app))
 }
 
-/// Middleware of endpoints without [`Access`]. It records the matched route.
+/// Middleware of endpoints whose handlers have no [`Access`] parameter. It records the matched route, which [`Access`]
+/// records for all other endpoints.
 async fn record_route(endpoint: MatchedPath, request: Request) -> Request {
     if let Some(caller) = RequestContext::from_extensions(request.extensions()) {
         caller.set_route(&endpoint);

@@ -106,7 +106,7 @@ fn bind(address: SocketAddr) -> io::Result<TcpSocket> {
         SocketAddr::V4(_) => TcpSocket::new_v4()?,
         SocketAddr::V6(_) => TcpSocket::new_v6()?,
     };
-    // Connections of the previous instance may still be in TIME_WAIT.
+    // Without this option, `bind` fails while connections of the previous instance are in TIME_WAIT.
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
     Ok(socket)

@@ -27,8 +27,8 @@ pub(crate) struct EncodedBatch {
 pub(crate) struct ChunkEncoder {
     /// Next chunk number of each kind.
     chunks: [u64; Kind::ALL.len()],
-    /// Number of prices that were rounded to the scale of their symbol's series. One much larger price makes this scale
-    /// coarser.
+    /// Number of prices that were rounded because all prices of a series have the same number of decimal places. A much
+    /// larger price in the series reduces this number.
     pub rounded: u64,
     /// Copies of the rows of all encoded chunks, for a review.
     pub reviewed: ReviewedRows,

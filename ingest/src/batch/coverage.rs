@@ -74,8 +74,8 @@ impl LoadCoverage {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct EarlierCoverage {
     pub sources: BTreeSet<String>,
-    /// Symbols, each with the index of the first completed run that has it. `None` if a manifest lacks its list of new
-    /// symbols: an older version wrote the manifest, or the run had too many symbols.
+    /// Symbols, each with the index of the earliest completed run with rows of the symbol. `None` if a manifest has no
+    /// list of new symbols: an older version of `ingest` wrote the manifest, or the run had too many symbols.
     symbols: Option<HashMap<Symbol, usize>>,
     /// Index of each source's last completed run with prices.
     last_priced: BTreeMap<String, usize>,

@@ -75,7 +75,7 @@ impl LoadHoldings {
     }
 }
 
-/// Adds positions to a snapshot. The newest version of the rows becomes the version of the snapshot.
+/// Adds positions to a snapshot. The snapshot gets the highest revision and the newest observation time of its rows.
 fn add_positions(
     snapshot: &mut EventRow<HoldingSnapshot>,
     revision: i64,

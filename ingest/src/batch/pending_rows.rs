@@ -2,7 +2,7 @@
 
 use event_log::record_batch::TARGET_BYTES;
 
-/// Estimated size of an encoded row beyond its source text, in bytes.
+/// Estimated number of bytes by which an encoded row is longer than its text in the source file.
 const ROW_BYTES: usize = 160;
 
 /// Rows of one kind that do not fill a record batch yet.

@@ -75,7 +75,7 @@ pub(crate) struct RowAccumulator {
     price_rows: u64,
     pending: PendingKinds,
     same_day: SiblingDetector,
-    /// Signs of dividends in the file's prices. Their records are sent to the encoder after all rows.
+    /// Evidence about dividends, collected from the file's prices. It is sent to the encoder after all rows.
     pub(crate) evidence: PriceEvidence,
     rejects: PendingRows<Reject>,
 }
@@ -360,8 +360,8 @@ impl RowAccumulator {
         (self.stats, self.holdings)
     }
 
-    /// Sends the evidence of the prices about dividends. Evidence records are not rows of the file, so the statistics
-    /// do not count them.
+    /// Sends the evidence about dividends that the prices contain. Evidence records are not rows of the file, so the
+    /// statistics do not count them.
     fn send_evidence(&mut self) {
         let mut pending = PendingRows::default();
         for (line, record) in std::mem::take(&mut self.evidence).into_records() {

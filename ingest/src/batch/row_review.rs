@@ -180,9 +180,9 @@ pub struct DoubtedRow {
     pub symbol: Symbol,
     /// Session of a price, or ex-date; `None` if the row has no date.
     pub date: Option<NaiveDate>,
-    /// Reason code of a quarantined row, or reading of a dividend.
+    /// For a quarantined row, the reason code; for a dividend, the reading.
     pub reason: String,
-    /// Reason as a sentence for a quarantined row, or amount of a dividend.
+    /// For a quarantined row, the reason as a sentence; for a dividend, the amount and any special part.
     pub message: String,
 }
 

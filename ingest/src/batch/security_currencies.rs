@@ -11,7 +11,7 @@ use market::symbol::Symbol;
 
 use crate::log::reader::{Log, LogError};
 
-/// Maximum number of symbols with a separate count, which limits memory.
+/// Maximum number of symbols whose dividends are counted separately. The maximum limits memory.
 const MAX_SYMBOLS: usize = 200_000;
 
 /// Currency and unit of each security's prices, by symbol. The newest reference record of a symbol decides.
@@ -60,7 +60,7 @@ impl SecurityCurrencies {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct MissingCurrencyCounts {
     dividends: BTreeMap<Symbol, u64>,
-    /// Number of dividends of symbols without a separate count.
+    /// Number of dividends of all symbols beyond [`MAX_SYMBOLS`], which have no separate counts.
     others: u64,
 }
 

@@ -89,8 +89,8 @@ impl FileFormat {
         matches!(self.layout, FileLayout::Mapped { .. })
     }
 
-    /// Identity of the context: format, symbol, date and map. The context and the content determine the rows. The
-    /// identity of an input includes this text, which is empty without context.
+    /// Format, symbol, date and map as text; empty for a canonical file whose name has no kind. This text and the
+    /// content of the file determine its rows. The identity of an input therefore includes the text.
     pub fn identity_context(&self) -> String {
         let symbol = self.symbol.as_ref().map(|symbol| format!("/{symbol}")).unwrap_or_default();
         let date = self.date.map(|date| format!("@{date}")).unwrap_or_default();

@@ -101,7 +101,8 @@ fn symbol_in(word: &str) -> Option<&str> {
     Some(part).filter(named).filter(|part| part.len() <= 6 && !is_year(part))
 }
 
-/// True if a part of a word with points describes the file or is a year: `div` in `AAPL.US.div`, `2024` in `AAPL.2024`.
+/// True if a dot-separated part of a word describes the file, or if a part after the first is a year: `div` in
+/// `AAPL.US.div`, `2024` in `AAPL.2024`.
 fn describes_file(word: &str) -> bool {
     let mut parts = word.split('.');
     let first = parts.next().unwrap_or_default();

@@ -58,7 +58,7 @@ impl<'a> CsvRow<'a> {
         self
     }
 
-    /// Appends a value, or an empty cell.
+    /// Appends a cell with a value; an empty cell for `None`.
     fn optional<T>(mut self, value: impl Into<Option<T>>, push: impl FnOnce(&mut Vec<u8>, T)) -> Self {
         let out = self.cell();
         if let Some(value) = value.into() {

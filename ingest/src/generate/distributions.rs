@@ -40,7 +40,7 @@ pub(super) fn plan_distributions(
         let part = scaled(plan.year(ex_date.rate_year).rate, ex_date.part.0, ex_date.part.1);
         let swing = if variable { random.between(50, 150) } else { 100 };
         // Companies declare hundredths of a cent, which are 100 millionths of a dollar. The declared amount is
-        // therefore a multiple of 100. The conversion for splits may remove this property.
+        // therefore a multiple of 100. After the conversion for splits, the amount may be any number.
         let declared = (part * swing / 100 + 50) / 100 * 100;
         let amount = changes.per_share_at(declared.max(100), ex_date.position).max(1);
         payments.push(SyntheticDistribution {
@@ -96,7 +96,7 @@ fn extra_distributions(plan: &SecurityPlan<'_>, changes: &ShareChanges) -> Vec<S
 /// Part of the parent's value that a spin-off removes, in hundredths of a percent.
 pub(super) const SPIN_OFF: i64 = 1_500;
 
-/// Session position of the record date that belongs to the ex-date at position `ex` (R1).
+/// Index of the record date in the market's sessions. `ex` is the index of the ex-date (R1).
 fn record_position(market: &SyntheticMarket, ex: usize) -> usize {
     let sessions = &market.sessions;
     if sessions.day(ex + 2) <= ymd(2017, 9, 6) {

@@ -106,8 +106,8 @@ fn position_row(
         .end();
 }
 
-/// Securities in a fund: the first suitable securities after the index of the fund, continued from index 0 after the
-/// last. A sector fund contains only securities of its sector.
+/// Securities in a fund: the first suitable securities after the index of the fund. After the last index, the search
+/// continues at index 0. A sector fund contains only securities of its sector.
 fn constituents<'a>(fund: &SecurityPlan<'a>) -> Vec<SecurityPlan<'a>> {
     let market = fund.market;
     let (wanted, scanned) = if fund.index == 0 { (100, 5_000) } else { (30, 2_000) };

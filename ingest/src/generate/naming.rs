@@ -15,7 +15,7 @@ pub(super) const SECTORS: [(&str, [&str; 3]); 11] = [
     ("Utilities", ["Electric Utilities", "Water Utilities", "Gas Utilities"]),
 ];
 
-/// Indexes in [`SECTORS`] that shapes use.
+/// Indexes in [`SECTORS`] of the sectors that security shapes name.
 pub(super) const ENERGY: usize = 3;
 pub(super) const FINANCIALS: usize = 4;
 pub(super) const REAL_ESTATE: usize = 9;
@@ -34,7 +34,7 @@ const SHORT: u64 = SYLLABLES.pow(3) / 2;
 /// Maximum number of securities with distinct current and former tickers.
 pub(super) const MAX_SYMBOLS: u64 = 1_000_000;
 
-/// Ticker of a security. It has at least six letters, because real American tickers are shorter.
+/// Ticker of a security. It has at least six letters, and so differs from real American tickers, which are shorter.
 pub(super) fn ticker(index: u64) -> String {
     match index.checked_sub(SHORT) {
         None => spelled(index, 3),
@@ -51,10 +51,10 @@ pub(super) fn former_ticker(index: u64) -> String {
     }
 }
 
-/// Ticker number `number` among all tickers of `syllables` syllables.
+/// Ticker of `syllables` syllables for a number. Different numbers give different tickers.
 fn spelled(number: u64, syllables: u32) -> String {
     let tickers = SYLLABLES.pow(syllables);
-    // The factor is coprime to the number of tickers, so different numbers give different tickers.
+    // The factor is coprime to the number of tickers, so no two numbers give the same ticker.
     let mut rest = (number % tickers) * 48_271 % tickers;
     let mut ticker = String::with_capacity(8);
     for _ in 0..syllables {

@@ -74,7 +74,8 @@ pub(super) struct FaultyRows {
 
 /// Minimum number of payments before and after a faulty payment. The rules compare the faulty payment with them.
 const MIN_NEIGHBOURS: usize = 5;
-/// Number of steady payments before and after a faulty payment. Their amounts do not fall, and rise by at most 20 %.
+/// Number of steady payments before and after a faulty payment. From one payment to the next, the amount does not fall
+/// and rises by at most 20 %.
 const STEADY_NEIGHBOURS: usize = 4;
 /// Maximum age of a faulty payment, in complete calendar years. Older payments affect no figure.
 const MAX_AGE_YEARS: i32 = 9;

@@ -76,7 +76,8 @@ fn without_rhythm(
     days.take_while(|day| *day <= limit).map(|day| (day, day.year(), (1, 2))).collect()
 }
 
-/// Due dates of a calendar year, on the 25th of a month or earlier, so that the ex-date is still in the same year.
+/// Due dates of a calendar year, each with the year of its dividend rate and its part of the yearly dividend. A due
+/// date is at most the 24th of a month, so that the next possible ex-date is in the same year.
 fn in_year(plan: &SecurityPlan<'_>, frequency: Frequency, year: i32) -> Vec<(NaiveDate, i32, (i64, i64))> {
     let day = 3 + (plan.index * 7 % 22) as u32;
     let phase = 1 + (plan.index % 3) as u32;

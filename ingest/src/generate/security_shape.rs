@@ -90,8 +90,8 @@ pub(super) struct SecurityShape {
     pub(super) figures: bool,
     /// True if the price falls by 55 % near the end of the history.
     pub(super) crash: bool,
-    /// Share class suffix of the ticker, and number of index places back to the first class of the same company. The
-    /// number is 0 for the first class.
+    /// Share class suffix of the ticker, and distance to the first class of the same company. The distance is the index
+    /// of this security minus the index of the first class; it is 0 for the first class.
     pub(super) class: Option<(&'static str, u64)>,
     pub(super) pays_in: &'static str,
     /// Number of days from declaration to ex-date.

@@ -4,8 +4,8 @@
 use chrono::{Days, NaiveDate};
 use market::metrics::calendar::is_session;
 
-/// Sessions of a history, with margins. Sessions before the history are for declarations, sessions after the history
-/// for declared dividends.
+/// Sessions of a history, with a margin before it for declaration dates, and a margin after it for the ex-dates of
+/// declared dividends.
 #[derive(Debug)]
 pub(super) struct SessionPositions {
     days: Vec<NaiveDate>,
@@ -15,7 +15,7 @@ pub(super) struct SessionPositions {
     pub(super) last: usize,
 }
 
-/// Margin before and after the history, in calendar days. The list includes the sessions in the margins.
+/// Margin before and after the history, in calendar days. [`SessionPositions`] includes the sessions in the margins.
 const MARGIN: u64 = 200;
 
 impl SessionPositions {

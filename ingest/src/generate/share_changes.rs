@@ -17,7 +17,7 @@ pub(super) struct ShareChange {
     pub(super) stock_dividend: bool,
 }
 
-/// All share changes of a security, in order.
+/// All share changes of a security: splits first, then stock dividends.
 #[derive(Debug)]
 pub(super) struct ShareChanges(pub(super) Vec<ShareChange>);
 

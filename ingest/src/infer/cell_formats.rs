@@ -31,8 +31,8 @@ pub(super) fn date_formats(cells: &[&str]) -> Vec<String> {
     }
 }
 
-/// True for a time of day from 01:00 to 19:59 without a UTC offset. Earlier and later times may be midnights of another
-/// zone.
+/// True for a time of day from 01:00 to 19:59 without a UTC offset. A time from 20:00 to 00:59 may be midnight in
+/// another time zone.
 fn is_local_time(time: &str) -> bool {
     let hour = time.split(':').next().and_then(|hour| hour.parse::<u32>().ok());
     time.contains(':')

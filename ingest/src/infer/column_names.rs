@@ -42,7 +42,7 @@ fn without_remark(name: &str) -> String {
     name.split(['(', '[']).next().unwrap_or_default().to_owned()
 }
 
-/// Lower-case words of a name: `from_quantity`, `payDate`, `Dividend ($/sh)`.
+/// Lower-case words of a name, without a remark in brackets: `pay` and `date` for `payDate`.
 pub(super) fn words_of(name: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut last = ' ';

@@ -36,8 +36,8 @@ pub(super) fn infer_date_notation(profile: &TableProfile, proposal: &Proposal) -
         choices.iter().filter(|(formats, _)| formats.len() == 1).map(|(formats, _)| &formats[0]).collect();
     let mut notation = DateNotation { formats: Vec::new(), ambiguous_formats: Vec::new(), zone: None };
     for (found, cells) in choices {
-        // If several formats fit a column, the format that alone fits another column is used. Without such a column,
-        // the plausibility of the dates decides.
+        // Several formats may fit a column. If exactly one of them is the only format that fits another column, it is
+        // used. Otherwise, the plausibility of the dates decides.
         let known: Vec<String> = found.iter().filter(|format| certain.contains(format)).cloned().collect();
         let daily = proposal.kind == Some(Kind::Price);
         let left = if known.len() == 1 { known } else { plausible_formats(found, &cells, daily) };
@@ -64,7 +64,8 @@ pub(super) fn infer_date_notation(profile: &TableProfile, proposal: &Proposal) -
 
 impl DateNotation {
     /// Adds the interpretation of one column of UTC times. A file has one interpretation for all columns. If the
-    /// columns differ, an uncertain interpretation replaces a certain one, because the user is asked to check it.
+    /// columns differ, any interpretation replaces `AsWritten`. An uncertain interpretation replaces a certain one,
+    /// because the user is asked to check uncertain interpretations.
     fn add_zone(&mut self, interpretation: UtcTimeInterpretation) {
         let certain = |interpretation: &UtcTimeInterpretation| {
             matches!(interpretation, UtcTimeInterpretation::AsWritten | UtcTimeInterpretation::LocalDays(_))

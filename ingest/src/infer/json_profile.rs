@@ -53,7 +53,7 @@ pub(super) fn infer(text: &str) -> Result<TableProfile, String> {
         columns.extend(scalar(value).map(|text| (name.clone(), vec![text])));
     }
     let columns = columns.into_iter().map(|(name, cells)| ColumnProfile::new(name, cells)).collect();
-    // A list at the top, or under `results` or `data`, needs no path in the map.
+    // A column map needs no path for a list at the top, or under `results` or `data`: readers look there by default.
     let path = match list.path.as_slice() {
         [] | ["results" | "data"] => None,
         path => Some(path.join(".")),

@@ -7,7 +7,8 @@ use super::map_writer::MapWriter;
 use super::table_evidence::TableEvidence;
 
 impl MapWriter<'_> {
-    /// Writes the constants. Kinds without constants get nothing. `units` are the currency units in the cells.
+    /// Writes the constants of a map for prices or dividends; other maps have none. `units` are the currency units in
+    /// the cells.
     pub(super) fn write_constants(&mut self, units: &[&'static str]) {
         match self.evidence.proposal.kind {
             Some(Kind::Price) => self.write_price_constants(units),

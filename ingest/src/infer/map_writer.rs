@@ -290,7 +290,8 @@ impl MapWriter<'_> {
         let wide = self.proposal.wide.is_some();
         let mapped = if wide { (0..self.profile.columns.len()).collect() } else { self.proposal.indexes() };
         let mut absent = self.profile.absent_words(&mapped);
-        // A word for absent values may also be a ticker. Every word that occurs in the symbol column is a ticker.
+        // Some words for absent values are also tickers. A word in the symbol column is taken as a ticker, and is not
+        // written as a word for absent values.
         if let Some(symbol) = self.proposal.column("symbol") {
             absent.retain(|word| !self.profile.columns[symbol].cells.contains(word));
         }

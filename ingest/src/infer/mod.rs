@@ -1,7 +1,7 @@
 //! `ingest map`: infers a map from a file and writes it, for review by the user.
 //!
-//! The proposed map is validated like every map. The first rows under the map are printed with it, so that the user
-//! sees wrong guesses.
+//! The proposed map is validated like every map. Below the map, the first rows of the file are printed as the map reads
+//! them, so that the user sees wrong guesses.
 
 use std::io::Read;
 use std::path::PathBuf;
@@ -102,7 +102,7 @@ fn read_beginning(file: &FeedFile, limit: u64) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-/// Proposed map of a file, with the first rows under this map.
+/// Proposed map of a file, followed by the first rows of the file as the map reads them.
 fn propose_map(file: &FeedFile) -> Result<String, String> {
     let bytes = read_beginning(file, SAMPLE_BYTES)?;
     let (text, windows_1252) = table_profile::decode(&bytes);
@@ -123,7 +123,7 @@ fn propose_for_json(file: &FeedFile) -> Result<String, String> {
     propose_for_table(file, &bytes, &bytes, &profile)
 }
 
-/// Proposed map of a table. `text` is the content of `lines` in UTF-8.
+/// Proposed map of a table. `lines` are the original bytes of the table, and `text` is the same content in UTF-8.
 fn propose_for_table(
     file: &FeedFile,
     lines: &[u8],
@@ -169,8 +169,8 @@ fn reader_options(map: Option<Arc<ColumnMap>>, symbol: Option<Symbol>) -> Reader
     ReaderOptions { map, symbol, today: Utc::now().date_naive(), ..ReaderOptions::default() }
 }
 
-/// First rows of a file under the map, with their rejects and review. The rows are comment lines below the proposed
-/// map.
+/// First rows of a file as the map reads them, with their rejects and review. The result consists of comment lines that
+/// follow the proposed map.
 fn first_rows(file: &FeedFile, bytes: &[u8], map: &str, symbol: Option<Symbol>) -> Result<String, String> {
     let map = ColumnMap::parse(map).map_err(|error| error.to_string())?;
     let options = reader_options(Some(Arc::new(map)), symbol);
@@ -179,7 +179,8 @@ fn first_rows(file: &FeedFile, bytes: &[u8], map: &str, symbol: Option<Symbol>) 
     let (sender, pieces) = sync_channel(64);
     let mut rows =
         RowAccumulator::new(&file.label, DateTime::UNIX_EPOCH, options.today, sender, sync_channel(0).1);
-    // Another thread receives the chunks that `rows` sends, because `rows` blocks while the channel is full.
+    // A second thread receives the chunks while this thread reads the file. Otherwise `rows`, which sends the chunks,
+    // would block when the channel is full.
     let (read, stats, pieces) = std::thread::scope(|scope| {
         let collector = scope.spawn(move || pieces.into_iter().collect::<Vec<RowChunk>>());
         let read = format.read(&mut &*bytes, &options, &mut rows);

@@ -27,7 +27,7 @@ pub(super) struct MappedColumn {
     pub(super) strength: u8,
 }
 
-/// Decisions of a map.
+/// Contents of a proposed column map: kind of the rows, mapped columns, and layout of a wide table.
 pub(super) struct Proposal {
     /// Kind of the rows; `None` if neither the columns nor the file name show it.
     pub(super) kind: Option<Kind>,
@@ -108,8 +108,8 @@ fn infer_kind(profile: &TableProfile, named: Option<Kind>) -> Option<Kind> {
     let dated = strength(Kind::Dividend, "ex_date") > 0 || strength(Kind::Dividend, "record_date") > 0;
     let sides = strength(Kind::Split, "from").min(strength(Kind::Split, "to"));
     let split = sides.max(strength(Kind::Split, "ratio"));
-    // An amount column indicates dividends if the name of the ex-date column is unambiguous. Exception: columns for old
-    // and new shares indicate splits.
+    // If the name of the ex-date column is unambiguous, an amount column is decisive for dividends. It is not decisive
+    // in a table with columns for old and new shares, because such a table may contain splits.
     let ex_dated = strength(Kind::Dividend, "ex_date") > MIN_DECISIVE_STRENGTH && amount > 0 && sides == 0;
     let found = [
         (Kind::Price, if bar { price.max(MIN_DECISIVE_STRENGTH) } else { price }),
@@ -127,7 +127,8 @@ fn infer_kind(profile: &TableProfile, named: Option<Kind>) -> Option<Kind> {
     decide(MIN_DECISIVE_STRENGTH)
         .or_else(|| named.filter(|kind| at_least(1).any(|found| found == *kind)))
         .or_else(|| {
-            // Weak evidence decides only if it indicates exactly one kind. Dividends also need a date column.
+            // Ambiguous column names decide only if they indicate exactly one kind. Dividends also need a date column,
+            // and a file name that shows no kind.
             let sole = at_least(1).count() == 1;
             decide(1).filter(|kind| sole && (*kind != Kind::Dividend || dated && named.is_none()))
         })
@@ -202,8 +203,8 @@ pub(super) fn is_unix(cell: &str) -> bool {
     matches!(cell.len(), 9 | 10 | 12 | 13) && cell.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Column with the symbol or the date of each row in a wide table: the symbol if the column names are dates. Empty
-/// without such a column.
+/// Column that identifies the rows of a wide table: the symbol column if the other column names are dates, otherwise
+/// the date column. Empty if the table has no date column.
 fn wide_columns(profile: &TableProfile, kind: Kind, wide: &WideLayout) -> Vec<MappedColumn> {
     if wide.pattern == "{date}" {
         return vec![MappedColumn { name: "symbol", index: 0, strength: 1 }];

@@ -50,7 +50,8 @@ impl TableEvidence<'_> {
         column.is_some_and(|column| column.cells.iter().all(|cell| dividend_type(cell).is_some()))
     }
 
-    /// True if a column contains zeros. A table of all days has zeros on days without an event.
+    /// True if the column `name` contains a zero; in a wide table, if any numeric column contains one. A table with a
+    /// row for every day has zeros on days without an event.
     pub(super) fn has_zeros(&self, name: &str) -> bool {
         let is_zero = |cell: &String| cell.bytes().all(|byte| b"-+0.,".contains(&byte));
         let wide = self.proposal.wide.is_some();
@@ -72,7 +73,7 @@ impl TableEvidence<'_> {
     }
 
     /// True if prices are probably adjusted for splits. A vendor with an adjusted close usually also adjusts the close
-    /// for splits. Yahoo's older layout has raw closes; its adjusted close is the last column.
+    /// for splits. The exception is Yahoo's older layout, in which `Adj Close` follows the volume: its closes are raw.
     pub(super) fn is_adjusted(&self) -> bool {
         let position = |words: &[&str]| {
             let is_named = |name: &str| {

@@ -38,7 +38,7 @@ impl LoadEffect {
         let command = format!("projector audit --since {run}");
         let output = ask_projector(run, args, settings).await;
         match args.json {
-            // The indented lines are joined to one line. This is safe, because JSON strings contain no line breaks.
+            // Joins the indented lines of the JSON output to one line. JSON strings contain no line breaks.
             true => {
                 let line = output.map(|output| output.lines().map(str::trim_start).collect());
                 Self { command, json: line.and_then(|line| RawValue::from_string(line).ok()), text: None }
@@ -48,7 +48,7 @@ impl LoadEffect {
     }
 }
 
-/// Effect as text, or the command that prints the effect if it is unknown.
+/// Text of the effect. If the effect is unknown: the command that prints it.
 impl Display for LoadEffect {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         match &self.text {
@@ -65,7 +65,7 @@ async fn ask_projector(run: &str, args: &LoadArgs, settings: &StreamSettings) ->
     if args.effect_wait == 0 || !DATABASES.into_iter().any(is_set) {
         return None;
     }
-    // The program is in the folder of this program.
+    // `projector` is expected in the same folder as `ingest`.
     let program = std::env::current_exe().ok()?.with_file_name("projector");
     if !program.is_file() {
         return None;

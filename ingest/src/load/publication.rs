@@ -16,7 +16,7 @@ use crate::log::reader::{Log, StoredBatches};
 pub(crate) struct Publication<'a> {
     log: &'a Log,
     publisher: Publisher,
-    /// Small batches that wait for further batches, to share one message, by kind.
+    /// Small batches that are not sent yet, by kind. Small batches of one kind share a message.
     waiting: BTreeMap<Kind, SharedMessageBuilder>,
     /// Manifest of the run. [`Self::publish_manifest`] adds the state, the digest and the counts of batches and
     /// messages.

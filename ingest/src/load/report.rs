@@ -39,7 +39,7 @@ pub struct LoadSummary {
     pub already_loaded: bool,
     /// True if the load continued an interrupted run.
     pub resumed: bool,
-    /// All files that were found, loaded or refused.
+    /// All files that were found, with their load status. Refused files are included.
     pub files: Vec<FileReport>,
     /// Skipped files of the given folders: their names are not names of feed files.
     pub skipped: Vec<String>,

@@ -162,7 +162,7 @@ impl<'a> LoadRun<'a> {
         let LoadedInputs { total, inputs, .. } = loaded?;
         drained?;
         failpoint!("ingest.drained");
-        // The log already has the completion manifest of a repaired run, so no second one is published.
+        // With `--repair`, the log may already have the completion manifest of this run. A second one is not published.
         if completed.is_none() {
             let mends: BTreeSet<String> =
                 inputs.iter().flat_map(|input| input.mends.iter().cloned()).collect();

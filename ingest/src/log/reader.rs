@@ -282,8 +282,8 @@ pub fn find_earlier_runs(
             continue;
         }
         let (first, runs) = known.earlier.get_or_insert_with(|| (sequence, HashSet::new()));
-        // The completion manifest comes without an earlier start manifest, so the start manifest is lost. The batches
-        // of the run may then be at any sequence.
+        // If the first manifest of a run is its completion manifest, the start manifest is lost. The batches of the run
+        // may then be at any sequence.
         if runs.insert(manifest.run.clone()) && manifest.state == RunState::Completed {
             *first = 1;
         }

@@ -48,7 +48,7 @@ impl<'a> RecordCells<'a> {
         self.rounded.get()
     }
 
-    /// Optional text. A word for an absent value is also text.
+    /// Optional text. A word for an absent value, such as `N/A`, is returned as text.
     pub(crate) fn text(&self, column: &str) -> Option<&str> {
         let index = self.names.iter().position(|known| *known == column)?;
         self.values[index].as_deref()

@@ -64,7 +64,7 @@ impl PriceBatch {
         self.rows.len() >= BATCH_ROWS || self.versions.len() >= BATCH_VERSIONS
     }
 
-    /// Removes the rows but keeps their memory for the next rows. Allocating it again would take longer than sorting.
+    /// Removes the rows but keeps their memory for the next rows. Allocating new memory takes longer than sorting.
     pub(crate) fn clear(&mut self) {
         self.rows.clear();
         self.extras.clear();

@@ -151,8 +151,8 @@ impl ResponseBatch {
     pub(super) fn load_options(&self, part: BatchPart) -> Vec<String> {
         let mut options = self.notes.options.clone();
         if part == BatchPart::Replaced {
-            // The value of `--again` is the name of the repeated load. The name is the same after a kill, so that no
-            // row is published twice.
+            // The value of `--again` names this repetition of the load. If the load is run again after a kill, it has
+            // the same name, so that no row is published twice.
             options.push(format!("--again={}", self.notes.options.join(" ")));
         }
         options
@@ -162,7 +162,7 @@ impl ResponseBatch {
     /// its own folder, because the file name must contain only the symbol.
     pub(super) fn create_page(&self, request: &PlannedRequest, page: usize) -> io::Result<PageFile> {
         let number = format!("{:03}-{page:03}", self.notes.responses.len() + 1);
-        // A failed request may have left pages in a folder with the same number.
+        // A failed request may have left pages in this folder, because only a recorded response increases the number.
         remove_folder(&self.files_folder(BatchPart::New).join(&number))?;
         let folder = self.open_files_folder(BatchPart::New)?.create_folder(&number)?;
         let (name, path) = (request.file.clone(), folder.path().join(&request.file));

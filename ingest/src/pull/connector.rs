@@ -42,7 +42,8 @@ pub(super) struct Connector {
     source: Option<String>,
     #[serde(deserialize_with = "address")]
     pub base_url: Url,
-    /// Further hosts of the vendor. The credential may be sent to them, and their addresses may be private.
+    /// Hosts of the vendor in addition to that of `base_url`. The credential may be sent to these hosts, and their
+    /// addresses may be private.
     #[serde(default)]
     pub hosts: Vec<String>,
     #[serde(default)]
@@ -82,7 +83,7 @@ pub(super) struct RequestTemplate {
     /// Number of calls by which one request reduces the budget.
     #[serde(default = "default_cost")]
     pub cost: u64,
-    /// Number of days before the bookmark that are fetched again. For requests by date, it is a number of sessions.
+    /// Number of days before the bookmark that are fetched again. A request by date counts sessions instead of days.
     #[serde(default = "default_look_back")]
     pub look_back: u64,
     #[serde(default)]

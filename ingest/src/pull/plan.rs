@@ -29,8 +29,8 @@ pub(super) struct SyncScope<'a> {
     pub since: Option<NaiveDate>,
     pub today: NaiveDate,
     pub bookmarks: &'a BTreeMap<String, Bookmark>,
-    /// Time for which the current pull was scheduled. An earlier attempt at this pull may have sent some of its
-    /// requests: requests with a response since this time are skipped. `None` to send all requests.
+    /// Time for which the current pull was scheduled. Requests with a response since this time are skipped, because an
+    /// earlier attempt at the same pull has sent them. `None` to send all requests.
     pub fresh_since: Option<DateTime<Utc>>,
 }
 
@@ -131,7 +131,7 @@ fn days_to_fetch(
     let last = session_on_or_before(scope.today);
     let recent = newest_settled_day(template, last);
     let fetched = |day: NaiveDate| scope.bookmarks.contains_key(&format!("{key}/{day}"));
-    // The plan begins at the oldest bookmark or earlier, so that it includes all sessions since the last pull.
+    // The days begin no later than the oldest bookmarked session, so that no session since then is left out.
     let prefix = format!("{key}/");
     let oldest = scope.bookmarks.range(prefix.clone()..).next().filter(|(name, _)| name.starts_with(&prefix));
     let first = match oldest.filter(|_| scope.since.is_none()) {

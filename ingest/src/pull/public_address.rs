@@ -43,8 +43,8 @@ fn is_public(address: IpAddr) -> bool {
 }
 
 fn is_public_v4(address: Ipv4Addr) -> bool {
-    // In the order of the patterns: this network, carrier networks, protocols, benchmarks, and multicast with reserved
-    // addresses.
+    // Special addresses, in the order of the patterns: "this network", carrier-grade NAT, IETF protocol assignments,
+    // benchmarks, and multicast together with reserved addresses.
     let special = matches!(
         address.octets(),
         [0, ..] | [100, 64..=127, ..] | [192, 0, 0, _] | [198, 18..=19, ..] | [224..=255, ..]

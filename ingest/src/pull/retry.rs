@@ -18,8 +18,8 @@ pub(super) fn retry_after(value: &str, now: DateTime<Utc>) -> Option<Duration> {
     Some((until.to_utc() - now).to_std().unwrap_or_default())
 }
 
-/// Pause after a failed attempt; `attempts` is the number of attempts before it. If the vendor requests a delay, the
-/// pause is this delay, but at least [`FIRST_PAUSE`].
+/// Pause after a failed attempt. `attempts` is the number of earlier attempts, 0 after the first attempt. If the vendor
+/// requests a delay, the pause is this delay, but at least [`FIRST_PAUSE`].
 pub(super) fn retry_pause(attempts: u32, vendor_delay: Option<Duration>) -> Duration {
     vendor_delay
         .map_or(FIRST_PAUSE * 2u32.saturating_pow(attempts), |vendor_delay| vendor_delay.max(FIRST_PAUSE))

@@ -21,7 +21,8 @@ use crate::log::reader::{Log, LogError};
 
 /// Maximum number of attempts to publish a charge. An attempt fails if another manifest is published first.
 const MAX_CONFLICTS: usize = 100;
-/// Maximum number of late charges. A charge is late if its lease ends before the charge is in the log.
+/// Number of late charges for one request after which the request fails. A charge is late if its lease ends before the
+/// charge is in the log.
 const MAX_LATE_CHARGES: usize = 2;
 /// Format name in the manifest of a state log entry.
 const FORMAT: &str = "pull";
@@ -149,7 +150,8 @@ impl<'a> StateLog<'a> {
                 }
             }
         });
-        // The sequence of a damaged message counts as read. Otherwise, every later entry would conflict with it.
+        // The sequence of a damaged message counts as read. If it did not, the log would always have a manifest after
+        // `read_to`, and would refuse every charge.
         *read_to = read.await?.max(*read_to);
         Ok(())
     }

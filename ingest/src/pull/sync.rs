@@ -137,7 +137,7 @@ impl SyncRun<'_> {
         batch: &ResponseBatch,
     ) -> Result<Option<FetchedResponse>, RequestError> {
         let mut url = request.url.clone();
-        // Files with records: relative names for the batch, and paths for reading.
+        // Files of the pages that contain records: names relative to the batch's folder, and paths for reading.
         let (mut files, mut paths) = (Vec::new(), Vec::<PathBuf>::new());
         let mut bookmark = Bookmark {
             through: request.through,
@@ -216,8 +216,8 @@ impl SyncRun<'_> {
             return Ok(Some(FetchedResponse::without_rows(request, bookmark)));
         }
         self.pulled.fetched += 1;
-        // A response to a request with a bookmark replaces an earlier response, even if the bookmark has no content
-        // hash.
+        // A bookmark means that the request had an earlier response, which this response replaces. The bookmark may
+        // lack a content hash; the earlier response is replaced even then.
         let replaced = request.known.is_some();
         Ok(Some(FetchedResponse { files, bookmark, replaced, key: request.key.clone() }))
     }
@@ -234,7 +234,8 @@ impl SyncRun<'_> {
             NotFoundMeaning::NotYet => Ok(None),
             NotFoundMeaning::Never => {
                 self.pulled.missing += 1;
-                // The bookmark keeps the content hash of the previous response, for comparison with a later response.
+                // The new bookmark takes over the content hash of the previous bookmark. The next response with data is
+                // compared with this hash.
                 let content = request.known.as_ref().and_then(|known| known.content.clone());
                 let bookmark = Bookmark { content, ..bookmark };
                 Ok(Some(FetchedResponse::without_rows(request, bookmark)))
@@ -267,7 +268,8 @@ impl SyncRun<'_> {
         batch.remove().map_err(self.in_folder())
     }
 
-    /// Loads the files of one part of a batch. Returns the paths of the refused files, with the reasons.
+    /// Loads the files of one part of a batch: first responses, or responses that replace earlier ones. Returns the
+    /// paths of the refused files, with the reasons.
     async fn load_files(
         &mut self,
         batch: &ResponseBatch,

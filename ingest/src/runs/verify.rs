@@ -66,8 +66,8 @@ pub struct VerifyReport {
     pub incomplete: Vec<IncompleteRun>,
     /// Runs with a start manifest but without a completion manifest.
     pub interrupted: Vec<String>,
-    /// Number of missing messages that do not belong to a run with a completion manifest. The manifests of their runs
-    /// may be missing too.
+    /// Number of missing messages that the completion manifests of the log do not explain. They may be messages of
+    /// interrupted runs, or of runs whose manifests are missing too.
     pub unaccounted: u64,
     /// Replicas of the stream that are not current.
     pub lagging_replicas: Vec<LaggingReplica>,
@@ -143,7 +143,7 @@ impl Display for ResumedRun {
     }
 }
 
-/// Ids of the record batches that a completed run has published, by its manifest.
+/// Ids of all record batches of a completed run, computed from the batch counts in the manifest of the run.
 fn expected_batch_ids(run: &RunManifest) -> impl Iterator<Item = BatchId> {
     run.frames.iter().flat_map(move |cut| {
         let schema = schema_name(cut.kind);
@@ -169,8 +169,8 @@ async fn compare_with_manifests(log: &Log) -> Result<VerifyReport, LogError> {
                 if let Some((run, (end, _))) =
                     run.and_then(|batch| completed.get_key_value(batch.run.as_str()))
                 {
-                    // The message count of the completion manifest excludes messages that were published after this
-                    // manifest. Such messages republish lost batches.
+                    // Messages of the run after its completion manifest republish lost batches. The message count in
+                    // the manifest excludes them, so they are not counted here.
                     *stored_messages.entry(*run).or_default() += u64::from(sequence < *end);
                 }
                 ids.extend(batches.iter().map(|batch| batch.id));
@@ -209,8 +209,8 @@ async fn compare_with_manifests(log: &Log) -> Result<VerifyReport, LogError> {
         .collect();
     let lost = completed.iter().map(|(name, (_, run))| {
         let messages = run.messages.unwrap_or(run.chunks);
-        // A missing start manifest is one missing message. Runs of `ingest pull` that record calls and bookmarks never
-        // have a start manifest.
+        // The message count of a run excludes its start manifest, so a missing start manifest is added. A run with
+        // `pull`, which records calls and bookmarks of `ingest pull`, never has a start manifest.
         let beginning = u64::from(run.pull.is_none() && !begun.contains(name));
         beginning + messages.saturating_sub(stored_messages.get(name).copied().unwrap_or_default())
     });

@@ -228,8 +228,8 @@ impl<R: Read> CsvReader<R> {
         Ok(Some(CsvRecord { line: self.lines.line, raw, text, fields: &self.fields, delimiter, unclosed }))
     }
 
-    /// True if the current line is a comment above the header. A line that begins with `#` is the header if its first
-    /// column is named `#`. It is also the header if it has as many fields as the next line without `#`.
+    /// True if the current line is a comment above the header. A line that begins with `#` is the header in two cases:
+    /// its first column is named `#`, or it has as many fields as the next line without `#`.
     fn is_comment(&mut self) -> io::Result<bool> {
         let line = self.lines.current();
         let marked =

@@ -53,7 +53,7 @@ impl FeedFile {
         let inner = archive.and_then(|archive| Some(self.label.split_once(&archive)?.1));
         match (&self.packing, inner) {
             (Packing::Zip(..), Some(inner)) => format!("{path}/{inner}"),
-            // Standard input has no path.
+            // The path of standard input does not end with the label. The last arm then returns the label.
             _ if path.ends_with(&self.label) => path,
             _ => self.label.clone(),
         }

@@ -140,7 +140,7 @@ impl FolderHandle {
             let kind = match entry.file_type() {
                 FileType::Unknown => match rustix::fs::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW) {
                     Ok(state) => FileType::from_raw_mode(state.st_mode),
-                    // The entry disappeared after it was listed.
+                    // The entry was removed after it was listed, so it is left out.
                     Err(_) => continue,
                 },
                 kind => kind,

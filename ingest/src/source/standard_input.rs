@@ -39,8 +39,8 @@ pub(crate) struct StandardInput {
 }
 
 impl StandardInput {
-    /// Copies standard input up to its end. The label is `name`. Without `name`, the label is made from `kind` and the
-    /// detected encoding.
+    /// Copies standard input up to its end. The label, which is the file name for the load, is `name`. Without `name`,
+    /// the label is made from `kind` and the detected encoding.
     pub(crate) async fn copy_to_file(
         name: Option<&str>,
         kind: Option<Kind>,

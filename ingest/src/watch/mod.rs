@@ -1,8 +1,8 @@
 //! `ingest watch`: loads the files that arrive in a folder.
 //!
-//! Invariant: a file is moved only after its rows are in the log or the file is refused. After a kill, the next watch
-//! therefore loads the file again, and publishes no row twice. The folder is polled, which also works on network file
-//! systems.
+//! Invariant: a file is moved only after its rows are in the log or the file is refused. If the watch is killed before
+//! it moves a file, the next watch loads the file again. No row is published twice. The folder is polled, which also
+//! works on network file systems.
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -27,8 +27,8 @@ use watched_folder::{DONE, REFUSED, WatchedFolder};
 
 /// Pause after a load that could not reach the log.
 const RECONNECT_PAUSE: Duration = Duration::from_secs(5);
-/// Text that replaces the report of a file with several hard links. The contents of such a file may belong to a user
-/// other than its sender.
+/// Text that replaces the report of a file with several hard links. A user can link a file of another user into the
+/// folder, and the report would then disclose contents of that file.
 const WITHHELD_REPORT: &str = "the report is withheld: the file has several names (hard links), so its contents may not be the sender's; ingest load prints the report\n";
 
 /// Loads every file that arrives in a folder.

@@ -11,7 +11,7 @@ use rustix::fs::FileType;
 
 use crate::source::folder_handle::FolderHandle;
 
-/// Time after which a file that could not be moved out of the folder is processed again.
+/// Time after which a file is processed again, if it could not be moved out of the folder after processing.
 const RETRY: Duration = Duration::from_secs(60);
 
 /// State of an entry: inode, type, size and change time. An equal state means an unchanged file.
@@ -21,7 +21,8 @@ pub(super) struct EntryState {
     mode: u32,
     size: i64,
     modified: (i64, u64),
-    /// Number of hard links of the file. A file with several links may belong to a user other than the sender.
+    /// Number of hard links of the file. The contents of a file with several links may belong to a user other than the
+    /// sender. The report about such a file is therefore withheld.
     pub links: u64,
 }
 
@@ -42,9 +43,9 @@ impl EntryState {
 #[derive(Debug, Clone, Copy)]
 struct PendingFile {
     state: EntryState,
-    /// Time since which the state of the file is unchanged.
+    /// Start of the settle time: first poll that found this state of the file, or a later restart.
     since: Instant,
-    /// Time of the next attempt to process the file; `None` if moving the file has not failed.
+    /// Earliest time at which the file is processed again; `None` unless the file could not be moved out of the folder.
     retry_at: Option<Instant>,
 }
 

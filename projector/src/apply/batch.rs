@@ -37,8 +37,9 @@ struct SequencedBatch {
 /// The caller commits the transaction together with the checkpoint. If the transaction rolls back, the caller must
 /// discard `cache`.
 ///
-/// A row becomes a dead letter if its error has an [`ApplyError::dead_letter_code`]. If `repeated` is true, an
-/// [`ApplyError::repeated_code`] is enough. The caller sets `repeated` after repeated failures.
+/// A row becomes a dead letter if its error has an [`ApplyError::dead_letter_code`]. The caller sets `repeated` if
+/// these messages have failed several times. A row then also becomes a dead letter if its error has an
+/// [`ApplyError::repeated_code`].
 pub async fn apply_messages(
     transaction: &mut Transaction<'_>,
     fact_set: &str,
@@ -98,7 +99,8 @@ async fn apply_batches(
 /// Applies a group of record batches under a savepoint.
 ///
 /// Returns `None` on success. If the error has an [`ApplyError::dead_letter_code`], rolls the savepoint back and
-/// returns error and code. If `repeated` is true, an [`ApplyError::repeated_code`] has the same effect.
+/// returns the error and its code. If `repeated` is true, does the same for an error with an
+/// [`ApplyError::repeated_code`]. Fails with any other error.
 async fn apply_or_undo(
     transaction: &mut Transaction<'_>,
     fact_set: &str,
@@ -135,7 +137,7 @@ async fn apply_group(
     let years = apply_prices(savepoint, fact_set, &batches, cache).await?;
     apply_dividend_feeds(savepoint, fact_set, &pairs).await?;
     insert_run_records(savepoint, &pairs).await?;
-    // The next group of this transaction reuses the staging table.
+    // Empty the staging table for the next group of this transaction.
     savepoint.batch_execute("truncate staged_rejects").await?;
     Ok((records, years))
 }

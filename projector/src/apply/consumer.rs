@@ -18,12 +18,13 @@ use crate::error::ConsumeError;
 const MAX_MESSAGES: usize = 2_000;
 /// Maximum wait for the next message of a load. After this wait, the batch is returned as it is.
 const LINGER: Duration = Duration::from_millis(250);
-/// Minimum time after a delivery or a check, before the reader asks the server if the log has an undelivered message.
+/// Time without a delivery after which the reader asks the server if the log has an undelivered message. The time
+/// starts again after each such check.
 const STALL_CHECK_INTERVAL: Duration = Duration::from_secs(5);
 /// Maximum time for which a message may stay undelivered after a check found it in the log. The reader then stops using
 /// the consumer and fetches the message by its sequence.
 const STALL_TIMEOUT: Duration = Duration::from_secs(15);
-/// Interval at which a waiting reader compares the time without a delivery with [`STALL_CHECK_INTERVAL`].
+/// Interval at which a waiting reader tests if [`STALL_CHECK_INTERVAL`] has passed without a delivery.
 const DELIVERY_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// Maximum number of messages that are fetched by sequence before a new consumer is created.
 const MAX_BY_SEQUENCE: usize = 256;
@@ -50,7 +51,7 @@ impl MessageBatch {
         self.pending == 0 && !self.unfinished
     }
 
-    /// Drops the messages after the sequence `end`. A batch that contains `end` becomes the last batch.
+    /// Drops the messages after the sequence `end`. If the batch reaches `end`, no further batch is expected.
     pub fn truncate_after(mut self, end: Option<Sequence>) -> Self {
         let Some(end) = end else { return self };
         if self.messages.last().is_some_and(|last| last.sequence >= end) {
@@ -210,7 +211,8 @@ impl LogReader {
     /// Messages are fetched by sequence if the next message is malformed, or if it stays undelivered for
     /// [`STALL_TIMEOUT`]. A damaged replica of the stream can stop the delivery.
     ///
-    /// Fails if the log lacks the next message. The server then stops delivering without reporting an error.
+    /// Fails if the log has later messages, but lacks the next message. In this case the server stops delivering
+    /// without reporting an error.
     pub async fn check_delivery(&mut self) -> Result<(), ConsumeError> {
         if self.gap.is_none() && self.last_progress.elapsed() < STALL_CHECK_INTERVAL {
             return Ok(());

@@ -127,10 +127,10 @@ async fn open_log(settings: &ProjectorSettings) -> Result<Option<(Context, Strea
     }
 }
 
-/// Begins a database snapshot in which the served tables contain all applied facts. Returns the row of the served
-/// generation with its checkpoint.
+/// Begins a database snapshot in which the served tables contain all applied facts. Returns a row with the served
+/// generation and its checkpoint.
 ///
-/// If a projector is running, first waits until it has applied the log up to `last`.
+/// If a projector is running, first waits until it has applied the log up to `last`, at most [`CATCH_UP_TIMEOUT`].
 async fn begin_caught_up_snapshot(client: &Client, last: u64) -> Result<Row, BackupError> {
     let begun = Instant::now();
     while begun.elapsed() < CATCH_UP_TIMEOUT {

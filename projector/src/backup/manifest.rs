@@ -30,8 +30,8 @@ pub(super) struct BackupManifest {
     pub method_version: String,
     /// Source policy that belongs only to this generation, as JSON; `None` if the generation uses the live policy.
     pub own_policy: Option<String>,
-    /// Source policy that the generation uses until a pending policy change is applied to it, as JSON. `None` if no
-    /// change is pending.
+    /// Live policy before a pending change, as JSON. The generation still uses this policy. `None` if no change of the
+    /// live policy is pending.
     pub held_policy: Option<String>,
     /// Rule parameters that differ from their defaults, as JSON.
     pub rules: String,

@@ -10,8 +10,8 @@
 //!   newer than itself.
 //! - Tables, checkpoint and checksums are read in one database snapshot. For `pg_dump`, the snapshot would have to be
 //!   exported.
-//! - The restoring program may be newer than the program that created the backup, and so may its database schema. The
-//!   restore therefore names the columns, and replaces rows that a migration inserted, such as plans.
+//! - The program and database schema of the restore may be newer than those of the backup. The restore therefore names
+//!   the columns, and replaces rows that a migration inserted, such as plans.
 //! - The manifest contains a digest of every file. A damaged backup is refused before anything is written.
 
 mod create;

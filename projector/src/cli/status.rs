@@ -66,8 +66,8 @@ struct GenerationStatus {
     bytes: u64,
 }
 
-/// Prints the status. If Postgres or NATS cannot be reached, prints the error instead of its state, and the exit code
-/// is 3.
+/// Prints the status. If Postgres or NATS cannot be reached, its error is printed in place of its state. The exit code
+/// is then 3.
 pub async fn print_status(
     database: &DatabaseArgs,
     stream: &StreamSettings,

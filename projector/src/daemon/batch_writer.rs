@@ -59,7 +59,7 @@ pub(crate) struct BatchWriter<'a> {
     unanalyzed: usize,
     /// Second connection, which reads committed facts while the batch's transaction writes read tables.
     reader: Client,
-    /// `true` if a row of the next batch becomes a dead letter when its error has an `ApplyError::repeated_code`.
+    /// `true` if a row of the next batch becomes a dead letter when the row itself may be the cause of its error.
     sets_aside_repeated: bool,
     metrics: &'a ProjectorMetrics,
 }
@@ -260,7 +260,7 @@ struct DerivationPlan {
 }
 
 impl DerivationPlan {
-    /// Adds the securities of this generation from an earlier list of plans.
+    /// Adds the securities that the plans `before` list for the same generation.
     fn merge(mut self, before: &[DerivationPlan]) -> Self {
         let same = before.iter().filter(|plan| plan.generation.id == self.generation.id);
         self.touched.extend(same.flat_map(|plan| plan.touched.iter().cloned()));

@@ -44,8 +44,9 @@ pub(super) fn connect_count(context: &Context) -> u64 {
     context.client().statistics().connects.load(Ordering::Relaxed)
 }
 
-/// Fails if the log has another message at `sequence`, the checkpoint, than the applied message with the id `message`.
-/// If one of the two messages is unknown, they cannot be compared, and the check passes.
+/// Compares the log's message at the checkpoint `sequence` with the message that was applied there. Fails if their ids
+/// differ. `message` is the id of the applied message. The check passes if `message` is `None`, or if the log has no
+/// message at `sequence`.
 pub(super) async fn check_position(
     context: &Context,
     settings: &ProjectorSettings,

@@ -41,7 +41,8 @@ const MAX_APPLY_ATTEMPTS: u32 = 5;
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// Interval between two searches for fact sets that were created after the start of the daemon.
 const FACT_SETS_INTERVAL: Duration = Duration::from_secs(2);
-/// Maximum wait for a reply of Postgres outside the sessions. `watch_server` checks only the sessions.
+/// Maximum wait for Postgres in statements that do not belong to a session. Statements of a session have no such limit,
+/// because `watch_server` ends the session if the server is frozen.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Follows the log until shutdown, for every fact set that has a generation with this program's rules.

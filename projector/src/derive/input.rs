@@ -48,13 +48,13 @@ pub(crate) struct DerivationTarget {
 }
 
 impl DerivationTarget {
-    /// `true` if the closes of a year are sufficient. The year must be within `closes`, and `digest` must equal the
-    /// digest of the published year.
+    /// `true` if a derivation needs only the closes of a year. The year must be within `closes`, and `digest`, the
+    /// digest of the stored bars, must equal the digest of the published year.
     pub(crate) fn closes_suffice_for(&self, year: i32, digest: i64) -> bool {
         self.closes.contains(&year) && self.served.years.get(&year) == Some(&digest)
     }
 
-    /// Caches the facts of the security's symbols. For a year whose closes are sufficient, only the closes are cached.
+    /// Caches the facts of the security's symbols. For a year of which the closes suffice, only the closes are cached.
     pub(crate) fn cache_facts(
         &self,
         facts: &mut FactsBySymbol,
@@ -83,7 +83,7 @@ impl DerivationTarget {
 }
 
 impl GenerationCache {
-    /// Calendar years of a security for which the closes may be sufficient.
+    /// Calendar years of a security of which a derivation may need only the closes, not the other columns of bars.
     pub(crate) fn close_only_years(&self, identity: &Identity, market: &MarketContext) -> Range<i32> {
         if self.full_bars.contains(&identity.symbol) {
             return 0..0;

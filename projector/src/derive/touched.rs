@@ -200,8 +200,8 @@ impl Deriver {
         let (mut symbols, mut reference) = (BTreeSet::new(), false);
         for row in transaction.query(DIRTY, &[&generation.id]).await? {
             reference |= row.try_get::<_, bool>("reference")?;
-            // A dirty row with an empty symbol requests a derivation without a security. The empty symbol does not
-            // parse and is left out here.
+            // A dirty row with an empty symbol only wakes the projector, and names no security. The empty symbol does
+            // not parse and is left out here.
             symbols.extend(row.try_get::<_, &str>("symbol")?.parse::<Symbol>());
         }
         let first = self.directory.is_none();

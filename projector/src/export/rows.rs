@@ -13,8 +13,8 @@ use super::error::ExportError;
 use super::file_writer::{ParquetFileWriter, TableFiles};
 use super::manifest::TableManifest;
 
-/// Query of an exported table. If its first column is named `partition`, that column has the year by which rows are
-/// divided into folders.
+/// Query of an exported table. If the first column of the result is named `partition`, it contains a year, and the rows
+/// of each year are written to a separate folder.
 pub(super) struct TableQuery {
     name: &'static str,
     statement: &'static str,
@@ -41,7 +41,7 @@ pub(super) const TABLES: &[TableQuery] = tables![
     "sectors",
 ];
 
-/// Name of the first column of a query whose rows are divided into folders. The column contains the year.
+/// Name of the first column if the rows are divided into folders by year. The column contains the year.
 const PARTITION: &str = "partition";
 
 /// Exports a table of the generation that is first in the client's search path.

@@ -23,7 +23,8 @@ pub struct AppliedRecords {
     pub packed: Vec<u8>,
     /// `true` if the table already had a row with this key.
     pub replaces: bool,
-    /// Observations that the merge dropped, packed. The new row has their content with later provenance.
+    /// Observations that the merge dropped, packed. For each one, the new row has an observation with equal content and
+    /// later provenance.
     pub superseded: Vec<Vec<u8>>,
 }
 

@@ -1,5 +1,6 @@
-//! Years in which each source has a dividend of any security. Near these years, the source carries dividends. A
-//! security without dividends pays none if such a source covers it. Otherwise, its dividends are unknown (R38).
+//! Years in which each source has a dividend of any security. In these years and the adjacent years, the source carries
+//! dividends. If a source that carries dividends covers a security without dividends, the security pays none. Without
+//! such a source, the dividends of the security are unknown (R38).
 //!
 //! Years are added only by dividend rows in the log, and are never removed. A new year of a source can change the
 //! dividend status of every security that the source covers.

@@ -123,7 +123,8 @@ async fn copy_to_moved_symbols(
     for (id, mut keys) in moved {
         let of_id = |raw: &&RawObservation| raw.id.as_ref() == Some(&id.2);
         let mut versions = Vec::new();
-        // A key may come from another record id with the same digest. Such a key has no observation of `id`: skip it.
+        // Another record id with the same digest may have added its rows to `keys`. Such a row has no observation of
+        // `id`: remove its key.
         keys.retain(|key| {
             let before = versions.len();
             versions.extend(by_row.get(key).into_iter().flatten().filter(of_id).cloned());
@@ -226,8 +227,8 @@ async fn write_records(transaction: &Transaction<'_>, changed: &[AppliedRecords]
     Ok(())
 }
 
-/// Stores two kinds of links: between the symbols of each changed security record, and between the spellings of the
-/// symbol of each new row.
+/// Stores links between symbols. Each changed security record links its current and former symbols. Each new row links
+/// the spellings of its symbol.
 async fn store_links(transaction: &Transaction<'_>, changed: &[AppliedRecords]) -> Result<(), ApplyError> {
     let mut links = SymbolLinks::default();
     for AppliedRecords { key, packed, replaces, .. } in changed {

@@ -16,8 +16,9 @@ const DATA_DIRECTORY: &str = "select control.data_directory()";
 
 /// Logs the estimated size of a new generation. Fails if the disk has less free space than estimated.
 ///
-/// The estimate is the size of the served generation. If the new generation needs a second fact set, `second_fact_set`
-/// names the current one. The size of the current fact set is then added, as the estimate for the second.
+/// The estimate is the size of the served generation. `second_fact_set` is given if the new generation needs another
+/// fact set; it names the current fact set. The size of the current fact set is then added, as the estimate for the
+/// other.
 pub(crate) async fn check_disk_space(
     client: &Client,
     config: &Config,

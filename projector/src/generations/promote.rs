@@ -28,8 +28,8 @@ use crate::write::renamed_symbols::RenamedSymbols;
 use crate::write::table::JOURNALED_VALUES;
 
 const LOCK: &str = include_str!("../../queries/fact_set_lock.sql");
-/// Locks the rows of all fact sets. This must happen before the row that names the served generation is locked, because
-/// the daemon locks the rows in the same order. Another order could cause a deadlock.
+/// Locks the rows of all fact sets. Must run before the row that names the served generation is locked. The projector
+/// daemon also locks the row of its fact set first, and another order could cause a deadlock.
 const STOP_WRITERS: &str = include_str!("../../queries/fact_sets_lock.sql");
 const ACTIVE: &str = "select generation, previous from active for update";
 const FLIP: &str = "update active set generation = $1, previous = $2";

@@ -152,7 +152,7 @@ async fn create_building(
     Ok(id)
 }
 
-/// Warns if rule parameters of the served generation differ from the defaults and the new generation does not use them.
+/// Warns if the rules of the served generation differ from the defaults and also from the rules of the new generation.
 async fn warn_of_served_rules(client: &Client, requested: &Rules) -> anyhow::Result<()> {
     let served = match Generation::from_row(&client.query_one(SERVED, &[]).await?) {
         Ok(served) => served,
@@ -239,7 +239,7 @@ async fn finish_rebuild(client: &mut Client, generation: &Generation) -> anyhow:
     Ok(())
 }
 
-/// Copies the tables that were not selected for the rebuild from the served generation into generation `id`.
+/// Copies tables of the served generation into generation `id`: all tables that were not selected for the rebuild.
 async fn copy_served_tables(
     transaction: &Transaction<'_>,
     id: GenerationId,

@@ -16,8 +16,8 @@ use crate::review::audit::{AuditFinding, AuditReport, FindingExample, SourceAgre
 /// Maximum number of securities that one line names.
 const MAX_NAMED_SECURITIES: usize = 12;
 
-/// Maximum number of similar unused observations that are all printed. Of more observations, only the first and the
-/// last are printed. Observations are similar if kind, source and outcome are equal.
+/// Up to this number of similar unused observations, all are printed. If there are more, only the first and the last
+/// are printed. Observations are similar if kind, source and outcome are equal.
 const MAX_SIMILAR_ROWS: usize = 3;
 
 /// Prints a value as JSON.
@@ -145,7 +145,7 @@ fn print_decision(decision: &ExplainedDecision) {
     outln!("    {verdict} {kind} {date} {value} from {source}{id}, quarantined as {reason}{revoked}: {note}");
 }
 
-/// Prints unused observations of one kind, source and outcome. Of more than [`MAX_SIMILAR_ROWS`] observations, only the
+/// Prints unused observations of one kind, source and outcome. If there are more than [`MAX_SIMILAR_ROWS`], only the
 /// first and the last are printed.
 fn print_unused(group: &[&ExplainedObservation]) {
     let (first, last) = match group.len() {

@@ -21,7 +21,8 @@ impl AtomicFile {
             .with_context(|| format!("cannot create {}: the path has no file name", wanted.display()))?;
         let written = wanted.with_file_name(format!(".{}.unfinished", name.to_string_lossy()));
         let file = Self { wanted: wanted.to_owned(), written };
-        // Remove the temporary file of an interrupted command. `create_new` fails if the path is a link.
+        // Remove the temporary file that an interrupted command left. If a link is created at the path after this,
+        // `create_new` fails instead of following the link.
         let _ = fs::remove_file(&file.written);
         Ok((File::create_new(&file.written).with_context(|| file.to_string())?, file))
     }

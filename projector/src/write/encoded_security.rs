@@ -76,8 +76,8 @@ pub(crate) struct EncodedYear {
 impl EncodedSecurity {
     /// Encodes the derived rows of a security, except the unchanged ones.
     ///
-    /// `dividends` has one hash per year. It covers all dividends with an ex-date in the year. `unchanged_years` are
-    /// the price years that are known to be unchanged.
+    /// `dividends` has one hash per year; each hash covers all dividends with an ex-date in that year.
+    /// `unchanged_years` are the price years that are known to be unchanged.
     pub(crate) fn encode(
         identity: &Identity,
         (derived, dividends): (&DerivedRows, BTreeMap<i32, u64>),

@@ -22,7 +22,8 @@ const YEARS: &str = include_str!("../../queries/prices_digests.sql");
 /// Digests of the published rows of one security in one generation.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PublishedFingerprints {
-    /// `true` if the generation had no rows yet, so that the security has no published row to delete.
+    /// `true` if the generation had no rows when the projector created its cache of the generation. The security then
+    /// has no published row to delete.
     pub is_new: bool,
     /// Digest of the security's rows in each table, followed by the digests of the journaled values. Empty if the
     /// security was never written.
@@ -82,8 +83,8 @@ impl PublishedFingerprints {
         self.tables.get(digest_index(table)?).copied()
     }
 
-    /// Digest of the published dividend rows, if their dividends are unchanged; otherwise `None`. The dividends are
-    /// unchanged if `input_hashes`, their hashes by year, equals the published hashes. Unknown hashes mean a change.
+    /// Digest of the published dividend rows; `None` if the dividends have changed since these rows were encoded.
+    /// `input_hashes` has the hash of the current dividends of each year. Unknown published hashes count as a change.
     pub fn unchanged_dividends(&self, input_hashes: &BTreeMap<i32, u64>) -> Option<i64> {
         self.input_hashes
             .as_ref()

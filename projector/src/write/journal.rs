@@ -98,8 +98,8 @@ impl Journal {
         Ok(())
     }
 
-    /// Writes journal entries for securities whose rows of a table, or whose journaled value, changed: one entry each.
-    /// `kind` names the table or value.
+    /// Writes one journal entry for each security in `symbols`. `kind` names the table or the journaled value that
+    /// changed.
     pub(crate) async fn record_symbols(
         &self,
         statements: &PreparedStatements<'_>,

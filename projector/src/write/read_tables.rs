@@ -76,8 +76,8 @@ pub(crate) async fn replace_securities(
         };
         let changed: Vec<&SecurityUpdate<'_>> = securities.iter().filter(differs).collect();
         if !changed.is_empty() {
-            // A security that was never written has no stored digest, so it always differs. Without rows for this
-            // table, it does not count as a change.
+            // A security that was never written has no stored digest, so it always differs. It counts as a change
+            // only if it has rows for this table.
             let seen = changed.iter().filter(|(served, built)| {
                 served.tables.get(place).is_some() || !built.tables[place].encoded.is_empty()
             });
@@ -208,8 +208,8 @@ async fn replace_prices(
     Ok(changes)
 }
 
-/// Symbols of securities whose rows in `table` differ from their rows in the generation `before`. `table` may also be
-/// the name of a journaled value.
+/// Symbols of securities whose rows in `table` differ from their rows in the generation `before`. `table` is the name
+/// of a read table or of a journaled value.
 pub async fn find_differing(
     transaction: &Transaction<'_>,
     before: GenerationId,

@@ -4,8 +4,8 @@
 //! record has the identity of the stream. The last record has the number of messages and a digest. All other records
 //! are log messages.
 //!
-//! An imported log keeps the identity. It also keeps the sequence numbers if those of the original log have no gap.
-//! Facts and read tables that were derived from the original log then stay valid.
+//! An imported log has the identity of the original log. If no sequence number is missing in the original log, its
+//! messages keep their sequence numbers. Facts and read tables that were derived from the original log then stay valid.
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter, ErrorKind, Read, Write};
@@ -85,8 +85,8 @@ impl ArchiveWriter {
         }
         let failed = |source| ArchiveError::File { path: path.display().to_string(), source };
         let staging = path.with_extension("partial");
-        // An interrupted export may have left a file of this name. If a link of this name appears after the removal,
-        // `create_new` below fails.
+        // An interrupted export may have left a file of this name: remove it. If a file or link of this name appears
+        // after this removal, `create_new` below fails.
         match std::fs::remove_file(&staging) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(failed(error)),
             _ => {}
@@ -101,9 +101,9 @@ impl ArchiveWriter {
 
     /// Appends a message of the log.
     ///
-    /// The log may contain a message with a malformed header block, which a client cannot publish. The archive
-    /// therefore stores such a block as the text of one valid header. An import can then publish the message, and the
-    /// sequences of later messages stay the same.
+    /// A message of the log may have a malformed header block. An import could not publish such a block with the NATS
+    /// client. The archive therefore stores the block as the text of one valid header. The import can then publish the
+    /// message, and the sequences of later messages stay the same.
     pub fn append_message(&mut self, message: &LogMessage) -> Result<(), ArchiveError> {
         self.write(&ArchiveRecord::Message(ArchivedMessage {
             sequence: message.sequence.to_u64(),

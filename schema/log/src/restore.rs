@@ -1,5 +1,5 @@
-//! Import of an exported log into a stream, with the original identity. If the original log lacks no sequence, the
-//! sequence numbers are the original ones too.
+//! Import of an exported log into a stream. The stream gets the identity of the original log. If no sequence number is
+//! missing in the original log, the imported messages keep their sequence numbers.
 
 use std::collections::HashMap;
 use std::error::Error;

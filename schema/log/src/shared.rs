@@ -1,8 +1,8 @@
 //! Shared message: several small record batches of one kind and run in one log message.
 //!
-//! Each batch has the same id, file and line as in a message that contains only this batch. A repeated load therefore
-//! recognizes each batch, even if it combines the batches differently. One header has the envelopes of all batches, so
-//! that ids can be read without the bodies.
+//! Each batch has the same id, file and line as in a message that contains only this batch. A repeated load may combine
+//! the batches differently, and each batch is still recognized by its id. One header has the envelopes of all batches,
+//! so that ids can be read without the bodies.
 
 use async_nats::HeaderMap;
 use bytes::{Bytes, BytesMut};
@@ -20,8 +20,8 @@ const FRAMES: &str = "Dds-Frames";
 /// Total size of the bodies before compression, in bytes, from which a message is full. A message below this size can
 /// take one more batch, even one of the target size.
 const ENOUGH_BYTES: usize = TARGET_BYTES / 2;
-/// Size of the envelopes, in bytes, from which a message is full. nats-server accepts 64 KiB of headers. The rest
-/// leaves room for one more envelope with a long file name.
+/// Total size of the envelopes, in bytes, from which a message is full. nats-server accepts 64 KiB of headers. The
+/// other half leaves room for one more envelope with a long file name.
 const ENOUGH_HEADERS: usize = 32 * 1024;
 
 /// Envelope of one batch in a shared message, and the length of the batch's body in bytes.

@@ -46,7 +46,8 @@ impl<T> Observation<T> {
     }
 }
 
-/// Observation with the greatest version rank of each key. The field `preference` of every rank is 0.
+/// Observation with the greatest version rank of each key. The field `preference` is not used for this comparison; it
+/// is 0 in every rank.
 pub(crate) fn newest_by_key<'a, T, K: Ord>(
     keyed: impl IntoIterator<Item = (K, &'a Observation<T>)>,
 ) -> BTreeMap<K, &'a Observation<T>> {
@@ -67,12 +68,12 @@ pub(crate) fn newest_by_key<'a, T, K: Ord>(
 pub struct VersionRank<'a> {
     /// Vendor's revision of the record.
     pub revision: i64,
-    /// Preference of a row with a vendor's id (R29). For a put, it is a rank by the completeness of the dates. A
-    /// retraction has a higher preference than all puts. A row without an id has the preference 0.
+    /// Preference of the row, 0 without a vendor's id (R29). For a put with an id, it is a rank by the completeness of
+    /// the dates. A retraction with an id has a higher preference than all puts.
     pub preference: u32,
     /// Observation time, microseconds since 1970, UTC.
     pub observed_at: i64,
-    /// True for a retraction. It wins over a put with the same observation time.
+    /// True for a retraction. A retraction wins over a put that is equal in all fields above.
     pub retracted: bool,
     /// Line of the row in the feed's file. Within a file, the later line wins.
     pub line: u64,

@@ -68,8 +68,8 @@ impl SiblingDetector {
 }
 
 impl FilePayment {
-    /// True if two rows are versions of one record. Versions have equal ids. If both rows have no id, they are versions
-    /// if their revisions differ.
+    /// True if two rows are versions of one record: both rows have the same id, or both have no id and their revisions
+    /// differ.
     fn is_version_of(&self, other: &Self) -> bool {
         self.id == other.id && (self.id.is_some() || self.revision != other.revision)
     }

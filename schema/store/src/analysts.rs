@@ -43,8 +43,8 @@ pub(crate) async fn create_analyst_views(
     Ok(())
 }
 
-/// Creates the views of record batches and rejects in the caller's transaction, unless they exist. The views are
-/// missing if an older program version created the generation.
+/// Creates the views of record batches and rejects in the caller's transaction, unless they exist. A generation from an
+/// older program version does not have these views.
 pub(crate) async fn create_origin_views(
     client: &impl GenericClient,
     id: GenerationId,

@@ -32,7 +32,8 @@ pub struct DatabaseSettings {
 
 /// Time without acknowledgement of sent data after which the connection is closed.
 const TCP_TIMEOUT: Duration = Duration::from_secs(30);
-/// Idle time after which the server is probed. With the probes below, a vanished server is detected within 20 s.
+/// Idle time after which the server is probed. With three probes at intervals of 3 s, a vanished server is detected
+/// within 20 s.
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(10);
 /// Interval between two probes.
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(3);

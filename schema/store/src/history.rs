@@ -84,7 +84,7 @@ fn by_symbol(
     }
     for row in bars {
         let of_symbol = facts.entry(row.try_get("symbol")?).or_default();
-        // `put_year` fails only for a year that is packed with other years. Here each year is packed separately.
+        // `put_year` fails only for several years that are packed together. Here each year is packed separately.
         let _ = of_symbol.put_year(
             row.try_get("source")?,
             row.try_get("year")?,
@@ -144,8 +144,8 @@ pub async fn load_histories(
 /// returns true, only the closes of the year are unpacked.
 ///
 /// # Errors
-/// The facts are damaged. [`FactsError::ClosesOnly`]: all columns of a year are needed, but only its closes were loaded
-/// or accepted.
+/// The facts are damaged. [`FactsError::ClosesOnly`]: all columns of a year are needed, but only its closes were
+/// loaded, or `closes` returned true.
 pub fn build_history(
     identity: &Identity,
     facts: &FactsBySymbol,
@@ -175,8 +175,8 @@ pub fn build_history(
             }
         }
     }
-    // This year also has bars of a former symbol. The published prices of the year may change, and writing them needs
-    // all columns.
+    // Finds a year of closes that also has bars of a former symbol. The published prices of such a year may change, and
+    // writing them needs all columns.
     let mixed =
         history.prices.iter().flat_map(|prices| &prices.closes_only).find(|year| of_others.contains(*year));
     if let Some(year) = mixed.copied() {

@@ -58,8 +58,8 @@ impl PastFacts {
         build_history(identity, &self.facts, &self.feeds, |_, _| false)
     }
 
-    /// History of a security, in which the years of [`close_only_years`] have only closes. `None` if one of these years
-    /// needs all columns.
+    /// History of a security, from the facts known at that time. For the years of [`close_only_years`], only the closes
+    /// are read. `None` if the closes of one of these years are not sufficient.
     ///
     /// # Errors
     /// The facts are damaged.
@@ -157,7 +157,8 @@ impl FactHistory {
         }
         for ((symbol, source, year), stored) in &self.bars {
             if let Some((digest, packed)) = stored.at(known).map_err(damaged_bars(symbol))? {
-                // `put_year` refuses only years that are packed together. These facts have no such years.
+                // `put_year` returns false only if the year is packed together with other years. Here, each year is
+                // packed separately.
                 let columns = PackedColumns::All(Box::new(packed));
                 let _ = facts.entry(symbol.clone()).or_default().put_year(source, *year, digest, columns);
             }
@@ -244,8 +245,8 @@ fn damaged_bars(symbol: &str) -> impl Fn(PackedBarsError) -> FactsError {
     move |source| FactsError::Bars { symbol: symbol.to_owned(), source }
 }
 
-/// Packed records whose record batches satisfy `known`; `None` if there are none. `parts` are the current and
-/// superseded records of a row.
+/// Packed records whose record batches satisfy `known`; `None` if there are none. `parts` are the current and the
+/// superseded records of one symbol, kind and source.
 fn records_at(
     symbol: &str,
     kind: Kind,

@@ -42,8 +42,8 @@ pub fn id_digest(kind: Kind, source: &str, id: &str) -> i64 {
     digest([kind.as_str(), source, id].map(str::as_bytes))
 }
 
-/// Adds the symbols of records with a vendor's id to table `record_ids`. Each item of `observations` is (symbol, kind,
-/// source, observations of the symbol). Returns the digests of the ids.
+/// Stores in table `record_ids` which symbols the records with a vendor's id have. Each item of `observations` is
+/// (symbol, kind, source, observations of the symbol). Returns the digests of the ids.
 pub async fn store_id_symbols<'a>(
     client: &impl GenericClient,
     observations: impl IntoIterator<Item = (&'a str, Kind, &'a str, &'a [RawObservation])>,

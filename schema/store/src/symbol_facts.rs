@@ -14,7 +14,7 @@ use smallvec::{SmallVec, smallvec};
 pub struct SymbolFacts {
     /// Packed records of each kind and source.
     records: BTreeMap<(Kind, Arc<str>), Box<[u8]>>,
-    /// Packed bars. The key is the source, and the first calendar year in the value.
+    /// Packed bars, by source and by the first calendar year of the bars.
     bars: BTreeMap<(Arc<str>, i32), PackedYears>,
 }
 

@@ -10,12 +10,12 @@ use tokio_postgres::{Error, Row};
 
 use crate::ids::{GenerationId, JournalPosition};
 
-/// Selects the data version that is served now. Needs the search path of [`NAMED_VERSION`].
+/// Selects the data version that is served now. Needs the same search path as [`NAMED_VERSION`].
 pub const CURRENT_VERSION: &str = include_str!("../queries/past/current_version.sql");
 /// Selects a served data version by the parts of its name: generation, sequence and journal position (null if the name
 /// has none). The search path must start with the schema of the served generation, then `control`.
 pub const NAMED_VERSION: &str = include_str!("../queries/past/named_version.sql");
-/// Selects the data version that was served at an instant. Needs the search path of [`NAMED_VERSION`].
+/// Selects the data version that was served at an instant. Needs the same search path as [`NAMED_VERSION`].
 pub const VERSION_AT: &str = include_str!("../queries/past/version_at.sql");
 
 /// Name of a data version, as in responses: `g3.184467`, or with the journal position `g3.184467.92`.

@@ -17,7 +17,7 @@ struct Armed {
     signal: String,
 }
 
-/// Marks a failpoint; see [`failpoint`](mod@crate::failpoint).
+/// Marks a failpoint: a point of the code at which a test can kill or stop the process.
 #[macro_export]
 macro_rules! failpoint {
     ($name:literal) => {
@@ -26,8 +26,8 @@ macro_rules! failpoint {
     };
 }
 
-/// Counts the passes of the failpoint in the environment variable. If `name` is this failpoint and the count is
-/// reached, sends the signal to the process.
+/// Called when the process reaches the failpoint `name`. If the environment variable names this failpoint, counts the
+/// call. When the count of the variable is reached, sends its signal to the process.
 pub fn pass_failpoint(name: &str) {
     static ARMED: OnceLock<Option<Armed>> = OnceLock::new();
     static PASSED: AtomicU64 = AtomicU64::new(0);

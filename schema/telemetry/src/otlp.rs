@@ -13,8 +13,8 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::registry::LookupSpan;
 
-/// Tracer provider that exports spans in batches. The OpenTelemetry library reads its other settings from environment
-/// variables (`OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_TRACES_SAMPLER`).
+/// Tracer provider that exports spans in batches. The OpenTelemetry library reads all settings except the service name
+/// from environment variables, for example `OTEL_EXPORTER_OTLP_HEADERS` and `OTEL_TRACES_SAMPLER`.
 pub(crate) fn new_provider(program: &str) -> Result<SdkTracerProvider, ExporterBuildError> {
     // This call fails if a rustls provider is already installed. The installed provider is then used.
     let _ = rustls::crypto::ring::default_provider().install_default();

@@ -20,7 +20,8 @@ pub fn set_parent_from_headers(span: &Span, headers: &HeaderMap) {
     let _ = (span, headers);
 }
 
-/// Renames a span that is open, for a name that was unknown when the span began.
+/// Renames an open span. The final name may be unknown when a span begins: the name of a request's span includes the
+/// route.
 pub fn rename_span(span: &Span, name: String) {
     #[cfg(feature = "otlp")]
     crate::otlp::rename_span(span, name);

@@ -73,7 +73,8 @@ impl MarketReader {
             today: self.app.today(),
             format: ResponseFormat::Json,
             tier: Some(self.tier),
-            // The key begins with the origin of the site. Keys of API responses begin with a path, so that they differ.
+            // The target of a page begins with the origin of the site, the target of an API response with a path. A
+            // page and an API response therefore never have the same cache key.
             target: format!("{}{target}", self.origin),
         };
         if let Some(cached) = self.app.response_cache.get(&key) {
@@ -116,7 +117,7 @@ impl MarketReader {
         self.lay_out(&content.title, content.section, preview, &content.body)
     }
 
-    /// Responds with the error page, or with the redirect, for an error.
+    /// Responds to an error: with the redirect of [`MarketError::Redirect`], or else with an error page.
     pub(crate) async fn respond_error(&self, error: MarketError) -> Response {
         let (status, title, text) = match error {
             MarketError::Redirect(address) => return Redirect::temporary(&address).into_response(),

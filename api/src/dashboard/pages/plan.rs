@@ -98,7 +98,7 @@ fn choice(mode: Billing, tier: Tier, now: Tier, ending: bool) -> Option<String> 
     }
 }
 
-/// Changes the plan, or records a request to the operator.
+/// Changes the plan. Without self-service billing, records a request to the operator instead.
 pub(crate) async fn choose_tier(AuthenticatedForm { holder, form }: AuthenticatedForm) -> PageResult {
     let tier: Tier = form.text("tier").parse().map_err(PageError::Refused)?;
     if tier == Tier::Free {
@@ -119,7 +119,7 @@ pub(crate) async fn choose_tier(AuthenticatedForm { holder, form }: Authenticate
     Ok(Redirect::to(&notice.add_to_path(PATH)).into_response())
 }
 
-/// Cancels the plan, or records a request to the operator.
+/// Cancels the plan. Without self-service billing, records a request to the operator instead.
 pub(crate) async fn cancel_subscription(AuthenticatedForm { holder, .. }: AuthenticatedForm) -> PageResult {
     let client = &mut *holder.database_client().await?;
     let notice = match holder.visitor.dashboard.settings.billing {

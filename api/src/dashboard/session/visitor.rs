@@ -98,7 +98,7 @@ impl Visitor {
         Ok(session.map(|session| SignedInSession { session, secret }))
     }
 
-    /// Reader of the page, for the layout.
+    /// Visitor as a [`Viewer`], for the layout.
     pub(crate) fn viewer(&self) -> Viewer<'_> {
         self.signed.as_ref().map_or(Viewer::Visitor, |signed| Viewer::Holder(signed.holder()))
     }
@@ -124,7 +124,7 @@ impl Visitor {
     }
 }
 
-/// True if a reader may open the market pages.
+/// True if the viewer may open the market pages.
 pub(crate) fn has_market_pages(app: &App, viewer: Viewer<'_>) -> bool {
     match app.settings.dashboard.pages {
         MarketPages::Off => false,

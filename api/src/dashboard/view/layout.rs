@@ -82,7 +82,7 @@ pub(crate) struct PageLayout<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Preview<'a> {
     pub(crate) description: &'a str,
-    /// URL of the page with only the parameters that select its subject.
+    /// Canonical URL of the page. Its only query parameters are those that select the subject of the page.
     pub(crate) canonical: &'a str,
     /// Scheme and host of the site.
     pub(crate) origin: &'a str,

@@ -92,15 +92,15 @@ impl ChangePage {
         let (mut changes, mut horizon) = (Vec::new(), None);
         for kind in selection.kinds {
             let of_kind = reader.read(*kind).await?;
-            // If `limit` changes of a kind were read, further changes of this kind may follow. The page must then end
-            // at the last change that was read.
+            // If `limit` changes of a kind were read, the journal may contain further changes of this kind. The page
+            // must then end at the last change of this kind, or earlier.
             let is_full = i64::try_from(of_kind.len()).is_ok_and(|count| count >= limit);
             if let Some(last) = of_kind.last().filter(|_| is_full).map(Change::group) {
                 horizon = Some(horizon.map_or(last, |known: ChangeGroup| known.min(last)));
             }
             changes.extend(of_kind);
         }
-        // The sort is stable, so changes of one group stay in the order of the database.
+        // The sort is stable, so changes with the same sort key stay in the order of the database: by symbol and id.
         changes.sort_by_key(Change::group);
         if let Some(horizon) = horizon {
             changes.truncate(changes.partition_point(|change| change.group() <= horizon));
@@ -183,7 +183,8 @@ impl KindReader<'_, '_> {
         }
     }
 
-    /// Exclusive lower bound for the changes of a kind in the commit of `after`: live flag, symbol and id.
+    /// Exclusive lower bound for the changes of a kind within the commit of the place `after`: live flag, symbol, id.
+    /// The bound does not apply to later commits.
     fn bound(&self, kind: ChangeKind) -> (bool, &str, &str) {
         match &self.after.row {
             None => (true, GREATEST, GREATEST),
@@ -231,7 +232,8 @@ impl KindReader<'_, '_> {
         for row in self.transaction.query(&statement, &parameters).await? {
             let symbol: String = row.try_get(symbol_column)?;
             let content = read(&symbol, &row)?;
-            // Only a removed dividend or split has the live flag `false`. A removed value has empty content instead.
+            // A removed dividend or split has the live flag `false`. The kinds read here, such as events and statuses,
+            // have empty content after a removal instead.
             let key = RowKey { live: true, kind, symbol, id: String::new() };
             changes.push(new_change(row.try_get("position")?, key, content));
         }

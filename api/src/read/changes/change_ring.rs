@@ -58,7 +58,7 @@ impl ChangeRing {
 
     /// Empties the ring and restarts it after a position. The next read of every reader fails with [`Lagged`].
     pub(super) fn restart(&mut self, position: JournalPosition) {
-        // One index is skipped, so that readers at the end of the ring lag too.
+        // One index is skipped. Otherwise the next read of a reader at the end of the ring would succeed.
         self.first = self.end() + 1;
         self.changes.clear();
         self.bytes = 0;

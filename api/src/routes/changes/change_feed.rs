@@ -32,8 +32,8 @@ pub(crate) async fn render_changes<T: TrackedRow, P>(
 ) -> Result<RenderedBody, ApiError> {
     let start = JournalStart::find(&context.generation, Some(asked.since), "updated_since").await?;
     let position = start.place.completed_position();
-    // The served data of a replica may be older than the client's position. The next synchronization starts at the
-    // greater of both positions.
+    // A replica may serve data from before the client's position in the journal. `sync_from` must not go back, so it is
+    // the greater of the client's position and the position of the served data.
     let sync_from = format!("{}.{}", start.journal, start.now.max(position));
     let page = asked.page.with_sync_from(Some(sync_from));
     let missing = lookup::resolve_symbol_list(&context.generation, asked.symbols).await?.missing;

@@ -34,7 +34,7 @@ use crate::routes::changes::journal_start::JournalStart;
 
 /// Maximum number of changes per batch. Each batch is charged as one request.
 const BATCH: u16 = 100;
-/// Maximum wait for the journal reader, before the stream reads another page from the database.
+/// Maximum wait until the journal reader fills the ring. After this wait, the stream reads a page from the database.
 const JOIN_WAIT: Duration = Duration::from_secs(1);
 /// Pause after a failed admission check. `UNDECIDED` is the maximum number of such pauses in a row.
 const UNDECIDED_PAUSE: Duration = Duration::from_secs(1);
@@ -168,8 +168,8 @@ impl ChangeStream {
 
     /// Fills the batch, or waits for changes.
     async fn advance(&mut self) -> Result<Option<Event>, ApiError> {
-        // In a batch from the ring, `batch_end` is the end of a whole commit. If the batch also has changes of the next
-        // commit, the place is already after `batch_end`. The place never moves back.
+        // For a batch from the ring, `batch_end` is the end of the last whole commit in the ring. If the batch also has
+        // changes of the commit after it, `place` is already after `batch_end` and must not move back.
         if let Some(end) = self.batch_end.take().filter(|end| end.position >= self.place.position) {
             self.place = end;
         }

@@ -15,7 +15,7 @@ const SINCE: &str = include_str!("../../../queries/changes/since.sql");
 pub(crate) struct JournalStart {
     /// Id of the journal, the first part of every synchronization point.
     pub(crate) journal: String,
-    /// Journal place after the changes that the client has.
+    /// Place in the journal after the last change that the client has.
     pub(crate) place: JournalPlace,
     /// Journal position of the served data.
     pub(crate) now: JournalPosition,
@@ -25,7 +25,8 @@ impl JournalStart {
     /// Finds the place after `since`. Without `since`, finds the end of the journal. Error messages name `parameter`.
     ///
     /// # Errors
-    /// [`ApiError::Parameters`] if the journal does not contain all changes after `since`.
+    /// [`ApiError::Parameters`] if `since` belongs to another journal, or if this journal lacks changes after `since`.
+    /// [`ApiError::Unavailable`] if the served generation changed during the request.
     pub(crate) async fn find(
         generation: &ServedGeneration,
         since: Option<&SyncPoint>,

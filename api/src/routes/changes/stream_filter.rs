@@ -28,7 +28,7 @@ struct SymbolFilter {
     list: SymbolList,
     /// All spellings of the symbols in the request.
     spellings: BTreeSet<String>,
-    /// Canonical symbols of the securities whose rows the client may have.
+    /// Canonical symbols of the securities of which the client may already have rows.
     followed: BTreeSet<String>,
 }
 
@@ -56,15 +56,15 @@ impl StreamFilter {
         self.symbols.as_ref().map(|symbols| &symbols.list)
     }
 
-    /// Adds securities whose rows the client may have.
+    /// Adds securities of which the client may already have rows.
     pub(super) fn follow(&mut self, securities: &ListedSecurities) {
         if let Some(symbols) = &mut self.symbols {
             symbols.followed.extend(securities.all());
         }
     }
 
-    /// Change as the stream delivers it; `None` if it is filtered out. The filter needs the `other_symbols` of the
-    /// change, which only pages of the whole market contain.
+    /// Change as the stream delivers it; `None` if it is filtered out. The filter compares all symbols of the security.
+    /// Only changes from pages of the whole market contain them (`other_symbols`).
     pub(super) fn admit(&mut self, change: Arc<Change>) -> Option<Delivery> {
         let is_named = match &mut self.symbols {
             Some(symbols) => symbols.names(&change)?,

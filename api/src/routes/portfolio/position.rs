@@ -93,8 +93,8 @@ impl Position {
         self.stock.dividend_currency.as_ref().unwrap_or(&self.stock.currency)
     }
 
-    /// True if `currency` is the currency of the security's dividends, or if the security's currency is unknown. A row
-    /// in another currency states a payment a second time, so it must not be added (R39).
+    /// True if `currency` is the currency of the security's dividends, or if this dividend currency is unknown. A row
+    /// in another currency repeats a payment that is already counted, so the row must not be added (R39).
     pub(super) fn has_currency(&self, currency: &str) -> bool {
         self.stock.dividend_currency.as_ref().is_none_or(|known| known == currency)
     }

@@ -165,7 +165,8 @@ async fn page(
     let mut filled = PageBuilder::new(asked, outlet.begin(version))?;
     loop {
         let exhausted = batch.len() < usize::from(BATCH);
-        // The next batch begins with the last security of a full batch. That security is therefore not written yet.
+        // The next batch begins at `from`, which is the last security of a full batch. This security is written with
+        // the next batch.
         let last = if exhausted { None } else { batch.last().map(|series| series.symbol.clone()) };
         for series in batch.iter().take_while(|series| Some(&series.symbol) != last.as_ref()) {
             filled.add_bars(asked, series)?;

@@ -160,6 +160,7 @@ impl<P: Preset> ScreenFilters<P> {
 }
 
 /// Reads the minimum and the maximum of a figure. `floor` is the smallest valid value of `min_streak` and `max_streak`.
+/// Other figures ignore `floor`.
 fn read_bounds(
     reader: &mut ParameterReader<'_>,
     figure: &ScreenerFigure,

@@ -21,7 +21,7 @@ pub(crate) struct ScreenerRow {
     figures: ScreenerFigures,
 }
 
-/// All columns, in order.
+/// Columns of the stock row, followed by the columns of the figures.
 pub(crate) static COLUMNS: LazyLock<Vec<&'static str>> =
     LazyLock::new(|| StockRow::COLUMNS.iter().chain(ScreenerFigures::COLUMNS).copied().collect());
 

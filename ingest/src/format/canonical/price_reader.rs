@@ -14,7 +14,7 @@ use crate::format::file_format::FeedReadError;
 use crate::format::headered_table::{HeaderedTable, NONE, PriceColumns};
 use crate::normalize::{RecordCells, RowError, parse_session_date};
 
-/// Columns from which a [`BarVersion`] is built.
+/// Columns with the revision, action, observation time and share basis of a price row.
 const VERSION: [&str; 5] = ["revision", "action", "observed_at", "basis", "basis_as_of"];
 
 /// Reads all records of a price file.

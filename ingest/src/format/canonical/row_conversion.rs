@@ -18,8 +18,8 @@ use crate::normalize::{
 use crate::price::bar_parser::PriceCells;
 
 /// Builds a record whose fields have the names of their columns. The fields in `texts` are read first, then the fields
-/// that are written as Rust code, then those in `values`. The first invalid cell in this order gives the row's error.
-/// `=> major` converts the value of a cell with the function `major`.
+/// with a Rust expression (`field: expression`), then the fields in `values`. The first invalid cell in this order
+/// gives the row's error. `=> major` converts the value of a cell with the function `major`.
 macro_rules! record {
     ($cells:ident as $record:ident {
         texts: $($text:ident),*;

@@ -91,7 +91,7 @@ fn listed(names: &[String]) -> String {
     names[..names.len().min(MAX_LISTED)].join(", ")
 }
 
-/// Rows of a wide table, each with the columns whose names have the same symbol or date.
+/// Rows that each record of a wide table gives. The columns whose names contain the same symbol or date form one row.
 fn wide_rows(
     map: &ColumnMap,
     wide: &WideNames,

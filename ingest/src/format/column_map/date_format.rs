@@ -92,7 +92,7 @@ impl DateFormat {
 }
 
 /// Parses a date with the first format that fits. The date may be followed by midnight, but by no other time. With
-/// `zone`, a Unix time gives the local date. With `zone`, a UTC time gives the local date if the local time is
+/// `zone`, times are converted to the local date: a Unix time always, another UTC time only if the local time is
 /// midnight.
 pub(super) fn read_date(
     formats: &[DateFormat],

@@ -105,7 +105,8 @@ pub(super) struct RowsSection {
 pub(super) struct WideSection {
     /// Pattern of the column names, such as `{symbol}.{field}`.
     pub(super) name: Spanned<String>,
-    /// Canonical column of all cells, if the column names state no field; `AAPL.Close` states the field `Close`.
+    /// Canonical column for the cells of all columns, if `name` has no `{field}`. A name such as `AAPL.Close` would
+    /// state the field.
     pub(super) value: Option<Spanned<String>>,
     /// Columns that do not follow the pattern.
     #[serde(default)]

@@ -63,7 +63,8 @@ fn price_values(mut values: RowValues<'_>) -> Result<RowValues<'_>, RowError> {
     Ok(values)
 }
 
-/// Old and new shares of a split. A direction decides if the larger number is the old or the new one.
+/// Old and new shares of a split. With the direction `forward`, the larger number of the ratio is the new shares; with
+/// `reverse`, the old shares. Without a direction, the order of the ratio decides.
 fn split_sides(ratio: &str, direction: Option<&str>) -> Result<(Decimal, Decimal), RowError> {
     let (from, to) = split_ratio::parse_ratio(ratio).ok_or_else(|| {
         let message = format_args!("ratio {ratio:?} is invalid: write new to old, such as 4:1 or 4.0");

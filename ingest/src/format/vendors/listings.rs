@@ -1,5 +1,5 @@
-//! Exchange listings: files of the Nasdaq symbol directory, and tables that the datasets collection on GitHub makes
-//! from these files.
+//! Exchange listings: files of the Nasdaq symbol directory, and tables made from these files by the collection
+//! `datasets` on GitHub.
 //!
 //! Warrants, rights and units are listed together with common stock, and are loaded as stocks. Test symbols of the
 //! exchanges are rejected.

@@ -129,7 +129,7 @@ fn ticker(row: &VendorRow<'_>, fetched_on: &str, rows: &mut RowAccumulator) -> R
         "PFD" => "preferred",
         "FUND" => "closed_end_fund",
         "LT" => "trust",
-        // All other types, such as warrants, rights and units, are loaded as stocks.
+        // Types that are not listed above, such as warrants, rights and units, are loaded as stocks.
         _ => "stock",
     };
     let delisted = row.text(&["active"]) == Some("false");

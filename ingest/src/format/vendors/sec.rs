@@ -3,7 +3,7 @@
 //! A fact has a period and a filing date. A later filing for the same period corrects an earlier filing. At the end of
 //! a fiscal year, a twelve-month sum is the value of that year. During a year, the sum is the previous fiscal year,
 //! plus the current year to date, minus the same months of the previous year. Declared dividends per share have no
-//! ex-date, so they give no dividend rows. Dividends paid are a company figure.
+//! ex-date, so they give no dividend rows. The total of dividends paid is used as a company figure.
 
 use std::collections::BTreeMap;
 

@@ -52,7 +52,7 @@ fn detect(head: &FileHead) -> Option<Result<SymbolScope, String>> {
     if !head.has_column(&TICKER) {
         return (events || prices && head.has_column(&["adjclose"])).then_some(Ok(SymbolScope::File));
     }
-    // Tables of other vendors may also have a close and an adjusted close. Only Yahoo spells the column `Adj Close`.
+    // Other vendors may have tables with these price columns too. Only Yahoo spells the column `Adj Close`.
     let downloaded = prices && head.columns.iter().any(|column| column == "Adj Close");
     (events || downloaded).then_some(Ok(SymbolScope::Rows))
 }

@@ -11,7 +11,8 @@ use super::{Log, LogError, RETRY_PAUSE};
 
 /// Maximum time for deleting a consumer at the end of a scan.
 const DELETE_TIMEOUT: Duration = Duration::from_secs(2);
-/// Maximum time since the last message within which a failed read of the log is retried.
+/// Maximum time for retries of failed reads. The time is counted from the last message that the scan received, or from
+/// the start of the scan.
 const MAX_OUTAGE: Duration = Duration::from_secs(25);
 /// Time without a delivered message, after which the scan looks for messages that the server cannot deliver.
 const STALLED: Duration = Duration::from_secs(1);
@@ -120,8 +121,8 @@ impl Log {
         let mut next = from_sequence;
         let mut delivered = 0;
         while pending > 0 {
-            // After minutes without reads, the server scans the log before the first delivery. This may take long in a
-            // large log, so a missing message is not an error yet.
+            // If the log was not read for minutes, the server scans the log before the first delivery. This may take
+            // long in a large log, so a delay of the first message is not an error.
             let message = tokio::select! {
                 biased;
                 message = messages.next() => message,
@@ -139,8 +140,9 @@ impl Log {
             let (message, delivery) = LogMessage::from_delivery(message).map_err(LogError::Read)?;
             let sequence = message.sequence.to_u64();
             if delivery.number != delivered + 1 {
-                // A gap in the delivery numbers means that the client dropped messages. Either the connection ended, or
-                // a stored message has a status code like a reply of the server. Fetch the messages by sequence.
+                // A gap in the delivery numbers means that the client library dropped messages. Either the connection
+                // ended, or the library took a stored message with a status code for a reply of the server. The dropped
+                // messages are fetched by sequence.
                 for missing in next..sequence {
                     if let Some(message) = connection.fetch(missing).await?
                         && matches_subjects(&message, subjects)

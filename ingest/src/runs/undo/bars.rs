@@ -15,7 +15,8 @@ use crate::load::error::LoadError;
 /// Target number of the run's bars per part. To limit memory, the bars are compared in parts, one after the other. A
 /// hash assigns each symbol to a part, so a part may have more bars. The log is read twice for each part.
 const MAX_BARS_PER_PART: u64 = 1_500_000;
-/// Maximum number of bars per record batch. It keeps a batch small even if each bar has a different version.
+/// Maximum number of bars per record batch. A batch stores each distinct version (revision, observation time and share
+/// basis) once. The limit keeps a batch small even if all bars have distinct versions.
 const MAX_BARS_PER_BATCH: usize = 3_000;
 
 /// Computes the bars that undo the run, and adds them to `batches`. Returns the counts of changes. `bars` is the number
@@ -135,8 +136,8 @@ fn undo_symbol(
     undone
 }
 
-/// Bar of a retraction, without values. The close is 0: closes are encoded as differences, so a series of zeros needs
-/// almost no space.
+/// Bar of a retraction. The close is 0, and all other values are missing. Closes are encoded as differences, so a
+/// series of zeros needs almost no space.
 fn retracted_bar(day: i32) -> Bar {
     let none = MISSING;
     Bar { day, open: none, high: none, low: none, close: 0, volume: none, vwap: none, trade_count: none }
@@ -145,7 +146,7 @@ fn retracted_bar(day: i32) -> Bar {
 fn columns(bars: &[(Bar, BarVersion)], scale: u32) -> Result<Bars, BarsError> {
     let (mut columns, mut dictionary) = (Bars { scale, ..Bars::default() }, VersionDictionary::default());
     for (bar, version) in bars {
-        // Source line and batch id belong to the old version. The new version gets its own.
+        // Clear the source line and the batch id. They belong to the batch from which the version was copied.
         let version = BarVersion { line: 0, frame: [0; 16], ..version.clone() };
         let index = dictionary.index(&mut columns.versions, &version)?;
         columns.push(*bar, index);

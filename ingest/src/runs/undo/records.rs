@@ -308,8 +308,8 @@ impl<T: Undoable> RecordTable<T> {
 }
 
 /// Retraction of the run's row. It has the observation time of this row, so that later observations outrank the
-/// retraction. With [`Undoable::BY_NATURAL_KEY`], the retraction has no id: with an id, it would outrank even later
-/// observations of the same revision.
+/// retraction. With [`Undoable::BY_NATURAL_KEY`], the retraction has no id, because a retraction with an id outranks
+/// all other rows of the same id and revision, even later observations.
 fn retracted<T: Undoable>(own: &RecordVersion<T>) -> EventRow<T> {
     let id = own.row.id.clone().filter(|_| !T::BY_NATURAL_KEY);
     EventRow { id, action: Action::Retract, ..own.row.clone() }
@@ -319,7 +319,7 @@ fn just_after(time: DateTime<Utc>) -> DateTime<Utc> {
     time + TimeDelta::microseconds(1)
 }
 
-/// Row that restores the version `before` the run. It ranks just above the run's version.
+/// Row that restores `before`, the version from before the run. The row ranks just above `own`, the run's version.
 fn restored<T: Undoable>(own: &RecordVersion<T>, before: &RecordVersion<T>) -> EventRow<T> {
     let revision = own.row.revision.max(before.row.revision);
     let outranked = own.row.id.is_some() && before.preference() < own.preference();

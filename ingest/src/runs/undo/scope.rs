@@ -12,7 +12,8 @@ pub(super) struct UndoScope<'a> {
     pub run: &'a RunManifest,
     /// Run id of the undo.
     pub id: &'a str,
-    /// The log is read before this sequence, which is that of the undo's start manifest; `u64::MAX` in a dry run.
+    /// Log sequence of the undo's start manifest; `u64::MAX` in a dry run. The undo reads only messages with smaller
+    /// sequences.
     pub end: u64,
 }
 

@@ -16,7 +16,7 @@ const IDENTITIES: &str = include_str!("../../../queries/audit/evidence_identitie
 /// Agreement of the adjusted closes of one source with the price factors.
 #[derive(Debug, Serialize)]
 pub struct SourceAgreement {
-    /// Feed of the prices.
+    /// Feed of the adjusted closes.
     pub source: String,
     /// Number of ex-dates with a dividend factor: one that the feed's adjusted closes imply, or one that the rules
     /// compute.

@@ -52,7 +52,7 @@ pub(crate) struct AuditContext {
 
 impl AuditContext {
     /// Loads the inputs of the generation that is first in the search path; `None` if nothing is derived yet. Also
-    /// returns the whole row of [`MARKET`], which has the sequence and the number of securities too.
+    /// returns the result row of [`MARKET`], from which the caller reads the log sequence and the number of securities.
     pub(crate) async fn load(
         transaction: &Transaction<'_>,
         generation: &Generation,

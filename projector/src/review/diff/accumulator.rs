@@ -24,8 +24,8 @@ pub struct TableDiff {
     /// Sum of the row digests of the first generation; null if the rows have no digests.
     pub checksum_a: Option<String>,
     pub checksum_b: Option<String>,
-    /// Number of differing rows; for prices, number of differing days of all securities. `rows` contains only the first
-    /// ones.
+    /// Number of differing rows; for prices, number of differing days of all securities. `rows` has a limit, so it may
+    /// contain fewer rows.
     pub differing: u64,
     /// Number of changed rows (in both generations, with different values) by differing column.
     pub columns: BTreeMap<String, u64>,

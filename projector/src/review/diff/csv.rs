@@ -46,7 +46,7 @@ impl DifferenceSink for CsvDifferences {
     }
 }
 
-/// Formats a value. In texts, spreadsheet formulas are escaped. Numbers keep their sign.
+/// Formats a value. A text that a spreadsheet would read as a formula is escaped. A negative number is not escaped.
 fn csv_cell(cell: &CellValue) -> String {
     match cell {
         CellValue::Text(_) | CellValue::Json(_) => escape_formula(cell.to_string()),

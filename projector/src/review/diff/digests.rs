@@ -86,7 +86,7 @@ impl DiffCandidates {
             for (digests, row) in digests.iter_mut().zip(&sides) {
                 *digests = match row {
                     Some(row) => row.try_get::<_, Option<Vec<i64>>>("tables")?,
-                    // A security that a generation lacks has no rows there.
+                    // The generation does not have the security, so it has no rows of the security.
                     None => Some(Vec::new()),
                 };
             }

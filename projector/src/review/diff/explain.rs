@@ -243,8 +243,8 @@ fn compare_outcomes(sides: &[ExplainedGeneration; 2], kind: &str, day: NaiveDate
     let mut outcomes: BTreeMap<String, [&str; 2]> = BTreeMap::new();
     for (side, (_, explained)) in sides.iter().enumerate() {
         for seen in observations_of_day(explained, kind, day) {
-            // Match the observations of both generations by their text. The text would otherwise contain the outcome,
-            // which may differ; the outcome `used` is not printed.
+            // Match the observations of both generations by their text. The outcome may differ and must not be in the
+            // text. The text omits only the outcome `used`, so all observations get this outcome.
             let used = ExplainedObservation { outcome: "used".to_owned(), ..seen.clone() };
             outcomes.entry(describe_observation(&used)).or_insert(["unknown"; 2])[side] = &seen.outcome;
         }

@@ -13,7 +13,8 @@ pub struct GenerationDiff {
     pub a: ComparedGeneration,
     /// Second compared generation.
     pub b: ComparedGeneration,
-    /// Inputs of the derivations that differ between the generations. They explain the differing rows.
+    /// Differing inputs, such as rules, source policy or facts, from which the two generations were derived. They
+    /// explain the differing rows.
     pub reasons: Vec<String>,
     /// Differing rows.
     #[serde(flatten)]
@@ -22,7 +23,7 @@ pub struct GenerationDiff {
     pub reviewed: bool,
 }
 
-/// Inputs of the derivations that differ between the generations, as texts.
+/// Differing inputs from which the two generations were derived, as texts.
 pub(super) fn find_reasons(a: &ComparedGeneration, b: &ComparedGeneration) -> Vec<String> {
     let inputs = |generation: &ComparedGeneration| {
         let as_of = generation.as_of.map_or_else(|| "none".to_owned(), |day| day.to_string());

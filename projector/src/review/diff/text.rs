@@ -56,7 +56,7 @@ pub(crate) fn topic_title(topic: DiffTopic) -> &'static str {
     }
 }
 
-/// Prints a topic with up to `limit` of its largest changes.
+/// Prints a topic (a group of related metrics, such as yields) with up to `limit` of its largest changes.
 pub(crate) fn print_topic(ranked: &TopicSummary, limit: usize) {
     outln!("\n{:>6}  {}", ranked.count, topic_title(ranked.topic));
     for finding in ranked.first.iter().take(limit) {

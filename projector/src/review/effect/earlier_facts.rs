@@ -30,8 +30,8 @@ const BEFORE: &str = include_str!("../../../queries/effect/batches_before.sql");
 const PRICED: &str = include_str!("../../../queries/bars_sources.sql");
 const RECORDED: &str = include_str!("../../../queries/records_sources.sql");
 
-/// Log message of a feed before the position: its sequence, and the newest date in its run among the rows of the feed's
-/// kind (`None` if unknown).
+/// Log message with batches of a feed, before the position. The first value is the sequence of the message. The second
+/// value is the newest date that the message's run has for the feed's kind; `None` if unknown.
 type EarlierMessage = (i64, Option<NaiveDate>);
 
 /// Bars of one symbol and source that the later batches may have changed.

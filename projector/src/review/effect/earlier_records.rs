@@ -90,8 +90,8 @@ pub(super) async fn read_earlier_records(
     Ok(())
 }
 
-/// Record ids in the current rows of `symbols`. Applied messages only add ids to a row, so the row had no other ids
-/// before the position.
+/// Record ids in the current rows of `symbols`. They include all ids that the rows had before the position of the log,
+/// because applied messages only add ids to a row.
 async fn load_ids(
     transaction: &Transaction<'_>,
     (kind, source): &Feed,

@@ -1,4 +1,4 @@
-//! `--html`: the effect of a load as one page, similar to the comparison of two generations.
+//! `--html`: the effect of a load as one page. Differing rows are shown as in the comparison of two generations.
 
 use super::result::{FlagChange, RunEffect};
 use crate::review::diff::write_differences;

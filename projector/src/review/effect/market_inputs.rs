@@ -150,7 +150,8 @@ async fn load_earlier_date(
 /// bar.
 ///
 /// The column `days` does not show which bars are withdrawn. All days up to the last day that is live now are therefore
-/// treated as live. For days in later batches, the bars of the earlier batches decide instead.
+/// treated as live. A day with a bar in a later batch is an exception: it counts only with a live bar in the earlier
+/// batches.
 fn earlier_last_day(row: &Row, year: i32, earlier: &EarlierFacts) -> anyhow::Result<Option<i32>> {
     let (symbol, source): (String, String) = (row.try_get("symbol")?, row.try_get("source")?);
     let last_day: i32 = row.try_get("last_day")?;

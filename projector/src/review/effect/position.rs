@@ -54,11 +54,12 @@ impl RunPosition {
     }
 }
 
-/// Waits up to `seconds` until the served tables contain a complete run. If `seconds` is 0, does not wait, and accepts
-/// a run whose last message is missing.
+/// Waits up to `seconds` until the served tables contain all messages of the run. If `seconds` is 0, does not wait, and
+/// accepts a run of which the tables contain only the first messages.
 ///
 /// # Errors
-/// The tables do not contain the run after `seconds`, or no projector follows the log.
+/// The tables still lack messages of the run after `seconds`, or the tables lack messages and no projector follows the
+/// log.
 pub(super) async fn wait_until_served(
     client: &Client,
     generation: &Generation,

@@ -26,7 +26,7 @@ pub struct SourceReplacement {
     /// Number of rows of the replaced source that the figures used before and do not use now. For prices, a row is a
     /// session.
     pub rows: u64,
-    /// First symbols of these securities, in alphabetical order.
+    /// Symbols of the first securities with this replacement in alphabetical order, at most 10.
     pub first: Vec<String>,
     /// Reason why the figures use the other source.
     pub reason: &'static str,
@@ -47,7 +47,7 @@ struct Replaced {
 
 impl Replacements {
     /// Adds a security, given the number of rows that its figures used of each source before and after the run. A
-    /// source with fewer rows after the run counts as replaced by each source of the same kind with more rows after it.
+    /// source whose number fell counts as replaced by each source of the same kind whose number rose.
     pub(super) fn add(&mut self, symbol: &str, [before, after]: [&RowsBySource; 2]) {
         let count = |rows: &RowsBySource, feed: &(Kind, String)| rows.get(feed).copied().unwrap_or_default();
         for (lost, had) in before {

@@ -45,7 +45,7 @@ pub(super) struct FoundEffect {
     pub(super) compared: u64,
     /// Number of securities with at least one differing row.
     pub(super) changed: u64,
-    /// Changes of the source that figures are based on.
+    /// Sources whose rows the figures used before the run, and that another source has replaced.
     pub(super) replaced: Vec<SourceReplacement>,
     pub(super) quarantined: QuarantineChange,
     /// Flags that some securities gained or lost.

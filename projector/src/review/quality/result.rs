@@ -36,8 +36,8 @@ pub struct SourceQuality {
     pub kinds: BTreeMap<Kind, KindCoverage>,
     /// Sessions of the last 12 months, and how many of them have a price of the source.
     pub sessions: SessionCoverage,
-    /// Agreement of the dividend factors that the source's adjusted closes imply with the computed factors; null if the
-    /// source has no adjusted closes.
+    /// Agreement of two dividend factors for each ex-date. One is implied by the source's adjusted closes, the other is
+    /// computed by the rules. Null if the source has no adjusted closes.
     pub adjusted_closes: Option<SourceAgreement>,
     /// Number of dividend rows by interpretation, for example as payments or duplicates.
     pub readings: ReadingCounts,

@@ -56,7 +56,7 @@ fn print_source(source: &SourceQuality, active: u64) {
     }
 }
 
-/// Numbers of a source's dividend rows by their reading in the payment schedule, each with its label.
+/// Numbers of a source's dividend rows by interpretation, each with the label of the interpretation.
 pub(super) fn reading_rows(source: &SourceQuality) -> [(&'static str, u64); 6] {
     let readings = &source.readings;
     [

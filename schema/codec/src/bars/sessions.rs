@@ -74,7 +74,7 @@ pub fn unpack_days(days: &[u8]) -> Result<Vec<i32>, PackedBarsError> {
     scale_and_days(days, 0).map(|(_, days)| days)
 }
 
-/// Decodes the scale of the prices and the days. Reserves capacity for `room` more days.
+/// Decodes the days, and the number of decimal places of the prices (`scale`). Reserves capacity for `room` more days.
 pub(super) fn scale_and_days(bytes: &[u8], room: usize) -> Result<(u32, Vec<i32>), PackedBarsError> {
     match bytes.first() {
         Some(&FORMAT_VERSION) => {}

@@ -29,8 +29,8 @@ pub struct RawObservation {
 impl RawObservation {
     /// Compares the content of two rows. Rows with equal content are the same observation.
     ///
-    /// The content of a security record without an id includes `security_ref`. If a vendor reuses a ticker, the two
-    /// securities therefore stay distinct.
+    /// The content of a security record without an id includes `security_ref`. If a vendor reuses a ticker, the former
+    /// and the new security of the ticker therefore stay distinct.
     pub(super) fn compare_content(&self, other: &Self, kind: Kind) -> Ordering {
         let reference = |o: &Self| match kind {
             Kind::Security if o.id.is_none() => o.security_ref.clone(),

@@ -32,7 +32,7 @@ impl RecordSet {
     /// Adds observations to the set. Also returns the superseded observations. Each of them was replaced by an
     /// observation with equal content and later provenance.
     ///
-    /// A set has each content only once. Superseded observations with equal content are therefore in different sets.
+    /// The superseded observations are divided into several sets, because no set can contain equal content twice.
     pub fn merge_keeping_superseded(self, more: Vec<RawObservation>) -> (Self, Vec<Self>) {
         let kind = self.kind;
         let (union, mut repeated) = Self::separate(kind, self.observations.into_iter().chain(more).collect());
@@ -66,10 +66,11 @@ impl RecordSet {
         self.observations.into_iter().filter(move |observation| is_known(&observation.frame))
     }
 
-    /// Keeps the observations without an id, and the observations of records that ever had the symbol.
+    /// Keeps all observations without an id. Keeps the observations with an id if at least one observation with the
+    /// same id has the symbol.
     ///
-    /// All observations of a vendor's record are stored under every symbol that the record ever had. Observations with
-    /// an id are therefore kept if at least one observation with this id has the symbol.
+    /// The observations with one id belong to one record of the vendor. All of them are stored under every symbol that
+    /// the record ever had.
     ///
     /// # Errors
     /// A record is damaged.

@@ -153,7 +153,7 @@ impl Bars {
         self.filter(|index| keep(self.day[index]))
     }
 
-    /// Bars of this set whose day has another version in `union`, the merge of this set and others.
+    /// Bars of this set that lost the merge: in `union`, the merge result, the bar of the same day has another version.
     pub(super) fn superseded_by(&self, union: &Self) -> Self {
         self.filter_days(|day| {
             let place = |bars: &Self| bars.day.binary_search(&day).ok();
@@ -189,7 +189,7 @@ impl Bars {
         }
     }
 
-    /// The five price columns, each from its first present value on.
+    /// The five price columns. Each slice begins at the first present value of its column.
     pub(crate) fn prices(&self) -> [&[i64]; 5] {
         [
             self.open.values_from_first_present(),
@@ -200,7 +200,7 @@ impl Bars {
         ]
     }
 
-    /// The five price columns, mutable, each from its first present value on.
+    /// The five price columns, mutable. Each slice begins at the first present value of its column.
     pub(crate) fn prices_mut(&mut self) -> [&mut [i64]; 5] {
         [
             self.open.values_from_first_present_mut(),

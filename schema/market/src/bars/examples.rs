@@ -74,7 +74,7 @@ fn decimal_places_that_no_price_needs_are_dropped() {
     check(2, &[4_000, 5_000], (0, &[40, 50]));
     check(0, &[4_000, 5_000], (0, &[4_000, 5_000]));
     check(3, &[4_001, 5_000], (3, &[4_001, 5_000]));
-    // A single price that needs a decimal place keeps this place for all prices.
+    // If one price needs a decimal place, all prices keep this decimal place.
     let mut some = bars(2, &[(730_001, 4_000)]);
     (some.high[0], some.vwap, some.trade_count) = (4_010, vec![MISSING].into(), vec![MISSING].into());
     some.canonicalize();
@@ -98,7 +98,7 @@ fn a_late_average_price_leaves_the_bars_before_it_without_one() {
     let last = some.slice(2..4);
     assert_eq!((last.scale, closes(&last)), (2, expected(&[(730_003, "3"), (730_004, "4")])));
     assert_eq!((last.vwap, last.versions.len()), (vec![290, MISSING].into(), 1));
-    // Only one of two appended sets may have a `vwap` column. The values of the other set are then absent.
+    // If only one of two appended sets has a `vwap` column, the values of the other set are absent in this column.
     let plain = bars(2, &[(730_001, 100), (730_002, 200)]);
     let all = plain.clone().append(some.slice(2..3)).unwrap();
     assert_eq!((&all.vwap, all.trade_count.len()), (&vec![MISSING, MISSING, 290].into(), 3));

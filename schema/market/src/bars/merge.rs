@@ -1,4 +1,4 @@
-//! Merge of sets of bars. Each day has the bar with the greatest version, in any order of the sets.
+//! Merge of sets of bars. Of each day, the bar with the greatest version is kept. The order of the sets has no effect.
 
 use super::column::MISSING;
 use super::columns::Bars;
@@ -8,7 +8,8 @@ use super::version::{BarVersion, VersionDictionary};
 impl Bars {
     /// Merges two sets of bars. Each day has the bar with the greatest version, and the result is sorted by day.
     ///
-    /// The merge is commutative, associative and idempotent: the order and division of the events have no effect.
+    /// The merge is commutative, associative and idempotent. The order in which bars arrive, and their division into
+    /// record batches, therefore have no effect.
     pub fn merge(self, other: Self) -> Result<Self, BarsError> {
         Self::merge_all(vec![self, other])
     }
@@ -42,7 +43,8 @@ impl Bars {
         Ok(merged)
     }
 
-    /// Merges any number of sets of bars. Also returns the replaced bars: one set for each merged set that had some.
+    /// Merges any number of sets of bars. Also returns the replaced bars, as one set for each of `parts` from which
+    /// bars were replaced.
     pub fn merge_keeping_superseded(parts: Vec<Self>) -> Result<(Self, Vec<Self>), BarsError> {
         let follows = |parts: &[Self]| parts[0].day.last() < parts[1].day.first();
         if parts.windows(2).all(follows) {
@@ -53,8 +55,8 @@ impl Bars {
         for part in parts {
             let replaced = Self::merge_all(vec![part])?.superseded_by(&merged);
             if !replaced.is_empty() {
-                // `replaced` still has all versions of `part`. Merging it alone removes the versions that none of its
-                // bars uses.
+                // `replaced` still has all versions of `part`. `merge_all` of this one set removes the versions that no
+                // replaced bar uses.
                 superseded.push(Self::merge_all(vec![replaced])?);
             }
         }

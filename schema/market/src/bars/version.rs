@@ -16,8 +16,8 @@ pub struct BarVersion {
     pub observed_at: i64,
     /// True if the vendor retracted the bar.
     pub retracted: bool,
-    /// Day number of the share basis of split-adjusted prices; `None` for raw prices. 0 is the newest day of the
-    /// source's data.
+    /// Day number of the share basis of split-adjusted prices; `None` for raw prices. The special value 0 means the
+    /// newest day of the source's data.
     pub basis_day: Option<i32>,
     /// Number of the first line of the bar's record batch in its file. Of two otherwise equal versions, that with the
     /// greater line wins.

@@ -58,7 +58,7 @@ of_symbol! {
     Fundamentals: Fundamentals, |fundamentals| Some(fundamentals.as_of);
     Etf: Etf, |etf| Some(etf.as_of);
     HoldingSnapshot: Holding, |snapshot| Some(snapshot.as_of);
-    // The key in a decision matches only one row, so the decision may apply to every security that had the symbol.
+    // A decision needs no date: it applies to every security that had the symbol, but its key matches only one row.
     Decision: Decision, |_| None;
 }
 

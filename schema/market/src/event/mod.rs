@@ -1,7 +1,8 @@
 //! Event records of the log: feed rows after the normalisation of their spelling.
 //!
-//! A record contains the vendor's values on the vendor's share basis. Each derivation in `metrics` converts them to raw
-//! values, quarantines rows and merges duplicates again. These results can therefore change when new facts arrive.
+//! A record contains the vendor's values on the vendor's share basis. Every derivation in `metrics` starts from the
+//! records: it converts the vendor's values to raw values, quarantines rows and merges duplicates. The results can
+//! therefore change when new facts arrive.
 
 mod decision;
 mod enums;

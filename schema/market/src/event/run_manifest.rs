@@ -107,7 +107,7 @@ pub struct Pull {
     /// Number of calls charged to the call budget. A call is charged before it is made.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub calls: u64,
-    /// Deadline of the charged calls. Calls that are not made by then stay charged.
+    /// Time by which the charged calls must be made. Calls that are not made by then stay charged.
     pub until: DateTime<Utc>,
     /// Progress of each request whose rows are in the log. The key consists of the request's name and, if the request
     /// has one, its symbol or day.

@@ -70,7 +70,7 @@ pub fn session_on_or_after(mut date: NaiveDate) -> NaiveDate {
     date
 }
 
-/// Session `count` sessions after `date`; with a negative `count`, before `date`. 0 gives `date` itself.
+/// The `count`-th session after `date`, or before `date` if `count` is negative. A `count` of 0 gives `date` itself.
 pub fn add_sessions(date: NaiveDate, count: i32) -> NaiveDate {
     let step = if count.is_negative() { previous_session } else { next_session };
     (0..count.unsigned_abs()).fold(date, |date, _| step(date))

@@ -21,8 +21,8 @@ impl<'a> Derivation<'a> {
         Self(computed::compute(history, context))
     }
 
-    /// True if the rows are the same as with all columns of bars loaded. The caller may have loaded only the closes of
-    /// some years.
+    /// True if all columns of all bars would give the same rows. The caller may have loaded only the closes of some
+    /// years.
     pub fn closes_suffice(&self) -> bool {
         let inputs = &self.0.inputs;
         closes_suffice(inputs.history, &inputs.merged.prices, inputs.as_of)
@@ -39,7 +39,7 @@ impl<'a> Derivation<'a> {
         provenance::rows_by_source(&self.0)
     }
 
-    /// Number of dividend rows by reading of the payment schedule.
+    /// Number of dividend rows by their interpretation in the payment schedule, for example as payments or duplicates.
     pub fn reading_counts(&self) -> ReadingCounts {
         provenance::reading_counts(&self.0)
     }

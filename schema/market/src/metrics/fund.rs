@@ -48,7 +48,8 @@ pub fn fund(
     Some(FundRows { etf, holdings })
 }
 
-/// Observation of each date, from the source that is preferred on the date. Retracted records are left out.
+/// One observation for each date. If several sources have the date, the source policy decides. Retracted records are
+/// left out.
 fn preferred_by_date<'a, T>(
     observations: &'a [Observation<T>],
     kind: Kind,

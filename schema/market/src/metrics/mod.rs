@@ -93,8 +93,8 @@ pub fn benchmark(
     policy: &SourcePolicy,
     rules: &Rules,
 ) -> MonthlyReturns {
-    // The context needs a newest session. `as_of` is sufficient, because the return of a month does not depend on later
-    // facts.
+    // The newest known session is not a parameter, so `as_of` replaces it. The result is the same, because no monthly
+    // return up to `as_of` depends on facts after `as_of`.
     computed::benchmark_returns(
         history,
         &DerivationContext { as_of, newest: as_of, benchmark: None, policy, rules },

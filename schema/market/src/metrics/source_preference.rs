@@ -2,8 +2,8 @@
 //!
 //! All dividends of a date range come from one source, and so do all splits. Otherwise a payment could be used twice,
 //! because two vendors may give it ex-dates a day apart. Prices and reference data use the same order of sources, but
-//! each day may have another source. A new date range begins on the first day of each policy rule for the kind, and on
-//! the day after the rule's last day.
+//! the source may change from day to day. A new date range begins on the first day of each policy rule for the kind,
+//! and on the day after the rule's last day.
 //!
 //! The source with the lowest rank among the rules of the day is preferred. Sources without a rule follow, by newest
 //! observation, then by name. The source `manual` is not a vendor: its records override single records of the preferred

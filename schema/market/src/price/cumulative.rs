@@ -11,8 +11,8 @@ use rust_decimal::Decimal;
 
 /// Maximum number of old or new shares in a split ratio for which volumes are converted with 64-bit integers.
 const MAX_SHARES: u64 = 1_000_000;
-/// Exclusive limit of volume x new shares in the conversion with integers. From this limit on, the decimal
-/// conversion is needed, because it may clamp its result.
+/// Exclusive limit of volume x new shares in the conversion with integers. Larger products need the decimal
+/// conversion, because it clamps results that are too large.
 const MAX_PRODUCT: u64 = 1_000_000_000_000_000_000;
 
 /// Price basis of a response: the kinds of events for which earlier prices are adjusted.
@@ -75,7 +75,7 @@ impl CumulativeFactor {
         round(self.exact(Decimal::ONE, basis), 12)
     }
 
-    /// Converts a volume to the newest share basis; `None` if the result exceeds 64 bits.
+    /// Converts a volume to the newest share basis. A converted volume is clamped to 10^18, so it always fits 64 bits.
     pub fn adjusted_volume(&self, volume: i64) -> Option<i64> {
         if let Some(shares) = self.fast_volume(volume) {
             return Some(shares);

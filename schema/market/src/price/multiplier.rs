@@ -16,8 +16,8 @@ pub type Micros = i128;
 
 const PLACES: u32 = 6;
 const HALF: u64 = 1 << 63;
-/// Distance from a rounding boundary up to which exact arithmetic is used, in units of 2^-64 millionths. Twice the
-/// price as an integer is added, because the price multiplies the error of the factor.
+/// Distance from a rounding boundary up to which exact arithmetic is used, in units of 2^-64 millionths. The distance
+/// grows by twice the price's mantissa, because the price multiplies the error of the factor.
 const DOUBT: u64 = 1 << 27;
 
 /// One cumulative factor as a fixed-point number, for one basis and for prices of one scale.

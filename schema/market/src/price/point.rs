@@ -1,6 +1,7 @@
 //! Price point: prices, volume and factors of one period, as exact decimals.
 //!
-//! The route `latest` serves price points, and tests compare the fast encoder with them.
+//! The route `latest` serves price points. Other price routes use a faster encoder; tests compare its output with price
+//! points.
 
 use crate::bars::MISSING;
 use crate::day::date_of;
@@ -117,8 +118,8 @@ impl AdjustedBars<'_> {
         value.checked_div(shares).map(|mean| round(mean, 18))
     }
 
-    /// Events of a period: cash per share, and split ratio (new shares per old share). `None` without cash or without a
-    /// split.
+    /// Events of a period: cash per share, and split ratio (new shares per old share). Each value is `None` without
+    /// such an event.
     pub fn events(&self, period: &SessionRange) -> (Option<Decimal>, Option<Decimal>) {
         // An ex-date on a day without a session belongs to the next session.
         let after = period.start.checked_sub(1).map_or(self.bars.day[0] - 1, |before| self.bars.day[before]);

@@ -3,7 +3,7 @@
 use super::table::{plain, reference_table};
 
 reference_table! {
-    /// Exchange with its market identifier code and names. Those of the United States come first.
+    /// Exchange with its market identifier code and names. The table lists the exchanges of the United States first.
     pub struct Exchange in "exchange.txt" {
         /// ISO 10383 market identifier code, for example `XNYS`. Responses contain this code.
         mic,

@@ -48,7 +48,8 @@ fn alternatives(schema: &serde_json::Value) -> impl Iterator<Item = &serde_json:
 
 /// Declares a row struct. A field may be a raw identifier (`r#type`); its column name and JSON key then have no `r#`.
 ///
-/// A row can contain other rows, whose columns precede its own columns. They are declared first: `..listed: StockRow`.
+/// A row can contain other rows, whose columns precede its own columns. The contained rows are declared before the
+/// other fields: `..listed: StockRow`.
 #[macro_export]
 macro_rules! table_row {
     ($(#[$meta:meta])* pub struct $name:ident {

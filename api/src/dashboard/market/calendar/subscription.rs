@@ -1,5 +1,5 @@
-//! `/calendar.ics`: dividend dates of some symbols, for calendar programs. The programs can read it only if the market
-//! pages are public.
+//! `/calendar.ics`: dividend dates of some symbols, for calendar programs. Calendar programs cannot sign in, so they
+//! can read the dates only if the market pages are public.
 
 use axum::response::Response;
 
@@ -7,7 +7,7 @@ use crate::dashboard::market::api_calls::{MarketResult, encode};
 use crate::dashboard::market::icalendar::{as_calendar, dividends_calendar, dividends_call, host_of};
 use crate::dashboard::market::reader::MarketReader;
 
-/// Path of the iCalendar file for these symbols, which are comma-separated.
+/// Path of the iCalendar file for comma-separated symbols.
 pub(crate) fn calendar_url(symbols: &str) -> String {
     format!("/calendar.ics?symbols={}", encode(symbols))
 }

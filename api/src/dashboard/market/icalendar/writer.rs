@@ -55,7 +55,7 @@ impl<'a> CalendarWriter<'a> {
     }
 
     pub(super) fn event(&mut self, event: &Event<'_>) {
-        // The file has a METHOD, so DTSTAMP is the time at which the file was created, by RFC 5545.
+        // By RFC 5545, DTSTAMP in a file with a METHOD is the time at which the file was created.
         let (stamp, day) = (stamp(self.created_at), event.day);
         self.line("BEGIN:VEVENT");
         self.line(&format!("UID:{}@{}", escape(event.id), self.host));

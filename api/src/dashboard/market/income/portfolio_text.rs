@@ -9,8 +9,8 @@ use crate::dashboard::market::income::cells::{Row, number_of, read_rows};
 const PLACES: u32 = 6;
 /// Maximum number of lines named in the list of lines that could not be parsed.
 const NAMED: usize = 10;
-/// Accepted headings in lower case: one line for each of the columns symbol, shares, cost and price per share. If
-/// several headings of a table are in the same line, the first one in the line is used.
+/// Accepted headings in lower case. The four lines have the headings for symbol, shares, cost and price per share. If a
+/// broker's table has several headings from one line, the first of them in the line is used.
 const HEADINGS: &str = include_str!("headings.csv");
 
 /// Holdings parsed from pasted text, and the lines that could not be parsed.

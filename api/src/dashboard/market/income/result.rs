@@ -11,7 +11,8 @@ use crate::dashboard::market::chart::bar_chart::{Bar, BarChart};
 use crate::dashboard::market::values::{Unit, digits, render_value, rows_of, str_of};
 use crate::dashboard::view::table::{Number, Text, data_table, stacked_table};
 
-/// Reason codes of the API for a missing part, each with its sentence. The page prints the symbol before the sentence.
+/// Reason codes in the field `gaps` of the API, each with the sentence for the page. The page prints the symbol before
+/// the sentence.
 const REASONS: [(&str, &str); 7] = [
     ("unknown_symbol", "is not a known symbol."),
     ("dividends_unknown", "has no source of dividends, so its income is unknown."),

@@ -1,5 +1,5 @@
 //! Ex-dates of a security up to the as-of date: cash, spin-off value, split and price factor of each (R11).
-//! Source: CRSP's factor to adjust prices, as in [`adjustment`](crate::metrics::prices::adjustment).
+//! The module [`adjustment`](crate::metrics::prices::adjustment) defines the price factor and names its source.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
@@ -16,7 +16,7 @@ use crate::row::{Flag, Flags};
 pub(crate) struct ExDateEvents {
     pub ex_date: NaiveDate,
     pub split: Ratio,
-    /// Ratio of all price-only actions of the ex-date, multiplied (R35).
+    /// Product of the ratios of the ex-date's price-only actions, such as spin-offs (R35).
     pub price_only: Ratio,
     /// Cash per share, specials included, on the share basis of the ex-date.
     pub cash: Decimal,
@@ -25,14 +25,15 @@ pub(crate) struct ExDateEvents {
     /// Last raw close before the ex-date, on the share basis of the ex-date. `None` without a distribution or an
     /// earlier close.
     pub close_before: Option<Decimal>,
-    /// Price factor of the distributions, 1 - `value` / `close_before`; `None` if they do not adjust prices.
+    /// Price factor of the distributions: 1 - `value` / `close_before`. `None` without `close_before`, if `value` is at
+    /// least `close_before`, or if `foreign` is true.
     pub dividend_factor: Option<Decimal>,
     /// True if a distribution of the ex-date is in another currency than the prices.
     pub foreign: bool,
 }
 
 impl ExDateEvents {
-    /// Multiplier of earlier prices for the distributions; 1 if they do not adjust prices.
+    /// Factor by which the distributions multiply prices before the ex-date; 1 without `dividend_factor`.
     pub(crate) fn factor(&self) -> Decimal {
         self.dividend_factor.unwrap_or(Decimal::ONE)
     }
@@ -54,8 +55,8 @@ impl From<&ExDateEvents> for AdjustmentFactor {
 /// Events of each ex-date up to `as_of`, in order. `payments` are sorted by ex-date; `currency` is the currency of the
 /// prices.
 ///
-/// A spin-off may have two records of one day, one with a value and one with a price-only ratio. The record with the
-/// value is then ignored.
+/// One spin-off may have two records with the same ex-date: one with a value, the other with a price-only ratio. The
+/// record with the value is then ignored.
 pub(crate) fn ex_days(
     payments: &[Payment<'_>],
     series: &PriceSeries<'_>,

@@ -125,8 +125,9 @@ impl<'a> MetricInputs<'a> {
         if is_read { self.schedule.find_reading(payment.ex_date) } else { None }
     }
 
-    /// Regular part of a payment on the as-of date's share basis. If the amount of the ex-date has a special part, this
-    /// part is subtracted from the payment. A payment that does not exceed the special part stays unchanged.
+    /// Regular part of a payment, on the as-of date's share basis. It is 0 if the payment is read as special. If the
+    /// ex-date's amount is read as combined, its special part is subtracted from the payment. A payment that does not
+    /// exceed the special part stays unchanged.
     pub(crate) fn regular_part(&self, payment: &Payment<'_>) -> Decimal {
         match self.reading(payment) {
             Some(reading) if reading.kind == AmountReading::Special => Decimal::ZERO,
@@ -214,7 +215,7 @@ fn schedule(merged: &Merged<'_>, currency: &str, rules: &Rules) -> Schedule {
     Schedule::read(&rows, rules)
 }
 
-/// Makes the extra payments of the schedule special. Sets flags for readings that differ from the declared amounts.
+/// Classifies a payment as special if the schedule reads the payment as special. Sets flags for special parts and dips.
 fn apply_readings(payments: &mut [Payment<'_>], schedule: &Schedule, currency: &str, flags: &mut Flags) {
     let (mut special, mut dip) = (false, false);
     for reading in &schedule.readings {

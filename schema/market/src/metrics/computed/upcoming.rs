@@ -68,10 +68,10 @@ fn projection(
     })
 }
 
-/// Projected amount per share. The projected amounts of one year add up to the forward dividend.
+/// Projected amount per share: the forward dividend divided by the number of payments a year.
 ///
-/// Funds have no forward dividend. For funds, and for payers whose interim and final dividends differ, the projection
-/// has the amount of the past payment that it repeats.
+/// Exceptions are payers whose interim and final dividends differ, and funds, which have no forward dividend. Their
+/// projected payment has the amount of the past payment that it repeats.
 fn amount(
     inputs: &MetricInputs<'_>,
     forward: &ForwardDividend,

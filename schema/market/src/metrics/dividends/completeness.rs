@@ -1,9 +1,11 @@
 //! Completeness of a security's dividends: sources that carry dividends, and missing payments (R38, R40).
 //!
 //! A source covers a security if it has prices, dividends or a reference record of the security. A source carries
-//! dividends if its file has a dividend column. Without a dividend column, a source carries dividends if it has a
-//! dividend of any security. The year of this dividend must be at most one year before or after the security's prices.
-//! For a source of the security's reference record or dividends, any year up to the as-of date is enough.
+//! dividends if its file has a dividend column. Without this column, the source must have a dividend of any security:
+//! - If the source has dividends or the reference record of the security, a dividend of any year up to the as-of date
+//!   is enough.
+//! - If the source has only prices of the security, the dividend must be at most one year before the first or after the
+//!   last year of these prices.
 //!
 //! A feed's adjusted closes imply a dividend factor for each of the feed's ex-dates. An implied factor with no payment
 //! near its ex-date shows a missing payment. Implied factors within 0.05 % of 1 are ignored, because they come from
@@ -48,7 +50,7 @@ impl<'a> DividendCompleteness<'a> {
         }
     }
 
-    /// Agreement of implied and computed factors, by source. `days` contains the computed factors.
+    /// Agreement of implied and computed factors, by source. `days` contains the computed factor of each ex-date.
     pub(crate) fn agreement_by_source<'m>(
         merged: &'m Merged<'a>,
         days: &[ExDateEvents],

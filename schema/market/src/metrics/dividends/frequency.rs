@@ -8,9 +8,10 @@
 //!    annual 251–450. With at least 3 gaps, 60 % of them must lie in the class.
 //! 4. Irregular.
 //!
-//! The inference overrules the vendor's tag if there are at least 4 gaps and 75 % of the gaps match the inferred
-//! frequency, which must not be irregular. An overruled tag of another frequency sets the flag `frequency_conflict`. If
-//! the tag is not overruled, the latest tag decides. Without a tag, the inference decides even with fewer than 4 gaps.
+//! The inference overrules the vendor's latest tag if there are at least 4 gaps and 75 % of the gaps match the inferred
+//! frequency, which must not be irregular. If the overruled tag differs from the inferred frequency, the flag
+//! `frequency_conflict` is set. A tag that is not overruled decides. Without a tag, the inference decides even with
+//! fewer than 4 gaps.
 //!
 //! The inference has no gap class for 3, 6, 24 and 26 payments a year. A tag of such a frequency is not overruled while
 //! the median gap is within 15 % of the tag's period (R31). A four-weekly tag is not overruled while all gaps are
@@ -50,7 +51,7 @@ pub struct FrequencyEstimate {
     pub frequency: Frequency,
     /// Origin of the frequency; `None` if the frequency is unknown or nothing was paid.
     pub source: Option<FrequencySource>,
-    /// True if the inferred frequency replaced a different vendor's tag.
+    /// True if the inferred frequency replaced a vendor's tag of another frequency.
     pub conflict: bool,
 }
 

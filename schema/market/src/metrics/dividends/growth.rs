@@ -2,14 +2,15 @@
 //!
 //! `D[y]` is the sum of the split-adjusted regular dividends of a dividend year. For a payer with n payments a year, a
 //! dividend year consists of n consecutive slots of the payment schedule (R34), one slot per payment. Irregular payers
-//! and payers with 13 or more payments a year have no schedule; their dividend year is the calendar year. A dip or a
-//! missing slot has the smaller neighbouring amount.
+//! and payers with 13 or more payments a year have no schedule; their dividend year is the calendar year. A dip is a
+//! payment below both neighbours. A dip counts with the amount of the smaller neighbour, and so does a missing slot
+//! with an assumed amount.
 //!
 //! Y0 is the last complete year; the running year is never an end point. Growth over k years is
 //! `(D[Y0] / D[Y0-k])^(1/k) - 1`. Growth is null if the base `D[Y0-k]` is missing, or if any year of the span is 0 or
 //! unknown. It is also null if the base is a partial first year, with fewer payments than the next year. If the
-//! frequency changes within a year, the total of the year is its mean annual rate. Source: the calendar years of
-//! published lists of dividend champions.
+//! frequency changes within a year, its payments may not cover exactly 12 months. Their sum is then converted to 12
+//! months. Source: published lists of dividend champions, which add up dividends by calendar year.
 
 use chrono::{Datelike, NaiveDate};
 use rust_decimal::Decimal;
@@ -61,7 +62,7 @@ pub enum NoGrowthReason {
 pub struct AnnualTotals {
     /// One total per year, ascending, without gaps.
     pub years: Vec<YearTotal>,
-    /// Dividend years with a payment whose ex-date is in the calendar year before or after.
+    /// Dividend years with a payment whose ex-date is in the calendar year before or after the dividend year.
     pub shifted: Vec<i32>,
     /// Dividend years with a missing payment in the schedule.
     pub gaps: Vec<i32>,
@@ -155,9 +156,9 @@ impl AnnualTotals {
 
     /// True if the year is over and no payment of the year has an unknown amount.
     ///
-    /// Payments before the first known payment may be missing. The first year is therefore complete only in two cases.
-    /// Its payments cover twelve months, or the second year is over and the first year is a base for growth
-    /// ([`Self::is_base`]).
+    /// Payments before the first known payment may be missing. The first year is therefore complete only in two cases:
+    /// - The payments of the first year cover twelve months.
+    /// - The second year is over, and shows that the first year is not partial ([`Self::is_base`]).
     pub fn is_complete(&self, year: i32, running: i32) -> bool {
         let covers_year = || {
             let coverage = self.total(year).and_then(|total| total.coverage);

@@ -73,7 +73,7 @@ fn period_after(day: NaiveDate, payments_per_year: u32, periods: u32) -> Option<
 }
 
 /// Projects one ex-date per payment period. `after` returns the day that is a number of periods after the last ex-date.
-/// The projections repeat the ex-dates in `slots` in turn; after the last one follows the first again.
+/// The field `repeats` of the projections takes the ex-dates in `slots` in turn, in an endless cycle.
 fn project_periods(
     slots: &[NaiveDate],
     until: NaiveDate,
@@ -87,13 +87,13 @@ fn project_periods(
         .collect()
 }
 
-/// Projects each ex-date of the last year (`slots`) to the same day of later years.
+/// Projects each of the n newest ex-dates (`slots`) to the same day of later years. `last` is the newest ex-date.
 fn project_slots(slots: &[NaiveDate], last: NaiveDate, until: NaiveDate) -> Vec<ExpectedExDate> {
     let later = |slot: NaiveDate, years: u32| {
         slot.checked_add_months(Months::new(12 * years)).map(session_on_or_after)
     };
-    // If the date one year after an ex-date is not after the last ex-date, the payer has already repeated the ex-date.
-    // Such an ex-date is left out.
+    // If an ex-date plus one year is not after `last`, the payer has already repeated this ex-date. It is then not
+    // projected.
     let open = slots.iter().copied().filter(|slot| later(*slot, 1).is_some_and(|date| date > last));
     open.flat_map(|repeats| {
         let dates = (1..).map_while(move |years| later(repeats, years));

@@ -2,8 +2,8 @@
 //!
 //! Two rates on one share basis differ if the difference exceeds the streak tolerance of 0.05 %. An interim dividend is
 //! compared with the interim dividend of the year before, a final dividend with the final one. Rates are not compared
-//! across a change of frequency: a gap below 0.6 or above 1.7 times the previous gap. This service chose the tolerance
-//! and the comparisons.
+//! across a change of frequency. The frequency changes if the days to the next ex-date are fewer than 0.6 times or more
+//! than 1.7 times the days since the previous ex-date. This service chose the tolerance and the comparisons.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;

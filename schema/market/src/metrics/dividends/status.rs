@@ -1,4 +1,4 @@
-//! Dividend status of a payer: active, suspended, lapsed or non-payer (R6).
+//! Dividend status of a security: active, suspended, lapsed, non-payer or unknown (R6).
 //!
 //! - `non_payer`: no regular dividend is known, and the dividends of the security are complete (R38).
 //! - `unknown`: no regular dividend is known, and the dividends are incomplete. No source that covers the security

@@ -1,23 +1,23 @@
 //! Increase streak and payment streak of a payer, in years (R14).
 //!
 //! The increase streak is the number of consecutive years with a total more than 0.05 % above the total of the year
-//! before. The tolerance of 0.05 % absorbs split rounding. An equal total ends the streak. The years are counted back
-//! from the last complete year (Y0). The running year is added as soon as its declared total exceeds the total of Y0.
-//! The first year is not a base for an increase if it has fewer payments than the next year, as in growth (R13).
-//! Specials are ignored.
+//! before. The tolerance of 0.05 % absorbs split rounding. By default, an equal total ends the streak. The years are
+//! counted back from the last complete year (Y0). The running year is added as soon as its declared total exceeds the
+//! total of Y0. If the first year with data has fewer payments than the second, the second year is not compared with
+//! the first. Growth has the same rule (R13). Specials are ignored.
 //!
 //! The streak is at risk if the forward dividend is below the total of Y0 by more than the tolerance. A cut declared
-//! this year reduces the streak only after the end of the year. A spin-off year without an increase is skipped: it
-//! neither extends nor ends the streak. The streak is then flagged for review. Flat years are skipped in the same way,
-//! at most `streak.tolerated_flat_years` in a row (default 0).
+//! this year reduces the streak only after the end of the year. A year with a spin-off and no increase neither extends
+//! nor ends the streak. The streak is then flagged for review. A year with an equal total also neither extends nor ends
+//! the streak, for at most `streak.tolerated_flat_years` such years in a row (default 0).
 //!
 //! A year with payments of unknown amount cannot be compared. The streak begins after such a year, and the number of
-//! years is a lower bound (`lower_bound`, R34). A streak back to the first known total is a lower bound too, unless the
-//! company was listed in the year of this total or later.
+//! years is a lower bound (`lower_bound`, R34). The number is a lower bound too if the streak reaches back to the first
+//! known total, unless the company was listed in the year of this total or later.
 //!
-//! An operator's seed gives the number of years of increases up to a year (`through_year`). If every later year is an
-//! increase, the seed's years are added. Source: the calendar years of published lists of dividend champions. The
-//! tolerance is this service's own.
+//! An operator's seed gives the number of years of increases up to a year (`through_year`). If every year after
+//! `through_year` is an increase, the seed's years are added. Source: the calendar years of published lists of dividend
+//! champions. The tolerance is this service's own.
 
 use rust_decimal::Decimal;
 
@@ -130,7 +130,7 @@ struct StreakWalk {
     /// Year of the first increase of the streak; 0 without an increase.
     started: i32,
     counted: i32,
-    /// Earliest year with which a later year was compared.
+    /// Earliest year whose total was the base of a comparison with the next year.
     base: i32,
     /// Tolerated years with an unchanged total. They do not extend the streak.
     flat: Vec<i32>,
@@ -165,11 +165,10 @@ impl StreakWalk {
         }
     }
 
-    /// Streak with the years of the seed added; `None` if the seed does not apply. `last` is the last year of the
-    /// streak.
+    /// Adds the years of the seed to the streak. `last` is the last year of the streak.
     ///
-    /// The seed must not end after `last`. The streak must reach back to the last year of the seed, unless the seed
-    /// ends in the year `last_complete` or later.
+    /// Returns `None` if the seed ends after `last`. Also returns `None` if the seed ends before `last_complete` and
+    /// the streak does not reach back to the last year of the seed.
     fn seeded(&self, seed: StreakSeed, last: i32, last_complete: i32) -> Option<Streak> {
         let unbroken = self.base <= seed.through_year;
         let vouched = seed.through_year >= last_complete;
@@ -194,7 +193,8 @@ pub fn is_at_risk(
     forward.zip(total).is_some_and(|(forward, total)| is_cut(forward, total, rules))
 }
 
-/// Number of consecutive years with a regular payment, counted back from the running year or the year before.
+/// Number of consecutive years with a regular payment. The last one is the running year or, if that has no payment, the
+/// year before.
 ///
 /// `unproven` are years with a quarantined amount. The payer paid in these years, but the amount is unknown.
 pub fn payment_years(totals: &AnnualTotals, unproven: &[i32], running: i32) -> i32 {

@@ -68,7 +68,7 @@ impl Explanation {
             self.metrics.iter().flat_map(|one| &one.observations).collect();
         let all = self.unused.len();
         if used.is_empty() {
-            // If no row is used, unused rows of the last year may show why.
+            // If the metrics use no observation, unused observations of the last year may show the reason.
             let year_ago = months_before(self.as_of, 12);
             self.unused.retain(|unused| unused.date.is_none_or(|date| date > year_ago));
         } else {

@@ -14,7 +14,7 @@ use crate::metrics::dividends::class::DividendClass;
 use crate::metrics::merge::{ImpliedFactor, ObservationStatus, Payment};
 use crate::row::AmountReading;
 
-/// Observation of a used payment. A reading that differs from the declared amount is added to its reason.
+/// Observation of a used payment. Its reason explains how the payment schedule reads the payment.
 pub(crate) fn of_payment(computed: &ComputedMetrics<'_>, payment: &Payment<'_>) -> ExplainedObservation {
     let record = &payment.observation.record;
     let reading = reading_text(computed, payment);
@@ -25,7 +25,8 @@ pub(crate) fn of_payment(computed: &ComputedMetrics<'_>, payment: &Payment<'_>) 
     }
 }
 
-/// Reading of a payment by the payment schedule, as text; empty if the whole declared amount is regular.
+/// Text that explains how the payment schedule reads a payment. Empty if the whole declared amount is regular and
+/// counts in the year of the ex-date.
 fn reading_text(computed: &ComputedMetrics<'_>, payment: &Payment<'_>) -> String {
     let Some(reading) = computed.inputs.reading(payment) else { return String::new() };
     let regular = number(Some(reading.regular));
@@ -45,7 +46,8 @@ fn reading_text(computed: &ComputedMetrics<'_>, payment: &Payment<'_>) -> String
     }
 }
 
-/// Observations of payments with an ex-date after `after`, up to and including `through`. `counts` selects the classes.
+/// Observations of payments with an ex-date after `after`, up to and including `through`. Only classes for which
+/// `counts` returns true are included.
 ///
 /// Splits after the first of these payments are added, because they change the share basis.
 pub(crate) fn of_dividends(

@@ -9,8 +9,8 @@ use chrono::{Days, NaiveDate};
 
 use crate::metrics::context::DerivationContext;
 
-/// Number of days before its effective day at which a row without a declaration date becomes visible. It applies only
-/// to as-of dates before the current market date.
+/// A row without a declaration date becomes visible this number of days before its effective day. The number applies
+/// only to as-of dates before the current market date.
 const DECLARED_AHEAD: u64 = 30;
 
 /// Visibility of facts on an as-of date.

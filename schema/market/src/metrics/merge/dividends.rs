@@ -38,7 +38,8 @@ const DAYS_AHEAD: i64 = 400;
 pub(crate) struct MergedDividends<'a> {
     /// Payments that the figures use, by ex-date.
     pub payments: Vec<Payment<'a>>,
-    /// Quarantined regular outliers by ex-date. They still prove a payment on the ex-date, but not its amount (R28).
+    /// Regular payments that are quarantined as outliers, by ex-date. Such a row still proves a payment on the ex-date,
+    /// but not its amount (R28).
     pub unproven: Vec<Payment<'a>>,
     /// Doubted regular amounts, by ex-date. Such an amount is far above the rate before it, and no later payment
     /// confirms it (R28).
@@ -142,7 +143,8 @@ pub(crate) fn merge_dividends<'a>(
     merge_repeats(&mut payments, &mut statuses, validation, flags);
     let Outliers { unproven, doubted } =
         quarantine_outliers(&mut payments, validation, &mut statuses, &mut quarantined, flags);
-    // A row quarantined because its amount is at least the price has no price factor (R11).
+    // A price factor (R11) exists only for an amount below the price. Rows with an amount equal to the price or above
+    // it are quarantined: flag that their factor is missing.
     let exceeds_price = |row: &QuarantinedRow| row.reason == QuarantineReason::AmountExceedsPrice;
     flags.set_if(Flag::FactorSkipped, quarantined.iter().any(exceeds_price));
     quarantined.sort_by_key(|row| row.index);
@@ -266,8 +268,8 @@ fn one_per_payment<'a>(
             continue;
         }
         let mut day = payments_of_day(rows, same_day_payments);
-        // The groups are in the order of their newest rows, which a repeated row could change. Sorting by amount
-        // removes this dependence.
+        // Before this sort, the order of the groups depends on the newest row of each group. A repeated row could
+        // change that order. The amounts give an order that repeated rows do not change.
         day.sort_by_key(|versions| versions[0].amount);
         for versions in &day {
             let best = best_of(versions);

@@ -19,9 +19,9 @@ use crate::observation::{Observation, newest_by_key};
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct ImpliedFactor<'a> {
     pub observation: &'a Observation<DividendEvidence>,
-    /// Last session in the file with a close that is adjusted by the factor.
+    /// Last session in the feed's file whose close the feed adjusts by the factor.
     pub previous: NaiveDate,
-    /// First session in the file with a close that is not adjusted by the factor.
+    /// First session in the feed's file whose close the feed does not adjust by the factor.
     pub ex_date: NaiveDate,
     /// Multiplier of prices before `ex_date`, without splits.
     pub factor: Decimal,

@@ -2,7 +2,7 @@
 //! confirms.
 //!
 //! The input is one annual rate per ex-date in one currency. Rates of quarantined rows are part of the input. Without
-//! them, the rates of a restored dividend would always be compared with the rates from before it, and never be
+//! them, each rate of a restored dividend would be compared only with rates from before the restoration, and never be
 //! accepted.
 //!
 //! A rate is large if it is at least 10 times the median of the four rates before it. No pause over 550 days may
@@ -12,9 +12,9 @@
 //!
 //! A large rate in a run that is not lasting is an outlier. Its unit is wrong under two conditions. First, it differs
 //! by a factor of about 10, 100 or 1,000 from the median before the run, and from the rate after the run, if there is
-//! one. Second, no rate outside the run is about equal. A rate that is too small by such a factor is in a wrong unit
-//! under the same conditions. Every other outlier is unconfirmed. Source: this service chose the factors and days by
-//! comparison with reported unit errors and restored dividends. They are the parameters `outlier.…`.
+//! one. Second, no rate outside the run is about equal to it. A rate that is too small by such a factor is in a wrong
+//! unit under the same conditions. Every other outlier is unconfirmed. Source: this service chose the factors and days
+//! by comparison with reported unit errors and restored dividends. They are the parameters `outlier.…`.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
@@ -119,8 +119,8 @@ fn level_before(rates: &[ExDateRate], position: usize, rules: &Rules) -> Option<
     median(before.iter().map(|rate| rate.rate).collect())
 }
 
-/// True if a rate is in a wrong unit: it differs by a factor of about 10, 100 or 1,000 from `level`, and from the rate
-/// after its run, if there is one.
+/// True if a rate is in a wrong unit. It differs by a factor of about 10, 100 or 1,000 from `level`, and from the rate
+/// after its run, if there is one. No rate outside the run is about equal to it.
 fn is_unit_error(
     rates: &[ExDateRate],
     position: usize,

@@ -70,7 +70,8 @@ pub(crate) struct ValidationContext<'a> {
 }
 
 impl ValidationContext<'_> {
-    /// True if a feed's adjusted closes contain a payment of `amount` per share, in the currency of the prices (R40).
+    /// True if a feed's closes were adjusted for a payment of `amount` per share on the ex-date (R40). `amount` is in
+    /// the currency of the prices.
     pub(crate) fn adjusted_closes_contain(&self, amount: Decimal, ex_date: NaiveDate) -> bool {
         let implied = self.implied_factors.factor(ex_date);
         let evidence = implied.zip(self.neighbours.series.close_before(ex_date));

@@ -6,8 +6,10 @@
 //!   by 0.6 to 1.4 times the amount, from that close to the next close. The next close must be on the ex-date or at
 //!   most five sessions later.
 //!
-//! A large amount that no later payment confirms is not quarantined. The payment schedule treats the part above the
-//! usual amount as a special. An amount of at least a quarter of the close before the ex-date is wholly special (R2).
+//! A large amount in the right unit that no later payment confirms is not quarantined. In the payment schedule, the
+//! larger neighbouring amount is the regular part, and the rest is special. An amount of at least a quarter of the
+//! close before the ex-date is wholly special (R2).
+//!
 //! A decision may release a quarantined row. A quarantined outlier still counts as a payment on its ex-date. If the
 //! newest amount is quarantined and no later amount exists, the security has the flag `amount_held`.
 
@@ -31,7 +33,7 @@ const CAPITAL_DIVISOR: Decimal = Decimal::from_parts(4, 0, 0, false, 0);
 /// Regular payments whose amounts contradict neighbouring amounts.
 #[derive(Debug, Default)]
 pub(crate) struct Outliers<'a> {
-    /// Payments that are quarantined as outliers. Their ex-dates still prove a payment.
+    /// Payments that are quarantined as outliers. Each still counts as a payment on its ex-date.
     pub unproven: Vec<Payment<'a>>,
     /// Ex-dates of large amounts that no later payment confirms, each with the kind of doubt.
     pub doubted: Vec<(NaiveDate, AmountDoubt)>,
@@ -41,8 +43,8 @@ pub(crate) struct Outliers<'a> {
 enum OutlierKind {
     /// Large amount that no later payment confirms.
     Doubted(AmountDoubt),
-    /// Amount in a wrong unit. `level` is the median annual rate before it, `per_year` the number of payments a year
-    /// around it.
+    /// Amount in a wrong unit. `level` is the median annual rate of the payments before this payment. `per_year` is the
+    /// number of payments a year in the time around this payment.
     UnitError { level: Decimal, per_year: Option<i32> },
 }
 
@@ -157,7 +159,8 @@ fn outliers(
     outliers
 }
 
-/// Kind of doubt about a large amount. `close` is the close before its ex-date, if it is in the same currency.
+/// Kind of doubt about a large amount. `close` is the close before the amount's ex-date; `None` if the close is absent
+/// or in another currency than the amount.
 fn doubt(amount: Decimal, close: Option<Decimal>) -> AmountDoubt {
     let is_capital = close.is_some_and(|close| amount.saturating_mul(CAPITAL_DIVISOR) >= close);
     if is_capital { AmountDoubt::Capital } else { AmountDoubt::Unconfirmed }
@@ -172,7 +175,8 @@ fn row_of_day(payments: &[Payment<'_>], day: &[usize]) -> ScheduleRow {
     }
 }
 
-/// Annual rates of the rows. A row without a local frequency has the frequency of the row before it.
+/// Annual rates of the rows. A row without a local frequency has the frequency of the row before it. Rows before the
+/// first local frequency have this first frequency. Without any local frequency, each row counts as annual.
 fn annual_rates(rows: &[ScheduleRow], frequencies: &[Option<i32>]) -> Vec<ExDateRate> {
     let mut last = frequencies.iter().find_map(|per_year| *per_year).unwrap_or(1);
     let rate = |(row, per_year): (&ScheduleRow, &Option<i32>)| {

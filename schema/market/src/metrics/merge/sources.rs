@@ -111,7 +111,7 @@ pub(crate) fn newest_by_source<'a, T: Ord + Copy>(
 
 /// Adds a manual record. It replaces the vendor's record with the same id or natural key.
 ///
-/// A withdrawn manual record also replaces the vendor's record, which is thereby withdrawn.
+/// A withdrawn manual record replaces the vendor's record too: the vendor's record is then withdrawn with it.
 fn apply_manual_record<T: MergeRecord>(
     observations: &[Observation<T>],
     kept: &mut Vec<WinningVersion>,
@@ -144,8 +144,8 @@ fn is_same_payment<T: MergeRecord>(
     vendor.source != MANUAL && (same_id || same_key())
 }
 
-/// Withdraws the vendors' records to which manual retractions refer. A manual put of the same record has already
-/// replaced the vendor's record.
+/// Withdraws each vendor's record in `kept` that has the id or natural key of a manual retraction. A vendor's record
+/// that a manual record replaced is not in `kept`.
 fn withdraw_by_manual<T: MergeRecord>(
     observations: &[Observation<T>],
     kept: &mut [WinningVersion],

@@ -202,8 +202,8 @@ fn early_session(split: &MergedSplit, series: &PriceSeries<'_>, rules: &Rules) -
     let mut matching = (first + 1..=last).filter(|index| {
         let is_adjacent =
             i64::from(series.bars.day[*index] - series.bars.day[index - 1]) <= rules.level.adjacent_days;
-        // The ex-date of the split is not between these bars. With the inverse ratio removed, the expected close is
-        // computed as if the ex-date were between them.
+        // The ex-date of the split is not between these bars, so the expected close lacks the ratio of the split.
+        // Removing the inverse ratio has the effect of adding the ratio.
         let rest = unexplained_factor(series, index - 1, *index, split.ratio.inverse());
         is_adjacent && rest.is_some_and(|rest| !is_denied(rest, split.ratio, rules.level.denied_share, E))
     });

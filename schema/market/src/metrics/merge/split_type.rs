@@ -11,9 +11,9 @@
 //!   103:100 every year has such a split.
 //! - The reported share count did not change with the ratio.
 //!
-//! If another action of the same source is a spin-off, the second condition is weaker. Both numbers must then exceed
-//! `spin_off.least_term_of_sibling` (26:25), and the old shares have no minimum. This service chose the weaker
-//! condition.
+//! If another action of the same source is a spin-off, the condition on the lowest terms is weaker. Both numbers must
+//! then exceed `spin_off.least_term_of_sibling`, as in 26:25, and the old shares have no minimum. Source: this service
+//! chose the weaker condition.
 
 use rust_decimal::Decimal;
 

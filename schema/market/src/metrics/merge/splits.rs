@@ -30,8 +30,8 @@ pub(crate) struct MergedSplit {
     /// Session at which the price moves: the ex-date, or a later session if the given ex-date is too early (R36).
     pub effective: NaiveDate,
     pub ratio: Ratio,
-    /// Type of the split. The merge sets it by the ratio and the vendor's word;
-    /// [`classify`](super::split_type::classify) then marks price-only actions.
+    /// Type of the split. The merge sets a type from the ratio and the vendor's type. After the merge,
+    /// [`classify`](super::split_type::classify) replaces the type of price-only actions.
     pub r#type: SplitType,
     pub cancelled: bool,
 }
@@ -130,7 +130,7 @@ pub(crate) fn table_of_all(splits: &[MergedSplit], stock_dividends: &[(NaiveDate
     table(splits.iter().filter(|split| !split.cancelled).map(MergedSplit::event), stock_dividends)
 }
 
-/// Split table of the splits that are visible on the as-of date: effective or announced.
+/// Split table of the splits that are visible on the as-of date ([`is_known`]), and of the stock dividends.
 pub(crate) fn table_of_known(
     observations: &[Observation<Split>],
     splits: &[MergedSplit],
@@ -142,7 +142,8 @@ pub(crate) fn table_of_known(
     table(known.map(MergedSplit::event), stock_dividends)
 }
 
-/// True if a split is visible on the as-of date: effective or announced.
+/// True if a split is visible on the as-of date: effective or announced by that date. [`AsOfView`] decides for a future
+/// split without a declaration date.
 pub(crate) fn is_known(split: &Split, known: &AsOfView) -> bool {
     known.is_visible(split.declaration_date, split.ex_date)
 }
@@ -162,10 +163,9 @@ pub(crate) fn stock_dividend_ratio(shares: Decimal) -> Ratio {
     Ratio { from: Decimal::ONE, to: Decimal::ONE + shares }
 }
 
-/// Type of a change of the share count: reverse split if shares become fewer, stock dividend below 1.25 shares per old
-/// share, else forward split.
-///
-/// Any increase of the share count is a stock dividend if `word`, the vendor's type of the split, says so.
+/// Type of a change of the share count. A decrease is a reverse split. An increase is a stock dividend if one old share
+/// becomes fewer than 1.25 shares, or if `word`, the vendor's type of the split, is stock dividend. Any other increase
+/// is a forward split.
 pub(crate) fn share_type(ratio: Ratio, word: Option<&str>) -> SplitType {
     let quarter_more = ratio.from.saturating_mul(Decimal::new(125, 2));
     let is_declared = || word.and_then(|word| word.parse().ok()) == Some(SplitType::StockDividend);

@@ -54,13 +54,14 @@ impl Ratio {
         }
         match (self.from.checked_mul(next.from), self.to.checked_mul(next.to)) {
             (Some(from), Some(to)) => Self { from, to }.reduced(),
-            // On overflow, `next` is ignored. The splits of a real security never give a ratio of more than 28 digits.
+            // On overflow, the product is `self` alone. The splits of a real security never give a ratio of more than
+            // 28 digits, so no served figure is affected.
             _ => self,
         }
     }
 
-    /// `value` x from / to, with the division last. The result is limited by `clamp_to_limit`; an overflow gives the
-    /// limit.
+    /// `value` x from / to. The division is last, unless the product overflows. A result beyond the limit of
+    /// `clamp_to_limit` is replaced by this limit.
     pub fn apply(self, value: Decimal) -> Decimal {
         if self.is_one() {
             return value;

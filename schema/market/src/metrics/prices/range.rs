@@ -99,7 +99,7 @@ struct BasisRun {
     shares: Ratio,
 }
 
-/// Runs of bars on one basis, from the bar with the index `from` on.
+/// Divides the bars from index `from` on into groups of consecutive bars on one share basis.
 fn same_basis(series: &PriceSeries<'_>, from: usize, as_of: NaiveDate) -> Vec<BasisRun> {
     let mut runs = Vec::with_capacity(1);
     let mut start = from;

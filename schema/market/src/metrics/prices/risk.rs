@@ -132,7 +132,7 @@ pub(crate) fn last_month(as_of: NaiveDate) -> i32 {
     month_number(as_of) - i32::from(!ends_month(as_of))
 }
 
-/// Adjustment factors with ex-dates after the current bar.
+/// Adjustment factors whose ex-dates are later than the bars for which a return was already computed.
 struct Events<'a> {
     ahead: &'a [AdjustmentFactor],
 }

@@ -2,11 +2,11 @@
 //! included.
 //!
 //! The return is the product over bars of (P_t + D_t) x s_t / P_(t-1), minus 1. P_t is the close, D_t the
-//! distributions, and s_t = to/from of a split on day t. Closes cancel between ex-dates. Therefore only the first
-//! close, the last close and the closes of ex-dates are read. A distribution without a bar on its ex-date is reinvested
-//! at the next bar. The ratio of adjusted closes differs from this return, because its factors use the close before the
-//! ex-date. The result is null if a distribution is in another currency than the prices. Source: CRSP's definition of
-//! holding-period returns.
+//! distributions, and s_t = to/from of a split on day t. Between ex-dates, each close is once a numerator and once a
+//! denominator, so the closes cancel. Therefore only the first close, the last close and the closes of ex-dates are
+//! read. A distribution without a bar on its ex-date is reinvested at the next bar. The ratio of two adjusted closes
+//! differs from this return, because adjustment factors use the close before the ex-date. The result is null if a
+//! distribution is in another currency than the prices. Source: CRSP's definition of holding-period returns.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
@@ -53,8 +53,8 @@ impl CloseSeries<'_> {
     }
 }
 
-/// Product of the ratios of the splits and price-only actions of some ex-dates. The ratio of a price-only action has
-/// the same effect as reinvesting the spin-off value.
+/// Product of the ratios of the splits and price-only actions on the ex-dates `days`. A price-only action, such as a
+/// spin-off, changes prices but not share counts. Its ratio has the same effect as reinvesting the spin-off value.
 fn price_ratio_of(days: &[AdjustmentFactor]) -> Ratio {
     days.iter().fold(Ratio::ONE, |ratio, day| ratio.then(day.price_ratio()))
 }

@@ -21,7 +21,7 @@ pub struct DerivedRows {
     pub dividends: Vec<row::DividendRow>,
     /// Splits by ex-date. Announced and cancelled splits are included.
     pub splits: Vec<row::SplitRow>,
-    /// Raw bars up to the as-of date, one per session, without versions.
+    /// Raw bars up to the as-of date, one per session. The versions of the bars are unknown.
     pub bars: Bars,
     /// Adjustment factors by ex-date, up to the as-of date.
     pub factors: Vec<AdjustmentFactor>,

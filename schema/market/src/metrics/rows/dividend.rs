@@ -56,9 +56,10 @@ struct DividendRecord<'m> {
     status: DividendStatus,
     split: Ratio,
     price_factor: Option<Decimal>,
-    /// Number of payments a year for the yield at the ex-date; `None` if amount and price cannot be compared.
+    /// Number of payments a year, an input of the yield at the ex-date. `None` if amount and price cannot be compared.
     per_year: Option<i32>,
-    /// Close before the ex-date for the yield at the ex-date; `None` if `per_year` is `None` or no close is known.
+    /// Close before the ex-date, an input of the yield at the ex-date. `None` if `per_year` is `None` or no close is
+    /// known.
     close_before: Option<Decimal>,
     /// Regular part of the amount, on the as-of date's share basis.
     regular_adjusted: Decimal,

@@ -73,7 +73,8 @@ pub(crate) fn fundamentals(computed: &ComputedMetrics<'_>) -> Option<Fundamental
 }
 
 impl DerivedRows {
-    /// Company figures in responses. A provisional security without reports has only the figures of its list row.
+    /// Company figures in responses. Some absent figures, such as the sector, are taken from the stock row. For a
+    /// provisional security without reports, these are the only figures.
     pub fn served_fundamentals(&self) -> FundamentalsRow {
         let (listed, figures) = (&self.stock.listed, &self.stock.figures.screened);
         let row = self.fundamentals.clone().unwrap_or_else(|| FundamentalsRow {

@@ -48,8 +48,8 @@ pub(crate) fn mark_extras(readings: &mut [Reading], rows: &[ScheduleRow], rules:
     extras.iter().map(|index| rows[*index].ex_date).collect()
 }
 
-/// Position in `kept` of the extra row: `position` or `position + 1`. `None` if these two rows fill different slots,
-/// have no common frequency, or have no neighbouring rows.
+/// Extra row of the two rows at `position` and `position + 1` in `kept`, as its position in `kept`. `None` if the two
+/// rows fill different slots, have no common frequency, or have no neighbouring rows.
 fn extra_of(readings: &[Reading], kept: &[usize], position: usize, rules: &ScheduleRules) -> Option<usize> {
     let at = |position: usize| kept.get(position).map(|index| &readings[*index]);
     let (first, second) = (at(position)?, at(position + 1)?);
@@ -82,11 +82,11 @@ fn extra_of(readings: &[Reading], kept: &[usize], position: usize, rules: &Sched
     Some(position + usize::from(second_is_extra))
 }
 
-/// True if the rows `first` and `second` fill one slot. They are then closer than `schedule.slot_share` of a period. If
-/// one of the two rows is removed, the gaps between the other rows are about one period each.
+/// True if the rows `first` and `second` fill one slot. Two rows of one slot are closer than `schedule.slot_share` of a
+/// period. If one of them is removed, the gaps between the remaining rows are about one period each.
 ///
-/// Without a row `after`, another case is possible: `first` is about one period after `before`, and the amounts differ
-/// (`differs`).
+/// If `second` is the newest row, there is no row `after`. It is then enough that `first` is about one period after
+/// `before`, and that the amounts of `first` and `second` differ (`differs`).
 pub(crate) fn shares_slot(
     [before, first, second, after]: [Option<NaiveDate>; 4],
     per_year: i32,

@@ -13,7 +13,8 @@ use super::reading::ScheduleRow;
 use crate::metrics::dividends::frequency::is_restart;
 use crate::metrics::rules::Rules;
 
-/// Possible frequencies. The first of several with equal cost wins: irregular, then the most usual frequencies.
+/// Possible frequencies, in order of precedence: irregular, then from the most usual to the least usual frequency. Of
+/// several frequencies with equal cost, the first one here is chosen.
 const STATES: [State; 8] = [
     State::Irregular,
     State::PerYear(4),

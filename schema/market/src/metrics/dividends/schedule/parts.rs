@@ -74,8 +74,8 @@ impl AnnualRates<'_, '_> {
         own.amount == previous.sustained && own.per_year == previous.per_year
     }
 
-    /// Annual rate of the amount that growth and streak use for a row. The rows are read in order of time, so this
-    /// amount is known for all rows before the current one.
+    /// Annual rate of the amount that growth and streak use for a row. The rows are read from the oldest to the newest,
+    /// so a row before the current one already has its final amount.
     fn sustained_rate(&self, index: usize) -> Option<Decimal> {
         let reading = self.readings.get(index)?;
         Some(reading.sustained.saturating_mul(Decimal::from(reading.per_year?)))

@@ -23,7 +23,7 @@ pub struct ScheduleRow {
 /// Reason to doubt an amount (R28): it is far above the amounts of the rows before it, and no later row confirms it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AmountDoubt {
-    /// The larger neighbouring amount is regular, and the rest of the amount is special.
+    /// The larger amount of the two neighbouring rows is the regular part, and the rest is special.
     Unconfirmed,
     /// The amount is at least a quarter of the price (the limit of R2). It is a distribution of capital, without a
     /// regular part. If another doubted row is about a year earlier, the amount is read as [`Self::Unconfirmed`].
@@ -56,7 +56,7 @@ pub struct Reading {
     pub year: i32,
 }
 
-/// Slot without a row, between two rows of a payment schedule.
+/// Slot (date range of one regular payment) without a row, between two rows of a payment schedule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MissingSlot {
     /// Dividend year to which the slot belongs.

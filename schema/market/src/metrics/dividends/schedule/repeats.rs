@@ -1,8 +1,8 @@
 //! Near duplicates (repeats): two rows of one payment whose ex-dates are a few days apart (R34.1).
 //!
-//! Irregular payers, and payers with 13 or more payments a year, have no schedule that confirms a repeat. Their rows
-//! are one payment only if the amounts are equal and the payer's median gap is at least twice
-//! `schedule.duplicate_days`. The gaps of weekly payers are below this minimum, so weekly payers have no repeats.
+//! Irregular payers, and payers with 13 or more payments a year (more than monthly), have no schedule that confirms a
+//! repeat. Their rows are one payment only if the amounts are equal and the payer's median gap is at least twice
+//! `schedule.duplicate_days` (default 20). Weekly payers have shorter gaps, so by default they have no repeats.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
@@ -25,7 +25,7 @@ pub(crate) struct RepeatedPayment<'a> {
     pub is_in_price: bool,
 }
 
-/// Two rows that are one payment, as indexes of the payments.
+/// Two rows that are one payment, as indexes into the `payments` of [`find_repeats`].
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RepeatPair {
     /// Index of the row to drop.

@@ -2,7 +2,7 @@
 //!
 //! Each row has a slot number. A gap of about k payment periods between two rows raises the number by k. An early row
 //! shortens the gap before it and lengthens the gap after it. Half of the difference between a gap and its k periods is
-//! therefore added to the next gap. The long gap is then not read as a missing slot.
+//! therefore added to the next gap. The gap after an early row is then not read as a missing slot.
 //!
 //! The first slot of the dividend years is chosen so that most ex-dates lie in the calendar year of their dividend
 //! year. If several choices fit equally many ex-dates, the ex-dates of the newest two years decide.
@@ -24,7 +24,8 @@ const NOTICED_FROM: i32 = 4;
 /// The ratio is tested only if more than `assumed_slots` slots would be missing.
 const NO_LOWER: Decimal = Decimal::from_parts(98, 0, 0, false, 2);
 
-/// Assigns the rows of a segment to dividend years. Reports missing slots, and years in which the frequency changed.
+/// Assigns the rows of a segment (a series of payments without a pause) to dividend years. Reports missing slots, and
+/// years in which the frequency changed.
 pub(crate) fn assign_years(
     readings: &mut [&mut Reading],
     missing: &mut Vec<MissingSlot>,

@@ -61,7 +61,8 @@ pub(crate) fn has_fault(bars: &Bars) -> bool {
 fn has_negative(column: &[i64]) -> bool {
     let found = column.iter().fold(0, |found, value| {
         let value = value.cast_unsigned();
-        // [`MISSING`] has only the sign bit. Every other negative value has a further bit, which the shift keeps.
+        // In an absent value, [`MISSING`], only the sign bit is set, and the shift removes it. Every other negative
+        // value has a further bit, which remains after the shift.
         found | ((value >> 63).wrapping_neg() & (value << 1))
     });
     found != 0

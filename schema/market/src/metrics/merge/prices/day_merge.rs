@@ -55,7 +55,7 @@ fn order_of(sources: &[Source<'_>], policy: &SourcePolicy, day: NaiveDate) -> Ve
     order
 }
 
-/// Largest scale among the sources at which every price fits 64 bits.
+/// Largest scale at which every price of every source fits 64 bits, up to the largest scale of the sources.
 fn common_scale(sources: &[Source<'_>]) -> u32 {
     let wanted = sources.iter().map(|source| source.bars.scale).max().unwrap_or_default();
     let fits = |scale: u32| {

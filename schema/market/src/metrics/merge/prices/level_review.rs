@@ -1,8 +1,8 @@
 //! Quarantine of bars by their price level (R36).
 //!
-//! A quarantined bar is replaced by the bar of the next preferred source whose level is right. The newest bar leaps if
-//! its close is far from the previous close. It is then quarantined until the next session, another source or a
-//! decision confirms it.
+//! A quarantined bar is replaced by the bar of the same day from the next preferred source with a right level. A bar
+//! leaps if its close is far from the previous close. A newest bar that leaps is quarantined until the next session,
+//! another source or a decision confirms it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -67,7 +67,8 @@ pub(super) fn pick_sound_bars(
 ///
 /// `merge_without` merges the prices again without the excluded bars, so that another source can replace the newest
 /// bar. `levels` contains the splits after their review against the price. A newest bar that is older than
-/// `level.adjacent_days` is accepted, because the security may have ended trading.
+/// `level.adjacent_days` is accepted. The security may have ended trading, so that no next session would confirm the
+/// bar.
 pub(crate) fn review_levels(
     prices: &mut MergedPrices,
     history: &History,
@@ -81,8 +82,8 @@ pub(crate) fn review_levels(
     let has_break = loop {
         let (unconfirmed, has_other_leap) = review_newest(prices, history, as_of, levels, decided);
         let Some(bar) = unconfirmed else { break has_other_leap };
-        // Only bars of one day, the newest, are quarantined here. If the newest remaining bar is of an earlier day, its
-        // leap is a lasting break.
+        // Only bars of the newest day are quarantined here, one per source. If the newest remaining bar is of an
+        // earlier day and leaps too, the prices contain a lasting break.
         if unconfirmed_bars.first().is_some_and(|first| first.day != bar.day) {
             break true;
         }
@@ -123,7 +124,8 @@ fn review_newest(
     let is_newest = index + 1 == bars.len();
     let is_recent = i64::from(day_number(as_of) - day) <= levels.rules.adjacent_days;
     // True if the previous bar leaps too, and the newest close agrees with the close before the previous bar. The
-    // previous bar is then a spike, which a person released from quarantine. The newest bar is back at the usual level.
+    // previous bar is then a spike. It is still in use because a person released it from quarantine. The newest bar is
+    // back at the level before the spike.
     let has_returned = || earlier.last() == Some(&(index - 1)) && levels.agree(closes, index - 2, index);
     if !is_newest
         || !is_recent
@@ -193,8 +195,8 @@ fn quarantined_bar(
     fault: RowFault,
     decided: &DecisionIndex<'_>,
 ) -> QuarantinedBar {
-    // A decision that confirms the bar as wrong provides the fault. Without such a decision, the detected fault
-    // applies.
+    // If a decision confirms that the bar is wrong, the fault is that of the decision. Otherwise, it is the detected
+    // fault.
     let (reason, message) = confirmed_bar(decided, source, day, close).unwrap_or(fault);
     QuarantinedBar { day, source: source.to_owned(), line, close, reason, message }
 }

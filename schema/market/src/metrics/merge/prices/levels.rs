@@ -6,10 +6,13 @@
 //!
 //! - A bar between two leaps is isolated if its neighbours agree within `level.agreement`.
 //! - Bars between two leaps are in a wrong unit if the first leap has a factor of about 100 or 1,000. The bar before
-//!   these bars must agree with the bar after them. A known split near the first leap explains the leap.
-//! - Bars after the last leap are in a wrong unit if this leap has such a factor. There must be at least two of these
-//!   bars, at most `level.unit_run_sessions`, and fewer than bars before the leap.
+//!   these bars must agree with the bar after them.
+//! - Bars after the last leap are in a wrong unit if the last leap has a factor of about 100 or 1,000. There must be at
+//!   least two of these bars, at most `level.unit_run_sessions`, and fewer than bars before the leap.
 //! - Every other leap is a lasting break.
+//!
+//! A leap does not show a wrong unit if a known split with a ratio above `level.factor` is at most
+//! `level.adjacent_days` away.
 
 use std::collections::BTreeMap;
 
@@ -107,8 +110,8 @@ impl LevelCheck<'_> {
             && self.carried(bars, before, after).is_some_and(|carried| is_far(carried, close(bars, after)))
     }
 
-    /// Close of the bar `before`, adjusted for the splits and payments up to the bar `after`. `None` if it becomes 0 or
-    /// less.
+    /// Close of the bar `before`, adjusted for the splits and payments up to the bar `after`. `None` if the adjusted
+    /// close is 0 or less.
     fn carried(&self, bars: Closes<'_>, before: usize, after: usize) -> Option<Decimal> {
         let (from, to) = (date_of(bars.days[before]), date_of(bars.days[after]));
         let carried =
@@ -122,8 +125,8 @@ impl LevelCheck<'_> {
         self.carried(bars, before, after).is_some_and(|carried| self.is_near(carried, close(bars, after)))
     }
 
-    /// Unit factor, 100 or 1,000, of the leap to the bar at `after`. `None` if the leap has another size or a known
-    /// split explains it.
+    /// Unit factor, 100 or 1,000, of the leap to the bar at `after`. `None` if the leap has another size, or if a known
+    /// split near the leap explains the leap.
     fn unit_between(&self, bars: Closes<'_>, after: usize) -> Option<i64> {
         let (old, new) = (self.carried(bars, after - 1, after)?, close(bars, after));
         let times = quotient(old.max(new), old.min(new))?;

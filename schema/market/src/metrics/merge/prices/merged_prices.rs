@@ -16,7 +16,8 @@ pub(crate) struct QuarantinedBar {
     pub day: i32,
     pub source: String,
     pub line: u64,
-    /// Close before the conversion to raw. A bar quarantined by its price level has the close after this conversion.
+    /// Close as the feed reported it, before the conversion to a raw price. Exception: for a bar that is quarantined by
+    /// its price level, this is the raw close.
     pub close: Decimal,
     pub reason: QuarantineReason,
     pub message: String,

@@ -34,8 +34,8 @@ use merged_prices::QuarantinedBar;
 pub(crate) use merged_prices::{ExcludedBars, MergedPrices};
 use unadjust::raw_bars;
 
-/// Merges the prices of a security up to `as_of`, without the `excluded` bars. The splits of `levels` must include
-/// splits announced after `as_of`, and must not include withdrawn splits.
+/// Merges the prices of a security up to `as_of`, without the `excluded` bars. `levels.splits` must include splits
+/// announced after `as_of`, and must not include withdrawn splits.
 pub(crate) fn merge_prices(
     history: &History,
     policy: &SourcePolicy,
@@ -84,16 +84,16 @@ pub(crate) fn merge_prices(
     MergedPrices { large_moves, is_plain: false, bars, quarantined, observed_at, origin }
 }
 
-/// True if the metrics are correct even if only the closes of some years are loaded.
+/// True if the loaded bars suffice for correct metrics, even if some years are loaded with closes only.
 ///
-/// This is the case if all bars come unchanged from one source, and the metrics read the other columns only in fully
-/// loaded years.
+/// All bars must come unchanged from one source. The metrics must read the other columns only in fully loaded years.
 pub(crate) fn closes_suffice(history: &History, merged: &MergedPrices, as_of: NaiveDate) -> bool {
     let Some(newest) = history.prices.iter().flat_map(|prices| &prices.closes_only).max() else {
         return true;
     };
     let [SourceBars { bars, .. }] = history.prices.as_slice() else { return false };
-    // If a decision is about a price, closes do not suffice. The price may be in a year with only closes loaded.
+    // With a decision about a price, the merge may need all columns of the bar. The year of the bar may have only
+    // closes.
     if history.decisions.iter().any(|decision| decision.record.row.kind == Kind::Price) {
         return false;
     }
@@ -118,8 +118,8 @@ fn observed_by(bars: &Bars, last_day: i32) -> Option<DateTime<Utc>> {
     }
 }
 
-/// Bars of a single source, used unchanged, and the indexes of their large moves. `None` if any bar is retracted,
-/// faulty or split-adjusted.
+/// Bars of a single source, used unchanged, and the indexes of their large moves (see [`find_large_moves`]). `None` if
+/// any bar is retracted, faulty or split-adjusted.
 fn copy_if_plain(
     bars: &Bars,
     last_day: i32,

@@ -9,7 +9,7 @@ use crate::metrics::prices::adjustment::{Ratio, Splits, whole_terms};
 /// Maximum number of decimal places of a price after its conversion to raw.
 const PLACES: u32 = 10;
 
-/// Converts split-adjusted bars to bars as traded. A basis day of 0 in a bar's version means the day `newest`.
+/// Converts split-adjusted bars to bars as traded. A basis day of 0 means the day `newest`.
 ///
 /// A bar whose close overflows or rounds to 0 is left out.
 pub(crate) fn raw_bars(bars: Bars, splits: &Splits, newest: NaiveDate) -> Bars {
@@ -62,8 +62,9 @@ impl BasisRun {
     }
 }
 
-/// Divides bars into runs. A new run begins at a split, and at a bar whose version differs from that of the bar before.
-/// The price multiplier of a run is the product of to/from over the splits after the run's days, up to the basis day.
+/// Divides bars into runs. A new run begins at a split, and at a change of the bars' version, which contains the basis
+/// day. The price multiplier of a run is a product over the splits after the run's days, up to the basis day. A split
+/// of 2 for 1 contributes 2.
 fn runs(bars: &Bars, splits: &Splits, newest: NaiveDate) -> Vec<BasisRun> {
     let mut runs: Vec<BasisRun> = Vec::new();
     for index in 0..bars.len() {

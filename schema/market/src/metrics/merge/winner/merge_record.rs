@@ -14,7 +14,7 @@ use crate::symbol::Symbol;
 pub(crate) trait MergeRecord {
     /// Orders records by natural key. For a dividend it is date, type and currency, for a split the ex-date.
     fn compare_natural(&self, other: &Self) -> Ordering;
-    /// Rank by completeness of dates. Among rows with the same id and revision, the highest rank is used.
+    /// Rank by completeness of dates. Among rows with the same id and revision, the row with the highest rank is used.
     fn preference(&self) -> u32;
     /// Effective day of the record; `None` if the record does not determine it.
     fn date(&self) -> Option<NaiveDate>;
