@@ -2,7 +2,7 @@
 
 use hyper::HeaderMap;
 use opentelemetry::propagation::{Extractor, TextMapPropagator};
-use opentelemetry::spans::{TraceContextExt, TracerProvider};
+use opentelemetry::trace::{TraceContextExt, TracerProvider};
 use opentelemetry_otlp::{ExporterBuildError, SpanExporter};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::propagation::TraceContextPropagator;
