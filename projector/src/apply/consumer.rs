@@ -196,7 +196,7 @@ impl LogReader {
         (self.last_progress, self.delivery) = (Instant::now(), DeliveryState::Current);
     }
 
-    /// Waits for the next batch. Once per [`DELIVERY_CHECK_INTERVAL`], checks that the server still delivers messages.
+    /// Waits for the next batch. Once per `DELIVERY_CHECK_INTERVAL`, checks that the server still delivers messages.
     pub async fn next_checked_batch(&mut self) -> Result<MessageBatch, ConsumeError> {
         loop {
             match tokio::time::timeout(DELIVERY_CHECK_INTERVAL, self.next_batch()).await {
@@ -209,7 +209,7 @@ impl LogReader {
     /// Checks that the server still delivers messages.
     ///
     /// Messages are fetched by sequence if the next message is malformed, or if it stays undelivered for
-    /// [`STALL_TIMEOUT`]. A damaged replica of the stream can stop the delivery.
+    /// `STALL_TIMEOUT`. A damaged replica of the stream can stop the delivery.
     ///
     /// Fails if the log has later messages, but lacks the next message. In this case the server stops delivering
     /// without reporting an error.

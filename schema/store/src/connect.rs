@@ -1,7 +1,7 @@
 //! Connections to a list of hosts, with a time limit per host for connecting and signing in.
 //!
 //! A frozen server accepts connections and never replies. A host that did not reply in time is tried last and with a
-//! shorter limit. After [`UNRESPONSIVE_FOR`] it is tried normally again.
+//! shorter limit. After `UNRESPONSIVE_FOR` it is tried normally again.
 
 use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
@@ -99,7 +99,7 @@ pub async fn open_host(
     }
 }
 
-/// Sends an empty query every [`WATCH_INTERVAL`] on a separate connection. Returns an error as soon as the server does
+/// Sends an empty query every `WATCH_INTERVAL` on a separate connection. Returns an error as soon as the server does
 /// not reply in time.
 ///
 /// A statement to a frozen server never ends. Without this check, the caller could not distinguish a frozen server from
