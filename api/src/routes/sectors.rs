@@ -167,6 +167,5 @@ fn top_payers(stock_table: &StockTable, sector: &str, limit: i64) -> Vec<Screene
     payers.sort_by(|a, b| {
         (b.stock.dividend_yield, b.stock.market_cap).cmp(&(a.stock.dividend_yield, a.stock.market_cap))
     });
-    // A limit above `usize::MAX` returns all payers.
-    payers.into_iter().take(usize::try_from(limit).unwrap_or(usize::MAX)).map(ScreenerRow::from).collect()
+    (0..limit).zip(payers).map(|(_, payer)| ScreenerRow::from(payer)).collect()
 }
