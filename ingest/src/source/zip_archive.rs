@@ -75,22 +75,29 @@ impl Clone for ReopeningReader {
     }
 }
 
+impl ReopeningReader {
+    /// Fills the buffer from the reader's position. Returns the index of this position in the buffer: 0.
+    fn fill_buffer(&mut self) -> io::Result<usize> {
+        self.buffer.resize(BUFFER, 0);
+        let file = match &mut self.file {
+            Some(file) => file,
+            none => none.insert(self.location.open()?),
+        };
+        let read = file.read_at(&mut self.buffer, self.at)?;
+        self.buffer.truncate(read);
+        self.buffered_at = self.at;
+        Ok(0)
+    }
+}
+
 impl Read for ReopeningReader {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let buffered = self.at.checked_sub(self.buffered_at).and_then(|skip| usize::try_from(skip).ok());
-        let mut skip = buffered.unwrap_or(usize::MAX);
-        if skip >= self.buffer.len() {
-            self.buffer.resize(BUFFER, 0);
-            let file = match &mut self.file {
-                Some(file) => file,
-                none => none.insert(self.location.open()?),
-            };
-            let read = file.read_at(&mut self.buffer, self.at)?;
-            self.buffer.truncate(read);
-            self.buffered_at = self.at;
-            skip = 0;
-        }
-        let count = (&self.buffer[skip..]).read(into)?;
+        let offset = self.at.checked_sub(self.buffered_at).and_then(|offset| usize::try_from(offset).ok());
+        let start = match offset.filter(|offset| *offset < self.buffer.len()) {
+            Some(start) => start,
+            None => self.fill_buffer()?,
+        };
+        let count = (&self.buffer[start..]).read(into)?;
         self.at += count as u64;
         Ok(count)
     }
