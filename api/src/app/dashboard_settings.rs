@@ -7,7 +7,8 @@ use crate::app::site_address::PublicUrl;
 use crate::auth::address_throttle::AddressAllowance;
 use crate::auth::tier::Tier;
 
-/// Maximum rate, in market pages per minute: one page per microsecond, the time unit of the throttle.
+/// Maximum value of the rate settings, in market pages per minute. It equals one page per microsecond, the time unit of
+/// the throttle.
 const MAX_PAGES_PER_MINUTE: u64 = 60_000_000;
 
 text_enum! {

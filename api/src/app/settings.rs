@@ -21,7 +21,8 @@ use crate::connection::{ClientTimeouts, ConnectionCaps};
 pub(crate) const HEAD_BYTES: usize = 96 * 1024;
 /// Number of file descriptors reserved for Postgres, NATS, logs and the program itself.
 const OTHER_FILES: usize = 128;
-/// Maximum rate, in calls per minute: one call per microsecond, the time unit of the throttle.
+/// Maximum value of the rate settings, in calls per minute. It equals one call per microsecond, the time unit of the
+/// throttle.
 const MAX_CALLS_PER_MINUTE: u64 = 60_000_000;
 
 text_enum! {
@@ -30,7 +31,7 @@ text_enum! {
 }
 
 impl QuotaCheck {
-    /// True if calls of endpoints with the minimum tier `tier` count against the quota.
+    /// True if a call counts against the quota. `tier` is the minimum tier of the called endpoint.
     pub(crate) fn is_counted(self, tier: Tier) -> bool {
         self == Self::All || tier > Tier::Free
     }
@@ -159,7 +160,7 @@ pub struct ServeSettings {
     pub dashboard: DashboardSettings,
 }
 
-/// Parses a duration in seconds or milliseconds: `5s`, `500ms`.
+/// Parses a duration in seconds or milliseconds, such as `5s` or `500ms`. A number without a unit is in seconds.
 fn parse_duration(text: &str) -> Result<Duration, String> {
     let (number, unit): (&str, fn(u64) -> Duration) = match text.strip_suffix("ms") {
         Some(number) => (number, Duration::from_millis),
@@ -182,7 +183,7 @@ impl ServeSettings {
     pub(crate) fn address_failure_allowance(&self) -> AddressAllowance {
         AddressAllowance { per_minute: self.address_failures_per_minute, burst: self.address_failures_burst }
     }
-    /// Connection limits of a process that may open `files` file descriptors; `files` is `None` if the number is
+    /// Limits on client connections. `files` is the number of file descriptors that the process may open; `None` if
     /// unknown.
     pub(crate) fn connection_caps(&self, files: Option<usize>) -> ConnectionCaps {
         let room = files.map(|files| files.saturating_sub(OTHER_FILES).max(1));

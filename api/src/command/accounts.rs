@@ -186,7 +186,8 @@ async fn list(client: &Client, output: &ListArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// State of an account in the list: active or disabled, an ended or scheduled tier, and the requested tier.
+/// Describes the state of an account in the list, for example `active, premium has ended, wants starter`. The text
+/// names an ended, scheduled or requested tier.
 fn describe_state(account: &AccountDetails) -> String {
     let is_disabled = account.disabled_at.is_some();
     let mut state = vec![if is_disabled { "disabled" } else { "active" }.to_owned()];

@@ -118,8 +118,8 @@ impl ListMeta {
         }
     }
 
-    /// Sets the start of the returned history, and the current day, from which the start is computed. `depth` is `None`
-    /// if the request has a start date.
+    /// Sets the start of the returned history. Also sets the current day, because the start is computed from it. If the
+    /// request has a start date, `depth` is `None`, and both fields remain empty.
     pub(crate) fn set_depth(&mut self, depth: Option<Depth>, today: NaiveDate) {
         self.depth = depth;
         self.today = depth.map(|_| today);

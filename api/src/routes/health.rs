@@ -1,4 +1,4 @@
-//! `GET /v1/health`: health of the service, without a key, I/O or secrets.
+//! `GET /v1/health`: health of the service. The endpoint needs no key, does no I/O and returns no secrets.
 
 use axum::Json;
 use axum::extract::State;

@@ -1,4 +1,5 @@
-//! Check for retractions without a matching row. Such a retraction is probably a typing error.
+//! Check for retractions without a matching row. A retraction is a row that withdraws an earlier row. If it matches no
+//! row in the log, it is probably a typing error.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Formatter;
@@ -58,7 +59,7 @@ impl Retractions {
         }
     }
 
-    /// Records the retraction of the price of a day.
+    /// Records the retraction of a symbol's price on one day.
     pub(crate) fn record_price(&mut self, symbol: Symbol, date: NaiveDate) {
         self.push(Retraction { kind: Kind::Price, id: None, symbol: Some(symbol), date: Some(date) });
     }
@@ -180,7 +181,8 @@ impl KnownKeys {
         })
     }
 
-    /// Message with the key in the log that is nearest to the retraction's key, or that no key is similar.
+    /// Message that names the key in the log nearest to the retraction's key. If no key is similar, the message says
+    /// so.
     fn nearest_key(&self, retraction: &Retraction) -> String {
         if let Some(id) = &retraction.id {
             let known = find_nearest_name(id, self.ids.iter().map(String::as_str));

@@ -43,7 +43,8 @@ pub(crate) use raw_json::find_repeated_member;
 pub use symbol_pattern::SymbolPattern;
 pub(crate) use vocabulary::{canonical_column_of, is_word_of, words_of_topic};
 
-/// Values of `--format`. Files are recognized in this order, the canonical format last.
+/// Values of `--format`. The first vendor format in this order that recognizes a file is used. The canonical format is
+/// used if no vendor format recognizes the file.
 static CHOICES: [FormatChoice; 13] = [
     FormatChoice::Auto,
     FormatChoice::Canonical,
@@ -134,7 +135,7 @@ fn date_in(stem: &str) -> Option<NaiveDate> {
     stem.as_bytes().windows(10).find_map(parse_date)
 }
 
-/// Reason why no format fits, with the likely origin of the file and a hint.
+/// Error message for a file that no format fits. It contains the likely origin of the file and a hint.
 fn refusal(head: &FileHead, choice: FormatChoice) -> String {
     if head.display_beginning().is_empty() {
         return "is empty".to_owned();

@@ -1,4 +1,4 @@
-//! Constants of the proposed map: share basis and currency of the amounts.
+//! Constants of the proposed map, which apply to all rows: adjustment for splits, and currency.
 
 use market::event::Kind;
 

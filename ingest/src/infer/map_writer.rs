@@ -1,4 +1,5 @@
-//! Writer of the proposed map as TOML. Each choice has a comment: its reason, or a check for the user.
+//! Writer of the proposed map as TOML. Comments in the map give reasons for choices, and name choices that the user
+//! must check.
 
 use std::collections::BTreeMap;
 
@@ -89,7 +90,8 @@ impl MapWriter<'_> {
         }
     }
 
-    /// Column name in quotes, or the column number if the name is missing, repeated or unprintable.
+    /// Reference to a column in the map: its name in quotes. If the name is missing, repeated or unprintable, the
+    /// reference is the column number.
     fn column_reference(&self, index: usize) -> String {
         let name = &self.profile.columns[index].name;
         let twice = self.profile.columns.iter().filter(|other| other.name == *name).count() > 1;
@@ -139,7 +141,7 @@ impl MapWriter<'_> {
         }
     }
 
-    /// Writes a hint if a price table also has dividends and splits, because each kind needs its own map.
+    /// Writes a hint if a price table also has dividends or splits, because they need maps of their own.
     fn write_other_kinds(&mut self) {
         if !self.is_price() {
             return;
@@ -153,7 +155,7 @@ impl MapWriter<'_> {
         }
     }
 
-    /// Writes a comment for each required column without a proposal.
+    /// Writes a comment for each required column that was not found in the file.
     fn write_missing(&mut self) {
         let has = |name: &str| self.proposal.column(name).is_some();
         let ratio = has("ratio") || has("from") && has("to");

@@ -16,7 +16,7 @@ fn propose(name: &str, bytes: &[u8]) -> Result<String, String> {
     text
 }
 
-/// Name of a test's folder, different for each file.
+/// Number for the name of a test's folder. It is different for each file.
 fn folder_id(name: &str, bytes: &[u8]) -> u64 {
     let hash = blake3::Hasher::new().update(name.as_bytes()).update(bytes).finalize();
     hash.as_bytes()[..8].iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte))

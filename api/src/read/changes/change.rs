@@ -1,4 +1,5 @@
-//! Change of a row or of a security's value, as change streams deliver it.
+//! Change of a row (a dividend or split) or of a value of a security (for example its dividend status), as change
+//! streams deliver it.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -21,7 +22,7 @@ text_enum! {
     pub(crate) enum ChangeAction { Upsert = "upsert", Delete = "delete" }
 }
 
-/// Change of a row or of a security's value.
+/// Change of a row (a dividend or split) or of a value of a security (for example its dividend status).
 #[derive(Debug)]
 pub(crate) struct Change {
     pub(crate) position: JournalPosition,
@@ -38,9 +39,9 @@ pub(crate) struct Change {
 pub(crate) enum ChangeContent {
     /// Dividend or split. A removed row keeps its last content, with the status `cancelled`.
     Row { ex_date: NaiveDate, json: JsonForms },
-    /// Ticker events in date order, and all current and former symbols of the security.
+    /// Ticker events of the security, in date order.
     Events(Vec<SecurityEvent>),
-    /// Adjustment factors in ex-date order.
+    /// Adjustment factors of the security, in ex-date order.
     Factors(Vec<Factor>),
     /// Dividend status, or dividend lists; `None` if the value was removed.
     Value(Option<JsonForms>),
@@ -159,7 +160,8 @@ impl Change {
         size_of::<Self>() + content
     }
 
-    /// False if the ex-date of the row is before `first_day`, the start of the client's history.
+    /// False for a dividend or split with an ex-date before `first_day`, the start of the history in the client's plan.
+    /// True for every other change.
     pub(crate) fn is_visible_since(&self, first_day: NaiveDate) -> bool {
         !matches!(self.content, ChangeContent::Row { ex_date, .. } if ex_date < first_day)
     }

@@ -163,11 +163,11 @@ fn key(row: &DividendRow) -> Vec<Option<String>> {
     [row.ex_date.to_string(), row.symbol.clone(), row.r#type.to_string(), id].into_iter().map(Some).collect()
 }
 
-/// Sort key of a row among the rows of one ex-date: symbol, then rank by type and id.
+/// Sort key for rows with the same ex-date: symbol, then the rank by type and id.
 type PlaceOfDay = (String, i64);
 
-/// Derives the rows of one page from an earlier data version. The order is that of the served tables. One further row
-/// is included if another page follows.
+/// Derives the rows of one page at an earlier data version. They have the same order as rows from the served tables.
+/// One further row is included if another page follows.
 async fn find_past(
     context: &HandlerContext<HistoryParameters>,
     past: Arc<PastVersion>,
@@ -228,7 +228,7 @@ impl HistoryParameters {
     }
 }
 
-/// True if the range includes a date. An unknown date (`None`) is only in a range without bounds.
+/// True if the range includes a date. If the range has a bound, it does not include an unknown date (`None`).
 fn includes(range: DateRange, date: Option<NaiveDate>) -> bool {
     range.start.is_none_or(|start| date.is_some_and(|date| start <= date))
         && range.end.is_none_or(|end| date.is_some_and(|date| date <= end))

@@ -17,7 +17,7 @@ use crate::render::rows;
 use crate::routes::endpoint;
 
 const PAYMENTS: &str = include_str!("../../../queries/portfolio/payments.sql");
-/// Fields of the JSON. The CSV has one row per payment.
+/// Fields of a JSON response. A CSV response has the columns of a payment instead, with one row per payment.
 const COLUMNS: &[&str] = &["from", "until", "totals", "months", "holdings", "gaps", "payments"];
 /// Income of holdings over twelve calendar months, beginning with the current month. All shares are assumed to be owned
 /// for the whole time.

@@ -36,8 +36,8 @@ table_row! {
 }
 
 impl IncomePayment {
-    /// Creates the payment of a dividend, and adds its income to the position. `None` if the dividend has no payment
-    /// date; the position then records a gap.
+    /// Creates the payment of a dividend to the holding of `position`, and adds it to the income of `position`. If the
+    /// dividend has no payment date, the result is `None` and `has_undated_payment` is set.
     pub(super) fn of(position: &mut Position, dividend: DividendRow) -> Option<Self> {
         let Some(payment_date) = dividend.payment_date else {
             position.has_undated_payment = true;

@@ -60,7 +60,7 @@ pub(crate) struct IncomeMonth {
     payments: usize,
 }
 
-/// Sums by currency.
+/// Sums of income, market value and cost, by currency.
 pub(super) fn totals(positions: &[Position], payments: &[IncomePayment]) -> Vec<IncomeTotal> {
     let mut sums: BTreeMap<&str, IncomeSum> = BTreeMap::new();
     for position in positions {
@@ -94,7 +94,8 @@ fn total(currency: &str, sum: IncomeSum, positions: &[Position]) -> IncomeTotal 
     }
 }
 
-/// Sum of the first numbers as percent of the sum of the second numbers.
+/// Adds the first numbers of all pairs, and the second numbers of all pairs. Returns the first sum as a percentage of
+/// the second sum.
 fn percent_of_sums(pairs: impl Iterator<Item = (Decimal, Decimal)>) -> Option<ExactDecimal> {
     let (mut part, mut whole) = (Decimal::ZERO, Decimal::ZERO);
     for (one_part, one_whole) in pairs {
@@ -117,7 +118,7 @@ fn growth(currency: &str, positions: &[Position]) -> Option<ExactDecimal> {
     weighted.checked_div(weights).map(ExactDecimal::percent)
 }
 
-/// Sums by currency and month, including months without payments.
+/// Sums of income by currency and month, including months without payments.
 pub(super) fn months(from: NaiveDate, payments: &[IncomePayment]) -> Vec<IncomeMonth> {
     let mut by_currency: BTreeMap<&str, [IncomeSum; MONTHS as usize]> = BTreeMap::new();
     for payment in payments {

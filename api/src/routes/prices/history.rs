@@ -78,7 +78,8 @@ pub(super) fn read_adjustment(reader: &mut ParameterReader<'_>) -> PriceBasis {
     words.into_iter().fold(PriceBasis::RAW, |basis, word| basis.and(word.basis()))
 }
 
-/// Value of `adjustment` in responses for a price basis, in its shortest form: `all` instead of `split,dividend`.
+/// Shortest value of `adjustment` for a price basis, as responses show it. For example, `all` instead of
+/// `split,dividend`.
 pub(super) fn adjustment_text(basis: PriceBasis) -> &'static str {
     match (basis.split, basis.spin_off, basis.dividend) {
         (false, false, false) => "raw",
@@ -141,8 +142,8 @@ parameters! {
     const TIER_MATTERS: bool = true;
 }
 
-/// Reads `range`, which conflicts with dates. Returns the first day of the range; `None` for the start of the tier's
-/// history.
+/// Reads the parameter `range`, which is an error together with `start_date` or `end_date`. Returns the first day of
+/// the range. The result is `None` if `range` is absent or is `max`.
 fn read_range(
     reader: &mut ParameterReader<'_>,
     start_date: Option<NaiveDate>,
@@ -224,7 +225,7 @@ async fn render(context: HandlerContext<PricesParameters>) -> Result<RenderedBod
     page(&context, &series, start, factors_changed_at)
 }
 
-/// Reads the prices of the served generation, and the time of the last factor change.
+/// Reads the prices of the current version, and the time of the last change of their adjustment factors.
 async fn find_served(
     context: &HandlerContext<PricesParameters>,
     start: NaiveDate,
@@ -238,8 +239,8 @@ async fn find_served(
     Ok((series.version, (series, row.try_get("factors_changed_at")?)))
 }
 
-/// Finds the time of the last factor change up to an earlier data version; `None` if the last change is more than 400
-/// days older than this version, or if there is none.
+/// Finds the time of the last change of the adjustment factors up to an earlier data version. Returns `None` if they
+/// did not change in the 400 days before that version.
 async fn find_factor_change(
     generation: &ServedGeneration,
     past: &PastVersion,
@@ -293,7 +294,7 @@ fn page(
     Ok(RenderedBody { body: body.into(), version: series.version, next_cursor })
 }
 
-/// Periods on the page. The flag is true if further periods follow the page.
+/// Periods after the cursor, up to the page limit. The flag is true if further periods follow the page.
 fn page_periods<'p>(periods: &'p [SessionRange], days: &[i32], page: &Page) -> (&'p [SessionRange], bool) {
     let after = page.after_value(0).and_then(|day| day.parse::<NaiveDate>().ok()).map(day_number);
     let passed = |period: &SessionRange| {

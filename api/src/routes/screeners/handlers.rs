@@ -47,10 +47,12 @@ pub(crate) struct HighYield;
 /// Screener with default thresholds: at least 10 percent growth per year over five years, and at least 2 percent yield.
 #[derive(Debug)]
 pub(crate) struct DividendGrowth;
-/// Members of the S&P 500 with at least 25 consecutive years of increases. The served rules may set another number.
+/// Members of the S&P 500 with at least 25 consecutive years of dividend increases. The rule parameter
+/// `lists.aristocrat_years` can set another number.
 #[derive(Debug)]
 pub(crate) struct Aristocrats;
-/// Securities with at least 50 consecutive years of increases. The served rules may set another number.
+/// Securities with at least 50 consecutive years of dividend increases. The rule parameter `lists.king_years` can set
+/// another number.
 #[derive(Debug)]
 pub(crate) struct Kings;
 

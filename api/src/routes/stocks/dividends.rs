@@ -26,7 +26,8 @@ const PAGING: PageOptions = PageOptions {
 /// Parameters that conflict with `updated_since`.
 pub(crate) const FILTERS: [&str; 6] =
     ["start_date", "end_date", "type", "status", "include_projected", "sort"];
-/// Accepted values of `status`. Projected rows need `include_projected`.
+/// Accepted values of the parameter `status`. Projected rows are selected with the parameter `include_projected`
+/// instead.
 pub(crate) const STATUSES: &[DividendStatus] =
     &[DividendStatus::Declared, DividendStatus::Paid, DividendStatus::Cancelled];
 

@@ -99,7 +99,7 @@ fn past_events(
     events
 }
 
-/// Finds the requested events of the served generation, in any order.
+/// Finds the requested events at the current version, in any order.
 async fn find_events(
     generation: &ServedGeneration,
     asked: &EventsParameters,

@@ -84,7 +84,8 @@ impl ListParameters {
     }
 }
 
-/// True if the value is within the inclusive bounds. An unknown value passes only without bounds.
+/// True if the value is within the inclusive bounds. For an unknown value, the result is true only if there are no
+/// bounds.
 pub(crate) fn is_within_bounds(
     value: Option<Decimal>,
     least: Option<Decimal>,

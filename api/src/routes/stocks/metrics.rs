@@ -23,7 +23,7 @@ use crate::routes::past::security::{PastQuery, explain_past_security};
 
 const METRICS: &str = include_str!("../../../queries/stocks/metrics.sql");
 
-/// Column with the totals by year. In CSV, each year becomes a row if `fields` contains the column.
+/// Column with the dividend totals by year. If `fields` of a CSV request contains this column, each year becomes a row.
 pub(in crate::routes) const ANNUAL_TOTALS: ExpandedColumn =
     ExpandedColumn { name: "annual_totals", fields: &["year", "amount", "complete"] };
 const EXPLANATION: &str = "explanation";
@@ -118,7 +118,8 @@ async fn answer(
     Ok((version, answer))
 }
 
-/// Metrics of the current version.
+/// Metrics at the current version. They are derived anew if the request asks for an explanation or for an earlier
+/// `as_of`, and otherwise read from the served tables.
 async fn live(context: &HandlerContext<MetricsParameters>) -> Result<(DataVersion, MetricsAnswer), ApiError> {
     let asked = &context.parameters;
     let (version, metrics) = lookup::find_one::<Metrics>(&context.generation, METRICS, &asked.symbol).await?;

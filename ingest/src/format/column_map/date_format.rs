@@ -21,7 +21,7 @@ pub(super) enum DatePart {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum DateFormat {
     Parts(Vec<DatePart>),
-    /// Unix time. The value is its number of units per second: 1 for seconds, 1000 for milliseconds.
+    /// Unix time. The value is 1 for a time in seconds, and 1000 for a time in milliseconds.
     Unix(i64),
 }
 
@@ -91,9 +91,9 @@ impl DateFormat {
     }
 }
 
-/// Parses a date with the first format that fits. The date may be followed by midnight, but by no other time. With
-/// `zone`, times are converted to the local date: a Unix time always, another UTC time only if the local time is
-/// midnight.
+/// Parses a date with the first format that fits. A time after the date must be midnight. If `zone` is given, a Unix
+/// time becomes the local date in this zone. A written UTC time becomes the local date only if it is midnight in the
+/// zone.
 pub(super) fn read_date(
     formats: &[DateFormat],
     zone: Option<ExchangeZone>,

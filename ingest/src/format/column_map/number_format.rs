@@ -17,7 +17,7 @@ pub(super) struct NumberFormat {
     pub(super) thousands: Option<char>,
     /// Characters that are not part of a number.
     pub(super) strip: String,
-    /// True if the suffixes K, M, B and T are multipliers.
+    /// True if the suffixes K, M, B and T are multipliers: `45.2M` is 45,200,000.
     pub(super) suffixes: bool,
 }
 
@@ -78,7 +78,7 @@ impl NumberFormat {
     }
 }
 
-/// True for a thousands separator. A blank separator may be any Unicode blank.
+/// True if `c` is the thousands separator `sign`. If `sign` is a space, a non-breaking or thin space counts too.
 fn is_thousands(sign: char, c: char) -> bool {
     c == sign || sign == ' ' && matches!(c, '\u{a0}' | '\u{202f}' | '\u{2009}')
 }

@@ -271,7 +271,7 @@ impl<'a> MapValidator<'a> {
         Ok(Some(WideNames { pattern, value, skip: wide.skip.clone() }))
     }
 
-    /// Fails if a required column has no value in the map.
+    /// Fails if the map gives no column or constant for a required value, or a `direction` without a `ratio`.
     fn check_required(&self, map: &ColumnMap) -> Result<(), MapError> {
         let given = |name: &str| {
             let wide = map.wide.as_ref();

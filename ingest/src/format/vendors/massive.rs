@@ -1,8 +1,8 @@
-//! Polygon / Massive: dividends and splits in the old and new form, tickers, aggregates, and the flat files of day
-//! aggregates.
+//! Polygon / Massive: dividends and splits in the old and new form, tickers, daily bars ("aggregates"), and flat files
+//! of daily bars.
 //!
-//! Responses are pages, lists of results, or one result per line. Aggregates of the API are adjusted for splits up to
-//! the day of the request, unless the response says otherwise. Flat files are as traded.
+//! The records of a response are in pages, in lists, or one per line. Bars of the API are adjusted for splits up to the
+//! day of the request, unless the response states that they are not. Bars of flat files are as traded.
 
 use chrono::{DateTime, NaiveDate, Timelike, Utc};
 use chrono_tz::America::New_York;

@@ -1,4 +1,4 @@
-//! Proposals for tables in common real layouts.
+//! Tests of map proposals for common table layouts of real vendors and tools.
 
 use super::{check, lacks, propose, refused};
 

@@ -6,8 +6,8 @@ use super::flag::QuarantineReason;
 use crate::table_row;
 
 table_row! {
-    /// A quarantined row, which no figure uses. It is used again if a decision releases it or its neighbouring rows no
-    /// longer contradict it.
+    /// A quarantined row: no figure uses it, because it is invalid or contradicts other data. It is used again if a
+    /// person reviews and releases it, or if its neighbouring rows no longer contradict it.
     #[derive(serde::Deserialize)]
     pub struct Quarantined {
         /// Canonical ticker.
