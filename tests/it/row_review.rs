@@ -39,7 +39,7 @@ async fn a_load_shows_what_its_own_files_show() -> Result<()> {
     )?;
     let load = ["load", feed.as_str(), "--source", "desk", "--today", TODAY];
     let shown = [
-        "quarantined by these files alone, price: 3 price_unit_error",
+        "quarantined (judged by these files alone), price: 3 price_unit_error",
         "EZX 2020-12-29 price_unit_error: the close 5.854",
         "flagged amount_basis_suspect: 1 symbol (APX)",
         "APX as declared: growth_1y 5.4795 %",
@@ -59,7 +59,7 @@ async fn a_load_shows_what_its_own_files_show() -> Result<()> {
 
     let file = folder(&app, "map", &[("EZX.csv", &PRICES.replace("symbol,date", "Ticker,Day"))])?;
     let map = app.ingest(&["map", &format!("{file}/EZX.csv")]).await?.success()?.stdout;
-    check(&map, &["# quarantined by these files alone, price: 3 price_unit_error"]);
+    check(&map, &["# quarantined (judged by these files alone), price: 3 price_unit_error"]);
     let sound = folder(&app, "sound", &[("prices.csv", "symbol,date,close\nEZX,2020-12-21,600\n")])?;
     let dry = app.ingest(&["load", &sound, "--source", "desk", "--dry-run"]).await?.success()?.stdout;
     assert!(!dry.contains("quarantine") && !dry.contains("flagged"), "{dry}");

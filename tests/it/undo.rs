@@ -202,8 +202,8 @@ async fn what_takes_nothing_back_is_said() -> Result<()> {
     for more in [&["--dry-run"][..], &[]] {
         let told = retract(wrong, "test", more).await?;
         let first = json!([
-            "dividend KOO 2024-03-14: known is KO",
-            "dividend KO 2024-03-13: the nearest known is of 2024-03-14"
+            "dividend KOO 2024-03-14: the nearest known symbol is KO",
+            "dividend KO 2024-03-13: the nearest known date is 2024-03-14"
         ]);
         assert_eq!(told["untouching_retractions"], json!({ "count": 2, "first": first }), "{told}");
     }

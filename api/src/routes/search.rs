@@ -36,7 +36,7 @@ const ONE_ERROR: u32 = 520;
 const TWO_ERRORS: u32 = 460;
 
 text_enum! {
-    /// Kind of match.
+    /// Kind of match. `name_fuzzy`: the name is only similar to the search text.
     pub enum Match {
         Symbol = "symbol", FormerSymbol = "former_symbol", SymbolPrefix = "symbol_prefix", Isin = "isin",
         Name = "name", NameFuzzy = "name_fuzzy",
@@ -64,7 +64,7 @@ table_row! {
         "is_active" is_active: bool,
         /// Score of the match, from 0 to 1.
         "score" score: ExactDecimal,
-        /// Kind of match.
+        /// Kind of match. `name_fuzzy`: the name is only similar to the search text.
         "match" r#match: Match,
         /// Headline dividend yield, percent.
         "dividend_yield" dividend_yield: Option<ExactDecimal>,

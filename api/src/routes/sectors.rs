@@ -46,8 +46,8 @@ static LIST: LazyLock<Vec<&'static str>> =
 pub(crate) struct SectorDetail {
     #[serde(flatten)]
     sector: SectorRow,
-    /// Active dividend payers, ordered by yield, market capitalisation and symbol. Stocks with a suspect yield are left
-    /// out.
+    /// Active dividend payers, highest yield first, then by market capitalisation and symbol. Stocks with a suspect
+    /// yield (above 25 %) are left out.
     top_payers: Vec<ScreenerRow>,
 }
 

@@ -295,7 +295,7 @@ impl RowAccumulator {
             Some(id) => *id,
             None => {
                 let id = SymbolId::try_from(self.symbols.len()).map_err(|_| {
-                    RowError::new("too_many_symbols", "a file of more than 2^32 symbols: load it in parts")
+                    RowError::new("too_many_symbols", "a file has at most 2^32 symbols: load it in parts")
                 })?;
                 self.spellings.insert(symbol.as_str().as_bytes().into(), id);
                 self.symbols.push(symbol);

@@ -282,7 +282,7 @@ impl Display for RowReview {
         for (kind, reasons) in &self.quarantined {
             let reasons: Vec<String> =
                 reasons.iter().map(|(reason, rows)| format!("{rows} {reason}")).collect();
-            writeln!(text, "quarantined by these files alone, {kind}: {}", reasons.join(", "))?;
+            writeln!(text, "quarantined (judged by these files alone), {kind}: {}", reasons.join(", "))?;
         }
         for DoubtedRow { symbol, date, reason, message } in &self.examples {
             let date = date.map_or_else(String::new, |date| format!(" {date}"));

@@ -75,7 +75,9 @@ impl<'a> AdjustedRowReader<'a> {
         let newest = self.days.check_daily()?.filter(|_| sets_basis_date);
         if let Some(newest) = newest {
             let Some(batch) = rows.uncut_prices_mut() else {
-                return Err(FeedReadError::Refused("has more rows than one symbol has days".to_owned()));
+                return Err(FeedReadError::Refused(
+                    "has more rows than a file of one symbol can have".to_owned(),
+                ));
             };
             batch.set_basis_day(newest);
         }

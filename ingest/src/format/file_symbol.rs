@@ -87,7 +87,7 @@ fn refusal(file: &FeedFile) -> String {
     let name = file.label.rsplit(['/', '\\']).next().unwrap_or(&file.label);
     let pattern = name.replacen(part, "{symbol}", 1);
     format!(
-        "has an ambiguous name, {symbol}{whole}: add --symbol {symbol}, or --symbol-from '{pattern}' for all files named so"
+        "has an ambiguous name, {symbol}{whole}: add --symbol {symbol}, or --symbol-from '{pattern}' for all files with such names"
     )
 }
 

@@ -58,7 +58,7 @@ impl<R: Read> HeaderedTable<R> {
                 continue;
             }
             rows.stats.records += 1;
-            let expected = |width| format!("the header has {width}: quote fields that hold commas");
+            let expected = |width| format!("the header has {width}: quote fields that contain commas");
             let accepted =
                 check_shape(self.header.len(), &record, expected).and_then(|()| row(&record, rows));
             if let Err(fault) = accepted {

@@ -98,7 +98,7 @@ impl FileFormat {
             let symbol_scope = symbol_scope?;
             if let (SymbolScope::File, Some(column)) = (symbol_scope, head.symbol_column()) {
                 return Err(format!(
-                    "names symbols in its column {column:?}, and a {} file has one symbol: read it under a map, which says where the symbols are (ingest map FILE)",
+                    "has symbols in its column {column:?}, but a {} file has one symbol: read it under a map that names the symbol column (ingest map FILE)",
                     vendor.name
                 ));
             }
@@ -163,7 +163,7 @@ fn refusal(head: &FileHead, choice: FormatChoice) -> String {
             )
         }
         (None, _) => format!(
-            "{wanted}; it begins with: {}; a map can locate its values (`ingest map nasdaq` shows one; in [columns] names of members, and in [file] records = \"data.rows\", the member that holds the records)",
+            "{wanted}; it begins with: {}; a map can locate its values: [columns] has the names of the members, and records in [file] is the path of the record list, such as \"data.rows\" (example of a map: `ingest map nasdaq`)",
             head.display_beginning()
         ),
     }

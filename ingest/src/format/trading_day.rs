@@ -166,7 +166,7 @@ impl SeriesDates {
         self.0.dedup();
         if (rows - self.0.len()) * 2 > rows {
             return Err(FeedReadError::Refused(format!(
-                "has {} of {}, and one symbol has a row a day: read it under a map that says where the symbols are (ingest map FILE)",
+                "has {} on {}, but one symbol has one row per day: read it under a map that names the symbol column (ingest map FILE)",
                 counted(rows, "row"),
                 counted(self.0.len(), "day")
             )));

@@ -33,7 +33,7 @@ impl FileFormat {
                 UtcTimeInterpretation::LocalDays(zone) => found = found.or(Some(zone)),
                 UtcTimeInterpretation::Uncertain(zone) => {
                     return Err(format!(
-                        "has UTC times for days, such as {first}, and too few rows show which days they are: if they are midnights of the exchange, read it under a map with dates.zone = \"{zone}\" (ingest map FILE)"
+                        "has UTC times instead of dates, such as {first}, and too few rows to infer their time zone: if they are midnights in the zone of the exchange, read it under a map with dates.zone = \"{zone}\" (ingest map FILE)"
                     ));
                 }
                 UtcTimeInterpretation::AsWritten | UtcTimeInterpretation::Times => {}

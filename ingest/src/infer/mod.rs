@@ -147,12 +147,11 @@ fn propose_for_table(
     for (name, map) in SHIPPED.iter().filter(|(_, map)| !map.contains("header = 0")) {
         let rows = first_rows(file, lines, map, placeholder.clone());
         if rows.is_ok_and(|rows| !rows.is_empty() && !rows.contains("rejected")) {
-            proposed +=
-                &format!("\n# The map {name}, which ships with the program, reads it too: --map {name}\n");
+            proposed += &format!("\n# The shipped map {name} also reads this file: --map {name}\n");
         }
     }
     if let Some(reason) = refusal(file, text) {
-        proposed += &format!("\n# Without a map it {}\n", shown_line(&reason));
+        proposed += &format!("\n# Without a map, the file cannot be read: it {}\n", shown_line(&reason));
     }
     Ok(proposed)
 }

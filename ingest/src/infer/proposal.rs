@@ -248,7 +248,7 @@ fn by_content(profile: &TableProfile) -> Vec<MappedColumn> {
 fn refuse_other_values(label: &str) -> Result<(), String> {
     match words_of(label).into_iter().find(|word| is_word_of("other file", word)) {
         Some(word) => Err(format!(
-            "is a table with a column for each symbol, whose cells are no prices by its name ({word})"
+            "is a table with a column for each symbol; the word {word} in its name shows that the cells are not prices"
         )),
         None => Ok(()),
     }
@@ -286,7 +286,7 @@ fn refuse_transaction_list(profile: &TableProfile, label: &str) -> Result<(), St
     let explicit = profile.columns.iter().any(|column| per_share(&column.name));
     let trades = profile.columns.iter().any(has_trades);
     if !is_bar && !explicit && (trades || amounts && (has_share_counts || is_named_transactions)) {
-        return Err("looks like the transactions of an account: its amounts are for all shares held, and a map needs the amount of one share".to_owned());
+        return Err("looks like the transactions of an account: its amounts are for all shares of the account, but a map needs the amount of one share".to_owned());
     }
     Ok(())
 }

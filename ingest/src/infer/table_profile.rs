@@ -222,7 +222,7 @@ fn split_at_best_delimiter(text: &str) -> Result<DelimitedRecords, String> {
         }
     }
     best.filter(|cut| cut.fit > 0)
-        .ok_or_else(|| "has no columns that a comma, a semicolon, a tab or a bar parts".to_owned())
+        .ok_or_else(|| "has no columns separated by commas, semicolons, tabs or vertical bars".to_owned())
 }
 
 fn read_records(text: &str, delimiter: u8) -> std::io::Result<Vec<NumberedLine>> {

@@ -81,7 +81,7 @@ pub struct LoadArgs {
     /// Publish the files again, even if the log has them. NAME identifies the repeated load, for example a date
     #[arg(long, value_name = "NAME", conflicts_with = "repair")]
     pub again: Option<String>,
-    /// Current date (YYYY-MM-DD), for historical data; default: today's date in New York
+    /// Date (YYYY-MM-DD) to use as today, for historical data; default: today's date in New York
     #[arg(long, env = "SERVICE_DATE", value_name = "DATE")]
     pub today: Option<NaiveDate>,
     /// Maximum wait, in seconds, until the served figures include the load and its effect on them is printed; 0: print

@@ -197,10 +197,10 @@ fn describe_excess_rejects(stats: &LoadStats, limit: f64, mapped: bool) -> Optio
         let of = |reason| stats.rejects.get(reason).copied().unwrap_or_default();
         let written_otherwise = !mapped && (of("bad_date") + of("bad_number")) * 2 > records;
         let map = match written_otherwise {
-            true => ", or read it under a map that says how its dates and numbers are written (ingest map FILE)",
+            true => ", or read it under a map that describes its dates and numbers (ingest map FILE)",
             false => "",
         };
-        format!("{rejected} of {rows} cannot be used ({percent:.1} %, at most {limit} % are let pass): nothing of it was loaded; correct the file{map}, or raise --max-reject-percent")
+        format!("{rejected} of {rows} cannot be used ({percent:.1} %, limit {limit} %): the file was not loaded; correct the file{map}, or raise --max-reject-percent")
     })
 }
 

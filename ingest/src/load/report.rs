@@ -158,7 +158,11 @@ impl LoadSummary {
         }
         for (zone, files) in zones {
             let more = if files.len() > 1 { format!(" and {} more", files.len() - 1) } else { String::new() };
-            writeln!(text, "{}{more}: UTC times are midnights in {zone}; rows have its days", files[0])?;
+            writeln!(
+                text,
+                "{}{more}: UTC times are midnights in {zone}; rows get the dates of this zone",
+                files[0]
+            )?;
         }
         Ok(())
     }
@@ -208,7 +212,7 @@ impl Display for LoadSummary {
             write_examples(text, &file.examples)?;
         }
         if !self.skipped.is_empty() {
-            writeln!(text, "skipped, no feed by name: {}", self.skipped.join(", "))?;
+            writeln!(text, "skipped (not named like feed files): {}", self.skipped.join(", "))?;
         }
         if self.files.is_empty() {
             return writeln!(text, "nothing to load: no feed files found");
@@ -253,7 +257,7 @@ impl Display for LoadSummary {
         self.write_files(text)?;
         for file in self.files.iter().filter(|file| !file.doubles.is_empty()) {
             let (name, columns) = (&file.file, file.doubles.join(", "));
-            writeln!(text, "{name} holds binary doubles, read by their shortest decimals: {columns}")?;
+            writeln!(text, "{name} has binary doubles, read as their shortest decimals: {columns}")?;
         }
         self.write_time_zones(text)?;
         self.symbols.fmt(text)?;

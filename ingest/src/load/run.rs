@@ -94,7 +94,7 @@ impl<'a> LoadRun<'a> {
         let before = match manifests {
             Ok(manifests) => Some(EarlierCoverage::from_manifests(manifests.iter().map(|(_, run)| run))),
             Err(error) => {
-                tracing::warn!(%error, "cannot tell which symbols are new: the log was not read");
+                tracing::warn!(%error, "cannot determine which symbols are new: the log was not read");
                 None
             }
         };
@@ -277,7 +277,9 @@ impl<'a> LoadRun<'a> {
         }
         // If there are fewer reports than inputs, the producer panicked and sent no event for the remaining inputs.
         if summary.files.len() - files_before < self.producer.inputs.len() {
-            return Err(LoadError::Failed("reading stopped unexpectedly; what was read is kept".to_owned()));
+            return Err(LoadError::Failed(
+                "reading stopped unexpectedly; published rows are kept".to_owned(),
+            ));
         }
         Ok(found)
     }

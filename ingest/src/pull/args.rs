@@ -69,8 +69,8 @@ pub struct PullArgs {
     /// Print each pull report as one line of JSON
     #[arg(long)]
     pub json: bool,
-    /// Current date (YYYY-MM-DD), for historical data; default: the date in New York; before 17:00 New York time, the
-    /// day before
+    /// Date (YYYY-MM-DD) to use as today, for historical data; default: the date in New York; before 17:00 New York
+    /// time, the day before
     #[arg(long, env = "SERVICE_DATE", value_name = "DATE")]
     pub today: Option<NaiveDate>,
 }

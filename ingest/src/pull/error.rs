@@ -10,7 +10,9 @@ use crate::log::reader::LogError;
 #[expect(missing_docs, reason = "the message of each says it")]
 #[derive(Debug, thiserror::Error)]
 pub enum PullError {
-    #[error("cannot use the manifest {name}: {source}; shipped are {shipped}, any other is a file")]
+    #[error(
+        "cannot use the manifest {name}: {source}; shipped manifests: {shipped}; any other name is a file"
+    )]
     ManifestFile { name: String, shipped: String, source: io::Error },
     #[error("cannot use the manifest {name}: {source}")]
     Manifest { name: String, source: ManifestError },

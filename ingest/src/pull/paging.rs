@@ -35,7 +35,8 @@ pub(super) fn next_page_url(
         PagingMethod::Number(parameter) => Ok(Some(set_parameter(url, parameter, &(page + 1).to_string()))),
         PagingMethod::NextUrl(pointer) => {
             let Some(text) = text_at(body, pointer, is_empty)? else { return Ok(None) };
-            let next = url.join(&text).map_err(|error| format!("its next page has no address: {error}"))?;
+            let next =
+                url.join(&text).map_err(|error| format!("its next page has an invalid address: {error}"))?;
             if next == *url { Err("its next page is itself".to_owned()) } else { Ok(Some(next)) }
         }
         PagingMethod::Token { pointer, parameter } => {
@@ -120,7 +121,7 @@ fn text_at(body: &Path, pointer: &str, is_empty: bool) -> Result<Option<String>,
     let response: Value = match serde_json::from_reader(BufReader::new(file)) {
         Ok(response) => response,
         Err(_) if is_empty => return Ok(None),
-        Err(error) => return Err(format!("is no JSON, which its paging needs: {error}")),
+        Err(error) => return Err(format!("is not JSON, but its paging needs JSON: {error}")),
     };
     Ok(match response.pointer(pointer) {
         Some(Value::String(text)) if !text.is_empty() => Some(text.clone()),

@@ -97,7 +97,7 @@ pub(super) fn plan_requests(
     if template.has_placeholder("symbol") && scope.symbols.is_empty() {
         let name = &template.name;
         return Err(connector.unusable(format!(
-            "request {name} asks symbol by symbol: name them with --symbols, or in the manifest"
+            "request {name} needs symbols: name them with --symbols, or in the manifest"
         )));
     }
     let symbols = scope.symbols.iter().map(Some).collect::<Vec<_>>();

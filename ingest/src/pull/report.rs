@@ -122,7 +122,7 @@ impl Display for PullReport {
         }
         writeln!(
             text,
-            "{connector}: {requests} requests with {calls} calls: {fetched} answers, {unchanged} unchanged, {missing} not there (yet), {} failed",
+            "{connector}: {requests} requests with {calls} calls: {fetched} answers, {unchanged} unchanged, {missing} not available (yet), {} failed",
             self.failed.len()
         )?;
         write_failed(text, "failed", &self.failed)?;

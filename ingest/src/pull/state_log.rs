@@ -99,7 +99,8 @@ impl<'a> StateLog<'a> {
                 return Err(LogError::Read(reason.into()).into());
             }
         }
-        Err(LogError::Read("other loads come before every charge of the budget: try again".into()).into())
+        Err(LogError::Read("other runs wrote to the log before each charge of the budget: try again".into())
+            .into())
     }
 
     /// Records new bookmarks. The rows of their requests must already be in the log.

@@ -122,7 +122,7 @@ pub async fn list_rejects(args: &RejectsArgs, settings: &StreamSettings) -> Resu
     if !json {
         let empty = match rejected {
             0 => {
-                "no rejects: every row of the loaded files was accepted; the message of a refused file has its rows"
+                "no rejects: every row of the loaded files was accepted; rejected rows of a refused file are in its message"
             }
             _ => {
                 "no rejects match: the others are closed, or of another run, source or reason; --all lists closed ones"

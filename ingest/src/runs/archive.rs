@@ -74,13 +74,13 @@ impl Display for LogCopyReport {
             (true, 0) => writeln!(text, "imported {new} from {file}"),
             (true, before) => {
                 let before = counted(before, "message");
-                writeln!(text, "imported {new} from {file}; the stream had {before} of it before")
+                writeln!(text, "imported {new} from {file}; already in the stream: {before}")
             }
         }?;
         if *gaps > 0 {
             writeln!(
                 text,
-                "{} missing in the original: later messages get smaller sequences in a copy, so facts must be rebuilt from it",
+                "{} missing in the original: a copy gives later messages smaller sequences; rebuild the facts from the copy",
                 counted(gaps, "sequence")
             )?;
         }

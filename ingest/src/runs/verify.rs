@@ -283,7 +283,7 @@ impl Display for VerifyReport {
         if let (Some(first), Some(last)) = (self.gaps.first(), self.gaps.last()) {
             writeln!(
                 text,
-                "{} missing, from {first} to {last}: the numbering keeps the gap; `ingest export` and `ingest import` make a log without it",
+                "{} missing, from {first} to {last}: the gap is permanent; `ingest export` and `ingest import` create a log without it",
                 counted(self.gaps.len(), "sequence")
             )?;
         }
@@ -306,7 +306,7 @@ impl Display for VerifyReport {
             let lost = counted(self.unaccounted, "lost message");
             writeln!(
                 text,
-                "{lost} of no known run: load the feeds of that time again, or import the second copy of the log"
+                "{lost} of unknown runs: load the feeds of that time again, or import the second copy of the log"
             )?;
         }
         for replica in &self.lagging_replicas {

@@ -9,8 +9,8 @@ use store::ids::JournalPosition;
 const LONGEST: usize = 512;
 
 text_enum! {
-    /// Kind of changed data. Dividends and splits are journaled record by record. Ticker events, adjustment factors,
-    /// dividend status and dividend lists are journaled as one value per security.
+    /// Kind of changed data. A change of the kind `dividends` or `splits` has one record. A change of another kind has
+    /// the complete new value of one security, for example all its ticker events.
     pub(crate) enum ChangeKind {
         // The order of the variants is the order of delivery within a commit: a rename precedes the rows of the new
         // symbol.

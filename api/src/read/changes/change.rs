@@ -18,7 +18,8 @@ use utoipa::ToSchema;
 use crate::parameters::{ChangeKind, JournalPlace, RowKey};
 
 text_enum! {
-    /// Effect of a change on a client's copy. An upsert adds the row, or replaces the row with the same id.
+    /// Effect of a change on a client's copy of the data. An upsert adds the row, or replaces the row with the same id.
+    /// A delete removes it.
     pub(crate) enum ChangeAction { Upsert = "upsert", Delete = "delete" }
 }
 
@@ -78,11 +79,11 @@ struct SecurityFactors<'a> {
 /// Adjustment factors of one ex-date. Prices before the ex-date are multiplied by these factors.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Factor {
-    /// First session that trades without the distribution.
+    /// Ex-date: first session that trades after the split or without the dividend.
     pub(super) ex_date: NaiveDate,
-    /// Multiplier for splits and price-only actions; 1 without them.
+    /// Multiplier for splits, spin-offs, rights and class distributions; 1 if there are none.
     split_factor: ExactDecimal,
-    /// Multiplier for dividends; 1 without them.
+    /// Multiplier for dividends; 1 if there are none.
     dividend_factor: ExactDecimal,
 }
 
@@ -136,8 +137,8 @@ pub(crate) struct ChangeBody<'a> {
     symbol: &'a str,
     /// Id of the row, unique within its kind. For `events`, `factors`, `statuses` and `lists`, the id is the symbol.
     id: &'a str,
-    /// New row. For a removed dividend or split, it is the last row with the status `cancelled`. Null if a row of
-    /// another kind was removed.
+    /// New row of an upsert. Null for a delete, with one exception: if a dividend or split was removed from the data,
+    /// it is the last version of the row, with the status `cancelled`.
     #[schema(value_type = Option<ChangedRowBody<'static>>)]
     row: Option<Cow<'a, RawValue>>,
 }

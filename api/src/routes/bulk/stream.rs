@@ -39,16 +39,16 @@ pub(crate) struct Bulk<T> {
 pub(crate) struct BulkMeta {
     /// Number of rows.
     count: usize,
-    /// Unknown symbols.
+    /// Requested symbols without a row.
     missing: Vec<String>,
-    /// As-of date of the market.
+    /// As-of date of the market: the newest session in the data.
     as_of: Option<NaiveDate>,
-    /// Generation and log sequence of the data.
+    /// Version of the data, for example g3.184467. The parameter `data_version` accepts this value.
     data_version: String,
-    /// Instant of the parameter `known_at`. Omitted without the parameter.
+    /// Instant that the parameter `known_at` selects. Omitted if the request does not have this parameter.
     #[serde(skip_serializing_if = "Option::is_none")]
     known_at: Option<DateTime<Utc>>,
-    /// Symbols without a row.
+    /// Requested symbols without a row, each with a code and a message.
     errors: Vec<BulkError>,
     /// Counts of symbols.
     summary: BulkSummary,
@@ -58,7 +58,7 @@ pub(crate) struct BulkMeta {
     depth: Option<Depth>,
 }
 
-/// A symbol without a row.
+/// A requested symbol without a row.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct BulkError {
     /// Symbol as the client wrote it.

@@ -36,23 +36,24 @@ const PAGING: PageOptions = PageOptions {
 parameters! {
     /// Parameters of the dividend history.
     pub(crate) struct HistoryParameters by reader {
-        /// Comma-separated symbols (at most 50). Unknown symbols are listed in `meta.missing`. Only Professional may
-        /// omit the list, together with `updated_since`. The response then has the changes of the whole market.
+        /// Comma-separated symbols (at most 50). Unknown symbols are listed in `meta.missing`. The list may be omitted
+        /// only with `updated_since`: the response then has the changes of the whole market (Professional only).
         symbols: Option<SymbolList> = reader.read_symbols(50),
-        /// `meta.sync_from` of an earlier response, or an instant. Returns the rows that changed since then, in commit
-        /// order. Deleted rows are returned as cancelled. Conflicts with filters and `sort`.
+        /// `meta.sync_from` of an earlier response, or an instant. Returns only the rows that changed since then, in
+        /// the order of the changes. Deleted rows have the status `cancelled`. Cannot be combined with date, type or
+        /// status filters, `include_projected` or `sort`.
         updated_since: Option<SyncPoint> =
             reader.read_updated_since(&[FILTERS.as_slice(), &OTHER_DATE_PARAMETERS].concat()),
-        /// First ex-date. Default: start of the tier's history. For an earlier day the response is a 403.
+        /// First ex-date. Default: first day of the tier's history. A request for an earlier day gets a 403.
         start_date: Option<NaiveDate> = {
             reader.require_either("symbols", "updated_since");
             reader.read_day_of_history("start_date")
         },
         /// Last ex-date. Default: no limit, so that declared future ex-dates are included.
         end_date: Option<NaiveDate> = reader.read_end_date(start_date),
-        /// Types as declared, comma-separated.
+        /// Dividend types as declared, comma-separated.
         r#type: Option<Vec<DividendType>> = reader.read_words("type", DividendType::ALL),
-        /// Statuses declared, paid or cancelled, comma-separated. Default: declared and paid.
+        /// Statuses, comma-separated: declared, paid, cancelled. Default: declared and paid.
         status: Option<Vec<DividendStatus>> = reader.read_words("status", STATUSES),
         /// Includes dividends that are expected in the next 12 months but not declared. Their amounts and payment
         /// dates are estimates.

@@ -20,15 +20,15 @@ table_row! {
         "ex_date" ex_date: NaiveDate,
         /// Payment date; an estimate for an estimated payment.
         "payment_date" payment_date: NaiveDate,
-        /// Type as declared.
+        /// Dividend type as declared.
         "type" r#type: DividendType,
-        /// Amount per share, on today's share basis.
+        /// Amount per share, adjusted for splits after the ex-date.
         "amount" amount: ExactDecimal,
         /// ISO 4217 currency of amount and income.
         "currency" currency: String,
         /// Shares of the holding.
         "shares" shares: ExactDecimal,
-        /// amount x shares.
+        /// Income from the payment: amount x shares.
         "income" income: ExactDecimal,
         /// Origin of the amount: declared or estimated.
         "amount_status" amount_status: AmountStatus,

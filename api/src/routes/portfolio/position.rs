@@ -18,9 +18,9 @@ text_enum! {
     pub enum GapReason {
         /// No security has the symbol.
         UnknownSymbol = "unknown_symbol",
-        /// No source of the security provides dividends (R38).
+        /// It is unknown whether the security pays dividends, because the data may be incomplete (R38).
         DividendsUnknown = "dividends_unknown",
-        /// The security pays dividends, but none is declared and no pattern supports an estimate.
+        /// The security pays dividends, but none is declared for the twelve months, and none can be estimated.
         NotEstimated = "not_estimated",
         /// A declared dividend has no payment date.
         NoPaymentDate = "no_payment_date",

@@ -29,8 +29,8 @@ pub(crate) struct IncomeTotal {
     payments: usize,
     /// Market value of the holdings with a price in this currency.
     value: ExactDecimal,
-    /// Income as percent of value, for holdings whose price and dividends are in this currency. Null without such
-    /// holdings.
+    /// Income as percent of value. Only holdings with price and dividends in this currency count; null if there are
+    /// none.
     #[serde(rename = "yield")]
     r#yield: Option<ExactDecimal>,
     /// Mean five-year dividend growth of the holdings, weighted by income, percent per year; null if no growth is
@@ -38,8 +38,8 @@ pub(crate) struct IncomeTotal {
     growth_5y: Option<ExactDecimal>,
     /// Sum of the given purchase costs; null if none is given.
     cost: Option<ExactDecimal>,
-    /// Income as percent of cost, for holdings with a cost whose price and dividends are in this currency. Null without
-    /// such holdings.
+    /// Income as percent of cost. Only holdings with a cost, and with price and dividends in this currency, count; null
+    /// if there are none.
     yield_on_cost: Option<ExactDecimal>,
 }
 

@@ -46,8 +46,8 @@ text_enum! {
     pub enum Adjustment {
         /// Prices as traded. This value cannot be combined with other values.
         Raw = "raw",
-        /// Adjustment for splits and spin-offs. Prices are comparable along a chart, and volumes are on today's share
-        /// basis.
+        /// Adjustment for splits and spin-offs, so that prices are comparable over time. Volumes are adjusted for
+        /// splits too.
         Split = "split",
         /// Adjustment for spin-offs, rights and class distributions.
         SpinOff = "spin_off",
@@ -122,14 +122,14 @@ parameters! {
     /// Parameters of the price history.
     pub(crate) struct PricesParameters by reader {
         symbol: PathSymbol = reader.read_symbol(),
-        /// First session. Default: start of the tier's history. For an earlier day the response is a 403.
+        /// First session. Default: first day of the tier's history. A request for an earlier day gets a 403.
         start_date: Option<NaiveDate> = reader.read_date("start_date"),
-        /// Last session.
+        /// Last session. Default: the newest session.
         end_date: Option<NaiveDate> = reader.read_end_date(start_date),
-        /// Range up to today, instead of dates. A range beyond the tier's history is a 403; max starts with the tier's
-        /// history.
+        /// Range up to today, instead of `start_date` and `end_date`. A range that begins before the tier's history
+        /// gets a 403; `max` begins with the tier's history.
         range: Option<NaiveDate> = read_range(reader, start_date, end_date),
-        /// Length of the period of a price point. Default: daily.
+        /// Length of the period that one price point covers. Default: daily.
         interval: Interval = reader.read_word("interval", Interval::ALL).unwrap_or(Interval::Daily),
         /// Adjustments of the prices, comma-separated. `split` includes spin-offs, and `all` includes everything.
         /// Default: split.
@@ -177,7 +177,7 @@ pub(crate) struct PricesAnswer {
     meta: PricesMeta,
 }
 
-/// Data version, basis and total return of a page of price points.
+/// Data version, adjustment and total return of a page of price points.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct PricesMeta {
     #[serde(flatten)]
@@ -190,8 +190,9 @@ pub(crate) struct PricesMeta {
     interval: Interval,
     /// Adjustment of the prices: raw, split, spin_off, dividend, all, or the list `spin_off,dividend`.
     adjustment: &'static str,
-    /// Total return from the first to the last bar of the whole range, percent. Dividends are reinvested at the close
-    /// of their ex-date. Null if there is no bar, or if a distribution was paid in another currency.
+    /// Total return from the first to the last bar of the requested range (all its pages), percent. Dividends are
+    /// reinvested at the close of their ex-date. Null if there is no bar, or if a distribution was paid in another
+    /// currency.
     total_return: Option<ExactDecimal>,
     /// Time of the last change to the splits and dividends that adjust the prices. Adjusted prices that were read
     /// before this time are outdated. Null if the change is more than 400 days old.
@@ -201,8 +202,8 @@ pub(crate) struct PricesMeta {
 endpoint! {
     /// Historical prices
     ///
-    /// Bars with the requested adjustment, newest first. Each bar also has the raw close, the fully adjusted close, and the
-    /// factors between them.
+    /// Bars with the requested adjustment, newest first. Each bar also has the raw close, the fully adjusted close, and
+    /// the adjustment factors.
     get "/v1/prices/{symbol}", tag "Prices", returns "A page of price points",
     history(Access<Free, PricesParameters>) -> PricesAnswer { respond(render) }
 }

@@ -57,8 +57,7 @@ parameters! {
         /// Last day of a range of at most 31 days, instead of `date`. Default: 30 days after `start_date`.
         end_date: Option<NaiveDate> = read_end_date(reader, date, start_date),
         /// Comma-separated symbols (at most 1000). Unknown symbols are listed in `meta.missing`. Default: the whole
-        /// market. With
-        /// `data_version` or `known_at`, the list is required and has at most 100 symbols.
+        /// market. With `data_version` or `known_at`, the list is required and has at most 100 symbols.
         symbols: Option<SymbolList> = reader.read_symbols(MOST),
         knowledge: Option<Knowledge> = {
             let knowledge = reader.read_knowledge();
@@ -124,14 +123,14 @@ pub(crate) struct MarketPrices {
     meta: MarketPricesMeta,
 }
 
-/// Data version, range and basis of a page of the market's bars.
+/// Data version, range and adjustment of a page of the market's bars.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct MarketPricesMeta {
     #[serde(flatten)]
     list: ListMeta,
-    /// First day; null without data.
+    /// First day of the range; without dates in the request, the newest session. Null if there is no data.
     start_date: Option<NaiveDate>,
-    /// Last day; null without data.
+    /// Last day of the range; without dates in the request, the newest session. Null if there is no data.
     end_date: Option<NaiveDate>,
     /// Adjustment of the prices: raw, split, spin_off, dividend, all, or the list `spin_off,dividend`.
     adjustment: &'static str,
@@ -140,8 +139,8 @@ pub(crate) struct MarketPricesMeta {
 endpoint! {
     /// The market's prices of a day (Professional)
     ///
-    /// Bars of all securities on one day, or in a range of at most 31 days, ordered by symbol and day. Each page counts as
-    /// one call.
+    /// Bars of all securities on one day, or in a range of at most 31 days, ordered by symbol and day. Each page counts
+    /// as one call.
     get "/v1/bulk/prices", tag "Bulk", returns "A page of the market's bars",
     market(Access<Professional, MarketPricesParameters>) -> MarketPrices { respond_streaming(page) }
 }

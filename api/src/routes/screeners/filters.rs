@@ -41,9 +41,9 @@ pub(crate) trait Preset: Send + Sync + 'static {
 parameters! {
     /// Filters of every screener that do not compare a figure: names, types, frequencies and dates.
     pub(crate) struct WordFilters by reader {
-        /// First day of the range in which the next ex-date must be.
+        /// Earliest accepted next ex-date of a security.
         ex_date_from: Option<NaiveDate> = reader.read_date("ex_date_from"),
-        /// Last day of the range in which the next ex-date must be.
+        /// Latest accepted next ex-date of a security.
         ex_date_to: Option<NaiveDate> = reader.read_last_day("ex_date_to", "ex_date_from", ex_date_from),
         /// Sectors by name or slug, comma-separated.
         sector: Option<Vec<String>> = reader.read_names(FilterField::Sector),
@@ -198,7 +198,7 @@ fn names<T: ToString>(chosen: Option<&Vec<T>>) -> Option<Criterion> {
 pub(super) enum Criterion {
     /// Threshold, in the unit of the parameter.
     Number(ExactDecimal),
-    /// A day.
+    /// Day, YYYY-MM-DD.
     Text(String),
     /// Names or words of a list.
     Words(Vec<String>),

@@ -30,7 +30,8 @@ parameters! {
 endpoint! {
     /// Comprehensive quote
     ///
-    /// End-of-day quote: the latest close with its session, the 52-week range, averages and the headline dividend figures.
+    /// End-of-day quote: the latest close with its session, the 52-week range, averages and the headline dividend
+    /// figures.
     get "/v1/stocks/{symbol}/quote", tag "Stocks", returns "The quote",
     quote(Access<Free, QuoteParameters>) -> Single<Quote> { respond(render_quote) }
 }

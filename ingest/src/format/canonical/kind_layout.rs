@@ -110,7 +110,7 @@ impl KindLayout {
         }
         if !unknown.is_empty() && !ignore_unknown {
             return Err(format!(
-                "has unknown columns for a {}: {}. Rename or remove them, add --ignore-unknown, or read the file under a map (ingest map FILE); known are: {}",
+                "has unknown columns for a {}: {}. Rename or remove them, add --ignore-unknown, or read the file under a map (ingest map FILE); known columns: {}",
                 self.kind,
                 unknown.join(", "),
                 self.names.join(", ")

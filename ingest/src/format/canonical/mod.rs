@@ -70,7 +70,7 @@ pub(super) fn expectation(head: &FileHead) -> &'static str {
             "name the file by its kind (prices.csv, dividends-2024.csv) and give it that kind's columns"
         }
         Encoding::Ndjson | Encoding::Json => {
-            "give every record a kind, or name the file by it (prices.ndjson) and give all that kind's members"
+            "give every record a kind, or name the file by its kind (prices.ndjson) and give each record the members of that kind"
         }
     }
 }

@@ -184,7 +184,7 @@ fn frequency(cells: &RecordCells<'_>) -> Result<Option<Frequency>, RowError> {
     };
     let class = text.parse().ok().and_then(Frequency::from_payments_per_year);
     let message = format_args!(
-        "frequency {text} is no usual number of payments a year: 0, 1, 2, 3, 4, 6, 12, 13, 24, 26 or 52"
+        "frequency {text} must be a usual number of payments a year: 0, 1, 2, 3, 4, 6, 12, 13, 24, 26 or 52"
     );
     class.map(Some).ok_or_else(|| RowError::new("bad_value", message))
 }

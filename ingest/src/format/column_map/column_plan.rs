@@ -79,10 +79,7 @@ fn find(names: &[String], column: &str, wanted: &str) -> Result<Option<usize>, S
 
 fn no_column(name: &str, wanted: &str, names: &[String]) -> String {
     let more = if names.len() > MAX_LISTED { ", …" } else { "" };
-    format!(
-        "has no column {wanted:?}, which the map's columns.{name} names; its columns are: {}{more}",
-        listed(names)
-    )
+    format!("has no column {wanted:?} (columns.{name} of the map); its columns are: {}{more}", listed(names))
 }
 
 /// Maximum number of column names in an error message.

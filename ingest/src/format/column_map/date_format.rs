@@ -5,7 +5,7 @@ use chrono::{Month, NaiveDate, NaiveDateTime, NaiveTime};
 use crate::normalize::{ExchangeZone, RowError, abbreviate, from_unix_seconds, parse_utc_time};
 
 /// Description of allowed date formats, for error messages.
-pub(super) const ALLOWED: &str = "YYYY, YY, MM, DD (also of one digit), MMM (Jan, January) and the signs between them, such as DD.MM.YYYY; or unix, unix_ms";
+pub(super) const ALLOWED: &str = "YYYY, YY, MM and DD (one or two digits), MMM (Jan, January) and the characters between them, such as DD.MM.YYYY; or unix, unix_ms";
 
 /// Part of a date format.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -92,7 +92,7 @@ fn object_values<'a>(
     wrapper: Option<RawJson<'a>>,
 ) -> Result<RowValues<'a>, RowError> {
     if !object.is_object() {
-        return Err(RowError::new("malformed_row", "is no object with members"));
+        return Err(RowError::new("malformed_row", "is not a JSON object"));
     }
     let mut values: RowValues<'a> =
         owner.into_iter().chain(&map.constants).map(|(name, value)| (*name, value.as_str().into())).collect();

@@ -174,6 +174,6 @@ impl ColumnMap {
             None if self.suffix.is_empty() => return Ok(symbol),
             None => format!("{symbol}{}", self.suffix),
         };
-        Symbol::parse(&text).map_err(|error| format!("{text:?}, the map's symbol for its name, {error}"))
+        Symbol::parse(&text).map_err(|error| format!("has an invalid symbol under the map: {text:?} {error}"))
     }
 }

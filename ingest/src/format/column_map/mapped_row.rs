@@ -43,7 +43,10 @@ fn set_currency<'a>(
         Some((_, known)) if Some(known.as_ref()) == constant => *known = currency,
         Some((_, known)) if *known == currency => {}
         Some((_, known)) => {
-            return Err(RowError::new("bad_value", format_args!("the row is in {known} and in {currency}")));
+            return Err(RowError::new(
+                "bad_value",
+                format_args!("the row has two currencies: {known} and {currency}"),
+            ));
         }
     }
     Ok(())
@@ -100,7 +103,7 @@ pub(super) fn accept(
     }
     if !map.units.is_empty() && !values.iter().any(|(name, _)| *name == CURRENCY) {
         let message =
-            "the number has no unit of the map's [units]: add its unit, or constants.currency for it";
+            "the number has no unit of the map's [units]: add the unit there, or set constants.currency";
         return Err(RowError::new("bad_value", message));
     }
     let values = if map.kind == Kind::Price { price_values(values)? } else { values };

@@ -79,7 +79,7 @@ pub(super) fn detect(
 /// Reason for refusing a file that has a symbol column, although the map names no column for symbols.
 fn names_symbols(map: &ColumnMap, column: &str) -> String {
     let symbol = map.symbol_column().unwrap_or("symbol");
-    format!("names symbols in its column {column:?}: say columns.{symbol} = {column:?} in the map")
+    format!("has symbols in its column {column:?}: set columns.{symbol} = {column:?} in the map")
 }
 
 /// Reads all rows of a file.

@@ -58,7 +58,7 @@ fn read(file: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedReadE
             days.push(date);
             Ok(())
         } else {
-            let message = "is no dividend, split, ticker or aggregate of Massive";
+            let message = "is not a dividend, split, ticker or aggregate of Massive";
             Err(RowError::new("unknown_kind", message))
         }
     })?;
@@ -120,7 +120,7 @@ fn aggregate<'a>(row: &'a VendorRow<'_>, date: NaiveDate, basis_as_of: Option<&'
 /// Adds a security. If the response has the details of a ticker, adds its market value and share count too.
 fn ticker(row: &VendorRow<'_>, fetched_on: &str, rows: &mut RowAccumulator) -> Result<(), RowError> {
     if let Some(market) = row.text(&["market"]).filter(|market| !matches!(*market, "stocks" | "otc")) {
-        let message = format_args!("market {market} is not of securities");
+        let message = format_args!("market {market} is not a securities market");
         return Err(RowError::new("unsupported_market", message));
     }
     let r#type = match row.text(&["type"]).unwrap_or_default() {

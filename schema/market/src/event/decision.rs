@@ -29,7 +29,7 @@ pub struct Decision {
     /// Key of the row that the decision is about.
     #[serde(flatten)]
     pub row: DecidedRow,
-    /// Reason code of the quarantine.
+    /// Code of the reason for the quarantine, for example `amount_outlier`.
     pub reason: String,
     /// Reason that the operator gave for the decision.
     pub note: String,
@@ -40,9 +40,9 @@ pub struct Decision {
 pub struct DecidedRow {
     /// Kind: price, dividend or split.
     pub kind: Kind,
-    /// Feed of the row.
+    /// Name of the feed that reported the row.
     pub source: String,
-    /// Vendor's id of the row.
+    /// Vendor's id of the row; `None` if the vendor gives none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub row_id: Option<String>,
     /// Session of a price, or ex-date of a dividend or split. For a dividend without an ex-date, its record date.

@@ -14,16 +14,16 @@ table_row! {
         "symbol" symbol: String,
         /// Kind of the row: price, dividend or split.
         "kind" kind: String,
-        /// Ex-date or session of the row.
+        /// Session of a price, or ex-date of a dividend or split. For a dividend without an ex-date, its record date.
         "date" date: Option<NaiveDate>,
-        /// Vendor's id of the row.
+        /// Vendor's id of the row; null if the vendor gives none.
         "id" id: Option<String>,
         /// Stable code of the reason for the quarantine.
         #[schema(value_type = QuarantineReason)]
         "reason" reason: String,
         /// Fault of the row, as a sentence.
         "message" message: String,
-        /// Feed of the row.
+        /// Name of the feed that reported the row.
         "source" source: String,
         /// Line in the feed's file; 0 if unknown.
         "line" line: i64,
