@@ -61,7 +61,7 @@ pub(crate) enum ApiError {
     /// The requested data version was served earlier, but this program does not implement its calculation rules any
     /// more.
     #[error(
-        "The version {version} cannot be derived any more: it has the rules {method}, which program {program} derives"
+        "The version {version} cannot be derived any more: its rules ({method}) exist only in program version {program}"
     )]
     VersionGone { version: String, method: String, program: String },
     #[error("the service cannot respond now: {0}")]

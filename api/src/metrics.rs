@@ -14,7 +14,7 @@ use prometheus::{
 use telemetry::listener::DURATION_BUCKETS;
 
 /// Histogram buckets for the number of calls in an admission batch. Admission checks the key, tier, rate limit and
-/// quota of a call.
+/// quota of all calls in a batch with one database round trip.
 const CALLS: [f64; 11] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 256.0, 1024.0, 2048.0, 4096.0];
 
 /// All metrics of the API.
@@ -118,7 +118,8 @@ impl ApiMetrics {
         self.requests.with_label_values(&[route, method_label(method), status.as_str()]).observe(seconds);
     }
 
-    /// Records the reply to a protocol error, which occurs before a request is parsed.
+    /// Records the response to a protocol error. The route and method of the request are unknown, because the request
+    /// could not be parsed.
     pub(crate) fn record_protocol_error(&self, status: StatusCode) {
         self.requests.with_label_values(&["none", "other", status.as_str()]).observe(0.0);
     }

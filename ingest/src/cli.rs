@@ -1,7 +1,8 @@
 //! Command line of `ingest`: arguments, logging and exit codes.
 //!
-//! The binary only calls the synchronous function [`main`] of this library. A crate that awaits an `async fn` compiles
-//! the function itself. A binary that awaited functions of the library would therefore compile the whole program again.
+//! The binary only calls the synchronous function [`main`] of this library. The compiler generates the code of an
+//! `async fn` in the crate that awaits the function. If the binary awaited functions of the library, the whole program
+//! would be compiled twice.
 
 use std::net::SocketAddr;
 use std::process::ExitCode;

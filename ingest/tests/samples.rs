@@ -1,4 +1,5 @@
-//! Tests with real vendors' files. Each file must be loaded, or refused with the expected reason.
+//! Tests with real vendors' files. For each file, the test expects that it is loaded, or that it is refused with a
+//! given reason.
 //!
 //! The files are not part of this repository. They are in the folder `shared/samples` next to the repository. Without
 //! this folder, the tests are skipped.
@@ -198,7 +199,8 @@ async fn every_sample_is_told_from_all_others() -> Result<()> {
     Ok(())
 }
 
-/// Body of a recorded HTTP response. In the YAML recording, it is a quoted string that is folded over several lines.
+/// Body of a recorded HTTP response. In the YAML recording, the body is a quoted string that is folded over several
+/// lines.
 fn recorded_body(recording: &str) -> Option<String> {
     let key = ["string: '", "content: '"].into_iter().find(|key| recording.contains(key))?;
     let rest = recording.split_once(key)?.1.replace("''", "\0");

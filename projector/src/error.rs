@@ -154,7 +154,7 @@ impl RunError {
 }
 
 impl ConsumeError {
-    /// Wraps an error of a request to the NATS server, or of the delivery of messages.
+    /// Wraps an error of the NATS server: a request failed, or the delivery of messages failed.
     pub fn of_server(error: impl Into<async_nats::Error>) -> Self {
         Self::Consumer(error.into())
     }

@@ -53,7 +53,7 @@ pub struct Generation {
     pub fact_set: String,
     /// Security that serves as the benchmark of the metric beta.
     pub benchmark: Symbol,
-    /// Market date of a frozen generation; `None` if the market date is the newest session.
+    /// Fixed market date (as-of date of the figures); `None` if the market date is the newest session.
     pub as_of: Option<NaiveDate>,
     /// Source policy that belongs only to this generation; `None` if the generation follows the live policy.
     pub policy: Option<SourcePolicy>,
@@ -84,8 +84,8 @@ impl Generation {
         Ok(generation)
     }
 
-    /// Loads the generations that follow the log with this fact set and have the rule version of this program. A
-    /// generation with an unknown rule parameter is skipped.
+    /// Loads the generations that are derived from this fact set, follow the log and have the rule version of this
+    /// program. A generation with an unknown rule parameter is skipped.
     pub async fn load_tailing(
         transaction: &Transaction<'_>,
         fact_set: &str,
@@ -122,8 +122,9 @@ impl Generation {
         format!("{}, {}, control", generation_schema(self.id), self.fact_set)
     }
 
-    /// Loads the source policy of this generation: its own policy if it has one, otherwise the live policy. If a change
-    /// of the live policy is pending for this generation, loads the policy before the change.
+    /// Loads the source policy of this generation: its own policy if it has one, otherwise the live policy. If the live
+    /// policy was changed, but the change does not take effect for this generation yet, loads the live policy from
+    /// before the change.
     pub async fn load_source_policy(
         &self,
         transaction: &Transaction<'_>,
@@ -136,8 +137,8 @@ impl Generation {
         })
     }
 
-    /// Loads the market date: the fixed date of a frozen generation, otherwise the newest session in the log. `None` if
-    /// the log has no session.
+    /// Loads the market date: the fixed date if the generation has one, otherwise the newest session in the facts.
+    /// `None` if the facts have no session.
     pub async fn load_market_date(
         &self,
         transaction: &Transaction<'_>,

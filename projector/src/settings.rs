@@ -17,14 +17,15 @@ pub const LIVE_FACTS: &str = "facts";
 const IDLE_TIMEOUT: Duration = Duration::from_secs(6);
 
 /// Maximum time for which a transaction of a rebuild or review may be idle. Such a transaction is idle while a chunk is
-/// derived or the log is read. If the process is stopped, its transaction blocks the projector until Postgres ends it
-/// after this time.
+/// derived or the log is read. If the process hangs, its open transaction blocks the projector. Postgres ends the
+/// transaction after this time.
 const REBUILD_IDLE_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Connection settings of the database.
 #[derive(Debug, Clone, Args)]
 pub struct DatabaseArgs {
-    /// Database connection of the owner. By default, the projector's role uses the same URL with its own user name.
+    /// Database connection with the role that owns the database. By default, the projector's role uses the same URL
+    /// with another user name.
     #[command(flatten)]
     pub owner: DatabaseSettings,
     /// Postgres connection of the projector's role; default: DATABASE_URL with user dds_projector
@@ -112,8 +113,8 @@ impl ProjectorSettings {
         self.database.config(fact_set, self.lease())
     }
 
-    /// Connection settings like [`DatabaseArgs::projector_config`], for a rebuild. A transaction may be idle while a
-    /// chunk of securities is derived, and for at least the lease duration.
+    /// Connection settings like [`DatabaseArgs::projector_config`], for a rebuild. A transaction may be idle for two
+    /// minutes or for the lease duration, whichever is longer. It is idle while a chunk of securities is derived.
     pub fn rebuild_config(&self, fact_set: &str) -> Result<Config, DbError> {
         self.database.config(fact_set, REBUILD_IDLE_TIMEOUT.max(self.lease()))
     }

@@ -125,8 +125,8 @@ async fn an_audit_names_what_to_look_at() -> Result<()> {
         "no findings: messages or rows that could not be applied; payments missing in a year of growth or streak; \
          rows of one payment with two ex-dates; specials inferred in regular rows; single amounts below both neighbours; \
          securities whose adjusted closes show dividends that no row has; securities without a source of dividends; \
-         lasting price moves of more than 3 times without an event; dividends before a split that are probably on the shares \
-         after it",
+         lasting price moves of more than 3 times without an event; dividends before a split whose amounts probably refer \
+         to the shares after it",
     ] {
         assert!(page.stdout.lines().any(|told| told == line), "{line} in {}", page.stdout);
     }

@@ -8,9 +8,9 @@ pub(crate) type Result<T, E = AccountError> = std::result::Result<T, E>;
 pub(crate) enum AccountError {
     #[error("{0} is not an email address")]
     Email(String),
-    #[error("there is no account {0}")]
+    #[error("account {0} does not exist")]
     NoAccount(String),
-    #[error("an account {0} already exists")]
+    #[error("account {0} already exists")]
     Taken(String),
     /// Refusal by a limit or another rule for accounts. The value is the complete message for the caller.
     #[error("{0}")]

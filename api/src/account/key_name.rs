@@ -11,8 +11,8 @@ pub(super) fn parse_name(action: &str, text: &str) -> Result<String> {
     let has_control = name.chars().any(|c| c.is_control() || is_bidi_control(c));
     if !(1..=64).contains(&name.chars().count()) || has_control || visible_part(&name).is_empty() {
         return Err(AccountError::Refused(format!(
-            "cannot {action}: its name must have 1 to 64 characters, a visible one among them, and no control \
-             characters"
+            "cannot {action}: its name must have 1 to 64 characters, at least one of them visible, and no \
+             control characters"
         )));
     }
     Ok(name)

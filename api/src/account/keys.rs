@@ -169,8 +169,8 @@ pub(crate) async fn find_key(
     find_row(client, ONE, &[&account_id, &key_id]).await
 }
 
-/// Lists the keys of an account in order of creation, at most 200. Keys that were deleted more than 30 days ago are
-/// left out.
+/// Lists at most 200 keys of an account, in order of creation. If the account has more keys, the list prefers active
+/// keys, and then newer keys. Keys that were deleted more than 30 days ago are left out.
 pub(crate) async fn list_keys(client: &Client, account_id: AccountId) -> Result<Vec<ApiKey>> {
     find_rows(client, LIST, &[&account_id]).await
 }
@@ -225,7 +225,7 @@ async fn find_active_key(account: &LockedAccount<'_>, key: &str) -> Result<Activ
     let mut found = rows.iter().map(ActiveKey::from_row).collect::<Result<Vec<_>, _>>()?;
     let is_id = found.first().is_some_and(|first| first.id.to_string() == key);
     match found.len() {
-        0 => Err(refused(format!("there is no active key {key}"))),
+        0 => Err(refused(format!("the account has no active key {key}"))),
         count if count > 1 && !is_id => {
             Err(refused(format!("{count} active keys are named {key}: use the id instead of the name")))
         }

@@ -45,8 +45,8 @@ sql_row! {
     }
 }
 
-/// Creates an invitation link for an email address without an account. Redeeming the link creates an account of tier
-/// `tier`. The link expires after `hours` hours.
+/// Creates an invitation link for an email address that has no account yet. Redeeming the link creates an account of
+/// tier `tier`. The link expires after `hours` hours.
 pub(crate) async fn create_invitation(
     client: &mut Client,
     email: &str,

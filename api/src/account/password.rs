@@ -36,11 +36,11 @@ const LENGTH: std::ops::RangeInclusive<usize> = 12..=128;
 const COMMON: &str = include_str!("common_passwords.txt");
 /// Maximum wait for a hashing permit.
 const PERMIT_TIMEOUT: Duration = Duration::from_secs(15);
-/// Maximum number of passwords that wait for a hashing permit. If the queue is full, a new password displaces the
-/// newest password of the network with the most waiting passwords. If the new password comes from this network, it is
-/// refused instead.
+/// Maximum number of passwords that wait for a hashing permit. If the queue is full, a new password replaces another
+/// one. The replaced password is the newest one of the network with the most waiting passwords. The new password is
+/// refused instead if its own network would then have at least as many waiting passwords as that network.
 const MAX_WAITERS: usize = 512;
-/// Maximum number of passwords of one network or account that wait for a hashing permit.
+/// Maximum number of passwords that wait for a hashing permit, per network or account.
 const MAX_WAITERS_PER_KEY: usize = 40;
 /// Placeholder hash for sign-ins with an unknown email address. Its verification takes as long as that of a real hash.
 /// The response time therefore does not reveal whether the account exists.
@@ -145,8 +145,8 @@ impl PasswordHashing {
     }
 }
 
-/// Finds the account of an email address in lower case. `None` if the account does not exist, is disabled or has no
-/// password. `devices` are the browser and network of the sign-in attempt.
+/// Finds the account with the email address `email`, which must be in lower case. `None` if the account does not exist,
+/// is disabled or has no password. `devices` are the browser and network of the sign-in attempt.
 pub(crate) async fn find_password(
     client: &Client,
     email: &str,
@@ -162,8 +162,8 @@ pub(crate) async fn store_hash(account: &LockedAccount<'_>, hash: &str) -> Resul
     Ok(())
 }
 
-/// Begins a transaction and locks the account after its password was verified. Returns `None` if, since the
-/// verification, the password was changed or the account was disabled or deleted.
+/// Begins a transaction and locks the account. The caller has verified the password before. Returns `None` if the
+/// password has changed since the verification, or if the account is now disabled or deleted.
 pub(crate) async fn begin_verified<'t>(
     client: &'t mut Client,
     stored: &StoredPassword,

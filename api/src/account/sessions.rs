@@ -121,7 +121,7 @@ pub(crate) async fn end_session(
 ) -> Result<()> {
     let account = actor.begin(client).await?;
     if account.transaction.execute(END, &[&account.id, &session_id]).await? == 0 {
-        return Err(AccountError::Refused(format!("there is no session {session_id}")));
+        return Err(AccountError::Refused(format!("session {session_id} does not exist")));
     }
     account.record_session("session.end", json!({ "id": session_id })).await?;
     account.commit().await

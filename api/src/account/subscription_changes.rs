@@ -44,7 +44,7 @@ pub(crate) async fn cancel_subscription(
 ) -> Result<()> {
     let account = begin_settled(client, actor).await?;
     if account.subscription.tier == Tier::Free {
-        return Err(AccountError::Refused("there is no paid plan to cancel".to_owned()));
+        return Err(AccountError::Refused("the account has no paid plan to cancel".to_owned()));
     }
     apply(account, "account.cancel", CANCEL, &[&paid_until]).await
 }
@@ -89,8 +89,8 @@ async fn begin_settled<'t>(client: &'t mut Client, actor: AccountActor<'_>) -> R
 }
 
 /// Runs a statement that changes the account's subscription, and commits. The first parameter of the statement is the
-/// account's id; `parameters` are the others. If the subscription changed, appends its old and new values to the audit
-/// log.
+/// account's id; `parameters` contains all further parameters. If the subscription changed, appends its old and new
+/// values to the audit log.
 async fn apply(
     account: LockedAccount<'_>,
     action: &str,

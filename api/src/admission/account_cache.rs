@@ -154,7 +154,8 @@ mod tests {
         PresentedKey::with_tag(u128::try_from(id).expect("a positive id"))
     }
 
-    /// Takes one account from the cache and returns it, as a charged call does. Returns true if the account was cached.
+    /// Takes one account out of the cache and puts it back, as a charged call does. The result is true if the account
+    /// was cached.
     fn charge(cache: &mut AccountCache, id: i64) -> bool {
         let key = [presented(id)];
         let mut accounts = cache.checkout(&key);

@@ -10,8 +10,8 @@ use crate::admission::token_bucket::{Bucket, RemainingLimits};
 use crate::auth::ids::{AccountId, KeyId};
 use crate::auth::tier::Tier;
 
-/// Threshold for a time that is earlier than the previous time. A smaller difference means that two decisions were
-/// reordered. A larger difference means that the clock was set back.
+/// Threshold for a decision time that is earlier than the previous decision time. If the difference is below the
+/// threshold, the two decisions were reordered. Otherwise, the clock was set back.
 const CLOCK_JUMP_THRESHOLD: TimeDelta = TimeDelta::seconds(1);
 
 /// Rate-limit bucket and used quota of an account.
@@ -115,8 +115,9 @@ impl KeyLimiter {
     }
 }
 
-/// Time of a charge that follows a charge at the time `before`. Usually `now`. If `now` is earlier than `before` by
-/// less than [`CLOCK_JUMP_THRESHOLD`], the decisions were reordered, and the result is `before`.
+/// Time to store for a charge at the time `now`. The previous charge was at the time `before`. If `now` is earlier than
+/// `before` by less than [`CLOCK_JUMP_THRESHOLD`], the decisions were reordered, and the result is `before`. Otherwise,
+/// the result is `now`.
 fn monotonic_time(before: DateTime<Utc>, now: DateTime<Utc>) -> DateTime<Utc> {
     if before > now && before - now < CLOCK_JUMP_THRESHOLD { before } else { now }
 }
@@ -232,7 +233,7 @@ mod tests {
         }
     }
 
-    /// Returns the stored account as a read from the database returns it after a change to the tier `tier`.
+    /// Simulates a read of the stored account from the database, after the account's tier was changed to `tier`.
     fn read(stored: &AccountLimiter, tier: usize) -> AccountLimiter {
         let (rate_per_minute, capacity, monthly_quota) = TIERS[tier];
         let bucket = Bucket { rate_per_minute, capacity, tokens: stored.bucket.tokens };

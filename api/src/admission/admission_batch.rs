@@ -42,7 +42,8 @@ pub(crate) enum WriteMode {
     #[default]
     CompareAndSet,
     /// One statement subtracts all calls of the account in the batch, if the row has enough calls left. The statement
-    /// returns the balance after these calls. The balance before them is computed from it.
+    /// returns the balance after all these calls. The batch adds the calls to this balance, and then decides the calls
+    /// one by one.
     Decrement,
 }
 
@@ -63,7 +64,7 @@ pub(crate) struct CachedKey {
     /// Version of the account's plan when the key was read. A key with an outdated version is read again.
     pub(crate) plan_version: i64,
     pub(crate) expires_at: Option<DateTime<Utc>>,
-    /// Bucket of the key; `None` if only the account's rate limits the key.
+    /// Bucket of the key; `None` if the key has no rate limit of its own.
     pub(crate) key_bucket: Option<KeyBucket>,
 }
 
@@ -88,7 +89,7 @@ pub(crate) struct AdmissionBatch {
 }
 
 impl AdmissionBatch {
-    /// Adds a call to the demand of its account. `key_index` is the index of its key in `keys`.
+    /// Adds a call to the demand of its account. `key_index` is the index of the call's key in `keys`.
     pub(crate) fn add_demand(&mut self, call: &AdmissionRequest, key_index: usize) {
         let Some((account, key)) = &self.keys[key_index] else { return };
         let account = &mut self.list[*account];

@@ -43,7 +43,7 @@ const QUEUE: usize = 16_384;
 const BATCH: usize = 4_096;
 /// Maximum number of task yields before a batch is sent. During each yield, new calls can join the batch.
 const PASSES: usize = 4;
-/// Interval between checks of the connection while no call waits.
+/// Interval between two runs of [`StoreConnection::check`] while no call waits.
 const IDLE: Duration = Duration::from_millis(100);
 
 #[derive(Debug)]
@@ -56,7 +56,8 @@ struct WaitingCall {
 /// Task of the background worker: a refund, a check of the keys of open streams, or a change of stream slots.
 #[derive(Debug)]
 enum BackgroundTask {
-    /// Refund of one call to the account's quota of the month that begins on this day.
+    /// Refund of one call of the account. The date is the first day of the month in which the call was charged to the
+    /// quota.
     Refund(AccountId, NaiveDate),
     FindValidKeys(Vec<PresentedKey>, oneshot::Sender<Vec<u128>>),
     /// Request for a stream slot of the account. The number is the maximum number of slots of the account.
@@ -141,7 +142,7 @@ impl AdmissionQueue {
         self.usage_recorder.record_call(decision, StatusCode::OK, Some(endpoint));
     }
 
-    /// Refunds the quota of a failed request. If the refund fails, it is not repeated.
+    /// If a failed request was charged to the quota, refunds this call. If the refund fails, it is not repeated.
     pub(crate) fn refund_failed_request(&self, caller: &RequestContext) {
         if let Some(decision) = caller.decision().filter(|decision| decision.counted) {
             let refund = BackgroundTask::Refund(decision.account, decision.usage.month_start());
@@ -317,8 +318,8 @@ async fn decide_reconnecting(
 }
 
 impl WaitingCall {
-    /// Sends the decision to the caller. A call without a decision is returned for the next batch. If it has waited
-    /// longer than `response_timeout`, an error is sent instead.
+    /// Sends the decision to the caller. A call without a decision is returned, so that the next batch decides it. If
+    /// the call has already waited for `response_timeout`, an error is sent to the caller instead.
     fn send_decision(self, outcome: BatchOutcome, response_timeout: Duration) -> Option<Self> {
         let decision = match outcome {
             BatchOutcome::Undecided if self.since.elapsed() < response_timeout => return Some(self),

@@ -1,8 +1,8 @@
 //! SQL statements of admission: they decide calls, charge accounts and write the usage statistics.
 //!
-//! Invariants: calls that the cached values admit are subtracted from the account's row in the database, without
-//! reading the row first. Every other write requires that the row is unchanged since it was cached. Rows are locked in
-//! account order.
+//! Invariants: if the cached values of an account admit all its calls in a batch, one statement subtracts the calls
+//! from the account's row, without reading the row first. Every other write requires that the row is unchanged since it
+//! was cached. Rows are locked in account order.
 
 use std::collections::{BTreeMap, HashMap};
 use std::iter::repeat_with;
@@ -192,7 +192,8 @@ impl AdmissionStore {
     }
 
     /// Writes accounts whose rows are unchanged since they were cached. An account is written even if all its calls
-    /// were refused. A later batch compares the stored time with its own time to detect that the clock was set back.
+    /// were refused, because the row also stores the time of the batch. A later batch compares this time with its own
+    /// time to detect that the clock was set back.
     async fn compare_and_set(&self, accounts: &AdmissionBatch) -> Result<Vec<Row>, Error> {
         let list = accounts.accounts_by_write_mode(WriteMode::CompareAndSet);
         if list.is_empty() {
@@ -230,7 +231,8 @@ impl AdmissionStore {
             .await
     }
 
-    /// Refunds one call to the account's quota of the month `month`.
+    /// Refunds one call of an account. `month` is the first day of the month in which the call was charged to the
+    /// quota.
     pub(crate) async fn refund(&self, account_id: AccountId, month: NaiveDate) -> Result<(), AdmissionError> {
         self.client.execute(&self.refund, &[&account_id, &month]).await?;
         Ok(())
@@ -259,7 +261,7 @@ impl AdmissionStore {
         Ok(())
     }
 
-    /// Deletes statistics that are older than the retention period on the day `today`.
+    /// Deletes statistics whose age on the day `today` exceeds the retention period.
     pub(crate) async fn delete_old_usage(&self, today: NaiveDate) -> Result<(), AdmissionError> {
         self.client.execute(FORGET, &[&today]).await?;
         Ok(())
@@ -271,8 +273,8 @@ fn column<'a, R: 'a, T>(rows: impl IntoIterator<Item = &'a R>, field: impl Fn(&'
     rows.into_iter().map(field).collect()
 }
 
-/// Index of a row's key among all keys of the batch. The statement looked up only some of these keys; `unread_keys`
-/// contains their indexes. The column `ordinal` of the row is a position in `unread_keys`, counted from 1.
+/// Index of a row's key among all keys of the batch. `unread_keys` contains the indexes of the keys that the statement
+/// looked up. The column `ordinal` of the row is a position in `unread_keys`, counted from 1.
 fn key_index_of(row: &Row, unread_keys: &[usize]) -> Result<usize, AdmissionError> {
     let key_index: i64 = row.try_get("ordinal")?;
     let key_index = usize::try_from(key_index - 1).ok().and_then(|key_index| unread_keys.get(key_index));

@@ -63,8 +63,9 @@ impl AdmissionDecision {
 pub(crate) enum BatchOutcome {
     /// Decision; `None` for an invalid key.
     Decided(Option<AdmissionDecision>),
-    /// No decision yet, so the call goes into the next batch. This batch loaded the account but did not charge it, or
-    /// another instance changed the account at the same time.
+    /// No decision yet, so the call goes into the next batch. One reason is that the account was not cached, and the
+    /// current batch only read it. The other reason is that the account's row has changed since it was cached, for
+    /// example by another instance.
     Undecided,
 }
 

@@ -17,8 +17,8 @@ impl StoreClock {
         Self { base: Instant::now(), at_base: None }
     }
 
-    /// Database time at a local instant; `None` before the first reply. The estimate is never behind the true database
-    /// time, and ahead of it by at most the network delay.
+    /// Database time at a local instant; `None` before the first reply. The estimate is never earlier than the true
+    /// database time. It is later by at most the network delay.
     pub(crate) fn estimate_at(&self, instant: Instant) -> Option<DateTime<Utc>> {
         self.at_base.map(|at_base| at_base + self.elapsed(instant))
     }
@@ -54,7 +54,7 @@ mod tests {
     }
 
     proptest! {
-        /// The estimate is never behind the database time, and ahead of it by at most the shortest network delay.
+        /// The estimate is never earlier than the database time. It is later by at most the shortest network delay.
         #[test]
         fn answers_narrow_it_down(trips in prop::collection::vec((0u64..5_000, 0u64..5_000, 0u64..50_000), 1..40)) {
             let mut clock = StoreClock::new();

@@ -18,7 +18,7 @@ use crate::admission::decision::AdmissionError;
 use crate::admission::round_trips::RoundTrips;
 use crate::concurrency::background_tasks::BackgroundTasks;
 
-/// Interval between checks of an idle connection.
+/// Idle time after which an open connection is checked.
 const CHECK: Duration = Duration::from_millis(300);
 /// Timeout of a check. It exceeds the response timeout, because a busy host may delay a reply.
 const CHECK_TIMEOUT: Duration = Duration::from_millis(1_200);
@@ -75,12 +75,12 @@ impl StoreConnection {
         }
     }
 
-    /// Timeout of one database reply, computed from the measured round trips.
+    /// Timeout of one database reply: the configured timeout, or a longer timeout if the measured round trips are long.
     pub(crate) fn response_timeout(&self) -> Duration {
         self.round_trips.response_timeout(self.configured_timeout)
     }
 
-    /// Records the duration of a decision that took one round trip.
+    /// Records the duration of one round trip. The round trip was a decision or a check.
     pub(crate) fn record_round_trip(&mut self, round_trip: Duration) {
         self.round_trips.record(round_trip);
         self.checked_at = Instant::now();

@@ -50,8 +50,8 @@ impl Bucket {
         floor(self.tokens + TOKEN_TOLERANCE).max(0)
     }
 
-    /// Number of available calls without the burst reserve. The reserve is the capacity minus the rate per minute: for
-    /// example 20 - 10 = 10 calls.
+    /// Number of available calls minus the burst reserve, at least 0. The burst reserve is the capacity minus the rate
+    /// per minute. For example, it is 10 calls if the capacity is 20 and the rate is 10.
     pub(crate) fn remaining_within_rate(&self) -> i64 {
         (self.available_calls() - i64::from(self.capacity - self.rate_per_minute))
             .clamp(0, i64::from(self.rate_per_minute))
@@ -93,7 +93,7 @@ impl Bucket {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct RemainingLimits {
     /// Bucket of the account or bucket of the key: the one that refuses calls first. If the key has no rate limit of
-    /// its own, it is the bucket of the account.
+    /// its own, the field contains the bucket of the account.
     pub(crate) bucket: Bucket,
     pub(crate) now: DateTime<Utc>,
     pub(crate) quota: i64,

@@ -167,7 +167,7 @@ impl UsageWriter {
         if missing > 0 {
             tracing::warn!(
                 calls = missing,
-                "the statistics lack calls: they came faster than they were written"
+                "the statistics lack calls, because calls arrived faster than they could be written"
             );
         }
         if self.sums.is_empty() {

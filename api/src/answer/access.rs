@@ -192,8 +192,8 @@ fn parse_parameters<P: Parameters>(
     ParsedParameters { parameters, properties, errors }
 }
 
-/// Decides the admission of a request by credential, tier, history depth, rate limit and quota. For a change stream,
-/// this decides only the opening. The open stream charges each batch of changes itself.
+/// Decides the admission of a request by credential, tier, history depth, rate limit and quota. A change stream is
+/// admitted here only once, when it is opened. The open stream itself then charges each batch of changes.
 async fn admit(
     parts: &Parts,
     app: &App,

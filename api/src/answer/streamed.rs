@@ -90,7 +90,8 @@ fn on_own_thread<F: Future<Output = WriteOutcome>>(
     Ok(finished)
 }
 
-/// Response for a finished body. The body is also cached, unless a part of it was compressed because of its size.
+/// Response for a finished body. The body is also cached. If the body channel has compressed a part of a long body, the
+/// body is not cached.
 fn respond_complete(
     app: &App,
     handle: &CacheHandle,

@@ -59,8 +59,9 @@ pub struct DashboardSettings {
     /// Postgres URL of the dashboard's role. Default: DATABASE_URL with the user dds_dashboard
     #[arg(long, env = "DASHBOARD_DATABASE_URL", hide_env_values = true)]
     pub dashboard_database_url: Option<String>,
-    /// Sign-up in the dashboard: open (any visitor), invited (visitors with a link of `api account invite`) or closed.
-    /// With open sign-up, the service sends no mail and does not verify that the address belongs to the visitor
+    /// Sign-up in the dashboard: open (any visitor), invited (visitors with an invitation link, created by `api account
+    /// invite`) or closed. With open sign-up, the service sends no mail and does not verify that the address belongs to
+    /// the visitor
     #[arg(long, env = "SIGN_UP", default_value = "closed")]
     pub sign_up: SignUp,
     /// Plan changes: off (the operator changes plans on request) or self_service (account holders change plans, without

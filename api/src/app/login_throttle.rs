@@ -2,9 +2,9 @@
 //!
 //! Invariants: all instances share the limits, which are rows of the database. Attempts per minute are limited to 5 per
 //! account and device, 30 per client network, 300 per IPv6 /48, and 20 per account from all unknown devices together.
-//! Each instance serves the attempts from unknown devices for one account one at a time. These attempts never delay the
-//! holder's sign-in on a known device, and never delay the holder's confirmation of a change. A refused attempt is not
-//! charged to any limit.
+//! If several attempts for one account come from unknown devices, an instance serves them one after another. These
+//! attempts never delay the holder's sign-in on a known device, and never delay the holder's confirmation of a change.
+//! A refused attempt is not charged to any limit.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -22,15 +22,15 @@ use crate::auth::client_address::ClientNetwork;
 
 const CHARGE: &str = include_str!("../../queries/accounts/charge_attempt.sql");
 const REFUND: &str = include_str!("../../queries/accounts/refund_attempt.sql");
-/// Maximum delay of an attempt.
+/// Maximum delay of an attempt. An attempt that would have to wait longer is refused.
 const MAX_DELAY: Duration = Duration::from_secs(20);
 /// Timeout of a database reply.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(4);
-/// Maximum number of waiting attempts.
+/// Maximum number of waiting attempts. Further attempts are refused if they would have to wait.
 const MAX_WAITING: usize = 512;
 /// Maximum number of waiting attempts per client network (IPv4 address or IPv6 /64).
 const MAX_WAITING_PER_ADDRESS: usize = 8;
-/// Threshold for the number of account queues. Above it, unused queues are removed.
+/// Threshold for the number of account queues. If there are more queues, the unused queues are removed.
 const QUEUE_CLEANUP_THRESHOLD: usize = 1_024;
 
 /// Attempts per minute for an account and a device. The burst is the same number.
@@ -53,7 +53,7 @@ pub(crate) enum AttemptError {
     Timeout,
 }
 
-/// Trust in the device of a sign-in, and the reason for it.
+/// Reason to trust the device of a sign-in attempt. `Unknown` means that there is no reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DeviceTrust {
     /// Known browser: the holder signed in with it recently. The network does not matter.
@@ -68,7 +68,8 @@ pub(crate) enum DeviceTrust {
 struct AttemptLimit {
     subject: [u8; 32],
     per_minute: i32,
-    /// True if clients of different networks share the limit. Their attempts are then served one at a time.
+    /// True if all unknown devices of an account share the limit. The attempts under a shared limit are served one at a
+    /// time.
     is_shared: bool,
 }
 
@@ -80,7 +81,8 @@ pub(crate) struct AttemptCharge(Vec<AttemptLimit>);
 enum ChargeOutcome {
     /// The attempt is charged. The caller must wait for this duration before it checks the password.
     Charged(Duration),
-    /// The limit at this index refuses the attempt. The duration is the wait until the next attempt is accepted.
+    /// A limit refuses the attempt. The number is the index of this limit in the list of the attempt's limits. The
+    /// duration is the wait until the next attempt is accepted.
     Refused(usize, Duration),
 }
 
@@ -143,8 +145,8 @@ impl AttemptLimit {
         60.0 / f64::from(self.per_minute)
     }
 
-    /// Maximum delay in seconds; 0 means that attempts are refused instead of delayed. Shared limits have 0, because
-    /// their attempts already wait in order of arrival.
+    /// Maximum delay in seconds. The value 0 means that attempts are refused instead of delayed. The value is 0 for
+    /// shared limits, because their attempts already wait in order of arrival.
     fn max_delay_seconds(&self) -> f64 {
         if self.is_shared { 0.0 } else { MAX_DELAY.as_secs_f64() }
     }

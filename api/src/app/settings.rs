@@ -46,8 +46,8 @@ pub struct ServeSettings {
     /// Postgres URL of the API's role. Default: DATABASE_URL with the user dds_api
     #[arg(long, env = "API_DATABASE_URL", hide_env_values = true)]
     pub api_database_url: Option<String>,
-    /// URLs of Postgres replicas for reads, comma-separated. A URL may name several hosts. Keys and limits stay on the
-    /// primary. The primary also serves data that no replica has yet. Default: the primary
+    /// URLs of Postgres replicas for reads, comma-separated. A URL may name several hosts. Keys and limits are always
+    /// read from the primary. The primary also serves data that no replica has yet. Default: the primary
     #[arg(long, env = "DATABASE_READ_URLS", hide_env_values = true)]
     pub database_read_urls: Option<String>,
     /// Maximum lag of a replica, for example 500ms or 30s. A replica with a longer lag is not read
@@ -86,10 +86,10 @@ pub struct ServeSettings {
     /// Burst per client address, in calls
     #[arg(long, env = "ADDRESS_CALLS_BURST", default_value_t = 6_000, value_parser = clap::value_parser!(u64).range(1..=MAX_CALLS_PER_MINUTE))]
     pub address_calls_burst: u64,
-    /// Limit per client address, in requests without a valid key per minute
+    /// Limit per client address for requests without a valid key, in requests per minute
     #[arg(long, env = "ADDRESS_FAILURES_PER_MINUTE", default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..=MAX_CALLS_PER_MINUTE))]
     pub address_failures_per_minute: u64,
-    /// Burst per client address, in requests without a valid key
+    /// Burst per client address for requests without a valid key, in requests
     #[arg(long, env = "ADDRESS_FAILURES_BURST", default_value_t = 240, value_parser = clap::value_parser!(u64).range(1..=MAX_CALLS_PER_MINUTE))]
     pub address_failures_burst: u64,
     /// Calls that count against the monthly quota: all (every call with a key) or min_tier (only endpoints that need a
@@ -106,8 +106,8 @@ pub struct ServeSettings {
     #[arg(long, env = "API_READ_CONNECTIONS", default_value_t = 8)]
     pub read_connections: usize,
     /// Number of Postgres connections for expensive responses (bulk, long ranges). It also limits how many of these
-    /// responses are rendered at the same time. Default: half the cores, so that the other half serves all other
-    /// requests
+    /// responses are rendered at the same time. While a request that is not expensive is in progress, half of this
+    /// limit applies. Default: the number of cores
     #[arg(long, env = "API_COSTLY_CONNECTIONS", default_value_t = cores())]
     pub costly_connections: usize,
     /// Maximum wait of an expensive request for its turn, in milliseconds (accounts take turns). After this time the
@@ -133,7 +133,7 @@ pub struct ServeSettings {
     /// Timeout for open requests after the drain delay, in milliseconds
     #[arg(long, env = "API_DRAIN_TIMEOUT_MS", default_value_t = 10_000)]
     pub drain_timeout_ms: u64,
-    /// Maximum number of client connections. It is lower if the process may open only few files
+    /// Maximum number of client connections. The maximum is lower if the process may open only few files
     #[arg(long, env = "API_MAX_CONNECTIONS", default_value_t = 10_000)]
     pub max_connections: usize,
     /// Maximum number of connections per client address. It does not apply to trusted proxies
@@ -148,7 +148,8 @@ pub struct ServeSettings {
     /// Timeout of an idle connection, in milliseconds
     #[arg(long, env = "API_IDLE_TIMEOUT_MS", default_value_t = 75_000)]
     pub idle_timeout_ms: u64,
-    /// Timeout in milliseconds for a client to read 64 KiB of a response, or a whole smaller response
+    /// Timeout in milliseconds for a client to read 64 KiB of a response. If less than 64 KiB is left, the client must
+    /// read the rest within this time
     #[arg(long, env = "API_WRITE_TIMEOUT_MS", default_value_t = 30_000)]
     pub write_timeout_ms: u64,
     /// Maximum number of open change streams of an account on all instances, for the tiers free, starter, premium and

@@ -13,8 +13,8 @@ use axum::http::{HeaderMap, header};
 pub(crate) struct SiteAddress {
     /// Scheme, host and port of the service. They appear in the command examples of the pages.
     pub(crate) origin: String,
-    /// True if the client reaches the service over HTTPS, according to `PUBLIC_URL` or, without it, to the trusted
-    /// proxy's header.
+    /// True if the client reaches the service over HTTPS. If `PUBLIC_URL` is set, its scheme decides this. Otherwise,
+    /// the `X-Forwarded-Proto` header of a trusted proxy decides it.
     pub(crate) is_secure: bool,
     /// True if the browser and the service run on the same machine, and the connection does not use HTTPS.
     pub(crate) is_local: bool,

@@ -38,7 +38,7 @@ pub struct SharedState {
     pub(crate) metrics: ApiMetrics,
     pub(crate) journal_reader: Arc<JournalReader>,
     pub(crate) streams: Arc<OpenStreams>,
-    /// True after the stop signal.
+    /// True after the server has received the stop signal.
     pub(crate) draining: AtomicBool,
 }
 
@@ -60,19 +60,19 @@ impl App {
             return Some("draining: the instance stops");
         }
         if !self.admission.is_database_reachable() {
-            return Some("admission: the database of the keys does not decide");
+            return Some("admission: the database cannot decide on API keys");
         }
         let serves = self.projection.is_database_reachable() && self.projection.pin().is_ok();
         (!serves).then_some("reads: no generation is served")
     }
 
-    /// True after the stop signal.
+    /// True after the server has received the stop signal.
     pub(crate) fn is_draining(&self) -> bool {
         self.draining.load(Ordering::Relaxed)
     }
 
-    /// Index of the names that filters accept, for example sectors. The index is empty if no data can be read. The
-    /// request handler then reports the error.
+    /// Index of the names that filters accept, for example the names of sectors. If no data can be read, the index is
+    /// empty, and the request handler reports the error.
     pub(crate) async fn facet_index(&self) -> Arc<FacetIndex> {
         let Ok(generation) = self.projection.pin() else { return Arc::default() };
         self.memory_tables.facet_index(&generation).await.unwrap_or_default()

@@ -1,5 +1,5 @@
-//! Limits per client address on calls, failed credentials and market pages. The throttle does no I/O, and its memory is
-//! bounded for any number of addresses.
+//! Limits per client address on calls, failed credentials and views of market pages. The throttle does no I/O, and its
+//! memory is bounded for any number of addresses.
 //!
 //! Invariants: a client is an IPv4 address or an IPv6 /64 network. For calls and pages, all clients of an IPv6 /48
 //! network together have ten times the allowance of one client. Failed credentials never block a key that was valid
@@ -11,7 +11,8 @@ use std::time::Instant;
 use crate::auth::client_address::ClientNetwork;
 use crate::auth::timestamp_map::BoundedTimestampMap;
 
-/// Time for which a key is exempt from the limit of failed credentials after its last valid use, in microseconds.
+/// Time after the last valid use of a key, in microseconds. During this time, the throttle accepts the key even if the
+/// client has too many failed credentials.
 const VALID_KEY_EXEMPTION: u64 = 24 * 60 * 60 * SECOND;
 /// One second. All times of the throttle are in microseconds.
 const SECOND: u64 = 1_000_000;
@@ -51,7 +52,7 @@ pub(crate) struct ThrottleRefusal {
     pub(crate) retry_after_seconds: u64,
 }
 
-/// Throttle of calls, failed credentials and market pages, by client network.
+/// Throttle of calls, failed credentials and views of market pages, by client network.
 #[derive(Debug)]
 pub(crate) struct AddressThrottle {
     start: Instant,
@@ -61,7 +62,7 @@ pub(crate) struct AddressThrottle {
     called: BoundedTimestampMap<ClientNetwork>,
     failed: BoundedTimestampMap<ClientNetwork>,
     viewed: BoundedTimestampMap<ClientNetwork>,
-    /// For each blocked network, the time from which it may try another key.
+    /// For each network with too many failed credentials, the time from which it may try another key.
     next_lookup_at: BoundedTimestampMap<ClientNetwork>,
     /// For each recently valid key, the end of its exemption from the limit of failed credentials. The map key is the
     /// tag of the API key.
@@ -83,8 +84,8 @@ impl AddressThrottle {
         }
     }
 
-    /// Charges a call to a client address. Returns the remaining calls of the client or of its IPv6 /48 network, the
-    /// smaller of the two.
+    /// Charges a call to a client address. Returns the remaining calls of the client. If the IPv6 /48 network of the
+    /// client has fewer remaining calls, returns those of the network.
     pub(crate) fn charge_call(&self, address: IpAddr) -> Result<RemainingCalls, ThrottleRefusal> {
         charge(&self.called, self.calls, address, self.now())
     }
@@ -94,9 +95,9 @@ impl AddressThrottle {
         charge(&self.viewed, self.pages, address, self.now())
     }
 
-    /// Returns a refusal if the client address has too many failed credentials. A key that was valid within the last
-    /// day is never refused. A blocked network may still try one key per second. A valid key from a shared address is
-    /// therefore accepted after a short wait, but keys cannot be guessed at this rate.
+    /// Returns a refusal if the client has too many failed credentials, with two exceptions. A key that was valid
+    /// within the last day is never refused. Of all other keys, the client may try one per second. A valid key from a
+    /// shared address is therefore accepted after a short wait, but one key per second is too slow for guessing keys.
     pub(crate) fn find_refusal(&self, address: IpAddr, key: Option<u128>) -> Option<ThrottleRefusal> {
         let now = self.now();
         if key.is_some_and(|key| self.valid.update(key, now, |until| (until, until > now))) {

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use axum::http::HeaderMap;
 use ipnet::IpNet;
 
-/// Network that a limit treats as one client: an IPv4 address, an IPv6 /64, or the /48 around an IPv6 /64.
+/// Network with a limit of its own: an IPv4 address, an IPv6 /64, or the /48 around an IPv6 /64.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum ClientNetwork {
     V4([u8; 4]),

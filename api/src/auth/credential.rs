@@ -148,8 +148,8 @@ fn contains_key(query: &str) -> bool {
     })
 }
 
-/// Replaces an API key, or the secret of a one-time link, by `***`. Percent-encoded secrets are recognized too. The
-/// text after the secret is removed.
+/// Replaces an API key, or the secret of a one-time link, by `***`. Percent-encoded secrets are recognized too. Any
+/// text that follows the secret is also removed.
 pub(crate) fn redact_secrets(text: &str) -> Cow<'_, str> {
     let decoded = percent_encoding::percent_decode_str(text).decode_utf8_lossy();
     if let Some(start) = decoded.find(LINK) {

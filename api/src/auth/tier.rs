@@ -10,7 +10,7 @@ const ABOVE_ALL: i16 = Tier::Professional as i16 + 1;
 const TIERS: &str = include_str!("../../queries/access/tiers.sql");
 
 text_enum! {
-    /// Subscription tier, lowest first.
+    /// Subscription tier. The values are listed from the lowest tier to the highest.
     pub enum Tier { Free = "free", Starter = "starter", Premium = "premium", Professional = "professional" }
 }
 

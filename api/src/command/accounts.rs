@@ -59,10 +59,11 @@ pub(super) enum AccountCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Cancel the subscription. The paid tier applies until the end of the paid period, and the tier free afterwards
+    /// Cancel the subscription. The paid tier applies until the end of the paid period. Afterwards the account is on
+    /// the free tier
     Cancel {
-        /// New end of the paid period. Default: its current end, if it has one; otherwise the end of the current paid
-        /// month, or of the calendar month (UTC) if the account does not pay by the month
+        /// New end of the paid period. Default: the current end. Default for an account without a current end: the end
+        /// of its paid month, or the end of the calendar month (UTC) if it does not pay by the month
         #[arg(long, value_parser = parse_instant)]
         paid_until: Option<DateTime<Utc>>,
         #[command(flatten)]
@@ -87,7 +88,7 @@ pub(super) enum AccountCommand {
     List(ListArgs),
 }
 
-/// Account of a command, and form of the output.
+/// Arguments of a command for one account: email address and output format.
 #[derive(Debug, Args)]
 pub(super) struct AccountArguments {
     /// Email address of the account
@@ -186,8 +187,8 @@ async fn list(client: &Client, output: &ListArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Describes the state of an account in the list, for example `active, premium has ended, wants starter`. The text
-/// names an ended, scheduled or requested tier.
+/// Describes the state of an account in the list, for example `active, premium has ended, wants starter`. The text also
+/// names a tier that has ended, is scheduled or was requested.
 fn describe_state(account: &AccountDetails) -> String {
     let is_disabled = account.disabled_at.is_some();
     let mut state = vec![if is_disabled { "disabled" } else { "active" }.to_owned()];

@@ -12,7 +12,7 @@ use crate::account::parse_email;
 /// Arguments of `api audit`.
 #[derive(Debug, Args)]
 pub(super) struct AuditArguments {
-    /// Email address of the account, which may be deleted
+    /// Email address of the account. The account may already be deleted
     email: String,
     #[command(flatten)]
     output: ListArgs,

@@ -25,7 +25,7 @@ pub(super) enum KeyCommand {
         /// Expiry of the key: its last day (inclusive, UTC), or an RFC 3339 time. Default: the key does not expire
         #[arg(long, value_parser = parse_instant)]
         expires: Option<DateTime<Utc>>,
-        /// Limit of this key in calls per minute, which is also its burst. The limit of the account applies too
+        /// Maximum calls per minute with this key, and also its maximum burst. The limit of the account applies too
         #[arg(long, value_parser = clap::value_parser!(i32).range(1..))]
         rate_per_minute: Option<i32>,
         /// Print JSON
@@ -45,7 +45,8 @@ pub(super) enum KeyCommand {
         email: String,
         /// Id or name of the key
         key: String,
-        /// Time for which the old secret still works: 0, 1h, 24h or 7d. It does not extend the expiry of the old secret
+        /// Time for which the old secret still works: 0, 1h, 24h or 7d. If the old secret expires earlier, it works
+        /// only until it expires
         #[arg(long, default_value = "0")]
         overlap: Overlap,
         /// Print JSON

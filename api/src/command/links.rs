@@ -18,7 +18,7 @@ pub(super) struct LinkArguments {
     /// Lifetime of the link, in hours
     #[arg(long, default_value_t = 24, value_parser = clap::value_parser!(i32).range(1..=336))]
     hours: i32,
-    /// Public address of the service. The link begins with it
+    /// Public address of the service. The link begins with this address
     #[arg(long, env = "PUBLIC_URL", default_value = "http://127.0.0.1:8080")]
     url: String,
     /// Print JSON

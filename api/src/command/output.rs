@@ -17,12 +17,12 @@ pub(super) fn print_object(value: &Value, json: bool) {
     }
 }
 
-/// Texts for [`print_rows`]: nouns for the rows, columns, and a sentence for an empty list.
+/// Texts that [`print_rows`] prints.
 #[derive(Debug)]
 pub(super) struct RowList<'a> {
     /// Singular and plural noun for the rows, for example `account` and `accounts`.
     pub(super) nouns: [&'static str; 2],
-    /// Columns of the table: name of the JSON field, and header.
+    /// Columns of the table, each with the name of a JSON field and a header.
     pub(super) columns: &'a [(&'static str, &'static str)],
     /// Sentence that is printed for an empty list.
     pub(super) empty: &'a str,

@@ -105,7 +105,7 @@ mod tests {
         let (barrier, threads) = (std::sync::Arc::new(std::sync::Barrier::new(8)), 0..8);
         let blocking = threads.map(|_| {
             let barrier = std::sync::Arc::clone(&barrier);
-            // Eight concurrent calls, so that no thread runs two of them.
+            // The eight calls run at the same time, so that each has its own thread.
             tokio::task::spawn_blocking(move || {
                 barrier.wait();
                 niceness()

@@ -173,9 +173,9 @@ impl<K: QueueKey> FairQueue<K> {
         }
     }
 
-    /// Sends permits to waiters until the limit is reached. If waiters remain, a permit or slot is in use, and its
-    /// return calls `dispatch` again. The end of an ordinary request raises the limit, but does not call `dispatch`.
-    /// The waiters then wait until the next permit or slot returns.
+    /// Sends permits to waiters until the limit is reached. The return of a permit or slot calls `dispatch` again, for
+    /// the remaining waiters. The end of an ordinary request raises the limit, but does not call `dispatch`. After it,
+    /// waiters still wait until the next permit or slot returns.
     fn dispatch(self: &Arc<Self>) {
         let mut state = self.state.lock();
         while state.permits_in_use < self.capacity() {
@@ -228,10 +228,10 @@ impl<K: QueueKey> QueueState<K> {
         }
     }
 
-    /// Makes room for one waiter of `key` in a full queue. First removes the waiters that timed out. If the queue is
-    /// still full, removes the newest waiter of the non-urgent key with the most waiters. If `key` is not urgent
-    /// either, the key that loses a waiter must have more waiters than `key` would have with the new one. Returns
-    /// `false` if no waiter can be removed.
+    /// Makes room for one new waiter of `key` in a full queue. First removes the waiters that timed out. If the queue
+    /// is still full, removes the newest waiter of the non-urgent key with the most waiters. If `key` is not urgent,
+    /// this is done only if the other key has more waiters than `key` would have with its new waiter. Returns `false`
+    /// if no waiter can be removed.
     fn make_room(&mut self, key: K) -> bool {
         for known in self.keys.keys().copied().collect::<Vec<_>>() {
             self.remove_expired(known);
@@ -261,8 +261,8 @@ impl<K: QueueKey> QueueState<K> {
         true
     }
 
-    /// Takes the first waiter of the next key that may start work, and counts this work as in progress. Waiters that
-    /// timed out are removed.
+    /// Finds the next key that has waiters and has not reached its limit of work in progress. Takes the first waiter of
+    /// this key, and counts its work as in progress. Waiters that timed out are removed.
     fn next_waiter(&mut self) -> Option<(K, oneshot::Sender<Reservation<K>>)> {
         loop {
             let (keys, max) = (&self.keys, self.limits.max_in_progress_per_key);

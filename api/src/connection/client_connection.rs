@@ -64,9 +64,10 @@ struct BlockedWrite {
     accepted_bytes: usize,
 }
 
-/// Eviction rank, compared field by field. The connection with the lowest rank is evicted first: without a valid key
-/// before with one, not sending a request head before sending one, and an earlier start of the phase before a later
-/// one.
+/// Eviction rank, compared field by field. The connection with the lowest rank is evicted first. The order is:
+/// 1. connections without a valid key, before connections with a valid key;
+/// 2. connections that are not sending a request head, before connections that are sending one;
+/// 3. connections in the order in which their phases started, the earliest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct EvictionRank {
     has_shown_key: bool,
@@ -109,7 +110,8 @@ impl ClientConnection {
         RequestGuard(Arc::clone(self))
     }
 
-    /// Records received bytes. Returns `false` if the request head is large and no permit for large heads is available.
+    /// Records received bytes. Returns `false` if the connection must be closed: the request head is large, the client
+    /// has not sent a valid key, and no permit for large heads is available.
     pub(super) fn record_received(&self, count: usize) -> bool {
         let mut progress = self.progress.lock();
         let has_shown_key = progress.has_shown_key;
@@ -169,8 +171,8 @@ impl ClientConnection {
         is_late || progress.blocked.as_ref().is_some_and(|blocked| beyond(blocked.since, timeouts.write))
     }
 
-    /// Eviction rank; `None` if the connection must not be evicted. This is the case while a request is in progress,
-    /// and while a client with a valid key is still receiving a response.
+    /// Eviction rank; `None` if the connection must not be evicted. A connection is not evicted while a request is in
+    /// progress, or while a client with a valid key is still receiving a response.
     pub(super) fn eviction_rank(&self) -> Option<EvictionRank> {
         let progress = self.progress.lock();
         let is_sending = matches!(progress.phase, ConnectionPhase::Head { .. });

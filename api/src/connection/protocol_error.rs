@@ -24,7 +24,7 @@ pub(crate) type ProtocolErrorHandler = Box<dyn Fn(StatusCode) -> Response + Send
 /// still sending, the client could lose the reply.
 const MAX_LINGER_BYTES: usize = 1024 * 1024;
 
-/// Status of a reply that hyper wrote; `None` for all other bytes.
+/// Returns the status of the reply if the bytes are an error reply that hyper wrote; otherwise `None`.
 pub(super) fn hyper_reply_status(bytes: &[u8]) -> Option<StatusCode> {
     let rest = bytes.strip_prefix(b"HTTP/1.1 ").filter(|rest| rest.starts_with(b"4"))?;
     let name = REQUEST_ID_HEADER;

@@ -22,7 +22,7 @@ const SWEEP: Duration = Duration::from_secs(1);
 pub(crate) struct ConnectionCaps {
     /// Maximum number of connections of the instance.
     pub(crate) total: usize,
-    /// Maximum number of connections per client network that have not sent a valid key.
+    /// Maximum number of connections without a valid key per client network.
     pub(crate) by_address_without_key: usize,
     /// Maximum number of connections per client network, with or without a valid key.
     pub(crate) by_address: usize,
@@ -111,7 +111,8 @@ impl ConnectionRegistry {
 }
 
 impl OpenConnections {
-    /// Makes room for one more connection of a client network. Returns `false` if no connection can be evicted.
+    /// Makes room for one more connection of a client network. Returns `false` if a cap is reached and no connection
+    /// can be evicted.
     fn make_room_at(&mut self, network: ClientNetwork, caps: &ConnectionCaps) -> bool {
         let Some(here) = self.networks.get(&network) else { return true };
         let by_address_without_key =
@@ -156,7 +157,8 @@ impl OpenConnections {
         true
     }
 
-    /// Evicts the connection with the lowest rank of all networks. Returns `false` if no connection can be evicted.
+    /// Evicts one connection: the one with the lowest rank among the connections of all networks. Returns `false` if no
+    /// connection can be evicted.
     fn evict_anywhere(&mut self) -> bool {
         let all =
             self.networks.iter().flat_map(|(network, here)| here.iter().map(move |entry| (network, entry)));

@@ -81,7 +81,7 @@ fn traced(headers: &HeaderMap) -> Option<RequestId> {
     parent.split('-').nth(1).and_then(RequestId::from_trace_id)
 }
 
-/// Runs the work of a request with this request id.
+/// Runs `work`, during which [`current_request_id`] returns `id`.
 pub(crate) async fn with_request_id<F: Future>(id: RequestId, work: F) -> F::Output {
     REQUEST_ID.scope(id, work).await
 }

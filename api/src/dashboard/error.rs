@@ -11,7 +11,7 @@ use crate::app::login_throttle::AttemptError;
 use crate::connection::request_id::current_request_id;
 use crate::dashboard::view::layout::{self, PageLayout, Section, Viewer};
 
-/// Value of the `Retry-After` header if the queue of password hashes is full, in seconds.
+/// Number of seconds in the `Retry-After` header of the response if the queue of password hashes is full.
 const BUSY: u64 = 5;
 
 /// Result of a page handler, or of a function that it calls. By default, the value is the response.
@@ -51,7 +51,7 @@ impl PageError {
             Self::NotFound | Self::SignIn(_) => (
                 StatusCode::NOT_FOUND,
                 "Nothing is here",
-                "The address may be mistyped, or what was here is gone.".to_owned(),
+                "The address may be mistyped, or the page was removed.".to_owned(),
             ),
             Self::Forged => (
                 StatusCode::FORBIDDEN,
@@ -62,7 +62,7 @@ impl PageError {
             Self::TooLong => (
                 StatusCode::PAYLOAD_TOO_LARGE,
                 "That was too long",
-                "Go back and shorten what you typed.".to_owned(),
+                "Go back and shorten the text.".to_owned(),
             ),
             Self::Refused(sentence) => {
                 (StatusCode::UNPROCESSABLE_ENTITY, "That did not work", layout::to_sentence(sentence))

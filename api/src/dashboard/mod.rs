@@ -1,4 +1,4 @@
-//! Account dashboard and public pages: keys, usage, plan, reference, status.
+//! Account dashboard and public pages: keys, usage, plan, API reference and service status.
 //!
 //! Invariants: only a POST from a page of the same origin changes state. A form of a signed-in account holder must also
 //! come from a page of the same session. Browsers and proxies do not store pages (`Cache-Control: no-store`). Pages
@@ -41,7 +41,7 @@ use view::live_example::ExampleCache;
 const MAX_FORM_BYTES: usize = 16 * 1024;
 
 /// Router of all pages. `data` is the API router from which pages get their data. If the dashboard is switched off,
-/// only the pages for plans, reference, status and the market exist.
+/// only four kinds of pages exist: plans, API reference, service status and market data.
 pub(crate) fn dashboard_routes(app: &App, data: Router, document: &Value) -> Router<App> {
     let pages = match app.dashboard.is_some() {
         true => pages().merge(pages_with_password()),

@@ -13,8 +13,8 @@ use super::error::{PageError, PageResult};
 
 /// Maximum time for the database work of a page.
 pub(crate) const PAGE_DEADLINE: Duration = Duration::from_secs(4);
-/// Maximum time to look up the reader's account on a public page. After it, the page treats the reader as not signed
-/// in.
+/// Maximum time to look up the reader's account on a public page. If the look-up takes longer, the page treats the
+/// reader as not signed in.
 pub(crate) const VISITOR_LOOKUP_LIMIT: Duration = Duration::from_millis(300);
 /// Maximum time of a request with a password: at most 20 s in the login throttle, at most 15 s in the password hashing
 /// queue, and 4 s for the rest.

@@ -15,7 +15,8 @@ use crate::dashboard::view::layout::Viewer;
 /// Content security policy: only files of this service, no frames, no inline script or style.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-/// Content security policy of the page `/docs`, whose script also calls the API of this service.
+/// Content security policy of the page `/docs`. It also allows scripts to call this service, because the page's script
+/// calls the API.
 pub(crate) const CALLING_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
 const HEADERS: [(HeaderName, &str); 7] = [

@@ -1,8 +1,8 @@
 //! Session cookie, device cookie, and the CSRF token of forms.
 //!
 //! Invariants: scripts cannot read the cookies. Except on loopback addresses, the cookies are Secure and bound to this
-//! host. A CSRF token belongs to one session. It differs on every page, so that the size of a compressed page reveals
-//! nothing about it (BREACH attack).
+//! host. A CSRF token belongs to one session. Every form gets a new token. The size of a compressed page therefore
+//! reveals nothing about the token (BREACH attack).
 
 use axum::http::{HeaderMap, HeaderValue, header};
 use hmac::{Hmac, KeyInit, Mac};

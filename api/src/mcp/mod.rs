@@ -1,7 +1,7 @@
 //! `/mcp`: the API as tools for language models, over the Model Context Protocol's streamable HTTP.
 //!
-//! Invariants: a tool call is one call of the API's router with the caller's key. Access, history depth and limits are
-//! therefore the same as in the API. A message that is not a tool call costs one call of the account's rate limit. An
+//! Invariants: a tool call becomes one call of the API's router with the caller's key. Access, history depth and limits
+//! are therefore the same as in the API. Every other valid message costs one call of the account's rate limit. An
 //! invalid message is charged only to the client address. Requests share no state.
 
 mod server;
@@ -62,8 +62,8 @@ pub(crate) fn routes(app: &App, data: Router) -> Router<App> {
     Router::new().route(PATH, post(handler))
 }
 
-/// Handles one message, and charges it to the account before the response is sent. A tool call was already charged by
-/// the API's router.
+/// Handles one message. If the message leads to a call of the API's router, the router charges the call to the account.
+/// All other messages are charged here, before the response is sent.
 async fn handle_message(app: App, service: Service, request: Request) -> Result<Response, ApiError> {
     let (mut parts, body) = request.into_parts();
     check_origin(&app, &parts.headers)?;
@@ -77,7 +77,8 @@ async fn handle_message(app: App, service: Service, request: Request) -> Result<
     }
     let was_charged =
         RequestContext::from_extensions(&parts.extensions).is_some_and(|caller| caller.limits().is_some());
-    // A message that is not a tool call is charged here.
+    // The message did not call the API's router: it is, for example, `tools/list`, or a tool call with an invalid
+    // argument.
     if !was_charged {
         Access::<Free, UnroutedParameters>::from_request_parts(&mut parts, &app).await?;
     }
@@ -95,7 +96,7 @@ fn check_origin(app: &App, headers: &HeaderMap) -> Result<(), ApiError> {
     Err(refused(StatusCode::FORBIDDEN, "Web pages of this origin may not call the service"))
 }
 
-/// Reads the body as one protocol message. Batches are refused.
+/// Reads the body as one protocol message. A JSON-RPC batch (an array of messages) is refused.
 async fn read_message(app: &App, body: Body) -> Result<Vec<u8>, ApiError> {
     let body = tokio::time::timeout(app.settings.client_timeouts().head, read(body)).await;
     let body = body.map_err(|_| refused(StatusCode::REQUEST_TIMEOUT, "The body took too long"))??;

@@ -25,7 +25,7 @@ use crate::app::state::App;
 use crate::connection::request_id::{self, RequestId};
 use crate::error::ApiError;
 
-/// Instructions for the model, sent before the tools.
+/// Instructions for the model. The client gets them when it connects, before it lists the tools.
 const INSTRUCTIONS: &str = include_str!("instructions.md");
 /// Maximum size of an API response, in bytes. It is sufficient for the largest page of the largest rows.
 const MAX_RESPONSE_BYTES: usize = 4 * 1024 * 1024;

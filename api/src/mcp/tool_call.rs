@@ -96,7 +96,8 @@ fn select_endpoint<'a>(
     }
 }
 
-/// Converts the value of an argument to the text of a parameter; `None` for null. `limit` is reduced to [`MAX_ROWS`].
+/// Converts the value of an argument to the text of a parameter; `None` for null. A `limit` above [`MAX_ROWS`] becomes
+/// [`MAX_ROWS`].
 fn text(name: &str, value: &Value) -> Result<Option<String>, ParameterError> {
     let text = match value {
         Value::Null => return Ok(None),
@@ -116,8 +117,8 @@ fn text(name: &str, value: &Value) -> Result<Option<String>, ParameterError> {
     Ok(Some(rows.map_or(text, |rows| rows.min(MAX_ROWS).to_string())))
 }
 
-/// Parses the cursor of a tool. Returns the number of rows to skip, and the API's cursor of the page; `None` for the
-/// first page.
+/// Parses the cursor of a tool. Returns the number of rows to skip, and the API's cursor of the page. The API's cursor
+/// is `None` for the first page.
 fn position(cursor: &str) -> Result<(usize, Option<String>), ParameterError> {
     let Some((skip, page)) = cursor.split_once('.') else { return Ok((0, Some(cursor.to_owned()))) };
     let skip = skip.parse().map_err(|_| argument_error("cursor", "is damaged; ask without it", None))?;

@@ -93,7 +93,7 @@ impl ToolResult {
         if names_something("missing") || warnings.contains("\"unknown_symbol\"") {
             let is_reason = |name: &str| matches!(name, "missing" | "warnings");
             let known: BTreeMap<_, _> = envelope.meta.iter().filter(|(name, _)| is_reason(name)).collect();
-            let body = json!({ "error": "There are no rows: the symbols in details are unknown", "code": "UNKNOWN_SYMBOL", "details": known });
+            let body = json!({ "error": "No rows: the symbols in details are unknown", "code": "UNKNOWN_SYMBOL", "details": known });
             return Self::api_error(StatusCode::NOT_FOUND, &body.to_string());
         }
         Self::unchanged(body)
@@ -137,13 +137,13 @@ impl ToolResult {
 fn what_to_do(code: Option<&str>, status: StatusCode) -> &'static str {
     match code {
         Some("FEATURE_NOT_AVAILABLE") => {
-            "The account's plan does not include this. With earliest_date: ask from that day on. Else do without it and tell the user."
+            "The account's plan does not include this. If the error has earliest_date, ask for data from that day on. Otherwise continue without it and inform the user."
         }
         Some("RATE_LIMITED") => {
-            "Wait retryAfter seconds, then ask again. One call takes several symbols: join questions."
+            "Wait retryAfter seconds, then ask again. One call can have several symbols, so combine calls."
         }
-        Some("QUOTA_EXCEEDED") => "Stop asking: the month's calls are used up. Tell the user.",
-        Some("INVALID_PARAMETER") => "Correct the arguments that errors names; allowed says what there is.",
+        Some("QUOTA_EXCEEDED") => "Make no more calls: the calls of the month are used up. Inform the user.",
+        Some("INVALID_PARAMETER") => "Correct the arguments listed in errors; allowed has the valid values.",
         Some("INVALID_CURSOR") => "Ask again without cursor.",
         Some("UNKNOWN_SYMBOL") | None if status == StatusCode::NOT_FOUND => {
             "Find the right symbol with the search tool."
@@ -189,7 +189,7 @@ mod tests {
         ToolCall { target: String::new(), cursor: cursor.map(str::to_owned), skip }
     }
 
-    /// Page of rows of about 100 bytes each.
+    /// Body of an API response with the given number of rows. Each row has about 100 bytes.
     fn body(rows: usize) -> String {
         let row = |n: usize| format!(r#"{{"n":{n},"price":1.10,"text":"{}"}}"#, "x".repeat(80));
         let rows: Vec<String> = (0..rows).map(row).collect();

@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 const TOOLS: &str = include_str!("tools.json");
 /// JSON schema of the arguments that all tools have in common.
 const COMMON: &str = r#"{
-    "fields": {"type": "array", "items": {"type": "string"}, "description": "Fields of a row to return; an unknown name lists all fields"},
+    "fields": {"type": "array", "items": {"type": "string"}, "description": "Fields to return. The error for an unknown name lists all"},
     "cursor": {"type": "string", "description": "meta.next_cursor of the previous result, other arguments unchanged"}
 }"#;
 

@@ -122,7 +122,8 @@ async fn call_router(app: &App, mut router: Router, request: Request) -> Respons
     }
 }
 
-/// Status that the router returned, before the compression layer could overwrite it.
+/// Status that the router returned. It is stored here, because the compression layer may overwrite the status of the
+/// response.
 #[derive(Clone, Copy)]
 struct RoutedStatus(StatusCode);
 

@@ -39,7 +39,8 @@ impl CursorSigner {
         ResponseSigner { signer: self, version }
     }
 
-    /// Encodes and signs a cursor that continues after the row with these key values.
+    /// Encodes and signs a cursor. The next page begins after the row with the sort key values in `key`. The cursor is
+    /// valid only for a request with the same `filters`.
     pub(crate) fn seal(&self, key: &[Option<String>], filters: &str) -> String {
         let payload = serde_json::json!(key).to_string().into_bytes();
         let mut bytes = sign(&self.mac, &payload, filters).to_vec();

@@ -10,9 +10,10 @@ use crate::parameters::facets::FilterField;
 const MAX_LENGTH: usize = 512;
 
 impl ParameterReader<'_> {
-    /// Reads the comma-separated names of `field` and maps them to the names in responses. An unknown name is an error.
-    /// In two cases, a list with an unknown name stays as written instead: the facet index (the index of valid names)
-    /// is missing or empty, or the request has a cursor, because the first page already accepted the list.
+    /// Reads the comma-separated names of `field` and maps them to the names in responses. An unknown name is an error,
+    /// except in two cases: the facet index (the index of valid names) is missing or empty, or the request has a
+    /// cursor. In these cases, the list is returned as the client wrote it. A request with a cursor repeats a list that
+    /// was accepted for the first page.
     pub(crate) fn read_names(&mut self, field: FilterField) -> Option<Vec<String>> {
         let text = self.read_text(field.as_str(), MAX_LENGTH)?;
         let as_written = || text.split(',').map(|name| name.trim().to_owned()).collect();
@@ -36,7 +37,7 @@ impl ParameterReader<'_> {
         let text = self.read_value("currency", schema)?;
         let codes: Vec<String> = text.split(',').map(|code| code.trim().to_uppercase()).collect();
         let shaped = codes.iter().all(|code| code.len() == 3 && code.bytes().all(|b| b.is_ascii_uppercase()));
-        self.require(shaped, "currency", "is not made of currency codes of three letters");
+        self.require(shaped, "currency", "has an item that is not a currency code of three letters");
         Some(codes)
     }
 }

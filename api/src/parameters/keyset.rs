@@ -1,7 +1,7 @@
 //! Keyset pagination of rows in memory. A page has the sorted rows after the cursor's row, up to the page limit.
 //!
-//! Invariants: nulls come last in both directions. Rows with equal sort keys are ordered by a unique key, ascending, so
-//! that pages neither skip nor repeat rows.
+//! Invariants: nulls come last in ascending and in descending order. Rows with equal sort keys are ordered by a unique
+//! key, ascending, so that pages neither skip nor repeat rows.
 
 use std::array;
 use std::borrow::Cow;
@@ -103,8 +103,8 @@ impl Page {
         (placed.into_iter().map(|(_, row)| row).collect(), cursor)
     }
 
-    /// Selects the rows of the page, unsorted. The flag is true if further rows follow the page. Memory is proportional
-    /// to the page size, not to the list.
+    /// Selects the rows of the page, unsorted. The flag is true if further rows follow the page. The memory use depends
+    /// on the page size, not on the length of the list.
     fn take_first<'a, T>(
         &self,
         rows: impl Iterator<Item = (SortPosition<'a>, T)>,

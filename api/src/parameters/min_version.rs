@@ -9,10 +9,11 @@ pub(crate) const MIN_VERSION_HEADER: &str = "if-min-version";
 pub(crate) struct MinVersion {
     /// Minimum position in the change journal; 0 accepts every position.
     pub(crate) position: i64,
-    /// Generation and minimum log sequence, if the requested version has no journal position (`g3.184467`); `None`
-    /// otherwise.
+    /// Generation number and minimum log sequence of a requested version without a journal position, such as
+    /// `g3.184467`. `None` if the version has a journal position.
     pub(crate) sequence: Option<(i32, i64)>,
-    /// True if the client named the version in `min_version` or `If-Min-Version`. Older data is then an error.
+    /// True if the client named the version in `min_version` or `If-Min-Version`. If the service has only older data,
+    /// such a request fails, and every other request gets the older data.
     pub(crate) is_explicit: bool,
 }
 

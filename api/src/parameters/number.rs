@@ -40,7 +40,7 @@ impl Bounds {
 }
 
 impl ParameterReader<'_> {
-    /// Reads an integer within bounds, or the default.
+    /// Reads an integer. Returns `default` if the parameter is absent. A value outside the bounds is an error.
     pub(crate) fn read_integer(
         &mut self,
         name: &'static str,
@@ -97,8 +97,9 @@ fn plain_integer(text: &str) -> Option<i64> {
     if plain { text.parse().ok() } else { None }
 }
 
-/// Parses a number in JSON notation. A number that is closer to zero than every `Decimal` becomes the `Decimal` next to
-/// zero with the same sign. No figure of the service lies between the two, so comparisons have the same result.
+/// Parses a number in JSON notation. A number that is closer to zero than every nonzero `Decimal` becomes the `Decimal`
+/// next to zero with the same sign. This does not change the result of a filter, because no nonzero figure of the
+/// service is that close to zero.
 fn threshold(text: &str) -> Option<Decimal> {
     let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
     let digits = mantissa.strip_prefix(['-', '+']).unwrap_or(mantissa);
@@ -118,8 +119,8 @@ fn threshold(text: &str) -> Option<Decimal> {
     Some(value.normalize())
 }
 
-/// Divides a number by 10^`places`. A result that is closer to zero than every `Decimal` becomes the `Decimal` next to
-/// zero with the same sign.
+/// Divides a number by 10^`places`. A result that is closer to zero than every nonzero `Decimal` becomes the `Decimal`
+/// next to zero with the same sign.
 fn shifted(number: Decimal, places: u32) -> Decimal {
     let scale = places.saturating_add(number.scale());
     let smallest = || match number {

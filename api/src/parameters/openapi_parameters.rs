@@ -59,7 +59,7 @@ impl ParameterSpec {
     }
 }
 
-/// Lines of a doc comment without their leading and trailing blanks.
+/// Removes the leading and trailing blanks of each line of a doc comment.
 fn unindented(lines: &str) -> String {
     lines.lines().map(str::trim).collect::<Vec<_>>().join("\n")
 }

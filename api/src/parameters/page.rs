@@ -8,8 +8,8 @@ use crate::parameters::cursor::ResponseSigner;
 
 /// Maximum number of keys in `sort`.
 pub(super) const MAX_SORT_KEYS: usize = 3;
-/// Prefix that is put before the filters when a cursor is signed. It marks a cursor that contains a data version.
-/// Release 0.1.0 signs the filters without a prefix, so it refuses these cursors.
+/// Prefix of the filters in the signed text of a cursor. The prefix marks cursors that contain a data version. Release
+/// 0.1.0 cannot read such cursors. It refuses these cursors, because it signs the filters without the prefix.
 const CURSOR_FORMAT: &str = "2 ";
 /// Maximum length of a cursor, in characters.
 const MAX_CURSOR_LENGTH: usize = 512;
@@ -40,9 +40,9 @@ pub(crate) struct Page {
     /// Last row of the previous page: the values of its sort keys, and its unique tie-breaker. `None` on the first
     /// page.
     pub(crate) after: Option<Vec<Option<String>>>,
-    /// `sync_from` of the response to the first page. All later pages repeat it. After the last page, the client can
-    /// synchronize from this point, and also gets the changes that were made while it read the pages. `None` if the
-    /// list has no change feed.
+    /// `sync_from` of the first page's response: a place in the change journal. The responses for all later pages
+    /// repeat it. After the last page, the client can request the changes that follow this place. Among them are the
+    /// changes that were made while the client read the pages. `None` if the list has no change feed.
     pub(crate) sync_from: Option<String>,
     filters: String,
 }

@@ -15,8 +15,9 @@ pub(crate) trait Parameters: Sized + Send + Sync + 'static {
     /// False for requests that match no endpoint. Such a request does not count against the quota, and its parameters
     /// are not checked.
     const ROUTED: bool = true;
-    /// Descriptions in the OpenAPI document by parameter name, which is the field name. A field without a description
-    /// here, such as `page`, gets one from [`ParameterReader`].
+    /// Descriptions for the OpenAPI document, as pairs of field name and description. A description belongs to the
+    /// parameter with the name of the field. A parameter without a description here, such as `cursor`, gets one from
+    /// [`ParameterReader`].
     const DESCRIPTIONS: &'static [(&'static str, &'static str)] = &[];
 
     /// Reads all accepted parameters. The reader collects the errors.

@@ -116,8 +116,8 @@ impl<'a> ParameterReader<'a> {
         }
     }
 
-    /// Records the description of a parameter for the OpenAPI document, after the parameter was read. A description in
-    /// the endpoint's parameter struct has precedence.
+    /// Records the description of a parameter for the OpenAPI document. Call this after reading the parameter. A
+    /// description in the endpoint's parameter struct has precedence.
     pub(crate) fn describe(&mut self, name: &str, description: impl Display) {
         if let Some(spec) = self.recorded_spec(name) {
             spec.description = description.to_string();

@@ -15,13 +15,14 @@ pub(crate) use journal_place::{ChangeKind, JournalPlace, RowKey};
 
 /// Header with the id of the last event that a client received.
 const LAST_EVENT_ID: &str = "last-event-id";
-/// Regular expression for a `sync_from`, the id of an event, or an instant.
+/// Regular expression for the start of a synchronization. It accepts three kinds of text: the `sync_from` of a
+/// response, the id of a change event, and an instant in UTC.
 const PATTERN: &str = "^([0-9a-f]{8}\\.[0-9]{1,18}(\\.[A-Za-z0-9_-]+)?|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\\.[0-9]{1,9})?Z)$";
 
-/// Point after which changes are returned: a journal position or a time.
+/// Start of a synchronization. The response has the changes after this place in the journal, or after this time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum SyncPoint {
-    /// Journal position: `meta.sync_from` of a response, or the id of an event.
+    /// Place in the journal. The client sent the `meta.sync_from` of a response or the id of a change event.
     Place {
         journal: String,
         place: JournalPlace,
@@ -86,16 +87,17 @@ impl ParameterReader<'_> {
 const INSTANT_PATTERN: &str =
     "^[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}:[0-9]{2}(\\.[0-9]{1,9})?(Z|[+-][0-9]{2}:[0-9]{2}))?$";
 
-/// Earlier state of the data that a request asks for.
+/// Request for an earlier state of the data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Knowledge {
-    /// Data version of an earlier response.
+    /// State of the data in an earlier response, selected by its data version.
     Version(VersionName),
-    /// Data that was known at an instant.
+    /// State of the data at an instant: only data that the service had by then.
     At(DateTime<Utc>),
 }
 
-/// Parses an instant or a day. A day means its last microsecond in New York. `None` if invalid.
+/// Parses an instant or a day. A day becomes the last microsecond of this day in New York. `None` if the text is
+/// invalid.
 fn parse_instant(text: &str) -> Option<DateTime<Utc>> {
     if text.contains('T') {
         return DateTime::parse_from_rfc3339(text).ok().map(|instant| instant.to_utc());
@@ -106,7 +108,7 @@ fn parse_instant(text: &str) -> Option<DateTime<Utc>> {
 }
 
 impl ParameterReader<'_> {
-    /// Reads `data_version` and `known_at`. `None` without both parameters, or with an invalid value.
+    /// Reads `data_version` and `known_at`. `None` if the request has neither parameter, or if the value is invalid.
     pub(crate) fn read_knowledge(&mut self) -> Option<Knowledge> {
         let version =
             self.read_value("data_version", || json!({ "type": "string", "pattern": VERSION_PATTERN }));
@@ -114,14 +116,15 @@ impl ParameterReader<'_> {
             self.read_value("known_at", || json!({ "type": "string", "pattern": INSTANT_PATTERN }));
         self.describe(
             "data_version",
-            "`meta.data_version` of an earlier response. The body is what was served then: the same request, tier and current\n\
-             day give the same bytes. Status 412 if no such version was served, 410 if this program cannot derive it any more.",
+            "`meta.data_version` of an earlier response. The response has the data of this version. For the same request, tier\n\
+             and current day, it has the same bytes as the earlier response. Status 412 if this version was never served, 410\n\
+             if this program cannot derive it any more.",
         );
         self.describe(
             "known_at",
-            "Instant (RFC 3339) or day. The response has only what was known then; a day counts to its end in New York. With\n\
-             `as_of`, the response is what was known at this instant about that day. For a day before the tier's history the\n\
-             response is a 403. Conflicts with `data_version`.",
+            "Instant (RFC 3339) or day. The response has only the data that the service had at this instant. A day means its\n\
+             end in New York. With `as_of`, the response shows the day `as_of`, from the data of this instant. Status 403 for\n\
+             a day before the tier's history. Conflicts with `data_version`.",
         );
         let given = version.is_some() || known_at.is_some();
         self.properties.asks_for_past = given;

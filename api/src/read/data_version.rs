@@ -19,12 +19,13 @@ pub(crate) struct DataVersion {
     /// promotion of another generation.
     pub(crate) position: JournalPosition,
     /// True if an earlier data version has the same generation and sequence, but other data. The text of this version
-    /// then also contains the position, for example `g3.184467.92`, so that the two texts differ.
+    /// then also contains the position, for example `g3.184467.92`, so that the texts of the two versions differ.
     pub(crate) is_repeated: bool,
 }
 
 impl DataVersion {
-    /// Reads the columns of a row whose names start with `version_`.
+    /// Reads a data version from a row with the columns `version_generation`, `version_sequence`, `version_as_of`,
+    /// `version_position` and `version_is_repeated`.
     pub(crate) fn from_row(row: &Row) -> Result<Self, tokio_postgres::Error> {
         Ok(Self {
             generation: row.try_get("version_generation")?,
@@ -35,7 +36,8 @@ impl DataVersion {
         })
     }
 
-    /// Text of the version with the journal position, for entity tags and cursors.
+    /// Text of the version for entity tags and cursors. The text always contains the journal position, even if
+    /// `is_repeated` is false.
     pub(crate) fn to_exact_text(self) -> String {
         format!("g{}.{}.{}", self.generation, self.sequence, self.position)
     }

@@ -38,8 +38,9 @@ pub(crate) enum QueryError {
     /// The client named a data version that the primary does not have.
     #[error("cannot read: no data of the requested version exists")]
     VersionNotServed,
-    /// The data version was served in the past, but cannot be derived again. Possible reasons: this program has other
-    /// rules, it cannot read the stored inputs, or the facts of the version were dropped.
+    /// The data version was served in the past, but cannot be derived again. Possible reasons: the rules of this
+    /// program are not those of the version, this program cannot read the stored source policy and rules, or the facts
+    /// of the version were dropped.
     #[error("cannot derive version {version}: it has rules {method} of program {program}")]
     VersionGone { version: String, method: String, program: String },
     #[error("Nothing was known at {0}")]
@@ -108,8 +109,9 @@ impl From<BuildError> for QueryError {
     }
 }
 
-/// True for a lost connection, and for an SQLSTATE of class 08, 53 or 57. Also true for an undefined schema or table:
-/// the generation was dropped, and a retry reads another generation.
+/// True for a lost connection. Also true for an SQLSTATE of class 08 (connection exception), 53 (insufficient
+/// resources) or 57 (operator intervention). Also true for an undefined schema or table: the generation was dropped,
+/// and a retry reads another generation.
 fn is_transient(error: &Error) -> bool {
     let is_io = std::error::Error::source(error).is_some_and(|source| source.is::<std::io::Error>());
     let reported = error.code().is_some_and(|code| {

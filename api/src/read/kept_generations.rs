@@ -17,7 +17,8 @@ const EXISTS: &str = "select id from generations where id = $1";
 /// Maximum number of former generations with open connections.
 const MAX_OPEN: usize = 2;
 
-/// Former generations in the primary database. Connections to a generation are opened at its first use.
+/// Former generations in the primary database. Connections to a former generation are opened when a request first reads
+/// it.
 pub(super) struct KeptGenerations {
     settings: ConnectionSettings,
     shared: Arc<SharedReadState>,
@@ -36,8 +37,9 @@ impl KeptGenerations {
         Self { settings, shared, open: Mutex::default() }
     }
 
-    /// Opens the former generation `id` in the primary database. A query on a connection of `served` first checks that
-    /// the former generation still exists. Returns `None` if it was dropped or cannot be read.
+    /// Opens the former generation `id` in the primary database. Returns `None` if this generation was dropped or
+    /// cannot be read. `served` is the generation that is served now. One of its connections is used to check that the
+    /// former generation still exists.
     pub(super) async fn find(
         &self,
         served: &ServedGeneration,

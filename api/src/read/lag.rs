@@ -43,7 +43,7 @@ const VALID_FOR: Duration = Duration::from_secs(4);
 const STALLED_AFTER: Duration = Duration::from_secs(30);
 
 impl LagMonitor {
-    /// Latest measurement; `None` if it is outdated, or if there is none.
+    /// Latest measurement; `None` if there is no measurement, or if the latest one is older than `VALID_FOR`.
     pub(crate) fn latest(&self) -> Option<LagMeasurement> {
         let measurement = *self.0.read().unwrap_or_else(PoisonError::into_inner);
         measurement.filter(|measurement| measurement.measured_at.elapsed() < VALID_FOR)

@@ -1,5 +1,5 @@
-//! Look-ups in the generation that a request uses. The same statement selects the rows and their data version, so that
-//! both come from one snapshot.
+//! Look-ups in the generation that a request uses. Each statement selects rows together with their data version. The
+//! rows and the version therefore come from the same snapshot.
 
 use std::collections::HashMap;
 
@@ -117,7 +117,7 @@ pub(crate) async fn resolve_symbols(
 /// Result of the look-up of a symbol list.
 #[derive(Debug, Default)]
 pub(crate) struct ResolvedSymbols {
-    /// Canonical symbols of the listed symbols that are known, without duplicates; `None` if the request has no list.
+    /// Known symbols of the list, as canonical symbols and without duplicates; `None` if the request has no list.
     pub(crate) known: Option<Vec<String>>,
     /// Symbols without a security, as the client wrote them.
     pub(crate) missing: Vec<String>,
@@ -142,7 +142,7 @@ pub(crate) async fn resolve_symbol_list(
 }
 
 /// Rows in which the text column `column` is not null. A statement that finds nothing returns one row with only the
-/// data version. This row is left out.
+/// data version. The function leaves out this row.
 pub(crate) fn rows_with<'a>(rows: &'a [Row], column: &'a str) -> impl Iterator<Item = &'a Row> {
     rows.iter().filter(move |row| matches!(row.try_get::<_, Option<&str>>(column), Ok(Some(_))))
 }
@@ -173,7 +173,8 @@ pub(crate) async fn read_version(
     Ok(DataVersion::from_row(&row.ok_or(QueryError::Unversioned(generation.id))?)?)
 }
 
-/// Finds the rows of canonical symbols. The keys of the map are these symbols.
+/// Finds the rows of several securities. `symbols` has their canonical symbols, which are also the keys of the returned
+/// map.
 pub(crate) async fn find_by_symbol<T: FromRow>(
     generation: &ServedGeneration,
     transaction: &Transaction<'_>,

@@ -43,9 +43,11 @@ impl LookupBatcher {
         Self { tasks, unresponsive, queues: Mutex::default() }
     }
 
-    /// Looks up the row of the first spelling in `candidates` that is a known symbol. The statement has two array
-    /// parameters of equal length: the index of a look-up in the batch, and one of its spellings. The column `ordinal`
-    /// of each returned row is the index of the look-up.
+    /// Looks up the row of the first spelling in `candidates` that is a known symbol.
+    ///
+    /// The statement has two array parameters of equal length. Element `i` of the first array is the index of a look-up
+    /// in the batch. Element `i` of the second array is one spelling of the symbol of this look-up. The column
+    /// `ordinal` of each returned row is the index of the look-up.
     pub(crate) async fn look_up_row(
         &self,
         pool: &Pool,

@@ -1,4 +1,4 @@
-//! Queries on the read tables. A request reads one generation of these tables from start to end: it pins the
+//! Queries on the read tables. Each request pins one generation of these tables: all queries of the request read this
 //! generation.
 //!
 //! Invariant: this module does not depend on HTTP, keys or rate limits. Its functions fail with [`QueryError`].

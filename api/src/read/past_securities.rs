@@ -1,4 +1,5 @@
-//! Securities at earlier data versions, and a cache for them. Their rows are derived again from stored facts.
+//! Securities as they were at earlier data versions, and a cache of these securities. The rows of such a security are
+//! derived again from stored facts.
 
 use std::sync::Arc;
 
@@ -14,8 +15,8 @@ use store::ids::JournalPosition;
 const CAPACITY: u64 = 32 * 1024 * 1024;
 /// Estimated number of entries. It determines how many evicted keys the cache remembers.
 const ENTRIES: usize = 1_024;
-/// Approximate size in memory of the rows that every security has, in bytes. `BAR` is the size of one bar, and `EVENT`
-/// is the size of one dividend or split.
+/// Approximate size in memory of one security without its bars, dividends and splits, in bytes. `BAR` is the size of
+/// one bar, and `EVENT` is the size of one dividend or split.
 const SECURITY: usize = 8 * 1024;
 const BAR: usize = 64;
 const EVENT: usize = 512;
@@ -30,19 +31,20 @@ pub(crate) struct PastSecurity {
 /// Price columns that a response needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum PriceColumns {
-    /// Columns from which the figures are derived. For most years, only the closing prices are needed.
+    /// Only the columns from which the figures are derived. For most years, these are the closing prices.
     ForFigures,
     /// All columns of every year.
     All,
 }
 
-/// Cache key of a derived security. The fields determine its rows.
+/// Cache key of a derived security. The fields of the key determine the rows of the security.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct PastSecurityKey {
     pub(crate) position: JournalPosition,
     pub(crate) as_of: NaiveDate,
     pub(crate) columns: PriceColumns,
-    /// Spellings for the look-up of the symbol, best first: the symbol itself, then its form as a preferred share.
+    /// Spellings of the symbol in the order in which they are tried: the symbol itself, then its spelling as a
+    /// preferred share (for example `BAC.L`, then `BAC.PRL`).
     pub(crate) spellings: Vec<String>,
 }
 

@@ -1,4 +1,5 @@
-//! Look-up of the current or an earlier data version, with the source policy and rules from which it is derived.
+//! Look-up of a data version, current or earlier. The result includes the source policy and the rules by which the data
+//! of the version is derived.
 
 use std::ops::Deref;
 
@@ -11,7 +12,8 @@ use super::lookup::run_query;
 use super::{DataVersion, QueryError, ServedGeneration};
 use crate::parameters::Knowledge;
 
-/// Current or earlier data version, with the source policy and rules from which it is derived.
+/// Data version, current or earlier. It includes the source policy and the rules by which the data of the version is
+/// derived.
 #[derive(Debug)]
 pub(crate) struct PastVersion(ServedVersion);
 
@@ -63,7 +65,7 @@ impl PastVersion {
         self.is_current && self.generation == served.generation && self.position == served.position
     }
 
-    /// Source policy and rules from which this version is derived.
+    /// Source policy and rules by which the data of this version is derived.
     ///
     /// # Errors
     /// [`QueryError::VersionGone`] if this program cannot derive the version.
@@ -74,8 +76,9 @@ impl PastVersion {
         self.0.inputs.as_ref().ok_or_else(|| self.gone_error())
     }
 
-    /// Fails if this program cannot derive the version. Possible reasons: the program has other rules than the version,
-    /// the program cannot read the inputs, or the facts of the version were dropped.
+    /// Fails if this program cannot derive the version. Possible reasons: the rules of this program are not those of
+    /// the version, this program cannot read the stored source policy and rules, or the facts of the version were
+    /// dropped.
     pub(crate) fn require_reproducible(&self) -> Result<(), QueryError> {
         let is_reproducible = self.derivable().is_some() && self.has_facts;
         if is_reproducible { Ok(()) } else { Err(self.gone_error()) }

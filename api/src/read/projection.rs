@@ -1,7 +1,8 @@
-//! Projection: the databases that serve reads, and the selection of one for each request.
+//! Projection: the databases that serve reads. For each request, the projection selects one of these databases.
 //!
-//! Invariants: a request reads one generation of one database for its whole duration. A replica is read only if it has
-//! all data that the instance has already returned. If the primary does not have a version, no replica has it.
+//! Invariants: all queries of a request read the same generation of the same database. A replica is read only if the
+//! replica has all data that the instance has already returned. If the primary does not have a version, no replica has
+//! this version.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError};
@@ -42,8 +43,8 @@ pub(crate) struct Projection {
 }
 
 impl Projection {
-    /// Starts the tasks that follow the active generation of the primary and of each replica. They end when `tasks` is
-    /// stopped. `tasks` also runs the batched look-ups.
+    /// Starts one task for the primary and one for each replica. Each task follows the active generation of its
+    /// database. The tasks end when `tasks` is stopped. `tasks` also runs the batched look-ups.
     pub(crate) fn follow(
         primary: ConnectionSettings,
         replicas: Vec<ConnectionSettings>,
@@ -130,7 +131,7 @@ impl Projection {
     }
 
     /// Finds a generation with the data version `min` or a newer one. The replicas are tried first, and then the
-    /// primary if `is_primary_allowed`. `turn` selects the first replica.
+    /// primary if `is_primary_allowed`. `turn` determines the replica that is tried first.
     fn find(&self, min: &MinVersion, is_primary_allowed: bool, turn: usize) -> Option<Arc<ServedGeneration>> {
         let first = turn.checked_rem(self.replicas.len()).unwrap_or_default();
         let (before, after) = self.replicas.split_at(first);
@@ -140,7 +141,7 @@ impl Projection {
         replicas.chain(primary).find(|generation| generation.version().reaches(min))
     }
 
-    /// True if the replica is reachable and its data is not older than `max_replica_age`.
+    /// True if the replica is reachable, and had the newest data at most `max_replica_age` ago.
     fn is_read(&self, replica: &ReadSource) -> bool {
         replica.is_reachable() && replica.age() <= self.max_replica_age
     }
@@ -150,7 +151,7 @@ impl Projection {
         self.replicas.iter().chain([&self.primary]).any(|source| source.is_reachable())
     }
 
-    /// Number of replicas in use, and number of replicas that are unreachable or too old.
+    /// Two numbers of replicas: first the replicas in use, then the replicas that are unreachable or too old.
     pub(crate) fn count_replicas(&self) -> [usize; 2] {
         let read = self.replicas.iter().filter(|replica| self.is_read(replica)).count();
         [read, self.replicas.len() - read]

@@ -64,8 +64,9 @@ impl ConnectionSettings {
         Self { config: connect::config_of_host(&self.config, index), ..self.clone() }
     }
 
-    /// Opens connection pools for a generation. A session is made read-only after the sign-in. If it were read-only
-    /// from the start, the client would refuse it with `target_session_attrs=read-write`.
+    /// Opens connection pools for a generation. Each session becomes read-only only after the sign-in, because the URL
+    /// may contain `target_session_attrs=read-write`. With this setting, the Postgres client refuses a session that is
+    /// read-only at the sign-in.
     pub(super) fn open_generation(
         &self,
         id: GenerationId,
@@ -270,8 +271,8 @@ impl ReadSource {
         Ok(())
     }
 
-    /// Records the journal position that a poll read. The first poll after a reconnect may lower the newest known
-    /// position, because a failover can lose the newest data of the primary.
+    /// Records the journal position that a poll read. The first poll of the primary after a reconnect may lower the
+    /// newest known position, because a failover can lose the newest data of the primary.
     fn record_position(&self, shared: &SharedReadState, position: i64, is_first: bool) {
         if self.is_primary {
             if is_first {

@@ -21,7 +21,8 @@ pub(crate) struct RecordBatches {
     places: Cache<BatchId, LoggedBatch>,
 }
 
-/// View of the cache for one fact set. If `is_cached` is false, the cache belongs to another fact set and is not used.
+/// View of the cache for one fact set. If `is_cached` is false, the cache has the batches of another fact set, so this
+/// view neither reads nor fills the cache.
 #[derive(Debug)]
 pub(crate) struct FactSetBatches {
     batches: Arc<RecordBatches>,

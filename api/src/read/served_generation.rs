@@ -1,7 +1,8 @@
-//! Served generation: one generation of the read tables in one database, with its connections.
+//! Served generation: one generation of the read tables in one database, and the connections that read this generation.
 //!
-//! Invariants: the SQL statement of a response also reads the data version of the response. The version of the latest
-//! poll is not used for this. If a database stops replying, all connections to it are abandoned together.
+//! Invariants: the SQL statement that reads the rows of a response also reads the data version of the response. The
+//! data version that the latest poll found is not used for responses. If a database stops replying, all connections to
+//! it are abandoned together.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};

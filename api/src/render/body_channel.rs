@@ -142,7 +142,8 @@ impl Segment {
 }
 
 impl BodySender {
-    /// Writes bytes. If `bytes` has 128 KiB to 1 MiB, it is queued as one segment without a copy.
+    /// Writes bytes. A block of 128 KiB to 1 MiB is queued as one segment without a copy. The bytes of every other
+    /// block are copied into segments.
     pub(crate) fn write(&mut self, bytes: Bytes) -> Result<(), Disconnected> {
         if (SEGMENT..=MAX_UNCOMPRESSED).contains(&bytes.len()) {
             self.flush()?;

@@ -30,10 +30,11 @@ pub(crate) struct List<T> {
 pub(crate) struct Meta {
     /// As-of date of the market: the newest session in the data.
     pub(crate) as_of: Option<NaiveDate>,
-    /// Version of the data, for example g3.184467: generation 3 of the tables, with the log up to message 184467. A
-    /// third number distinguishes versions with the same two numbers. The parameter `data_version` accepts this value.
+    /// Version of the data, for example g3.184467: generation 3 of the tables, with the log up to message 184467. If an
+    /// earlier version with other data has the same two numbers, the version has a third number, for example
+    /// g3.184467.92. The parameter `data_version` accepts this value.
     pub(crate) data_version: String,
-    /// Instant that the parameter `known_at` selects. Omitted if the request does not have this parameter.
+    /// Instant in the parameter `known_at`. Omitted if the request does not have this parameter.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) known_at: Option<DateTime<Utc>>,
     /// Warnings about the response; omitted if empty.
@@ -54,10 +55,11 @@ pub(crate) struct ListMeta {
     pub(crate) next_cursor: Option<String>,
     /// As-of date of the market: the newest session in the data.
     pub(crate) as_of: Option<NaiveDate>,
-    /// Version of the data, for example g3.184467: generation 3 of the tables, with the log up to message 184467. A
-    /// third number distinguishes versions with the same two numbers. The parameter `data_version` accepts this value.
+    /// Version of the data, for example g3.184467: generation 3 of the tables, with the log up to message 184467. If an
+    /// earlier version with other data has the same two numbers, the version has a third number, for example
+    /// g3.184467.92. The parameter `data_version` accepts this value.
     pub(crate) data_version: String,
-    /// Instant that the parameter `known_at` selects. Omitted if the request does not have this parameter.
+    /// Instant in the parameter `known_at`. Omitted if the request does not have this parameter.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) known_at: Option<DateTime<Utc>>,
     /// Warnings about the response.
@@ -65,9 +67,9 @@ pub(crate) struct ListMeta {
     /// Requested symbols that are unknown. Omitted if the endpoint has no `symbols` parameter.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) missing: Option<Vec<String>>,
-    /// Value for `updated_since`. A later request with it returns the changes since this response. All pages of a list
-    /// have the same value. Omitted if the endpoint does not support `updated_since`, and for a short time while the
-    /// service switches to rebuilt data.
+    /// Value for the parameter `updated_since`. A later request with this value returns the changes since this
+    /// response. All pages of a list have the same value. Omitted if the endpoint does not support `updated_since`, and
+    /// for a short time while the service switches to rebuilt data.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) sync_from: Option<String>,
     /// Current day in New York. Omitted if the response does not depend on the current day.
@@ -118,8 +120,9 @@ impl ListMeta {
         }
     }
 
-    /// Sets the start of the returned history. Also sets the current day, because the start is computed from it. If the
-    /// request has a start date, `depth` is `None`, and both fields remain empty.
+    /// Sets the fields `depth` and `today`. The field `today` is set because the start of the history depends on the
+    /// current day. If the request has a start date, the argument `depth` is `None`, and the fields `depth` and `today`
+    /// are empty.
     pub(crate) fn set_depth(&mut self, depth: Option<Depth>, today: NaiveDate) {
         self.depth = depth;
         self.today = depth.map(|_| today);
@@ -144,7 +147,7 @@ impl Warning {
     /// Warning about older revisions that a response leaves out.
     pub(crate) fn older_revisions() -> Self {
         let message =
-            "Older revisions are left out: there are too many, or their rules are of another program";
+            "Older revisions are left out: there are too many, or another program version has their rules";
         Self { code: "older_revisions", message: message.to_owned(), param: None }
     }
 

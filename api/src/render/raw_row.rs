@@ -51,7 +51,7 @@ impl<T: TableRow> ToJsonObject for RawRow<T> {
 
 impl<T> RawRow<T> {
     /// Writes the value of one column. `place` is the index of the column. `quote` is the quotation mark around
-    /// decimals; `None` for JSON numbers and CSV.
+    /// decimals. It is `None` if the output is CSV, or if decimals are JSON numbers.
     fn write(&self, place: usize, quote: Option<u8>, body: &mut Vec<u8>) -> Result<(), RenderError> {
         match *self.row.columns()[place].type_() {
             Type::TEXT => self.write_by(place, body, plain::<&str>),

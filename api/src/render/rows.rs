@@ -1,8 +1,9 @@
-//! Renderer of rows to JSON or CSV. It writes all fields or selected fields, and decimals as numbers or strings.
+//! Renderer of rows to JSON or CSV. It writes all fields of a row, or only selected fields. In JSON, it writes decimals
+//! as numbers or as strings.
 //!
-//! Invariant: digits are copied without arithmetic. The columns of a CSV page are the fields of the JSON objects, or
-//! columns that the endpoint declares for CSV. A dotted name of a CSV column, such as `quote.price`, is a path in the
-//! JSON object.
+//! Invariants: the digits of a number are copied without arithmetic. By default, the columns of a CSV page are the
+//! fields of the JSON objects. An endpoint can declare other columns for CSV. A column name with a dot, such as
+//! `quote.price`, is a path in the JSON object.
 
 use std::collections::HashMap;
 
@@ -128,7 +129,7 @@ fn with_decimal_style<T>(output: &Output, serialize: impl FnOnce() -> T) -> T {
     }
 }
 
-/// JSON object with only the keys in `fields`. Digits are unchanged.
+/// JSON object with only the keys in `fields`. The text of each value is unchanged.
 fn select_members(row: &[u8], fields: &[&str]) -> Result<Box<RawValue>, RenderError> {
     let members: JsonMembers<'_> = serde_json::from_slice(row)?;
     let mut text = String::with_capacity(row.len());

@@ -25,7 +25,7 @@ const METRICS: &str = include_str!("../../queries/bulk/metrics.sql");
 const MOST: usize = 10;
 const SECTIONS: &[&str] = &["quote", "fundamentals", "metrics"];
 const COLUMNS: &[&str] = &["symbol", "quote", "fundamentals", "metrics"];
-/// Columns of the CSV by section, for example `quote.price`. The symbol is a separate column.
+/// CSV columns of each section, for example `quote.price` in the section `quote`. The column `symbol` is in no section.
 static SECTION_COLUMNS: LazyLock<Vec<(&str, Vec<String>)>> = LazyLock::new(|| {
     let of = |section: &'static str, columns: &[&str]| {
         let named = columns.iter().filter(|column| **column != "symbol");
@@ -50,7 +50,7 @@ pub(crate) struct CompareItem {
     symbol: String,
     /// Quote, as in the quote endpoint.
     quote: Option<Quote>,
-    /// Fundamentals; null below the Starter tier, with a warning.
+    /// Fundamentals. Null below the Starter tier; the response then has a warning.
     fundamentals: Option<FundamentalsRow>,
     /// Dividend metrics, as in the metrics endpoint.
     metrics: Option<Metrics>,
@@ -70,8 +70,8 @@ pub(crate) struct CompareAnswer {
 pub(crate) struct CompareMeta {
     #[serde(flatten)]
     list: ListMeta,
-    /// Symbol with the best value of each figure. If several symbols have this value, it is the first of them in the
-    /// request.
+    /// For each figure, the symbol with the best value. If several symbols have the best value, it is the symbol that
+    /// the request lists first.
     best: BTreeMap<&'static str, String>,
 }
 

@@ -1,8 +1,8 @@
 //! Macro that declares an endpoint together with its documentation.
 
 /// Declares an endpoint and generates its handler. The declaration has the path, tag, description of the response,
-/// required tier, parameters, schema of the body, and the function that responds. Its doc comment becomes the summary
-/// and description in the OpenAPI document.
+/// required tier, parameters, schema of the body, and the function that responds. The doc comment of the declaration
+/// becomes the summary and description in the OpenAPI document.
 macro_rules! endpoint {
     (
         $(#[$about:meta])+

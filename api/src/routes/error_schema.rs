@@ -33,7 +33,8 @@ pub(crate) struct InvalidParameterBody {
     code: String,
     /// Name of the first invalid parameter.
     param: Option<String>,
-    /// Accepted values of the first invalid parameter, for example words or bounds; null if none are listed.
+    /// Accepted values of the first invalid parameter, for example words or bounds; null if the error does not list
+    /// accepted values.
     allowed: Option<AcceptedValues>,
     /// All invalid parameters.
     errors: Vec<InvalidParameter>,
@@ -97,7 +98,8 @@ pub(crate) struct FeatureNotAvailableBody {
 pub(crate) struct LimitedBody {
     /// Error message for people.
     error: String,
-    /// RATE_LIMITED, QUOTA_EXCEEDED, or TOO_MANY_STREAMS for a change stream beyond the limit of the tier.
+    /// RATE_LIMITED, QUOTA_EXCEEDED or TOO_MANY_STREAMS. TOO_MANY_STREAMS means that the tier does not allow a further
+    /// open change stream.
     #[schema(example = "RATE_LIMITED")]
     code: String,
     /// For RATE_LIMITED: seconds until the next call is admitted.
@@ -132,7 +134,7 @@ pub(crate) enum ErrorResponses {
     /// The key is missing, invalid or expired.
     #[response(status = 401)]
     InvalidKey(ErrorBody),
-    /// The tier does not include the requested feature, or its history does not reach back far enough.
+    /// The tier does not include the requested feature, or the tier's history does not reach back far enough.
     #[response(status = 403)]
     FeatureNotAvailable(FeatureNotAvailableBody),
     /// The requested resource does not exist.
@@ -141,7 +143,7 @@ pub(crate) enum ErrorResponses {
     /// The method is not allowed. GET and HEAD are allowed.
     #[response(status = 405)]
     MethodNotAllowed(ErrorBody),
-    /// The rate limit or the monthly quota is used up.
+    /// The rate limit or the monthly quota is used up, or the account has too many open change streams.
     #[response(status = 429)]
     Limited(LimitedBody),
     /// Internal error of the service.

@@ -44,7 +44,8 @@ pub(crate) struct Health {
 pub(crate) struct Components {
     /// `ok` if both the served data and the keys with their limits can be read from Postgres.
     pub(crate) postgres: ComponentStatus,
-    /// NATS server with the log, used only to measure the lag. `not_configured` if the service has no address of it.
+    /// NATS server with the log. The service uses this server only to measure the lag. `not_configured` if the service
+    /// has no address of a NATS server.
     pub(crate) nats: ComponentStatus,
     /// Lag of the served data behind the log, which contains all loaded data.
     pub(crate) projection: ProjectionHealth,

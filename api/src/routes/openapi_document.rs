@@ -1,7 +1,7 @@
 //! OpenAPI document: introduction, tags, and the parts that all endpoints share.
 //!
-//! Almost all endpoints have the same response headers, CSV output, status 304 and parameter `fields`. Invariant: only
-//! this module documents how these features change a response.
+//! Almost all endpoints share response headers, CSV output, status 304 and the parameter `fields`. Invariant: only this
+//! module documents the effect of these shared parts on a response.
 
 use market::row::Flag;
 use serde_json::{Map, Value, json};
@@ -125,8 +125,8 @@ pub(crate) fn complete_document(document: &utoipa::openapi::OpenApi) -> Result<V
     Ok(document)
 }
 
-/// Lists the known flags as `x-extensible-enum` of each property `flags`, and removes the schema `Flag`. This schema
-/// would allow only the known flags, but a withdrawn record adds a flag that contains the record's id.
+/// Lists the known flags as `x-extensible-enum` of each property `flags`. Removes the schema `Flag`, because it would
+/// allow only the known flags. Other flags exist: a withdrawn record adds a flag that contains the id of the record.
 fn document_flag_words(schemas: &mut Value) {
     let Some(flag) = schemas.as_object_mut().and_then(|schemas| schemas.remove("Flag")) else { return };
     for schema in schemas.as_object_mut().into_iter().flat_map(Map::values_mut) {

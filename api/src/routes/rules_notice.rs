@@ -56,7 +56,10 @@ pub(crate) fn describe_deviation(method: &ServedRules) -> String {
         method.rules.iter().map(|(name, value)| format!("`{name}` is {value}")).collect();
     let mut sentences = vec![format!("**Method {}.**", method.method_version)];
     if !rules.is_empty() {
-        sentences.push(format!("The figures served deviate from the rules: {}.", rules.join(", ")));
+        sentences.push(format!(
+            "The served figures use other rule parameters than the defaults: {}.",
+            rules.join(", ")
+        ));
     }
     sentences.extend(method.note.clone());
     sentences.join(" ")
@@ -74,7 +77,7 @@ mod tests {
         let method =
             ServedRules { method_version: "1+streak.tolerance=1".into(), rules, note: Some("Why.".into()) };
         let said = json!({ "info": {
-            "description": "Dividends.\n\n**Method 1+streak.tolerance=1.** The figures served deviate from the rules: `streak.tolerance` is 1. Why.",
+            "description": "Dividends.\n\n**Method 1+streak.tolerance=1.** The served figures use other rule parameters than the defaults: `streak.tolerance` is 1. Why.",
             "x-method": { "version": "1+streak.tolerance=1", "rules": { "streak.tolerance": "1" }, "note": "Why." }
         } });
         for (method, expected) in

@@ -27,12 +27,12 @@ const PAGING: PageOptions = PageOptions {
     keys: &["score", "market_cap", "symbol", "name"],
     order: &[("score", Direction::Descending), ("market_cap", Direction::Descending)],
 };
-/// Minimum trigram similarity at which two names match, in thousandths.
+/// Minimum trigram similarity of a name and the search text, in thousandths. A less similar name does not match.
 const ALIKE: u32 = 350;
-/// Score, in thousandths, of a name with a word that differs from the search text by one typing error. A name that
-/// contains the exact search text has a higher score.
+/// Score in thousandths if a word of a name differs from the search text by one typing error. The score is higher if a
+/// name contains the exact search text.
 const ONE_ERROR: u32 = 520;
-/// Score, in thousandths, of a name with a word that differs from the search text by two typing errors.
+/// Score in thousandths if a word of a name differs from the search text by two typing errors.
 const TWO_ERRORS: u32 = 460;
 
 text_enum! {
@@ -147,8 +147,8 @@ impl SearchText {
         }
     }
 
-    /// Score of a name with a word that differs from the search text by one or two typing errors. `None` if no word is
-    /// that similar, or if the search text is too short or too long.
+    /// Score of a name if one of its words differs from the search text by one or two typing errors. `None` if no word
+    /// is that similar, or if the search text is too short or too long.
     fn score_mistyped_word(&self, name: &str) -> Option<u32> {
         let length = self.name.chars().count();
         let most = match length {
@@ -166,7 +166,8 @@ impl SearchText {
 endpoint! {
     /// Search by symbol or company
     ///
-    /// Best matches first: symbols, ISINs and former symbols, then beginnings of symbols and names, then similar names.
+    /// Best matches first. Exact symbols, ISINs and former symbols come first, then beginnings of symbols, then names
+    /// that contain the search text, then similar names.
     get "/v1/search", tag "Search", returns "Securities, best match first",
     search(Access<Free, SearchParameters>) -> List<SearchResult> { respond(page) }
 }

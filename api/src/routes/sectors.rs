@@ -46,8 +46,8 @@ static LIST: LazyLock<Vec<&'static str>> =
 pub(crate) struct SectorDetail {
     #[serde(flatten)]
     sector: SectorRow,
-    /// Active dividend payers, highest yield first, then by market capitalisation and symbol. Stocks with a suspect
-    /// yield (above 25 %) are left out.
+    /// Active stocks that pay dividends, highest yield first. Stocks with equal yield are ordered by market
+    /// capitalisation (largest first), then by symbol. Stocks with a suspect yield (above 25 %) are left out.
     top_payers: Vec<ScreenerRow>,
 }
 
@@ -68,7 +68,7 @@ parameters! {
     pub(crate) struct SectorParameters by reader {
         /// Maximum number of top payers.
         limit: i64 = reader.read_integer("limit", 1..=100, 10),
-        /// Name or slug of the sector, in any case.
+        /// Name or slug of the sector, in upper or lower case.
         sector: String = reader.read_path("sector"),
         output: Output = reader.read_output(&DETAIL),
     }
@@ -111,7 +111,7 @@ async fn render_list(context: HandlerContext<SectorsParameters>) -> Result<Rende
 endpoint! {
     /// Sector details and top payers
     ///
-    /// The sector is given by name or slug, in any case.
+    /// The sector is given by name or slug, in upper or lower case.
     get "/v1/sectors/{sector}", tag "Sectors", returns "The sector",
     detail(Access<Free, SectorParameters>) -> Single<SectorDetail> { respond(render_detail) }
 }

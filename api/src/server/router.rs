@@ -176,7 +176,11 @@ fn not_found_message(path: &str) -> String {
         (right, is_doubled) = (rest, true);
     }
     match is_doubled {
-        true => format!("Nothing is at {}; the address is {}", displayed_path(path), displayed_path(right)),
+        true => format!(
+            "Nothing is at {}; the correct address is {}",
+            displayed_path(path),
+            displayed_path(right)
+        ),
         false => format!("Nothing is at {}", displayed_path(path)),
     }
 }
@@ -192,9 +196,9 @@ mod tests {
 
     #[test]
     fn a_doubled_version_is_told_the_right_address() {
-        let expected = "Nothing is at /v1/v1/stocks/KO; the address is /v1/stocks/KO";
+        let expected = "Nothing is at /v1/v1/stocks/KO; the correct address is /v1/stocks/KO";
         assert_eq!(not_found_message("/v1/v1/stocks/KO"), expected);
-        assert!(not_found_message("/v1/v1/v1/stocks").ends_with("the address is /v1/stocks"));
+        assert!(not_found_message("/v1/v1/v1/stocks").ends_with("the correct address is /v1/stocks"));
         for path in ["/v1/v1", "/v1/v10/stocks", "/v1/nothing"] {
             assert_eq!(not_found_message(path), format!("Nothing is at {path}"));
         }

@@ -112,8 +112,8 @@ fn bind(address: SocketAddr) -> io::Result<TcpSocket> {
     Ok(socket)
 }
 
-/// Waits until requests can be served, but not longer than `limit`. The server then listens even if it is not ready, so
-/// that it can report its health.
+/// Waits until requests can be served, but not longer than `limit`. After `limit`, the server listens although it is
+/// not ready, so that clients can ask for its health.
 async fn wait_until_ready(app: &App, limit: Duration) {
     let started = Instant::now();
     while let Some(reason) = app.find_unreadiness() {

@@ -31,7 +31,8 @@ pub(crate) struct ChunkEncoder {
     /// Number of prices that were rounded. All prices of a series have the same number of decimal places. If one price
     /// is very large, all prices of its series get fewer decimal places.
     pub rounded: u64,
-    /// Copies of the rows of all encoded chunks, for the review at the end of the load.
+    /// Copies of encoded rows, for the review at the end of the load. Rows of kinds that the review does not use are
+    /// not copied.
     pub reviewed: ReviewedRows,
 }
 

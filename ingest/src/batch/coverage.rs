@@ -8,7 +8,8 @@ use market::event::{EventRecord, Kind, RunManifest, RunState};
 use market::symbol::Symbol;
 use serde::Serialize;
 
-/// Maximum number of symbols recorded per load. It limits the memory and the size of the manifest.
+/// Maximum number of symbols recorded per load. Further symbols are ignored, which limits the memory and the size of
+/// the manifest.
 const MAX_SYMBOLS: usize = 200_000;
 /// Maximum number of symbols named in a summary.
 const MAX_NAMED: usize = 10;
@@ -118,7 +119,7 @@ impl EarlierCoverage {
         Some(earlier.map(|(symbol, _)| symbol).chain(&load.priced))
     }
 
-    /// Symbols of a load that are in no earlier run. `None` if the symbols of the load or of an earlier run are
+    /// Symbols of a load that are in no earlier run. `None` if the list of symbols of this load or of an earlier run is
     /// incomplete.
     pub(crate) fn new_symbols(&self, coverage: &LoadCoverage) -> Option<Vec<Symbol>> {
         let known = self.symbols.as_ref().filter(|_| !coverage.overflowed)?;
@@ -135,7 +136,8 @@ pub struct SymbolSummary {
     pub more: bool,
     /// First symbols in alphabetical order.
     pub first: Vec<Symbol>,
-    /// Number of symbols that are in no earlier run; absent if the symbols of the earlier runs are incomplete.
+    /// Number of symbols that are in no earlier run. Absent if the list of symbols of this load or of an earlier run is
+    /// incomplete.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub new: Option<usize>,
     /// First new symbols in alphabetical order. A symbol is new if it is in no earlier run.

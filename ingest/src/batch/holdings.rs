@@ -1,4 +1,5 @@
-//! Holdings of funds, collected over a whole load. All rows of one fund and date are one snapshot.
+//! Holdings of funds, collected over a whole load. All rows with the same fund, date and action (put or retract) become
+//! one snapshot.
 
 use std::collections::BTreeMap;
 
@@ -76,7 +77,7 @@ impl LoadHoldings {
     }
 }
 
-/// Adds positions to a snapshot. The snapshot gets the highest revision and the newest observation time of its rows.
+/// Adds holdings to a snapshot. The snapshot gets the highest revision and the newest observation time of its rows.
 fn add_positions(
     snapshot: &mut EventRow<HoldingSnapshot>,
     revision: i64,

@@ -27,7 +27,7 @@ pub struct LoadStats {
     pub(crate) missing_currencies: MissingCurrencyCounts,
     /// Currencies of securities, from the reference records among the accepted rows.
     pub(crate) currencies: SecurityCurrencies,
-    /// Accepted rows that the review at the end of the load checks by the domain rules.
+    /// Accepted rows for the review at the end of the load. The review checks these rows against the domain rules.
     pub(crate) reviewed: ReviewedRows,
     /// Retractions among the accepted rows.
     pub(crate) retractions: Retractions,

@@ -1,5 +1,5 @@
-//! Evidence about dividends in a price file: its dividend column, and changes in the ratio of adjusted close to close
-//! (R38, R40).
+//! Evidence that a price file gives about dividends: its dividend column, and changes in the ratio of adjusted close to
+//! close (R38, R40).
 //!
 //! The ratio of adjusted close to close is constant between ex-dates. Both numbers are rounded, so each row gives a
 //! lower and an upper bound of the ratio. Consecutive rows form a run while their bounds overlap in one common range.
@@ -97,7 +97,8 @@ impl PriceEvidence {
         self.symbols.entry(symbol.clone()).or_insert_with(first)
     }
 
-    /// Evidence records of the whole file, in symbol order, each with the source line of its symbol.
+    /// Evidence records of the whole file, in symbol order. Each comes with the source line of the symbol's first row
+    /// with evidence.
     pub(crate) fn into_records(self) -> Vec<(u64, DividendEvidence)> {
         let mut records = Vec::new();
         for (symbol, evidence) in self.symbols {

@@ -112,7 +112,7 @@ macro_rules! pending_kinds {
 
 pending_kinds! {
     add_checked_security, securities: Security, Security, Securities;
-    /// Adds a dividend whose `sibling_amounts` (amounts of other payments of the same day) are set.
+    /// Adds a dividend. Its `sibling_amounts` (amounts of other payments of the same day) must already be set.
     add_paired_dividend, dividends: Dividend, Dividend, Dividends;
     add_split, splits: Split, Split, Splits;
     add_fundamentals, fundamentals: Fundamentals, Fundamentals, Fundamentals;
@@ -186,7 +186,7 @@ impl RowAccumulator {
         self.add_checked_security(row, bytes);
     }
 
-    /// Adds a dividend of a format that has no dividend types.
+    /// Adds a dividend without a vendor's type. It is for formats that have no dividend types.
     pub(crate) fn add_dividend(&mut self, row: EventRow<Dividend>, bytes: usize) {
         self.add_typed_dividend(row, "", bytes);
     }
@@ -256,8 +256,9 @@ impl RowAccumulator {
         Ok(())
     }
 
-    /// Batch with all price rows of the file. It is for formats that give the share basis only at the end of the file.
-    /// `None` if the file has more price rows than one batch, because the first batch was already sent.
+    /// Batch with all price rows of the file. This method is for formats that give the share basis only at the end of
+    /// the file. Returns `None` if the price rows do not fit into one batch, because the first batch was then already
+    /// sent.
     pub(crate) fn uncut_prices_mut(&mut self) -> Option<&mut PriceBatch> {
         (self.price_rows <= crate::price::price_batch::BATCH_ROWS as u64).then_some(&mut self.prices)
     }

@@ -1,8 +1,10 @@
-//! Review of a load: rows and symbols that are doubtful by the domain rules R28 and R34–R38.
+//! Review of a load. It applies the domain rules R28 and R34–R38 to the rows.
 //!
-//! The review uses only the files of the load. It lists rows that would be quarantined, symbols with a flag, and
-//! dividends that the rules do not treat as plain regular payments. For example, a dividend may be a regular payment
-//! plus a special part. The served figures may differ, because they use the data of all sources.
+//! The result lists rows that would be quarantined, symbols with a flag, and dividends that are not plain regular
+//! payments. An example of such a dividend is one amount that contains a regular payment and a special payment.
+//!
+//! The review uses only the files of the load. The projector uses the data of all sources, so the figures of the API
+//! may differ from the review.
 
 use std::collections::BTreeMap;
 use std::fmt::{Display, Formatter};
@@ -20,9 +22,11 @@ use market::symbol::Symbol;
 use serde::Serialize;
 use telemetry::counted;
 
-/// Maximum number of rows in a review. The rows stay in memory until the end of the load.
+/// Maximum number of rows in a review. A load with more rows is not reviewed, because the rows stay in memory until the
+/// end of the load.
 const MAX_ROWS: usize = 500_000;
-/// Maximum number of examples of each sort. A flag also lists at most this number of symbols in the text output.
+/// Maximum number of example rows, and maximum number of symbols with growth figures. The text output also names at
+/// most this number of symbols for each flag.
 const MAX_EXAMPLES: usize = 10;
 /// Flags that a review reports. The review ignores all other flags.
 const FLAGS: [Flag; 10] = [
@@ -55,7 +59,7 @@ struct SymbolRows {
 }
 
 impl ReviewedRows {
-    /// Adds the rows of a record batch. If the total exceeds [`MAX_ROWS`], all rows are dropped.
+    /// Adds the rows of a record batch. If the total exceeds [`MAX_ROWS`], the review drops its copies of all rows.
     pub(crate) fn add_body(&mut self, body: &Body) {
         self.rows = self.rows.saturating_add(body.row_count());
         if self.is_too_large() {
@@ -186,8 +190,8 @@ pub struct DoubtedRow {
     pub message: String,
 }
 
-/// Growth figures of a symbol for two interpretations of its amounts: as declared, and already adjusted for splits
-/// (R37).
+/// Growth figures of a symbol's dividends, computed twice. The first computation assumes that the amounts in the file
+/// are as declared. The second assumes that the file has already adjusted them for later splits (R37).
 #[derive(Debug, Clone, Serialize)]
 pub struct ShareBasisReadings {
     /// Symbol of the rows.

@@ -11,10 +11,12 @@ use market::symbol::Symbol;
 
 use crate::log::reader::{Log, LogError};
 
-/// Maximum number of symbols with a separate count of dividends. The maximum limits memory.
+/// Maximum number of symbols with a separate count of dividends. The dividends of all further symbols have one common
+/// count, to limit memory.
 const MAX_SYMBOLS: usize = 200_000;
 
-/// Currency and unit of each security's prices, by symbol. They come from the newest security record of the symbol.
+/// Currency of each security's prices, by symbol, with the unit of the prices, such as pence. The newest security
+/// record of a symbol determines its currency and unit.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SecurityCurrencies(BTreeMap<Symbol, (DateTime<Utc>, Currency)>);
 
@@ -91,8 +93,8 @@ impl MissingCurrencyCounts {
         self.dividends.values().sum::<u64>() + self.others
     }
 
-    /// Counts of dividends by currency unit. A dividend is assumed to be in the unit of its security's prices, such as
-    /// GBX. Dividends of symbols without a separate count are not included.
+    /// Counts of the dividends without a currency, by the currency unit that is assumed for them. This unit is the unit
+    /// of the security's prices, such as GBX. Dividends of symbols without a separate count are not included.
     pub(crate) fn count_by_unit(&self, known: &SecurityCurrencies) -> BTreeMap<String, u64> {
         let mut units = BTreeMap::new();
         for (symbol, count) in &self.dividends {

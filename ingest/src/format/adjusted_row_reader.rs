@@ -1,8 +1,8 @@
-//! Reader of daily rows with raw values, or with values adjusted for all splits up to the newest day.
+//! Reader of daily rows. Their values are either raw, or adjusted for all splits up to a certain day, the basis day.
 //!
-//! In a file of one symbol, the newest day is the day of its newest row. In a table of many symbols, the rows of each
-//! symbol may end on a different day. The reader then sets no date, and the newest day of the symbol in all data of the
-//! source applies.
+//! In a file of one symbol, the basis day is the day of the newest row. In a table of many symbols, the rows of each
+//! symbol may end on a different day. The reader then sets no basis day. The projector later uses the newest day that
+//! the source has for the symbol.
 
 use market::bars::BarVersion;
 use market::day::date_of;
@@ -14,7 +14,7 @@ use super::trading_day::{SeriesDates, TradingDay, plain_split, regular_dividend}
 use crate::batch::row_accumulator::RowAccumulator;
 use crate::normalize::RowError;
 
-/// Reader of daily rows. Adjusted values refer to the newest day, which is known only after the last row.
+/// Reader of daily rows. It collects the dividends until the last row, because only then is the basis day known.
 pub(super) struct AdjustedRowReader<'a> {
     one_symbol: bool,
     basis: ShareBasis,
@@ -29,7 +29,7 @@ impl<'a> AdjustedRowReader<'a> {
     }
 
     /// Adds the dividends, the split and the price of a day. If the price is rejected, the dividends and the split are
-    /// kept, because other rows are adjusted for the split.
+    /// added anyway, because the values of other rows may be adjusted for this split.
     pub(super) fn add(&mut self, day: &TradingDay<'_>, rows: &mut RowAccumulator) -> Result<(), RowError> {
         let Self { basis, options, .. } = *self;
         let symbol = day.symbol;
@@ -68,8 +68,8 @@ impl<'a> AdjustedRowReader<'a> {
         Ok(())
     }
 
-    /// Checks that the rows are daily. In a file of one symbol with adjusted values, stores the newest day in the rows
-    /// as the day to which the values are adjusted.
+    /// Checks that the rows are daily. If the file has one symbol and adjusted values, sets the newest day as the basis
+    /// day of all rows.
     pub(super) fn finish(mut self, rows: &mut RowAccumulator) -> Result<(), FeedReadError> {
         let sets_basis_date = self.one_symbol && self.basis == ShareBasis::SplitAdjusted;
         let newest = self.days.check_daily()?.filter(|_| sets_basis_date);

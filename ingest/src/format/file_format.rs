@@ -62,8 +62,9 @@ pub struct FileFormat {
 /// Layout of the records in a file.
 #[derive(Debug, Clone)]
 pub(super) enum FileLayout {
-    /// Canonical layout. The value is the kind of rows from the file name; `None` if the JSON records state their
-    /// kinds. All rows of a CSV file have this kind. A JSON record may state another kind.
+    /// Canonical layout, with the kind that the file name states. All rows of a CSV file have this kind. In a JSON
+    /// file, records that do not state a kind have this kind. `None` for a JSON file in which the first record states
+    /// its kind.
     Canonical(Option<Kind>),
     Vendor(&'static VendorFormat),
     /// Layout described by a map.
@@ -108,7 +109,7 @@ impl FileFormat {
 /// Reader options from the command line.
 #[derive(Debug, Clone, Default)]
 pub struct ReaderOptions {
-    /// Format of the files. With a map, it is ignored.
+    /// Format of the files. It is ignored if `map` is set.
     pub choice: FormatChoice,
     /// Map for every file.
     pub map: Option<Arc<ColumnMap>>,
@@ -120,7 +121,7 @@ pub struct ReaderOptions {
     pub currency: Option<Currency>,
     /// True if unknown columns and fields are ignored, false if they are refused.
     pub ignore_unknown: bool,
-    /// Current date. A price or session that is later than the day after it is rejected.
+    /// Current date. Prices and sessions may have this date or the next day. Rows with a later date are rejected.
     pub today: NaiveDate,
 }
 

@@ -59,8 +59,8 @@ impl FileHead {
         Ok(head)
     }
 
-    /// Names of the members of the first record of a JSON response. The record is under `results` or `data`; otherwise
-    /// it is the first object.
+    /// Names of the members of the first record of a JSON response. If the response has a member `results` or `data`,
+    /// the record is in this member. Otherwise the first object is the record.
     pub(super) fn record_keys(&self) -> Vec<String> {
         let inside = |wrapper: &str| {
             let rest = self.text.split_once(wrapper)?.1.trim_start().strip_prefix(':')?.trim_start();
@@ -143,9 +143,9 @@ impl FileHead {
         Some(guess.to_owned())
     }
 
-    /// Reason for refusing a yfinance file with several header lines: `Price,Adj Close,…`, `Ticker,KO,…`, `Date,,…`.
-    /// Files with several symbols always have several header lines. Newer versions of yfinance write them for one
-    /// symbol too.
+    /// Hint for the user of a yfinance file with several header lines: `Price,Adj Close,…`, `Ticker,KO,…`, `Date,,…`.
+    /// Files of several symbols always have several header lines. In newer versions of yfinance, files of one symbol
+    /// have them too. `None` for other files.
     fn yfinance_multi_header_hint(&self) -> Option<&'static str> {
         let names = || self.columns.iter().chain(&self.first_row);
         let has = |name: &str| names().any(|cell| cell == name);

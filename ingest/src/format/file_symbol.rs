@@ -1,7 +1,8 @@
 //! Symbol from the name of a single-symbol file: `AAPL.csv`, `aapl.us.csv`, `1398-HK-1d-prices.csv`.
 //!
-//! A file name gives a symbol if the whole name is a symbol, or if a year or an interval follows the symbol. A first
-//! word `wiki` is ignored. All other names are refused with suggestions, so that no false security is created.
+//! A file name gives a symbol if the whole name is a symbol. It also gives a symbol if a year (`2006`) or an interval
+//! (`1d`) follows the symbol. The word `wiki` before the symbol is ignored. A file with any other name is refused, so
+//! that no false security is created. The error message suggests symbols.
 
 use market::symbol::Symbol;
 
@@ -9,7 +10,8 @@ use super::file_format::{ReaderOptions, SymbolScope};
 use super::vocabulary::is_word_of;
 use crate::source::feed_files::FeedFile;
 
-/// Symbol of a file without symbols in its rows: from the command line, or else from the file name.
+/// Symbol of a file without symbols in its rows. It comes from the command line, or else from the file name. `None` for
+/// a file with symbols in its rows.
 pub(super) fn resolve_file_symbol(
     file: &FeedFile,
     scope: SymbolScope,

@@ -79,8 +79,8 @@ impl ObjectMembers<'_> {
     }
 }
 
-/// Member name that occurs twice in one object, at any depth; `None` if every name is unique. The text must be
-/// well-formed.
+/// Member name that occurs twice in the same object. Nested objects are searched too. `None` if no object repeats a
+/// name. The text must be well-formed.
 pub(crate) fn find_repeated_member(text: &str) -> Option<Cow<'_, str>> {
     // Member names of each open object; `None` for an open list.
     let mut open: Vec<Option<MemberNames<'_>>> = Vec::new();

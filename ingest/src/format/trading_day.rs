@@ -37,8 +37,9 @@ pub(super) struct TradingDay<'a> {
 }
 
 impl<'a> TradingDay<'a> {
-    /// Trading day of a row with the columns open, high, low, close and volume. `dividend` and `ratio` name the columns
-    /// of the dividend and the split ratio. Each is given twice: the name in the file, and the normalized name.
+    /// Trading day of a row with the columns open, high, low, close and volume. `dividend` names the column of the
+    /// dividend, and `ratio` names the column of the split ratio. Both are pairs: the vendor's name, for error
+    /// messages, and the normalized name, to find the column.
     pub(super) fn of_row(
         row: &'a VendorRow<'_>,
         symbol: &'a Symbol,
@@ -158,8 +159,8 @@ impl SeriesDates {
         self.0.push(day_number(date));
     }
 
-    /// Returns the newest day; `None` without rows. Fails if nearly all days are a week or a month apart, or if most
-    /// rows repeat a day.
+    /// Returns the newest day; `None` without rows. Fails if the rows are weekly or monthly. Also fails if more than
+    /// half of the rows repeat the day of another row.
     pub(super) fn check_daily(&mut self) -> Result<Option<i32>, FeedReadError> {
         let rows = self.0.len();
         self.0.sort_unstable();
@@ -180,7 +181,8 @@ impl SeriesDates {
     }
 }
 
-/// Name of the interval, if nearly all sorted days are a week or a month apart; otherwise `None`.
+/// `weekly` or `monthly` if at least 90 % of the gaps between the sorted days are a week or a month; `None` for other
+/// gaps.
 fn coarser_than_daily(days: &[i32]) -> Option<&'static str> {
     let gaps: Vec<i32> = days.windows(2).map(|pair| pair[1] - pair[0]).collect();
     if gaps.len() < 4 {

@@ -21,8 +21,8 @@ impl FileFormat {
     /// a map, because the map sets the zone.
     ///
     /// # Errors
-    /// The times are local midnights in a zone, but the first rows do not show if the file means the local dates or the
-    /// UTC dates.
+    /// The times are local midnights in a zone, but the first rows do not show which date each time means: the local
+    /// date or the UTC date.
     pub(crate) fn exchange_zone(&self, head: &FileHead) -> Result<Option<ExchangeZone>, String> {
         if self.is_mapped() {
             return Ok(None);
@@ -81,7 +81,7 @@ fn table_columns(head: &FileHead) -> BTreeMap<String, Vec<String>> {
     columns
 }
 
-/// Strings in a JSON text, by the names of their members.
+/// String values in a JSON text, by member name. The values of one name may come from many objects.
 fn json_members(text: &str) -> BTreeMap<String, Vec<String>> {
     let mut members: BTreeMap<String, Vec<String>> = BTreeMap::new();
     // The text is split at quotes, so pieces are alternately outside and inside a string. After an escaped quote, this

@@ -25,7 +25,7 @@ const MAX_DOCUMENT: u64 = 256 * 1024 * 1024;
 pub(super) struct VendorRow<'a> {
     names: Cow<'a, [String]>,
     cells: Vec<Cow<'a, str>>,
-    /// Line in a table, or number of the object in its document, from 1.
+    /// Line of the record in a table or in NDJSON. In a JSON document, number of the object, from 1.
     pub(super) line: u64,
     /// Source text of the record.
     pub(super) raw: &'a [u8],
@@ -37,7 +37,7 @@ impl<'a> VendorRow<'a> {
         Self { names: Cow::Borrowed(header), cells, line: record.line, raw: record.raw }
     }
 
-    /// Record with the members of a JSON object. Members with a list or an object are skipped.
+    /// Record with the members of a JSON object. Members are skipped if their value is a list, an object or null.
     pub(super) fn of_json(object: RawJson<'a>, line: u64) -> Self {
         let mut row =
             Self { names: Cow::Owned(Vec::new()), cells: Vec::new(), line, raw: object.raw().as_bytes() };
@@ -210,8 +210,8 @@ pub(super) fn read_rows(
     })
 }
 
-/// Calls `each` for every object of a JSON file, with the enclosing object and a number. The number is the line in
-/// NDJSON, or the object's position in the document, from 1.
+/// Calls `each` for every record of a JSON file. Arguments: the record, the object that encloses it, and a number. The
+/// number is the line in NDJSON, or the position of the record in a document, from 1.
 pub(super) fn read_objects(
     file: VendorFile<'_>,
     rows: &mut RowAccumulator,

@@ -12,7 +12,7 @@ const ONE: i128 = 1_000_000_000_000;
 const CENT: i128 = 10_000;
 
 /// Adds an adjusted close to the canonical price rows of one security. `start` is the session position of the first
-/// row. The distributions must be sorted by session position.
+/// row, which is its index in the market's sessions. The distributions must be sorted by session position.
 pub(super) fn with_adjusted_close(
     rows: &[u8],
     start: usize,

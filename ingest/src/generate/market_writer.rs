@@ -186,7 +186,8 @@ fn prepare(dir: &Path) -> anyhow::Result<()> {
     })
 }
 
-/// Text at the start of a generated file of securities. It shows that the generator wrote the folder.
+/// Text in the first security row of each generated `securities.csv`. It shows that the generator wrote the files of
+/// the folder.
 const OWN_FOLDER_MARKER: &str = "SPY,Synthetic Benchmark Fund,";
 
 fn is_own(path: &Path) -> bool {

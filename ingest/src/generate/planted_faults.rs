@@ -38,7 +38,7 @@ pub(super) enum FaultKind {
 }
 
 /// Kinds of faults, each with its word in the list of planted faults. The last kind, `ShareBasis`, is for securities
-/// with a split. All other kinds are for securities without a split.
+/// with a split. All other kinds are for securities with neither a split nor a stock dividend.
 const FAULT_KINDS: [(FaultKind, &str); 10] = [
     (FaultKind::NearDuplicate, "near_duplicate"),
     (FaultKind::UntypedSpecial, "untyped_special"),
@@ -63,11 +63,12 @@ pub(super) struct PlantedFault {
     spin_off: Option<i64>,
 }
 
-/// Distributions of a security, and the fault that is planted in the rows of the file.
+/// Distributions of a security, once as paid and once as written to `dividends.csv`, and the planted fault.
 pub(super) struct FaultyRows {
-    /// Distributions that are paid. The price falls on each of their ex-dates.
+    /// Distributions as paid. The price falls on each of their ex-dates.
     pub(super) price_distributions: Vec<SyntheticDistribution>,
-    /// Distributions as the file has them, with the fault.
+    /// Distributions as written to `dividends.csv`. They differ from the paid distributions if the fault is in the
+    /// dividend rows.
     pub(super) rows: Vec<SyntheticDistribution>,
     pub(super) fault: Option<PlantedFault>,
 }

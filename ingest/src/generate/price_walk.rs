@@ -61,7 +61,7 @@ struct CorporateAction {
 const NO_ACTION: CorporateAction = CorporateAction { from: 1, to: 1, cash: 0, remaining_value: 10_000 };
 /// One cent, in millionths of a dollar.
 const CENT: i64 = 10_000;
-/// Number of sessions in the average daily value.
+/// Number of sessions over which the daily traded value is averaged.
 const QUARTER: usize = 63;
 /// Mean reversion: in each session, the price moves towards the value by 1/`REVERSION` of their difference.
 const REVERSION: i64 = 512;
@@ -139,8 +139,9 @@ struct PriceWalk {
     /// Yearly dividend divided by the sessions of a year. The price rises by this amount in each session, and falls by
     /// the dividend on the ex-date.
     carry: i64,
-    /// Old and new shares of all share changes so far, each multiplied together: (1, 4) after two splits of 2 for 1. A
-    /// per-share amount of the first day, times old and divided by new, is the amount per current share.
+    /// Product of the old shares of all splits and stock dividends so far, and product of their new shares. For
+    /// example, two splits of 2 for 1 give (1, 4). An amount per share of the first day, multiplied by old/new, is the
+    /// amount per current share.
     ratio: (i64, i64),
     /// Part of the planned value that remains after all corporate actions so far, in hundredths of a percent.
     remaining_value: i64,

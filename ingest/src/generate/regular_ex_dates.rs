@@ -18,7 +18,8 @@ pub(super) struct RegularExDate {
 
 /// Gaps between irregular payments, in days.
 const IRREGULAR_GAPS: [u64; 6] = [70, 210, 130, 320, 95, 260];
-/// Maximum number of days between the end of the history and the ex-date of a declared dividend.
+/// Maximum number of days from the end of the history to the ex-date of a declared dividend. Dividends with a later
+/// ex-date are not generated.
 const DECLARED_AHEAD: u64 = 45;
 
 /// All regular ex-dates of a plan, including declared ex-dates after the end of the history.
@@ -76,7 +77,7 @@ fn without_rhythm(
     days.take_while(|day| *day <= limit).map(|day| (day, day.year(), (1, 2))).collect()
 }
 
-/// Planned payment dates of a calendar year. Each has the year whose dividend rate applies, and its part of the yearly
+/// Planned payments in a calendar year. Fields: date; year whose dividend rate applies; paid part of the yearly
 /// dividend. A date is at most the 24th of a month, so that the next possible ex-date is in the same year.
 fn in_year(plan: &SecurityPlan<'_>, frequency: Frequency, year: i32) -> Vec<(NaiveDate, i32, (i64, i64))> {
     let day = 3 + (plan.index * 7 % 22) as u32;

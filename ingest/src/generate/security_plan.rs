@@ -30,12 +30,13 @@ pub(super) struct SecurityPlan<'a> {
     /// Well-known company or fund with this ticker; `None` for a synthetic ticker.
     pub(super) familiar: Option<&'static FamiliarSecurity>,
     pub(super) sector: usize,
-    /// Session positions of the first and the last price.
+    /// Session position of the first price. A session position is an index in the market's sessions.
     pub(super) start: usize,
+    /// Session position of the last price.
     pub(super) end: usize,
-    /// Shares outstanding and shares traded per day, counted in shares of the first day of the history, before all
-    /// splits.
+    /// Shares outstanding before all splits.
     pub(super) shares: i64,
+    /// Typical number of shares traded per day before all splits.
     pub(super) volume: i64,
     pub(super) volatility: i64,
     /// Consecutive dividend raises that the rows of the history do not show: their number, and the year of the last
@@ -206,9 +207,10 @@ fn trading_positions(shape: &SecurityShape, market: &SyntheticMarket) -> (usize,
 }
 
 /// Consecutive dividend raises that the rows of the history do not show: their number, and the year of the last one.
-/// The last one is in the first complete year, because the history has no complete year before it for comparison.
-/// `None` if the history shows all raises, if the shape's streak is not 5 to 98 years long, or if the trading period is
-/// not `Full`.
+///
+/// The last of these raises is in the first complete year of the history, because there is no earlier complete year to
+/// compare it with. `None` if the history shows all raises, or if the trading period is not `Full`. Also `None` if the
+/// streak of `shape` is shorter than 5 or longer than 98 years.
 fn streak_seed(streak: i32, shape: &SecurityShape, market: &SyntheticMarket) -> Option<(i32, i32)> {
     let through = market.first_complete_year.min(market.last_complete_year);
     let before = streak - (market.last_complete_year - through);

@@ -1,4 +1,5 @@
-//! CSV rows of one generated security: reference data (`security`) and company figures (`fundamentals`).
+//! CSV rows of one generated security: its reference data (`securities.csv`) and its company figures
+//! (`fundamentals.csv`).
 
 use chrono::{Datelike, Days, NaiveDate};
 use market::event::SecurityType;
@@ -9,7 +10,7 @@ use super::price_walk::WalkEnd;
 use super::security_plan::SecurityPlan;
 use super::share_changes::{ShareChanges, scaled};
 
-/// Appends the row of the security to the `security` file.
+/// Appends the row of the security to the text of `securities.csv`.
 pub(super) fn write_security(plan: &SecurityPlan<'_>, out: &mut Vec<u8>) {
     let sessions = &plan.market.sessions;
     let fund = plan.shape.kind == SecurityType::Etf;
@@ -56,8 +57,8 @@ pub(super) const FUNDAMENTALS_COLUMNS: &str = "symbol,as_of,eps_ttm,eps_as_of,ff
     total_debt,total_equity,enterprise_value,gross_margin,operating_margin,net_margin,roe,current_ratio,\
     interest_coverage,beta,fiscal_period_end,reported_currency";
 
-/// Appends the row of the security to the `fundamentals` file. `ending` contains the last close and the average daily
-/// value traded.
+/// Appends the row of the security to the text of `fundamentals.csv`. `ending` contains the last close, and the average
+/// value of the shares traded per day.
 pub(super) fn write_fundamentals(
     plan: &SecurityPlan<'_>,
     changes: &ShareChanges,

@@ -34,8 +34,8 @@ pub(super) enum TradingPeriod {
     RecentListing,
     Delisted,
     Renamed,
-    /// Trading begins after the start of the history. The ticker is the former ticker of the security with the
-    /// preceding index.
+    /// Trading begins after the start of the history. The security with the preceding index was renamed, and this
+    /// security uses its former ticker.
     TakesFormerTicker,
 }
 
@@ -53,7 +53,7 @@ pub(super) struct SplitAt {
     pub(super) percent: usize,
     pub(super) from: i64,
     pub(super) to: i64,
-    /// True if the split is moved to the first regular ex-date from then on.
+    /// True if the split is on a regular ex-date: the first one at or after `percent` percent of the trading period.
     pub(super) on_ex_date: bool,
 }
 
@@ -66,18 +66,21 @@ pub(super) struct SecurityShape {
     pub(super) extra: ExtraDistribution,
     pub(super) trading_period: TradingPeriod,
     pub(super) stop: DividendStop,
-    /// Number of complete years with a dividend raise, counted back from the newest one. The dividend is constant in
-    /// all earlier years. After a cut, no year has a raise.
+    /// Number of consecutive complete years with a dividend raise, up to the newest complete year of the history.
+    /// Before these years, the dividend is constant. The incomplete last year also has a raise, which is not counted.
+    /// After a cut, no year has a raise.
     pub(super) streak: i32,
     /// Growth of price level and dividend in a year with a raise, in hundredths of a percent.
     pub(super) growth: i64,
-    /// Year in which the dividend is halved: 0 for the current year, 1 for the year before; `None` without a cut.
+    /// Year in which the dividend is halved, counted back from the last year of the history: 0 for the last year, 1 for
+    /// the year before. `None` if the dividend is never halved.
     pub(super) cut: Option<i32>,
     /// Dividend yield in the first year, in hundredths of a percent.
     pub(super) dividend_yield: i64,
     /// First price in dollars.
     pub(super) price: i64,
-    /// Standard deviation of the daily return without the market's part, in millionths.
+    /// Standard deviation of the security's own daily return, in millionths. The part that follows the market is
+    /// excluded.
     pub(super) volatility: i64,
     /// Sensitivity to the market's return, in percent.
     pub(super) beta: i64,
@@ -91,8 +94,8 @@ pub(super) struct SecurityShape {
     pub(super) figures: bool,
     /// True if the price falls by 55 % on one day, at most 100 sessions before the last price.
     pub(super) crash: bool,
-    /// Suffix of the ticker, for example `.B` for a share class, and a distance between indexes. The distance is the
-    /// index of this security minus the index of the company's first security. It is 0 for the first security.
+    /// Suffix of the ticker, for example `.B` for a share class, and position among the securities of the company: 0
+    /// for the first security, 1 for the security with the next index. `None` for a ticker without a suffix.
     pub(super) class: Option<(&'static str, u64)>,
     pub(super) pays_in: &'static str,
     /// Number of calendar days from the declaration of a dividend to its ex-date.
@@ -182,7 +185,7 @@ const fn every(frequency: Frequency) -> PaymentSchedule {
     PaymentSchedule::Every(frequency)
 }
 
-/// Shapes by the index of the security. In a market with more securities, the shapes repeat with other random numbers.
+/// Shapes of the first sixty securities, by index. From index 60 on, the shapes repeat with other random numbers.
 #[rustfmt::skip]
 pub(super) const SHAPES: [SecurityShape; 60] = [
     SecurityShape { volatility: 0, label: "Index Fund", notice: 20, ..FUND },

@@ -1,11 +1,11 @@
-//! Trading sessions of the generated market, from the exchange calendar. The position of a session is its index in this
-//! list. The list also contains some sessions before and after the generated history.
+//! List of the trading sessions of the generated market, from the exchange calendar. The position of a session is its
+//! index in the list. The list also contains some sessions before and after the generated history.
 
 use chrono::{Days, NaiveDate};
 use market::metrics::calendar::is_session;
 
-/// Sessions of a history, and of a margin before and after it. A dividend can be declared in the margin before the
-/// history. The ex-date of a declared dividend can be in the margin after it.
+/// Sessions of a history and of two margins. One margin precedes the history, because a dividend can be declared before
+/// its start. The other margin follows the history, because the ex-date of a declared dividend can be after its end.
 #[derive(Debug)]
 pub(super) struct SessionPositions {
     days: Vec<NaiveDate>,
@@ -15,7 +15,7 @@ pub(super) struct SessionPositions {
     pub(super) last: usize,
 }
 
-/// Length of the margin before the history, and of the margin after it, in calendar days.
+/// Length of each of the two margins, in calendar days.
 const MARGIN: u64 = 200;
 
 impl SessionPositions {

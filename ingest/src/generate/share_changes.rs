@@ -22,7 +22,8 @@ pub(super) struct ShareChange {
 pub(super) struct ShareChanges(pub(super) Vec<ShareChange>);
 
 impl ShareChanges {
-    /// Share changes of a planned security. `ex_dates` are its regular ex-dates; some splits are moved to one of them.
+    /// Share changes of a planned security. `ex_dates` are its regular ex-dates. A split with `on_ex_date` is moved to
+    /// one of these dates.
     pub(super) fn from_plan(plan: &SecurityPlan<'_>, ex_dates: &[RegularExDate]) -> Self {
         let length = plan.end - plan.start;
         let at = |percent: usize| plan.start + length * percent / 100;
@@ -43,14 +44,15 @@ impl ShareChanges {
         Self(changes)
     }
 
-    /// Converts an amount per share of the first day to an amount per share in the session at `position`. For example,
-    /// 4 dollars become 2 dollars after a 2:1 split.
+    /// Converts the share basis of an amount from the first day to the session at `position`. For example, 4 dollars
+    /// per share become 2 dollars per share after a 2:1 split.
     pub(super) fn per_share_at(&self, amount: i64, position: usize) -> i64 {
         let (from, to) = self.ratio(position);
         scaled(amount, from, to)
     }
 
-    /// Converts a number of shares of the first day to the number of shares in the session at `position`.
+    /// Converts the share basis of a number of shares from the first day to the session at `position`. For example, 100
+    /// shares become 200 shares after a 2:1 split.
     pub(super) fn share_count_at(&self, shares: i64, position: usize) -> i64 {
         let (from, to) = self.ratio(position);
         scaled(shares, to, from)

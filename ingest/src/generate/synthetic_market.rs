@@ -22,7 +22,7 @@ pub(super) struct SyntheticMarket {
     pub(super) last_complete_year: i32,
     /// True if some securities have well-known tickers.
     pub(super) familiar_tickers: bool,
-    /// Percentage of the securities with one deliberate data error.
+    /// Percentage of securities with a deliberate data error. Each of them has one error.
     pub(super) fault_percent: u32,
 }
 

@@ -12,9 +12,9 @@ pub(super) fn parse_date(format: &str, cell: &str) -> Option<NaiveDate> {
     parse_date_format(format, cell).filter(|date| (1900..2100).contains(&date.year()))
 }
 
-/// Date formats that fit the largest number of cells, the most likely first. Empty if the cells are not dates. Cells
-/// without a digit (`n/a`) are ignored, but at most half of the cells may have no digit. If all dates have the same
-/// time of day, such as `16:00`, the time becomes part of each format.
+/// Date formats that fit the largest number of cells, the most likely format first. Cells without a digit, such as
+/// `n/a`, are ignored. The result is empty if more than half of the cells have no digit, or if the cells are not dates.
+/// If all dates have the same time of day, such as `16:00`, the time becomes part of each format.
 pub(super) fn date_formats(cells: &[&str]) -> Vec<String> {
     let dated: Vec<&str> = cells.iter().copied().filter(|cell| has_digit(cell)).collect();
     if dated.len() * 2 < cells.len() {
@@ -108,7 +108,8 @@ pub(super) fn is_number(cell: &str) -> bool {
         && bare.chars().all(|c| c.is_ascii_digit() || ".,' \u{a0}\u{202f}eE-+".contains(c))
 }
 
-/// Currency units in cells, each with its currency, such as `€` and `EUR`. Longer units come first.
+/// All known currency units, each with its currency code: `€` with `EUR`. Longer units come first, so that `US$` is
+/// found before `$`.
 fn units() -> impl Iterator<Item = (&'static str, &'static str)> {
     words_of_topic("currency unit").iter().filter_map(|entry| entry.split_once(' '))
 }
@@ -128,7 +129,8 @@ pub(super) fn currency_of(unit: &str) -> Option<&'static str> {
     units().find(|(known, _)| *known == unit).map(|(_, currency)| currency)
 }
 
-/// True if a cell may be a ticker: at most 12 capital letters, digits and signs such as a point, with a letter first.
+/// True if a cell may be a ticker. A ticker has at most 12 characters: capital letters, digits and the signs `.`, `-`
+/// and `/`. The first character is a letter.
 pub(super) fn is_ticker(cell: &str) -> bool {
     (1..=12).contains(&cell.len())
         && cell.starts_with(|c: char| c.is_ascii_uppercase())

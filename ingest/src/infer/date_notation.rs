@@ -63,9 +63,9 @@ pub(super) fn infer_date_notation(profile: &TableProfile, proposal: &Proposal) -
 }
 
 impl DateNotation {
-    /// Adds the interpretation of the UTC times of one column. The file gets a single interpretation. If two columns
-    /// differ, any other interpretation replaces `AsWritten`. `Uncertain` and `Times` replace `LocalDays`, because the
-    /// user must check them.
+    /// Adds the interpretation of the UTC times of one column to the interpretation of the file. If they differ,
+    /// `LocalDays` has priority over `AsWritten`. `Uncertain` and `Times` have priority over both, because the user
+    /// must check them.
     fn add_zone(&mut self, interpretation: UtcTimeInterpretation) {
         let certain = |interpretation: &UtcTimeInterpretation| {
             matches!(interpretation, UtcTimeInterpretation::AsWritten | UtcTimeInterpretation::LocalDays(_))

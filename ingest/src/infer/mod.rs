@@ -1,7 +1,7 @@
 //! `ingest map`: proposes a column map for a file, for review by the user.
 //!
-//! The proposed map is validated like every map. The program then reads the first rows of the file with this map, and
-//! prints them below it. The user can thus see wrong guesses.
+//! The proposed map is validated like every map. The program then reads the first rows of the file with the map, and
+//! prints these rows below the map. The user can thus see wrong guesses.
 
 use std::io::Read;
 use std::path::PathBuf;
@@ -65,7 +65,8 @@ pub enum MapProposalError {
     Refused { file: String, reason: String },
 }
 
-/// Prints the list of shipped maps, a shipped map, or a proposed one.
+/// Prints a map. For the name of a shipped map, prints this map. For any other file, prints a proposed map. Without a
+/// file argument, prints the list of shipped maps.
 ///
 /// # Errors
 /// The file cannot be read, or contains no recognizable table.
@@ -156,8 +157,8 @@ fn propose_for_table(
     Ok(proposed)
 }
 
-/// Reason why a file cannot be read without a map; `None` if it can. Some of these reasons also prevent reading with a
-/// map.
+/// Reason why a file cannot be read without a map; `None` if the file needs no map. Some of these reasons also prevent
+/// reading with a map.
 fn refusal(file: &FeedFile, bytes: &[u8]) -> Option<String> {
     let head = FileHead::read(file, &mut &*bytes).ok()?;
     FileFormat::detect(file, &head, &reader_options(None, Symbol::parse("SYMBOL").ok())).err()
@@ -168,7 +169,8 @@ fn reader_options(map: Option<Arc<ColumnMap>>, symbol: Option<Symbol>) -> Reader
     ReaderOptions { map, symbol, today: Utc::now().date_naive(), ..ReaderOptions::default() }
 }
 
-/// Reads a file with a map. The result contains the first rows, the first rejects and the review, as comment lines.
+/// Reads a file with a map. The result has three parts, written as comment lines: the first rows, the first rejects,
+/// and the review by the domain rules (rows that would be quarantined, and doubtful rows).
 fn first_rows(file: &FeedFile, bytes: &[u8], map: &str, symbol: Option<Symbol>) -> Result<String, String> {
     let map = ColumnMap::parse(map).map_err(|error| error.to_string())?;
     let options = reader_options(Some(Arc::new(map)), symbol);
@@ -231,7 +233,7 @@ fn without_version(row: &Value) -> Value {
     row
 }
 
-/// First line of a message, as a comment.
+/// First line of a message. The caller writes it as a comment.
 fn shown_line(text: &str) -> String {
     text.lines().next().map(str::to_owned).unwrap_or_else(|| abbreviate(text.as_bytes()))
 }

@@ -14,10 +14,11 @@ use crate::format::{is_word_of, normalize_column_name};
 
 /// Order of the price columns in a file without a header.
 const PRICE_ORDER: [&str; 5] = ["open", "high", "low", "close", "volume"];
-/// Minimum strength of a column name that decides the kind of the rows alone (see [`MappedColumn::strength`]).
+/// Minimum strength of a column name (see [`MappedColumn::strength`]) for deciding the kind of the rows. With a lower
+/// strength, more evidence is necessary.
 const MIN_DECISIVE_STRENGTH: u8 = 2;
 
-/// Canonical column (`name`), and the index of the column of the file that contains its values.
+/// Canonical column, such as `close`, and the index of the file's column that contains its values.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct MappedColumn {
     pub(super) name: &'static str,
@@ -82,8 +83,8 @@ impl Proposal {
     }
 }
 
-/// First unmapped column of tickers, which may be the symbols; `None` if there is none. A column is excluded if its
-/// name has another meaning, such as currency.
+/// Index of the first unmapped column that contains tickers. It may be the symbol column. `None` if no such column
+/// exists. A column is excluded if its name has another meaning, such as currency.
 pub(super) fn maybe_symbol(profile: &TableProfile, mapped: &[usize]) -> Option<usize> {
     (0..profile.columns.len()).find(|index| {
         let column = &profile.columns[*index];
@@ -94,7 +95,8 @@ pub(super) fn maybe_symbol(profile: &TableProfile, mapped: &[usize]) -> Option<u
     })
 }
 
-/// Kind of rows that the columns indicate. If the columns indicate several kinds, the file name decides.
+/// Kind of rows that the columns indicate. If the columns indicate several kinds or none, the kind in the file name
+/// (`named`) decides.
 fn infer_kind(profile: &TableProfile, named: Option<Kind>) -> Option<Kind> {
     let strength = |kind: Kind, name: &str| {
         let columns = columns_of(profile, kind);
@@ -134,8 +136,8 @@ fn infer_kind(profile: &TableProfile, named: Option<Kind>) -> Option<Kind> {
         .or(named)
 }
 
-/// Best column of the file for each canonical column of a kind. A column is used only if its cells fit, for example
-/// dates for `ex_date`.
+/// Best column of the file for each canonical column of a kind. A column is used only if its cells fit: a column for
+/// `ex_date` must contain dates.
 pub(super) fn columns_of(profile: &TableProfile, kind: Kind) -> Vec<MappedColumn> {
     let mut columns: Vec<MappedColumn> = Vec::new();
     for (index, column) in profile.columns.iter().enumerate() {
@@ -203,8 +205,8 @@ pub(super) fn is_unix(cell: &str) -> bool {
     matches!(cell.len(), 9 | 10 | 12 | 13) && cell.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Column that identifies the rows of a wide table. If the other columns are named by dates, it is the symbol column.
-/// Otherwise, it is the date column. Empty if the table has no date column.
+/// Column that identifies the rows of a wide table. In a table with a column for each date, it is the symbol column. In
+/// any other wide table, it is the date column; the result is empty if this column is missing.
 fn wide_columns(profile: &TableProfile, kind: Kind, wide: &WideLayout) -> Vec<MappedColumn> {
     if wide.pattern == "{date}" {
         return vec![MappedColumn { name: "symbol", index: 0, strength: 1 }];

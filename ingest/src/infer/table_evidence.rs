@@ -9,7 +9,7 @@ use crate::format::normalize_column_name;
 /// Columns whose cells may contain a currency unit.
 const MONEY: [&str; 6] = ["open", "high", "low", "close", "vwap", "amount"];
 
-/// Table with the columns of its proposed map, and its file name (`label`).
+/// Table, proposed map of the table, and name of the file (`label`).
 pub(super) struct TableEvidence<'a> {
     pub(super) profile: &'a TableProfile,
     pub(super) proposal: &'a Proposal,
@@ -36,8 +36,8 @@ impl TableEvidence<'_> {
         units
     }
 
-    /// Currency sign that the map can remove from all cells: `$`, `€` or `£`. `None` unless this sign is the only unit
-    /// in the cells.
+    /// Currency sign that the map can remove from all cells: `$`, `€` or `£`. `None` if the cells have no unit, several
+    /// units or any other unit.
     pub(super) fn sign_to_strip(units: &[&'static str]) -> Option<&'static str> {
         match units {
             [unit] if ["$", "€", "£"].contains(unit) => Some(unit),
@@ -51,8 +51,8 @@ impl TableEvidence<'_> {
         column.is_some_and(|column| column.cells.iter().all(|cell| dividend_type(cell).is_some()))
     }
 
-    /// True if the column `name` contains a zero. In a wide table, a zero in any numeric column is enough. Zeros occur
-    /// in a table with a row for every day: most days have no dividend or split.
+    /// True if the column `name` contains a zero. In a wide table, a zero in any numeric column is enough. A table of
+    /// dividends or splits with a row for every day has zeros, because most days have no dividend or split.
     pub(super) fn has_zeros(&self, name: &str) -> bool {
         let is_zero = |cell: &String| cell.bytes().all(|byte| b"-+0.,".contains(&byte));
         let wide = self.proposal.wide.is_some();

@@ -37,8 +37,8 @@ impl ColumnContent {
 /// Column of the examined table: name, content and cells.
 #[derive(Debug)]
 pub(super) struct ColumnProfile {
-    /// Name of the column. Without a header, it is the column number. With several header lines, it is the name from
-    /// each line, joined by `|`.
+    /// Name of the column. Without a header, it is the column number. With several header lines, the names from all
+    /// these lines are joined by `|`, for example `Close|AAPL`.
     pub(super) name: String,
     pub(super) content: ColumnContent,
     /// Cells that have a value.
@@ -76,8 +76,8 @@ struct NumberedLine {
     cells: Vec<String>,
 }
 
-/// Records of a text, split at one delimiter. The score `fit` increases with the share of records that have the most
-/// frequent number of columns.
+/// Records of a text that was split at `delimiter`. `fit` is the score of this delimiter. It is high if most records
+/// have the same number of columns.
 struct DelimitedRecords {
     fit: usize,
     delimiter: u8,
@@ -95,7 +95,8 @@ pub(super) enum TableLayout {
         /// Number of header lines.
         header: usize,
     },
-    /// Path of the member with the records; `None` if they are in the place where a reader looks by default.
+    /// Path of the JSON member with the records. `None` if the records are at the top level, or in the member `results`
+    /// or `data`: readers find them there without a path.
     Json(Option<String>),
 }
 
@@ -192,7 +193,7 @@ impl TableProfile {
     }
 }
 
-/// Beginning of a file without its last, incomplete line.
+/// Complete lines from the beginning of a file. A last line that was cut off at [`SAMPLE_BYTES`] is dropped.
 pub(super) fn whole_lines(bytes: &[u8]) -> &[u8] {
     let end = if (bytes.len() as u64) < SAMPLE_BYTES {
         bytes.len()
@@ -208,8 +209,8 @@ fn starts_with(text: &str, tag: &str) -> bool {
     beginning.get(..tag.len()).is_some_and(|start| start.eq_ignore_ascii_case(tag))
 }
 
-/// Tries each delimiter, and returns the records of the best one. The best delimiter gives the most records the same
-/// number of columns.
+/// Tries each delimiter, and returns the records of the best one. With the best delimiter, the largest share of the
+/// records has the same number of columns.
 fn split_at_best_delimiter(text: &str) -> Result<DelimitedRecords, String> {
     let mut best: Option<DelimitedRecords> = None;
     for delimiter in DELIMITERS {

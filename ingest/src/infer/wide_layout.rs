@@ -12,8 +12,8 @@ use super::table_profile::{ColumnContent, TableProfile};
 #[derive(Default)]
 pub(super) struct WideLayout {
     pub(super) pattern: &'static str,
-    /// Canonical price fields, each with the vendor's word for it in the column names. Empty if the pattern has no
-    /// field.
+    /// Price fields of the table: canonical name, and the vendor's word in the column names. Empty if the pattern has
+    /// no `{field}`.
     pub(super) fields: Vec<(&'static str, String)>,
     /// Columns that do not follow the pattern. The map skips them.
     pub(super) skip: Vec<String>,

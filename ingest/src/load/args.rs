@@ -53,8 +53,8 @@ pub struct LoadArgs {
     /// Pattern for the symbol in the name of a single-symbol file: 'div_{symbol}.csv'
     #[arg(long, value_parser = SymbolPattern::parse, value_name = "PATTERN", conflicts_with = "symbol")]
     pub symbol_from: Option<SymbolPattern>,
-    /// Currency of amounts in vendor files without a currency (ISO 4217, or a minor unit such as GBX); default: the
-    /// currency of the security
+    /// Currency of the amounts in vendor files that name no currency: an ISO 4217 code, or a minor unit such as GBX;
+    /// default: the currency of the security
     #[arg(long, value_parser = parse_currency)]
     pub currency: Option<Currency>,
     /// Parse all files and print the summary; publish nothing
@@ -63,7 +63,7 @@ pub struct LoadArgs {
     /// Observation time of rows without one (RFC 3339); default: the time of the load
     #[arg(long, value_parser = parse_observation_time)]
     pub observed_at: Option<DateTime<Utc>>,
-    /// Ignore columns and fields with unknown names; without this flag, the file is refused
+    /// Ignore columns and fields with unknown names; without this flag, a file with an unknown name is refused
     #[arg(long)]
     pub ignore_unknown: bool,
     /// Maximum percentage of rejected rows in a file; a file with more rejected rows is refused as a whole
@@ -84,8 +84,8 @@ pub struct LoadArgs {
     /// Date (YYYY-MM-DD) to use as today, for historical data; default: today's date in New York
     #[arg(long, env = "SERVICE_DATE", value_name = "DATE")]
     pub today: Option<NaiveDate>,
-    /// Maximum wait, in seconds, until the served figures include the load and its effect on them is printed; 0: print
-    /// only the command that measures the effect. The wait needs the program `projector` in the same folder, and
+    /// Maximum time, in seconds, to wait for the effect of the load on the served figures and to print it; 0: print
+    /// only the command that measures the effect. The measurement needs the program `projector` in the same folder, and
     /// PROJECTOR_DATABASE_URL or DATABASE_URL
     #[arg(long, env = "INGEST_EFFECT_WAIT", default_value_t = 5, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(..=3600))]
     pub effect_wait: u64,

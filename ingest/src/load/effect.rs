@@ -24,7 +24,8 @@ pub struct LoadEffect {
     /// Command that prints the effect.
     #[serde(rename = "effect_command")]
     command: String,
-    /// Output of `projector audit --since RUN --json`; absent if the projector failed or did not finish in time.
+    /// Output of `projector audit --since RUN --json`. Absent if the projector gave no output, or if the summary is
+    /// text.
     #[serde(rename = "effect", skip_serializing_if = "Option::is_none")]
     json: Option<Box<RawValue>>,
     /// Output of `projector audit --since RUN` as text. `None` if the projector gave no output, or if the summary is in

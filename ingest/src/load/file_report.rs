@@ -60,8 +60,8 @@ impl FileReport {
         Self { file, status: FileStatus::Refused, reason: Some(reason), ..Self::default() }
     }
 
-    /// Report of a file that was read to its end. `refusal` is the reason for refusing the file; `None` if it was
-    /// loaded.
+    /// Report of a file of which at least a part was read. `refusal` is the reason for refusing the file; `None` if it
+    /// was loaded.
     pub(crate) fn of_input(input: &LoadInput, stats: &LoadStats, refusal: Option<String>) -> Self {
         let rejects = stats.rejects.iter().map(|(reason, count)| ((*reason).to_owned(), *count));
         let report = Self {

@@ -1,8 +1,8 @@
 //! Producer of a load, on blocking threads: reads the inputs in order and passes record batches to the publisher.
 //!
-//! Each file has a parser thread and an encoder thread. By default, a precheck reads the whole file before anything is
-//! published. During the precheck, the batches of the file are stored temporarily. They are sent while the next file is
-//! read. Every channel is bounded.
+//! Each file has a parser thread and an encoder thread. By default, a precheck reads a whole file before any of its
+//! rows is published. During the precheck, the batches of the file are stored temporarily. They are sent while the next
+//! file is read. Every channel is bounded.
 
 use std::io::{self, Read};
 use std::sync::Arc;

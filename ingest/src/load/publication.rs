@@ -21,7 +21,7 @@ pub(crate) struct Publication<'a> {
     /// Manifest of the run. [`Self::publish_manifest`] adds the state, the digest and the counts of batches and
     /// messages.
     pub manifest: RunManifest,
-    /// Ids of the run's batches that the log already has, or that were already passed to the publisher.
+    /// Ids of batches that must not be sent again: the log already has them, or this run has already accepted them.
     in_log: HashSet<BatchId>,
     digest: blake3::Hasher,
     /// Number of batches of this run, by digest of the input and by kind of rows.
@@ -35,7 +35,8 @@ pub(crate) struct Publication<'a> {
 }
 
 impl<'a> Publication<'a> {
-    /// Creates a publication. `stored` has the batches of the run that are already in the log.
+    /// Creates a publication. `stored` lists the batches that the log already has, from this run and from earlier runs
+    /// with the same inputs.
     pub(crate) fn new(log: &'a Log, manifest: RunManifest, stored: StoredBatches) -> Self {
         let StoredBatches { ids: in_log, messages } = stored;
         Self {

@@ -31,9 +31,9 @@ const MAX_NAMED_FILES: usize = 20;
 pub struct LoadSummary {
     /// Id of the run, also in a dry run. Empty if there was no file to load.
     pub run: String,
-    /// Feed of the files.
+    /// Name of the feed to which the files belong.
     pub source: String,
-    /// True if nothing was published.
+    /// True for a dry run, which publishes nothing.
     pub dry_run: bool,
     /// True if an earlier run loaded all files. Nothing was published.
     pub already_loaded: bool,
@@ -68,14 +68,14 @@ pub struct LoadSummary {
     /// Number of dividends without a currency, by assumed currency or minor unit (`GBX`).
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub assumed_units: BTreeMap<String, u64>,
-    /// Review of the accepted rows by the domain rules: rows that would be quarantined, and doubtful rows. It uses only
-    /// the files of this load.
+    /// Review of the accepted rows by the domain rules: rows that would be quarantined, and doubtful rows. The review
+    /// uses only the files of this load.
     pub review: RowReview,
     /// Number of record batches published. In a dry run, the number that a real load would publish.
     pub frames: u64,
     /// Number of record batches that were already in the log.
     pub frames_in_log: u64,
-    /// Number of rejects from earlier runs whose corrected rows are in this run.
+    /// Number of corrected rejects: rejected rows of earlier runs that this run contains in corrected form.
     pub mended: u64,
     /// Number of rejects of the source that no load has corrected yet; absent if the log was not read.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -88,8 +88,8 @@ pub struct LoadSummary {
     /// Sample of the rejects of loaded files.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub examples: Vec<Reject>,
-    /// Effect on the figures that the API serves. Absent if the load published no rows, and always in watches and
-    /// pulls.
+    /// Effect on the figures that the API serves. Absent if the load published no rows. Also absent in every load by
+    /// `ingest watch` or `ingest pull`.
     #[serde(flatten)]
     pub effect: Option<LoadEffect>,
 }

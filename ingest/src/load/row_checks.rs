@@ -11,8 +11,8 @@ use crate::load::report::LoadSummary;
 use crate::log::reader::Log;
 
 /// Adds the totals and the checks of the accepted rows to the summary. `before` are the symbols and dates of earlier
-/// runs. `log` and `before` are `None` if the log was not read. The review uses the day of the newest price, or `today`
-/// if the load has no price.
+/// runs. `log` and `before` are `None` if the log was not read. The as-of date of the review is the day of the newest
+/// price, or `today` if the load has no price.
 pub(super) async fn check_rows(
     log: Option<&Log>,
     before: Option<&EarlierCoverage>,
@@ -49,8 +49,8 @@ async fn report_unmatched_retractions(
     }
 }
 
-/// Adds the number of dividends by assumed currency to the summary. The currency comes from the newest reference record
-/// of the security, in the log or in this load.
+/// Counts the dividends without a currency by the currency that is assumed for them, and adds the counts to the
+/// summary. The assumed currency is in the newest reference record of the security, in the log or in this load.
 async fn report_assumed_currencies(log: Option<&Log>, total: &LoadStats, summary: &mut LoadSummary) {
     if total.missing_currencies.is_empty() {
         return;

@@ -1,8 +1,8 @@
 //! Run of a load: reads the inputs, and publishes them between a start manifest and a completion manifest.
 //!
 //! The start manifest fixes the observation time, so that a resumed run gives equal batches with equal ids. The
-//! completion manifest is published after all batches are on disk. Both contain the digests of the inputs. A later load
-//! compares digests, and skips the batches that the log already has.
+//! completion manifest is published after all batches are on disk. Both manifests contain the digests of the inputs. A
+//! later load compares its digests with them, and skips the batches that the log already has.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

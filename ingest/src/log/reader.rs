@@ -157,8 +157,8 @@ impl Log {
     }
 
     /// Calls `each` for the batches of a kind. Only messages with a sequence below `before_sequence` are read. `wanted`
-    /// selects messages by the envelopes of their batches, and may check only run and source. These are equal in all
-    /// batches of a message.
+    /// selects whole messages by the envelope of a batch. It may check only the run and the source, which are equal in
+    /// all batches of a message.
     pub(crate) async fn each_batch(
         &self,
         kind: Kind,
@@ -248,7 +248,7 @@ impl Log {
     }
 }
 
-/// Record batches of the requested runs that the log already has.
+/// Record batches in the log that belong to the requested runs.
 #[derive(Debug, Default)]
 pub(crate) struct StoredBatches {
     pub ids: HashSet<BatchId>,
@@ -263,8 +263,9 @@ pub struct EarlierRuns {
     pub completed: Option<RunManifest>,
     /// Start manifest that an earlier attempt of this load published; `None` at the first attempt.
     pub started: Option<RunManifest>,
-    /// Start of the search for batches of the load's inputs: the first sequence that may have such a batch, and the ids
-    /// of the runs that may have published it. `None` if no run had one of the inputs.
+    /// Limits of the search for batches of the load's inputs. The number is the first sequence at which such a batch
+    /// may be. The set contains the ids of the runs that may have published such batches. `None` if no run had one of
+    /// the inputs.
     pub earlier: Option<(u64, HashSet<String>)>,
 }
 

@@ -12,8 +12,8 @@ use std::sync::LazyLock;
 use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime, NaiveTime, Utc, Weekday};
 use chrono_tz::Tz;
 
-/// Time zones of exchanges. The flag is true if the exchange has sessions on Sunday. Some zones have the same
-/// midnights. The list has only one of them, and the first fitting zone is used.
+/// Time zones of exchanges. The flag is true if the exchange has sessions on Sunday. Of several zones with the same
+/// midnights, the list contains only one. If several zones of the list fit, the first one is used.
 static ZONES: LazyLock<Vec<(ExchangeZone, bool)>> = LazyLock::new(|| {
     let zone = |line: &str| {
         let name = line.strip_suffix(" Sunday").unwrap_or(line);
@@ -164,7 +164,8 @@ mod tests {
     }
 
     proptest! {
-        /// If midnights of a zone are interpreted as local days, the days are those of that zone.
+        /// If the midnights of a zone are interpreted as local days, the result is the dates that begin at these
+        /// midnights.
         #[test]
         fn a_read_day_is_the_local_day(
             zone in select(ZONES.iter().map(|(zone, _)| zone.0).collect::<Vec<Tz>>()),

@@ -22,7 +22,7 @@ const BATCH_VERSIONS: usize = 60_000;
 const SERIES_BYTES: usize = 80;
 const VERSION_BYTES: usize = 40;
 
-/// Index in a file's symbol table.
+/// Index of a symbol in the symbol table of a file.
 pub(crate) type SymbolId = u32;
 
 /// Price row. Prices are `value / 10^scale`; [`MISSING`] marks absent values.
@@ -159,8 +159,9 @@ impl PriceBatch {
         cut
     }
 
-    /// Estimated encoded size of a bar, in bytes. Prices with more fraction digits have larger differences from day to
-    /// day. The real size is less than four times the estimate, which keeps every record batch below the message limit.
+    /// Estimated encoded size of a bar, in bytes. The encoding stores the differences between bars as integers, which
+    /// are larger if the prices have more fraction digits. The real size is less than four times the estimate, which
+    /// keeps every record batch below the message limit.
     fn bar_bytes(&self, group: &[u32]) -> usize {
         let finest = group.iter().map(|index| self.rows[*index as usize].scale).max().unwrap_or(0);
         let price = 1 + usize::from(finest.max(2)).div_ceil(2);
@@ -174,8 +175,8 @@ impl PriceBatch {
 #[derive(Debug, Default)]
 pub(crate) struct SeriesBatches {
     pub batches: Vec<SeriesBatch>,
-    /// Number of rounded prices. All prices of a series have the same number of decimal places, and one very large
-    /// price reduces this number.
+    /// Number of rounded prices. All prices of a series have the same number of decimal places. If one price of the
+    /// series is very large, only eight places fit, and prices with more places are rounded to eight.
     pub rounded: u64,
 }
 
@@ -183,7 +184,7 @@ pub(crate) struct SeriesBatches {
 #[derive(Debug, Default)]
 pub(crate) struct SeriesBatch {
     pub series: Vec<SymbolSeries>,
-    /// Line number of the first row in the file.
+    /// Smallest line number of the rows of this batch in the file.
     pub line: u64,
     bytes: usize,
 }

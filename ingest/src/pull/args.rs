@@ -15,8 +15,7 @@ use crate::source::regular_file::{Links, read_small_text};
 ///
 /// MANIFEST is the name of a shipped manifest (alphavantage, eodhd, massive, massive-flatfiles, tiingo, url) or a TOML
 /// file of the same form. `--show` prints a shipped manifest as a template. A manifest contains the requests, their
-/// schedule and the call budget of the vendor. It also
-/// names the environment variables with the credentials.
+/// schedule and the call budget of the vendor. It also names the environment variables with the credentials.
 ///
 /// The log stores a bookmark of each request: the last day that was fetched. The bookmark advances only after the rows
 /// of the request are in the log. Each call is recorded in the log before it is made. The call budget therefore
@@ -53,8 +52,8 @@ pub struct PullArgs {
     /// Folder for fetched responses until they are loaded, and for refused files
     #[arg(long, env = "INGEST_PULL_FOLDER", default_value = "pulled", value_name = "DIR")]
     pub folder: PathBuf,
-    /// Maximum wait before a call until the budget or the vendor permits it. Requests that would wait longer are left
-    /// for the next pull
+    /// Maximum time to wait until the budget or the vendor permits a call. A request that must wait longer is left for
+    /// the next pull
     #[arg(long, default_value = "2m", value_parser = parse_duration)]
     pub patience: Duration,
     /// Maximum time without new data while a response arrives
@@ -69,8 +68,8 @@ pub struct PullArgs {
     /// Print each pull report as one line of JSON
     #[arg(long)]
     pub json: bool,
-    /// Date (YYYY-MM-DD) to use as today, for historical data; default: the date in New York; before 17:00 New York
-    /// time, the day before
+    /// Date (YYYY-MM-DD) to use as today, for historical data; default: the date in New York from 17:00 on, and the
+    /// previous date before 17:00
     #[arg(long, env = "SERVICE_DATE", value_name = "DATE")]
     pub today: Option<NaiveDate>,
 }

@@ -81,7 +81,8 @@ fn hex(bytes: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    /// Signature of the request in the Amazon documentation, for this URL and this `Range` header.
+    /// Signs a GET request for a URL with the example key, region and time of the Amazon documentation, and returns the
+    /// signature. `range` is the value of the `Range` header.
     fn signature(url: &str, range: Option<&str>) -> String {
         let signer = RequestSigner {
             key_id: "AKIAIOSFODNN7EXAMPLE",

@@ -1,8 +1,8 @@
 //! Batch of fetched responses. The responses stay on disk until their rows are in the log.
 //!
-//! Invariants: every complete response is recorded immediately. After a kill, the next pull therefore loads it without
-//! a second request, and publishes no row of it twice. Files are created in open folders, and never through a symbolic
-//! link.
+//! Invariants: every complete response is recorded immediately. After a kill, the next pull therefore loads the
+//! recorded responses without a second request, and publishes none of their rows twice. Files are created through the
+//! handle of an open folder, and never through a symbolic link.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -28,7 +28,7 @@ const MAX_BATCH_BYTES: u64 = 256 * 1024 * 1024;
 /// Part of a batch: responses whose rows are published in the same way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BatchPart {
-    /// First responses to their requests. Rows that the log already has are not published.
+    /// Responses to requests that had no earlier response. Rows that the log already has are not published.
     New,
     /// Responses that replace an earlier response to the same request. All their rows are published, even rows that the
     /// log already has.
@@ -46,7 +46,7 @@ impl BatchPart {
     }
 }
 
-/// Batch of the responses to one request of the manifest.
+/// Batch of responses. All of them belong to the same `[[request]]` of the manifest, for example for different symbols.
 pub(super) struct ResponseBatch {
     /// Folder of the connector, which contains the folder of the batch.
     connector: Arc<FolderHandle>,
@@ -91,7 +91,7 @@ pub(super) struct FetchedResponse {
     /// Paths of the page files, relative to the folder of the batch part; empty for a response without rows.
     pub files: Vec<String>,
     pub bookmark: Bookmark,
-    /// True if this response replaces an earlier response with other content.
+    /// True if an earlier response to the same request had other content. This response then replaces the earlier one.
     #[serde(default)]
     pub replaced: bool,
 }
@@ -170,8 +170,8 @@ impl ResponseBatch {
         Ok(PageFile { folder, name, path, relative: format!("{number}/{}", request.file) })
     }
 
-    /// Records a fetched response in the notes on disk. If it replaces an earlier response, its pages are first moved
-    /// to the folder for such responses.
+    /// Records a fetched response in the notes on disk. If the response replaces an earlier one, its pages are first
+    /// moved to the folder of [`BatchPart::Replaced`].
     pub(super) fn record_response(&mut self, response: FetchedResponse) -> io::Result<()> {
         for file in &response.files {
             let part = self.files_folder(response.part());

@@ -6,8 +6,9 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::Deserialize;
 
-/// Number of parts of a budget. Each entry in the log charges one part, before its calls are made. With more parts, the
-/// log gets more entries, but a kill wastes fewer calls that are charged and not made.
+/// Number of parts into which a budget is divided. Each entry in the log charges the calls of one part, before these
+/// calls are made. A kill wastes the calls that are charged and not yet made. With more parts, a kill wastes fewer
+/// calls, but the log gets more entries.
 const PARTS: u64 = 50;
 
 /// Maximum number of calls to the vendor per period.
@@ -59,12 +60,13 @@ pub(super) struct BudgetCharge {
     pub until: DateTime<Utc>,
 }
 
-/// Number of calls that the budgets of a connector allow now. If they allow none, the time of the next call.
+/// Either the number of calls that may be charged now, or the time at which the budgets have enough calls left for the
+/// next request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BudgetAllowance {
-    /// Number of calls allowed now.
+    /// Number of calls that may be charged now.
     Calls(u64),
-    /// Time at which the next call is allowed.
+    /// Time at which the budgets have enough calls left for the next request.
     From(DateTime<Utc>),
 }
 
@@ -123,7 +125,7 @@ pub(super) fn lease_duration(
     }
 }
 
-/// Longest period of the budgets. No budget counts charges that are older.
+/// Longest period of the budgets. Charges that are older than this period count in none of the budgets.
 pub(super) fn longest_period(budgets: &[CallBudget]) -> TimeDelta {
     budgets.iter().map(|budget| budget.per.length()).max().unwrap_or_default()
 }

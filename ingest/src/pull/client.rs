@@ -51,8 +51,8 @@ impl From<PullError> for RequestError {
 }
 
 impl VendorClient<'_> {
-    /// Sends the request for a page, and retries until a response arrives. Fails if the maximum number of attempts, the
-    /// maximum wait or the budget is exceeded.
+    /// Sends the request for a page, and repeats it after a temporary error. Fails after the maximum number of
+    /// attempts, or if the vendor or the budget requires a wait that exceeds the maximum wait.
     pub(super) async fn request_page(
         &mut self,
         template: &RequestTemplate,

@@ -1,9 +1,9 @@
 //! Credentials of connectors, for example API keys. They are read from environment variables and sent only to the
 //! vendor. They never appear in printed texts.
 //!
-//! Invariant: code outside of this file gets a secret only inside a request. [`Credential::redact`] removes the secrets
-//! from every printed text. [`Credential::overwrite_secrets`] removes all but very short secrets from every stored
-//! response.
+//! Invariant: code outside of this file can read a secret only from a request that contains it. [`Credential::redact`]
+//! removes the secrets from every printed text. [`Credential::overwrite_secrets`] removes all but very short secrets
+//! from every stored response.
 
 use std::fs::File;
 use std::io;
@@ -18,8 +18,8 @@ use super::aws;
 
 /// Text that replaces a secret in printed messages.
 const REDACTED: &str = "***";
-/// Minimum length in bytes of the secrets that are overwritten in downloaded files. A shorter secret could also occur
-/// in the data by chance.
+/// Minimum length of the secrets that are overwritten in downloaded files, in bytes. A shorter secret is not
+/// overwritten, because the same bytes could occur in the data by chance.
 const MIN_MASKED_LENGTH: usize = 6;
 
 /// Authentication method of a vendor.
@@ -33,7 +33,7 @@ pub(super) enum CredentialSpec {
         #[serde(default)]
         prefix: String,
     },
-    /// Query parameter.
+    /// Query parameter, such as `?apikey=…`.
     Query { variable: String, parameter: String },
     /// Signature of the request (AWS Signature Version 4), for object stores.
     Aws { key_id: String, secret: String, region: String },

@@ -1,8 +1,8 @@
 //! HTTP client of a connector. It sends one request and writes the response to a file.
 //!
 //! Invariants: every wait has a timeout, and responses have a maximum size and a minimum speed. The credential is sent
-//! only to the vendor's hosts, even after redirects. If a response refers to another address, this address must be
-//! public or belong to the vendor's hosts.
+//! only to the vendor's hosts, even after redirects. A redirect or a link to the next page may lead to another host. A
+//! host that is not the vendor's must have a public address.
 
 use std::fs::File;
 use std::io::Write;
@@ -31,8 +31,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(3600);
 /// Responses up to this size, in bytes, are checked for an error message. A larger response is always data.
 const MAX_NOTICE_BYTES: u64 = 64 * 1024;
-/// Minimum average speed of a response, in bytes per second. It is checked if the response takes longer than
-/// [`PullArgs::timeout`].
+/// Minimum average speed of a response, in bytes per second. A slower response fails, but not before
+/// [`PullArgs::timeout`] has passed.
 const MIN_BYTES_PER_SECOND: u64 = 1024;
 
 /// HTTP client of a connector.

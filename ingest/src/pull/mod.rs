@@ -45,7 +45,8 @@ pub use report::PullReport;
 use state_log::StateLog;
 use sync::SyncRun;
 
-/// Minimum pause between two sync runs of a connector. It also applies if a sync run could not reach the log.
+/// Minimum pause between two sync runs of a connector. A sync run that could not reach the log is repeated after this
+/// pause.
 const MIN_SYNC_PAUSE: Duration = Duration::from_secs(5);
 
 /// Runs the connectors that the command line names. Calls `report` at the end of each sync run. If a scheduled sync run
@@ -95,7 +96,8 @@ fn print_manifests(args: &PullArgs) -> Result<u8, PullError> {
     Ok(0)
 }
 
-/// Prints the planned requests. Uses the bookmarks if the log is reachable.
+/// Prints the requests that a sync run would send. If the log is reachable, the requests continue from their bookmarks.
+/// Otherwise, they are planned as if nothing had been fetched before.
 async fn report_dry_run(
     args: &PullArgs,
     connectors: &[Connector],
@@ -143,7 +145,7 @@ fn symbols_to_fetch(args: &PullArgs, connector: &Connector) -> Result<Vec<Symbol
     symbols.map_err(|reason| connector.unusable(reason))
 }
 
-/// Connector with its credential and all other inputs of its sync runs.
+/// Inputs of the sync runs of one connector.
 struct ConnectorRun<'a> {
     args: &'a PullArgs,
     connector: &'a Connector,
@@ -170,9 +172,9 @@ impl ConnectorRun<'_> {
         SyncRun { client, symbols: &symbols, settings, folder, pulled }.run().await
     }
 
-    /// Starts sync runs until shutdown. The first run starts immediately, because requests may be left from the last
-    /// scheduled time. Further runs start at every scheduled time, and when an exhausted budget allows calls again.
-    /// Without a schedule, there is only one sync run.
+    /// Starts sync runs until shutdown. The first run starts immediately, because the run of the last scheduled time
+    /// may not have sent all requests. A further run starts at every scheduled time. If the call budget was exhausted,
+    /// a further run starts as soon as the budget allows calls again. Without a schedule, there is only one sync run.
     async fn run_on_schedule(
         &self,
         report: impl Fn(Result<&PullReport, &PullError>),

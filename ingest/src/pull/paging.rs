@@ -10,7 +10,8 @@ use serde_json::{Map, Value};
 use super::connector::PagingMethod;
 use super::credential::set_parameter;
 
-/// Responses up to this size, in bytes, are checked for records. A larger response is assumed to have records.
+/// Maximum size in bytes of a response that may count as a page without records. A larger response is assumed to have
+/// records.
 const MAX_EMPTY_PAGE_BYTES: u64 = 64 * 1024;
 /// Names of JSON members that contain the list of records. The readers of JSON feed files use the same names.
 const WRAPPERS: [&str; 2] = ["results", "data"];
@@ -45,8 +46,8 @@ pub(super) fn next_page_url(
     }
 }
 
-/// True if a response has no record: it is empty, or its list of records is empty. `first` is the file of the first
-/// page. A later page also has no record if it contains only the header line of the first page.
+/// True if the page `body` has no record. A page has no record if it is empty or its list of records is empty. `first`
+/// is the file of the first page. A later page also has no record if it consists of the header line of the first page.
 pub(super) fn has_no_records(
     body: &Path,
     first: Option<&Path>,
@@ -93,7 +94,8 @@ fn is_empty_page(members: &Map<String, Value>, paging: Option<&PagingMethod>) ->
     WRAPPERS.iter().any(list) && !members.iter().any(matters)
 }
 
-/// True if a page has the same bytes as the previous page. The vendor then ignores the page number.
+/// True if a page has the same bytes as the previous page. In this case the vendor ignores the page number in the
+/// request.
 pub(super) fn is_repeated_page(body: &Path, previous: &Path) -> io::Result<bool> {
     let length = |path: &Path| std::fs::metadata(path).map(|data| data.len());
     Ok(length(body)? == length(previous)? && content_hash([body])? == content_hash([previous])?)
@@ -114,8 +116,8 @@ fn first_line(path: &Path) -> io::Result<Vec<u8>> {
     Ok(line.trim_ascii().to_vec())
 }
 
-/// Text or number at a JSON pointer of a response. `None` if the value is absent, empty, or neither text nor number. If
-/// the page has no records (`is_empty`), it need not be JSON, and the result is then `None`.
+/// Value at a JSON pointer of a response, if it is a number or a text that is not empty; otherwise `None`. A response
+/// that is not JSON is an error. A page without records (`is_empty`) is excepted: it gives `None` if it is not JSON.
 fn text_at(body: &Path, pointer: &str, is_empty: bool) -> Result<Option<String>, String> {
     let file = File::open(body).map_err(|error| error.to_string())?;
     let response: Value = match serde_json::from_reader(BufReader::new(file)) {

@@ -1,5 +1,5 @@
-//! Plan of a sync run: one request per symbol or trading session. The bookmark of a request stores the last day that
-//! was fetched. The next request continues from this day.
+//! Plan of a sync run: one request per symbol or trading session. After a response, the log stores a bookmark of the
+//! request. The bookmark contains the last day that was fetched, and the next request continues from this day.
 
 use std::collections::BTreeMap;
 
@@ -42,12 +42,14 @@ pub(super) struct PlannedRequest {
     /// Name under which the bookmark of the request is stored, for example `eod/KO`.
     pub key: String,
     pub url: Url,
-    /// File name of the stored response, for example `KO.json`. Each page has this file name, in a folder of its own.
+    /// File name of the stored response, for example `KO.json`. If the response has several pages, each page is stored
+    /// under this name in a separate folder.
     pub file: String,
     /// Last day that the response covers. The bookmark of the response stores this day.
     pub through: NaiveDate,
     /// Bookmark of the previous response to this request; `None` for a first request. If the URL contains the first or
-    /// last day, `etag` and `last_modified` are removed from the bookmark, because they belong to a different URL.
+    /// last day to fetch, it differs from the previous URL. `etag` and `last_modified` are then `None`, because they
+    /// apply only to the previous URL.
     pub known: Option<Bookmark>,
     /// Meaning of a 404 response to this request.
     pub not_found: NotFoundMeaning,
@@ -60,7 +62,7 @@ pub(super) enum NotFoundMeaning {
     Wrong,
     /// The data of the day are not available yet.
     NotYet,
-    /// The data of the day will never be available, because the day is too old.
+    /// The vendor will never have the data of the day, because the day is too old.
     Never,
 }
 
@@ -87,8 +89,9 @@ pub(super) fn select_templates<'a>(
     Ok(connector.requests.iter().filter(is_wanted).collect())
 }
 
-/// Plans the requests of a template for all symbols and sessions. The request with the oldest response comes first. If
-/// the call budget does not suffice for all requests, the next sync run therefore begins with the remaining requests.
+/// Plans the requests of a template for all symbols and sessions. Requests without an earlier response come first, then
+/// the request with the oldest response. If the call budget does not suffice for all requests, the next sync run
+/// therefore begins with the remaining requests.
 pub(super) fn plan_requests(
     connector: &Connector,
     template: &RequestTemplate,
@@ -122,8 +125,9 @@ pub(super) fn plan_requests(
     Ok(requests)
 }
 
-/// Sessions to fetch. These are the sessions without a bookmark, and again the newest sessions, because vendors may
-/// replace recent data. With `--since`, they are all sessions from that day.
+/// Sessions to fetch. With `--since`, all sessions from that day are fetched. Otherwise, every session without a
+/// bookmark is fetched. The newest sessions are fetched even if they have a bookmark, because vendors may replace
+/// recent data.
 fn days_to_fetch(
     connector: &Connector,
     template: &RequestTemplate,
@@ -146,7 +150,7 @@ fn days_to_fetch(
         .collect()
 }
 
-/// Newest session with final data. Vendors may still replace the data of later sessions, so these are fetched again.
+/// Newest session with final data. Later sessions are fetched again, because vendors may still replace their data.
 fn newest_settled_day(template: &RequestTemplate, last: NaiveDate) -> NaiveDate {
     (0..template.look_back).fold(last, |day, _| previous_session(day))
 }

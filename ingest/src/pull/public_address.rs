@@ -22,7 +22,7 @@ impl Resolve for PublicResolver {
     }
 }
 
-/// True if a URL has no host, or if an address of its host is not public. False if the host name cannot be resolved.
+/// True if a URL has no host, or if any address of its host is not public. False if the host name cannot be resolved.
 pub(super) async fn leads_to_private_address(url: &Url) -> bool {
     match url.host_str().map(|host| host.trim_start_matches('[').trim_end_matches(']')) {
         None => true,

@@ -1,5 +1,5 @@
-//! State log of a connector. It records the calls that were charged to the call budget, and the bookmarks of the
-//! requests.
+//! State log of a connector. It records the calls that were charged to the call budget. It also records the bookmark of
+//! each request, which contains the last day that was fetched.
 //!
 //! Each entry is stored in the message log as the manifest of a run without rows. A pull can therefore continue on
 //! another machine.
@@ -24,8 +24,8 @@ use crate::log::reader::{Log, LogError};
 
 /// Maximum number of attempts to publish a charge. An attempt fails if another process publishes a manifest first.
 const MAX_CONFLICTS: usize = 100;
-/// A request fails after this number of late charges. The calls of a charge must be made before its lease ends. A
-/// charge is late if its lease ends before the charge is in the log.
+/// Number of late charges after which a request fails. A charge has a lease: its calls must be made before the lease
+/// ends. A charge is late if it reaches the log only after the end of its lease.
 const MAX_LATE_CHARGES: usize = 2;
 /// Value of the field `format` in the manifest of a state log entry.
 const FORMAT: &str = "pull";
@@ -37,10 +37,10 @@ pub(super) struct StateLog<'a> {
     read_to: u64,
     charges: Vec<BudgetCharge>,
     bookmarks: BTreeMap<String, Bookmark>,
-    /// Charge with calls that are not made yet; `None` if there are no such calls. They must be made before the time
-    /// `until`.
+    /// Latest charge, with the number of its calls that are not made yet. The calls must be made before the time
+    /// `until`. `None` if the next call needs a new charge.
     current_charge: Option<BudgetCharge>,
-    /// Time that the latest charge took until it was in the log.
+    /// Duration from the beginning of the latest charge until it was in the log.
     charge_duration: TimeDelta,
 }
 

@@ -1,8 +1,8 @@
 //! Sync run of a connector: sends all due requests and loads the responses.
 //!
 //! The process may be killed at any time without harm, because of the order of the steps. Calls are charged before they
-//! are made. A response is recorded on disk before it is loaded. The bookmark advances after the rows are in the log.
-//! Then the response is removed from disk.
+//! are made. A response is recorded on disk before it is loaded. The bookmark of the request advances after the rows of
+//! the response are in the log. Then the response is removed from disk.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -245,7 +245,8 @@ impl SyncRun<'_> {
         }
     }
 
-    /// Loads the responses of a batch, advances their bookmarks, and removes the batch.
+    /// Loads the responses of a batch, and removes the batch. Advances the bookmark of each request, unless a file of
+    /// its response was refused.
     async fn load_batch(&mut self, batch: ResponseBatch) -> Result<(), PullError> {
         if !batch.is_empty() {
             batch.remove_unrecorded_pages().map_err(self.in_folder())?;

@@ -54,7 +54,8 @@ fn parse_id_at(text: &[u8]) -> Option<String> {
 /// Index of rejects and their corrections, built from manifests.
 #[derive(Debug, Default)]
 pub(crate) struct OpenRejects {
-    /// Source and number of rejects of each completed run. The key is the run id. Undone runs are excluded.
+    /// Completed runs, except undone runs. The key is the run id. The values are the source of the run and the number
+    /// of rejects in the run.
     refused: BTreeMap<String, (String, u64)>,
     /// Ids of the corrected rejects. The key is the id of the run that rejected the rows.
     mended: BTreeMap<String, BTreeSet<String>>,
@@ -71,7 +72,7 @@ impl OpenRejects {
         open
     }
 
-    /// Adds a completed run, unless it was undone.
+    /// Adds a completed run to the index. An undone run is not added.
     pub(crate) fn add_run(&mut self, run: &RunManifest) {
         if self.status.undone_by(&run.run).is_some() {
             return;

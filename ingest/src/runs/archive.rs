@@ -25,8 +25,9 @@ pub struct ExportLogArgs {
 
 /// Imports an exported log into an empty stream
 ///
-/// The stream gets the identity of the exported log, so projectors of this log accept the stream. Messages keep their
-/// sequence numbers, unless the exported log had gaps. If the import is interrupted, the same command resumes it.
+/// The stream gets the identity of the exported log. A projector that read the exported log therefore accepts the
+/// stream. Messages keep their sequence numbers, unless the exported log had gaps. If the import is interrupted, the
+/// same command resumes it.
 #[derive(Debug, Clone, Args)]
 pub struct ImportLogArgs {
     /// File written by `ingest export`
@@ -50,10 +51,10 @@ pub enum LogCopyError {
 /// Result of an export or import.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LogCopyReport {
-    /// Number of messages in the file. In an import, it includes messages that the stream already had.
+    /// Number of messages in the file. For an import, the number includes messages that the stream already had.
     pub messages: u64,
-    /// Number of sequence numbers without a message in the exported stream. In an imported copy, the messages after
-    /// such a gap have smaller sequence numbers.
+    /// Number of sequence numbers without a message in the exported stream. An import closes such gaps, so messages
+    /// after a gap get smaller sequence numbers than in the exported stream.
     pub gaps: u64,
     /// Number of messages that an earlier, interrupted import had already published to the stream.
     #[serde(rename = "there_before")]

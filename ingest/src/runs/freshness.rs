@@ -1,6 +1,6 @@
 //! `ingest freshness`: age of the newest data of every feed.
 //!
-//! An age includes only the hours of session days, so that a weekend or a holiday does not make a feed late.
+//! Only the hours of trading days count, so that a weekend or a holiday does not make a feed late.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -71,7 +71,7 @@ pub struct FeedAge {
     /// Newest date in the rows; absent for rows without a date.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub newest: Option<NaiveDate>,
-    /// Time at which the log stored the completion of the last load with such rows.
+    /// Time at which the last load of rows of this kind was completed, according to the log.
     pub loaded: DateTime<Utc>,
     /// Age in hours. Only the hours of trading days are counted.
     pub age_hours: f64,
@@ -96,7 +96,7 @@ pub struct FreshnessReport {
     pub known_sources: Vec<String>,
 }
 
-/// Newest day of a feed's rows, and time of the feed's last run.
+/// Newest day in the rows of a feed, and time of the last load of the feed.
 type NewestData = (Option<NaiveDate>, DateTime<Utc>);
 
 /// Computes the age of every feed in the log.

@@ -102,7 +102,7 @@ fn print_runs(manifests: &[StoredManifest], max_rows: usize, empty: &str) {
     table.print(empty);
 }
 
-/// State of a run as text, with the numbers of rejects and of refused files.
+/// State of a run as text, for example `completed, 2 rejects, 1 of 3 files refused`.
 fn describe_state(run: &RunManifest, status: &RunStatus) -> String {
     if run.state == RunState::Started {
         return "started, not completed".to_owned();

@@ -26,9 +26,9 @@ use crate::runs::undo::{UndoArgs, UndoReport, undo_run};
 /// Checks that the log has all record batches of its runs, and republishes missing batches.
 ///
 /// The manifest of a run says which batches the run published. Every message is read and decoded, so that damaged
-/// messages are found. Missing batches are read again from the files of the run, if the files are still at their paths.
-/// Interrupted runs are listed; `ingest resume` completes them. Messages are read from the leader of the stream.
-/// Replicas that are not current are listed.
+/// messages are found. To replace a missing batch, the files of the run are read again. The files must still be at
+/// their paths. Interrupted runs are listed; `ingest resume` completes them. Messages are read from the leader of the
+/// stream. Replicas that are not current are listed.
 ///
 /// Exit codes: 0 the log is complete, or was repaired; 1 messages are missing or damaged, a replica is not current, or
 /// the log does not exist; 3 NATS unreachable.
@@ -65,7 +65,7 @@ pub struct VerifyReport {
     pub damaged: Vec<DamagedMessage>,
     /// Completed runs with missing record batches.
     pub incomplete: Vec<IncompleteRun>,
-    /// Runs with a start manifest but without a completion manifest.
+    /// Ids of runs with a start manifest but without a completion manifest. Undone runs are not listed.
     pub interrupted: Vec<String>,
     /// Number of missing messages that cannot be assigned to a completed run. They may belong to interrupted runs, or
     /// to runs whose manifests are missing too.
@@ -95,13 +95,14 @@ pub struct IncompleteRun {
     pub run: String,
     /// Source of the run.
     pub source: String,
-    /// Files of the run, as in its manifest. For an undo, the id of the undone run.
+    /// Files that the run loaded, as in its manifest. If the run is an undo, the list contains the id of the undone run
+    /// instead.
     pub files: Vec<String>,
     /// Number of missing record batches.
     pub missing: usize,
     /// Number of republished record batches; 0 with `--check-only`.
     pub published_again: u64,
-    /// Reason why missing batches could not be republished.
+    /// Reason why missing batches could not be republished; absent if all were, or with `--check-only`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     #[serde(skip)]

@@ -22,8 +22,8 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 pub(crate) struct LineReader<R> {
     reader: R,
     buffer: Vec<u8>,
-    /// Start of the current record in the buffer. `next` is the start of the next line, and `end` is the end of the
-    /// bytes read.
+    /// Position of the current record in the buffer. The field `next` is the position of the next line, and `end` is
+    /// the end of the bytes that were read.
     start: usize,
     next: usize,
     end: usize,
@@ -92,7 +92,7 @@ impl<R: Read> LineReader<R> {
         Ok(true)
     }
 
-    /// Returns a copy of the first following line for which `wanted` returns true; `None` without such a line. All
+    /// Returns a copy of the first following line for which `wanted` returns true; `None` if no such line is found. All
     /// lines remain unread.
     fn peek_line(&mut self, wanted: impl Fn(&[u8]) -> bool) -> io::Result<Option<Vec<u8>>> {
         /// Maximum number of lines examined.
@@ -256,8 +256,8 @@ impl<R: Read> CsvReader<R> {
     /// Splits a record that contains quotation marks. If a quoted field is still open at the end of the line, the next
     /// line is added to the record. Returns false if a quoted field is never closed.
     fn read_quoted(&mut self, delimiter: u8) -> io::Result<bool> {
-        /// Maximum number of lines in a record. If a quoted field is still open after them, only the first line is
-        /// rejected. The other lines are read again as separate records.
+        /// Maximum number of lines in a record. If a quoted field is still open after this number of lines, only the
+        /// first line is rejected. The other lines are read again as separate records.
         const MAX_LINES: usize = 1000;
         let (first_end, first_lines_read) = (self.lines.next - self.lines.start, self.lines.lines_read);
         for _ in 0..MAX_LINES {
@@ -297,8 +297,8 @@ fn separator(line: &[u8]) -> Option<u8> {
     }
 }
 
-/// Detects the delimiter of a header. It is a comma if the header contains one. Otherwise, it is the most frequent of
-/// semicolon, tab and `|`.
+/// Detects the delimiter of a header. It is a comma if the header contains a comma. Otherwise, it is the most frequent
+/// of semicolon, tab and `|`. If the header contains none of these characters, it is a comma.
 pub(crate) fn detect_delimiter(header: &[u8]) -> u8 {
     let count = |sign: u8| memchr_iter(sign, header).count();
     let other = [b';', b'\t', b'|'].into_iter().max_by_key(|sign| count(*sign));
@@ -315,7 +315,8 @@ fn split(raw: &[u8], delimiter: u8, fields: &mut Vec<(u32, u32)>) {
     fields.push((start, raw.len() as u32));
 }
 
-/// Splits a record with quotes into `text` and `fields`. Returns false if a quoted field has no closing quote.
+/// Splits a record with quotation marks. `text` receives the unquoted fields in sequence, and `fields` receives the
+/// start and end of each field in `text`. Returns false if a quoted field has no closing quotation mark.
 #[expect(clippy::cast_possible_truncation, reason = "a record is at most MAX_RECORD bytes and a read")]
 fn unquote(raw: &[u8], delimiter: u8, text: &mut Vec<u8>, fields: &mut Vec<(u32, u32)>) -> bool {
     text.clear();

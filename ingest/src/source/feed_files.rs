@@ -25,7 +25,7 @@ pub enum Packing {
 }
 
 /// Encoding of the records in a file. The file name gives a first guess. The encoding is then detected from the bytes
-/// of the file, and the guess is used only if they are ambiguous.
+/// of the file. The guess is used only if the bytes are ambiguous.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Encoding {
     Csv,
@@ -82,14 +82,14 @@ impl FeedFile {
 #[derive(Debug, Default)]
 pub(crate) struct FoundFiles {
     pub files: Vec<FeedFile>,
-    /// Files in folders or archives that were skipped, because they are hidden or their names have no known ending.
+    /// Skipped files of folders and archives. A file is skipped if it is hidden, or if its name has no known ending.
     pub skipped: Vec<String>,
     /// Files that cannot be read, each with the reason.
     pub refused: Vec<(String, String)>,
 }
 
-/// Finds the feed files in all paths, in order. A path may be `-` for standard input. If `folder` is given, all paths
-/// are this open folder or below it.
+/// Finds the feed files in all paths, in order. A path may be `-` for standard input. If `folder` is given, each path
+/// must be the path of this open folder, or a path below it.
 pub(crate) fn find_feed_files(
     paths: &[PathBuf],
     folder: Option<&Arc<FolderHandle>>,

@@ -5,12 +5,13 @@ use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Maximum ratio of unpacked to packed bytes. Feeds have ratios of 3 to 40. Deflate can reach 1,032, and zstd far more.
+/// Maximum ratio of unpacked to packed bytes. A higher ratio indicates a zip bomb and is refused. Feeds have ratios of
+/// 3 to 40. Deflate can reach 1,032, and zstd far more.
 pub(super) const MAX_RATIO: u64 = 250;
 /// Unpacked size below which every ratio is accepted, in bytes.
 const MIN_CHECKED_BYTES: u64 = 64 * 1024 * 1024;
-/// Base of the maximum time to unpack an archive. For each [`BYTES_PER_SECOND`] bytes of the archive, one second is
-/// added.
+/// Constant part of the maximum time to unpack an archive. The maximum is this time plus one second per
+/// [`BYTES_PER_SECOND`] bytes of the packed archive.
 const UNPACK_TIME: Duration = Duration::from_secs(60);
 const BYTES_PER_SECOND: u64 = 1024 * 1024;
 
@@ -19,8 +20,8 @@ pub(super) fn exceeds_ratio(unpacked: u64, packed: u64) -> bool {
     unpacked > MIN_CHECKED_BYTES && unpacked / packed.max(1) > MAX_RATIO
 }
 
-/// Limits of unpacked bytes and time that all entries of an archive share. The bytes of an entry count once, even if
-/// the entry is read several times.
+/// Unpacked bytes and unpacking time of an archive, summed over all its entries and compared with the limits. The bytes
+/// of an entry count once, even if the entry is read several times.
 #[derive(Debug)]
 pub(crate) struct ArchiveBudget {
     /// Size of the archive, in bytes.

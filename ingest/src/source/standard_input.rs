@@ -39,8 +39,8 @@ pub(crate) struct StandardInput {
 }
 
 impl StandardInput {
-    /// Copies standard input up to its end. The label of the copy is `name`. Without `name`, the label is made from
-    /// `kind` and the detected encoding, for example `price.csv`.
+    /// Copies standard input up to its end. The label of the copy is `name`. If `name` is `None`, the label is made
+    /// from `kind` and the detected encoding, for example `price.csv`.
     pub(crate) async fn copy_to_file(
         name: Option<&str>,
         kind: Option<Kind>,

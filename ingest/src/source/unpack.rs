@@ -112,7 +112,7 @@ fn peek<const N: usize, R: Read>(mut reader: R) -> io::Result<(Vec<u8>, impl Rea
     Ok((start.clone(), io::Cursor::new(start).chain(reader)))
 }
 
-/// Reader that counts the packed bytes read through it.
+/// Reader that counts the packed bytes that it reads.
 struct Counted<R> {
     inner: R,
     count: Arc<AtomicU64>,

@@ -1,4 +1,5 @@
-//! Zip archive whose central directory is read once. Its entries, often thousands, share this directory in memory.
+//! Zip archive. The central directory is read once, and all entries of the archive, often thousands, share this
+//! directory in memory.
 //!
 //! Invariant: one limit of unpacked bytes and one limit of time apply to all entries together. Entries do not overlap.
 
@@ -46,7 +47,7 @@ impl ZipDirectory {
         names.map(|(index, name)| Ok((index, name?.into_owned()))).collect()
     }
 
-    /// Copy of the archive for reading an entry. The copy has its own file position.
+    /// Reader for entries of the archive. Each call returns a reader with its own file position.
     pub(crate) fn reader(&self) -> ZipArchive<impl Read + Seek> {
         self.archive.clone()
     }
@@ -64,7 +65,7 @@ struct ReopeningReader {
     file: Option<File>,
     at: u64,
     buffer: Vec<u8>,
-    /// Position in the file of the first byte in the buffer.
+    /// Offset of the first byte of the buffer within the file.
     buffered_at: u64,
 }
 

@@ -70,7 +70,8 @@ pub struct WatchArgs {
     pub options: Vec<String>,
 }
 
-/// Loads files until shutdown. Returns the number of files that could not be moved.
+/// Loads files until shutdown. With `--once`, ends after all files in the folder were processed, and returns the number
+/// of files that could not be moved. Otherwise returns 0.
 pub async fn watch_folder(
     args: &WatchArgs,
     settings: &StreamSettings,
@@ -127,7 +128,7 @@ enum FileResult {
     Changed,
     /// The file could not be moved, and stays in the folder.
     NotMoved,
-    /// The log is unreachable, or the load was stopped.
+    /// The log is unreachable, or a shutdown interrupted the load. The file stays in the folder.
     LogUnreachable,
 }
 

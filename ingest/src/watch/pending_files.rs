@@ -14,8 +14,8 @@ use crate::source::folder_handle::FolderHandle;
 /// If a processed file could not be moved out of the folder, it is processed again after this time.
 const RETRY: Duration = Duration::from_secs(60);
 
-/// State of a folder entry: inode, mode, size, modification time and number of links. While the state stays equal, the
-/// file counts as unchanged.
+/// State of a folder entry: inode, mode, size, modification time and number of links. A file counts as unchanged while
+/// its state is the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct EntryState {
     inode: u64,
@@ -44,7 +44,8 @@ impl EntryState {
 #[derive(Debug, Clone, Copy)]
 struct PendingFile {
     state: EntryState,
-    /// Start of the settle time. It is the first poll that found this state of the file, or a later restart.
+    /// Time since which the file counts as unchanged. It is the time of the first poll that found `state`, or of a
+    /// later [`PendingFiles::restart`].
     since: Instant,
     /// Set if the file was processed but could not be moved out of the folder. It is the earliest time at which the
     /// file is processed again.
@@ -91,7 +92,7 @@ impl PendingFiles {
         self.files.remove(name);
     }
 
-    /// Restarts the settle time of a file.
+    /// Restarts the settle time. The file must stay unchanged for the whole time again before it is loaded.
     pub(super) fn restart(&mut self, name: &OsStr) {
         if let Some(file) = self.files.get_mut(name) {
             file.since = Instant::now();

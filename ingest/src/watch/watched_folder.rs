@@ -22,7 +22,8 @@ const MAX_NAME_NUMBER: usize = 99_999;
 /// Maximum length of a file name in a subfolder, in bytes, before a number is appended. The limit leaves room for the
 /// number and for the ending of the report.
 const MAX_STORED_NAME_BYTES: usize = MAX_NAME_BYTES - REPORT_ENDING.len() - ".99999".len();
-/// Maximum length in bytes of a file name ending that is preserved when the name is shortened.
+/// Maximum length of a file name ending, in bytes. A shortened file name has the ending of the original name, but a
+/// longer ending is dropped.
 const MAX_ENDING_BYTES: usize = 16;
 
 /// Errors that prevent watching a folder.
@@ -86,8 +87,8 @@ impl WatchedFolder {
     }
 }
 
-/// First unused name of `name`, `name.2`, `name.3` and so on. A name is used if the folder contains this file or its
-/// report.
+/// First unused name in the sequence `name`, `name.2`, `name.3` and so on. A name is in use if the folder contains a
+/// file of this name, or a report about such a file.
 fn find_unused_name(folder: &FolderHandle, name: &OsStr) -> io::Result<OsString> {
     let numbered = (2..=MAX_NAME_NUMBER).map(|number| with_ending(name, &format!(".{number}")));
     for name in std::iter::once(name.to_owned()).chain(numbered) {
@@ -105,7 +106,7 @@ fn with_ending(name: &OsStr, ending: &str) -> OsString {
 }
 
 /// Shortens a name that is longer than [`MAX_STORED_NAME_BYTES`]. The shortened name contains a hash of the original
-/// name, and has the same ending.
+/// name. It has the ending of the original name, unless the ending is longer than [`MAX_ENDING_BYTES`].
 fn shorten_name(name: &OsStr) -> OsString {
     let bytes = name.as_bytes();
     if bytes.len() <= MAX_STORED_NAME_BYTES {

@@ -27,8 +27,8 @@ use crate::facts::records::apply_records;
 struct SequencedBatch {
     sequence: Sequence,
     subject: String,
-    /// Number of the batch's first item within the message, from 1. An item is one row, or all bars of one symbol. The
-    /// halves of a split record batch keep the item numbers of the message.
+    /// Position of the batch's first item within the message, counted from 1. An item is one row, or all bars of one
+    /// symbol. If a record batch is split, its items keep their positions.
     first_item: usize,
     batch: RecordBatch,
 }
@@ -55,8 +55,8 @@ pub async fn apply_messages(
     Ok(insert_dead_letters(transaction, &letters).await?)
 }
 
-/// Retries a message that has dead letters, and returns the dead letters that remain. Facts that are already stored
-/// stay unchanged.
+/// Applies a message with dead letters again. Returns the dead letters of the rows that still cannot be applied. Rows
+/// that are already stored as facts are not stored twice.
 pub async fn reapply_message(
     transaction: &mut Transaction<'_>,
     fact_set: &str,
@@ -73,7 +73,7 @@ fn sequenced(batches: &[SequencedBatch]) -> Vec<(Sequence, &RecordBatch)> {
     batches.iter().map(|placed| (placed.sequence, &placed.batch)).collect()
 }
 
-/// Applies record batches, and returns the rows that cannot be applied as dead letters. A refused record batch is split
+/// Applies record batches. Returns one dead letter for each row that cannot be applied. A refused record batch is split
 /// in halves until the refused row is found.
 async fn apply_batches(
     transaction: &mut Transaction<'_>,
@@ -143,8 +143,8 @@ async fn apply_group(
     Ok((records, years))
 }
 
-/// Decodes messages in parallel. A damaged message becomes a dead letter. Fails if a newer program version published a
-/// message, because this version cannot read it.
+/// Decodes messages in parallel. A damaged message becomes a dead letter. Fails if a message has a newer format that
+/// this program version cannot read.
 fn decode_messages(
     fact_set: &str,
     messages: &[LogMessage],

@@ -19,13 +19,14 @@ const MAX_MESSAGES: usize = 2_000;
 /// Maximum wait for the next message while a load is in progress. After this wait, the batch is returned without
 /// further messages.
 const LINGER: Duration = Duration::from_millis(250);
-/// If no message arrives for this time, the reader asks the server for an undelivered message in the log. The time
-/// starts again after each such check.
+/// If no message arrives for this time, the reader checks if the log has a message that the server did not deliver. The
+/// check is repeated at this interval until a message arrives.
 const STALL_CHECK_INTERVAL: Duration = Duration::from_secs(5);
 /// Maximum time for which a message may stay undelivered after a check found it in the log. The reader then stops using
 /// the consumer and fetches the message by its sequence.
 const STALL_TIMEOUT: Duration = Duration::from_secs(15);
-/// Interval at which [`LogReader::next_checked_batch`] tests if [`STALL_CHECK_INTERVAL`] has passed.
+/// Interval at which [`LogReader::next_checked_batch`] calls [`LogReader::check_delivery`], which tests if
+/// [`STALL_CHECK_INTERVAL`] has passed.
 const DELIVERY_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// Maximum number of messages that are fetched by sequence before a new consumer is created.
 const MAX_BY_SEQUENCE: usize = 256;
@@ -53,7 +54,8 @@ impl MessageBatch {
         self.pending == 0 && !self.unfinished
     }
 
-    /// Drops the messages after the sequence `end`. If the batch reaches `end`, it counts as the last batch.
+    /// Drops the messages after the sequence `end`. If the batch reaches `end`, the reader expects no further messages:
+    /// [`Self::is_last`] is then true.
     pub fn truncate_after(mut self, end: Option<Sequence>) -> Self {
         let Some(end) = end else { return self };
         if self.messages.last().is_some_and(|last| last.sequence >= end) {
@@ -89,18 +91,19 @@ enum DeliveryState {
     Pending,
     /// The last check found no undelivered message, or a message arrived after the check.
     Current,
-    /// The log contains the next message, but the server has not delivered it since this time.
+    /// A check found the next message in the log, but the server has not delivered it. `since` is the time of the first
+    /// such check.
     Stalled { since: Instant },
 }
 
 impl DeliveryState {
-    /// New state after a check found an undelivered message. If an earlier check already found the stall, its start
-    /// time does not change.
+    /// New state after a check found an undelivered message. If an earlier check already found this message, `since`
+    /// does not change.
     fn after_stalled_check(self, now: Instant) -> Self {
         Self::Stalled { since: if let Self::Stalled { since } = self { since } else { now } }
     }
 
-    /// True if the next message has been undelivered for at least [`STALL_TIMEOUT`].
+    /// True if the first check that found the undelivered message is at least [`STALL_TIMEOUT`] ago.
     fn has_timed_out(self, now: Instant) -> bool {
         matches!(self, Self::Stalled { since } if now.duration_since(since) >= STALL_TIMEOUT)
     }
@@ -150,10 +153,10 @@ impl LogReader {
         Ok(())
     }
 
-    /// Waits for the next batch. It contains all available messages, up to the size limit. If a load is in progress,
-    /// the reader also waits for its next messages.
+    /// Waits for the next batch. The batch contains all available messages, up to the size limit. If a load is in
+    /// progress, the reader also waits for the next messages of the load.
     ///
-    /// If the previous batch was `unfinished`, the batch may be empty. Cancel safe: messages that were read stay
+    /// If the previous batch was `unfinished`, the new batch may be empty. Cancel safe: messages that were read stay
     /// buffered.
     pub async fn next_batch(&mut self) -> Result<MessageBatch, ConsumeError> {
         while !self.is_batch_full() {
@@ -194,7 +197,8 @@ impl LogReader {
         self.after.to_u64() + 1
     }
 
-    /// Restarts the time limit for the next delivery. A paused projector reads no messages, so it calls this regularly.
+    /// Restarts the time limit for the next delivery. A paused projector reads no messages, so it calls this function
+    /// regularly.
     pub fn restart_delivery_timeout(&mut self) {
         (self.last_progress, self.delivery) = (Instant::now(), DeliveryState::Current);
     }
@@ -255,8 +259,8 @@ impl LogReader {
         LogMessage::fetch(&self.context, stream, sequence).await.map_err(ConsumeError::of_server)
     }
 
-    /// Buffers `first`, then fetches up to [`MAX_BY_SEQUENCE`] later messages one by one. Then creates a consumer,
-    /// unless the next message is malformed.
+    /// Buffers `first`, then fetches the later messages one by one. Stops after [`MAX_BY_SEQUENCE`] messages, at the
+    /// size limit of a batch, or at the end of the log. Then creates a consumer, unless the next message is malformed.
     async fn read_by_sequence(&mut self, first: LogMessage) -> Result<(), ConsumeError> {
         let last = self.last_sequence().await?;
         let mut next = Some(first);

@@ -1,5 +1,5 @@
-//! Dead letters: messages and rows that could not be applied. They are stored with the reason and the origin of the
-//! row. A dead letter commits in the same transaction as the other rows of its batch.
+//! Dead letters: messages and rows that could not be applied. A dead letter is stored with the reason and the origin of
+//! the row, in the same transaction as the other rows of the batch.
 
 use event_log::sequence::Sequence;
 use store::copy::copy_into;
@@ -104,8 +104,8 @@ pub async fn list_dead_letters(
     Ok(rows.iter().map(DeadLetterEntry::from_row).collect::<Result<_, _>>()?)
 }
 
-/// Sets the status of a dead letter to `discarded`. Returns `false` if the dead letter does not exist or its status is
-/// not `held`.
+/// Sets the status of the dead letters of one item of a message from `held` to `discarded`. An item may have one dead
+/// letter per fact set. Returns `false` if none of them has the status `held`.
 pub async fn discard_dead_letter(
     client: &tokio_postgres::Client,
     sequence: Sequence,

@@ -1,6 +1,6 @@
-//! Loads in progress, found from the run manifests in the log. Read tables that are derived during a load lack its
-//! later rows, and must be derived again after its end. While a load is in progress, the log reader therefore waits for
-//! more messages.
+//! Loads in progress, found from the run manifests in the log. If read tables are derived during a load, they lack the
+//! later rows of the load and must be derived again after the load has ended. While a load is in progress, the log
+//! reader therefore waits for more messages before it returns a batch.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use event_log::message::LogMessage;
 use event_log::record_batch::{Body, Envelope};
 use market::event::{Kind, RunState};
 
-/// A load without a message for this time counts as ended. Its process may have been killed.
+/// A load without a message for this time counts as ended, because its process may have been killed.
 const IDLE_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Ids of runs that have started but not completed, each with the time of its latest message.

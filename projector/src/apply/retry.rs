@@ -52,10 +52,10 @@ pub async fn retry_dead_letters(
     Ok(applied)
 }
 
-/// Reads the rows of dead letters as records in the canonical feed format. They can be exported, corrected and loaded
-/// again.
+/// Reads the rows of dead letters from the log, as records in the canonical feed format. The records can be exported,
+/// corrected and loaded again.
 ///
-/// The second list has the dead letters without rows, because their messages cannot be decoded.
+/// The second list contains the dead letters whose rows cannot be read, because their messages cannot be decoded.
 pub async fn export_rows<'a>(
     log: &StreamSettings,
     letters: &'a [DeadLetterEntry],
@@ -95,8 +95,8 @@ fn item_rows(body: &Body, item: usize) -> Result<Vec<Value>, BatchError> {
     Ok(rows.as_array().into_iter().flatten().map(|row| canonical_record(kind.as_str(), row)).collect())
 }
 
-/// Converts a row to the canonical feed format. The fields inside `record` move to the top level. The field `line` and
-/// null values are omitted.
+/// Converts a row to the canonical feed format. The fields inside `record` move to the top level. The field `line` is
+/// omitted, and fields with the value null are omitted.
 fn canonical_record(kind: &str, row: &Value) -> Value {
     let mut record = Map::from_iter([("kind".to_owned(), Value::from(kind))]);
     for (name, value) in row.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null()) {

@@ -1,4 +1,4 @@
-//! Operators' tables that list the applied record batches, the rejected input rows and the ingest runs.
+//! Tables for operators: applied record batches, rejected input rows, and ingest runs.
 
 use std::collections::HashSet;
 
@@ -45,7 +45,7 @@ copy_row! {
     }
 }
 
-/// Selects from `ids` the ids of record batches that were already applied.
+/// Returns those of `ids` whose record batches were already applied.
 pub async fn load_applied_batches(
     transaction: &Transaction<'_>,
     ids: &[&[u8]],
@@ -119,7 +119,8 @@ fn line_number(line: u64) -> Result<i64, ApplyError> {
     i64::try_from(line).map_err(|_| too_large_error("a line number exceeds the range of bigint"))
 }
 
-/// Converts a row count or an item number to a Postgres `integer`. Fails if the number is too large.
+/// Converts a row count, or the number of a row within its message, to a Postgres `integer`. Fails if the number is too
+/// large.
 pub(super) fn row_number(rows: usize) -> Result<i32, ApplyError> {
     i32::try_from(rows).map_err(|_| too_large_error("it has more than 2147483647 rows"))
 }

@@ -1,5 +1,5 @@
-//! Creation of a backup. The tables come from one database snapshot. The log ends with the last message that this
-//! snapshot has applied.
+//! Creation of a backup. The tables come from one database snapshot. The exported log ends with the last message that
+//! was applied before the snapshot.
 
 use std::path::Path;
 use std::time::Duration;
@@ -24,8 +24,8 @@ use crate::settings::ProjectorSettings;
 
 const POSITION: &str = include_str!("../../queries/backup/position.sql");
 const DISCARDED: &str = include_str!("../../queries/backup/discarded.sql");
-/// Maximum time to wait until the served tables contain all applied facts. It is also the maximum wait for the next
-/// messages when the log is exported.
+/// Maximum time for which a backup waits for the served tables to contain all applied facts. The same limit applies to
+/// each wait for log messages during the export of the log.
 const CATCH_UP_TIMEOUT: Duration = Duration::from_secs(60);
 /// Interval at which a backup checks if the served tables contain all applied facts.
 const POSITION_INTERVAL: Duration = Duration::from_millis(500);
@@ -129,11 +129,13 @@ async fn open_log(settings: &ProjectorSettings) -> Result<Option<(Context, Strea
     }
 }
 
-/// Begins a read-only transaction as soon as the served tables contain all applied facts. Returns a row with the served
-/// generation and its checkpoint.
+/// Begins a read-only transaction in which the served tables contain all applied facts. Fails if the tables still lack
+/// applied facts after [`CATCH_UP_TIMEOUT`]. Returns a row with the served generation and the checkpoint of its fact
+/// set.
 ///
-/// If a projector is running, first waits until it has applied the log up to sequence `last`. After
-/// [`CATCH_UP_TIMEOUT`], the backup is made without the messages that are not applied.
+/// If a projector is running, also waits until the projector has applied the log up to sequence `last`, but not longer
+/// than [`CATCH_UP_TIMEOUT`]. If log messages are then still not applied, the transaction begins anyway, and the backup
+/// lacks these messages.
 async fn begin_caught_up_snapshot(client: &Client, last: u64) -> Result<Row, BackupError> {
     let begun = Instant::now();
     while begun.elapsed() < CATCH_UP_TIMEOUT {

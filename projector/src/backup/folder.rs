@@ -10,7 +10,7 @@ pub(super) fn log_path(folder: &Path) -> PathBuf {
     folder.join("log.export")
 }
 
-/// Path of the file of a table. `name` is the name of the table with its schema.
+/// Path of the file with the rows of a table. `name` is the name of the table, qualified by its schema.
 pub(super) fn table_path(folder: &Path, name: &str) -> PathBuf {
     folder.join(format!("{}.copy", name.replace('"', "")))
 }

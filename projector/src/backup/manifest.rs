@@ -35,14 +35,15 @@ pub(super) struct BackupManifest {
     pub held_policy: Option<String>,
     /// Rule parameters that differ from their defaults, as JSON.
     pub rules: String,
-    /// Note of the generation's last promotion; `None` if the promotion has no note.
+    /// Text that the operator gave as the reason for the generation's last promotion; `None` without a reason.
     pub note: Option<String>,
-    /// Market date at which the generation is frozen; `None` if it follows the newest session.
+    /// Fixed market date of the generation (as-of date of the figures). `None` if the market date is always the newest
+    /// session.
     pub as_of: Option<NaiveDate>,
     /// Exported tables, in the order in which a restore imports them.
     pub tables: Vec<BackupTable>,
-    /// Discarded dead letters: sequence of the message, and number of the item in the message (0 for the whole
-    /// message).
+    /// Discarded dead letters, each as a pair of numbers. The first is the sequence of the log message. The second is
+    /// the number of the row within the message, or 0 if the whole message is the dead letter.
     pub discarded: Vec<(Sequence, i32)>,
     /// Checksums of the read tables, by table name.
     pub read_tables: Checksums,

@@ -1,5 +1,5 @@
-//! `projector backup` and `projector restore`. They save and restore all data that cannot be derived again, at one
-//! position of the log.
+//! `projector backup` and `projector restore`. They save and restore all data that cannot be derived again. All saved
+//! data belongs to one position of the log.
 //!
 //! A backup contains the log, the accounts (with key hashes, plans and audit log), the source policy, the list of
 //! served data versions, and the discarded dead letters. It does not contain the read tables, only their checksums. A
@@ -11,9 +11,9 @@
 //!   newer than itself.
 //! - Tables, checkpoint and checksums come from one database snapshot. To use `pg_dump`, the projector would have to
 //!   export this snapshot.
-//! - A restore may use a newer program and a newer database schema than the backup. It therefore names the columns in
-//!   `copy`, and replaces rows that a migration inserted, such as plans.
-//! - The manifest contains a digest of every file. A damaged backup is refused before anything is written.
+//! - The program and the database schema of a restore may be newer than those of the backup. The restore therefore
+//!   names the columns in `copy`. It also replaces rows that a migration inserted, such as plans.
+//! - The manifest contains a digest of every file. If a file is damaged, the restore fails before it writes anything.
 
 mod create;
 mod error;

@@ -27,8 +27,8 @@ const HOLDS: &str = include_str!("../../queries/backup/holds.sql");
 const STUDIED: &str = include_str!("../../queries/backup/studied.sql");
 const END_SESSIONS: &str = "delete from accounts.sessions";
 const END_LINKS: &str = "update accounts.links set used_at = now() where used_at is null";
-/// Sets the Postgres sequence `control.positions` to the highest position of the restored data versions. All later
-/// positions are then higher.
+/// Sets the Postgres sequence `control.positions`, which numbers the journal, to the highest number in the restored
+/// data versions. New journal entries then get higher numbers.
 const POSITIONS: &str = "select setval('control.positions', max(position)) from control.versions";
 const RESTORED: &str = include_str!("../../queries/backup/restored_accounts.sql");
 const DISCARD: &str = include_str!("../../queries/backup/discard.sql");
@@ -46,12 +46,12 @@ pub struct RestoreReport {
     /// the backup. `None` if both versions are equal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub other_rules: Option<String>,
-    /// Accounts, keys and passwords that are valid again after the restore.
+    /// Counts of the accounts, keys and passwords that are valid again after the restore.
     pub accounts: RestoredAccounts,
 }
 
-/// Counts of restored accounts and credentials. A backup does not contain later changes, so the restore cannot list the
-/// credentials that were changed after the backup.
+/// Counts of restored accounts and credentials. A credential that was deleted or replaced after the backup is valid
+/// again. The restore cannot list such credentials, because the backup does not contain later changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RestoredAccounts {
     /// Time of the backup. The restored database lacks all later changes.
@@ -171,8 +171,8 @@ async fn refuse_full_database(client: &Client) -> Result<(), BackupError> {
     )))
 }
 
-/// Fails if the stream contains messages of another log. Messages from an interrupted restore of the same backup are
-/// accepted.
+/// Fails if the stream contains messages that do not belong to the log of the backup. Messages from an interrupted
+/// restore of the same backup are accepted.
 async fn refuse_full_log(settings: &ProjectorSettings, manifest: &BackupManifest) -> Result<(), BackupError> {
     let context = settings.applying.stream.connect("projector-restore").await?;
     let stream = match settings.applying.stream.open_existing(&context).await {

@@ -115,9 +115,9 @@ sql_row! {
     #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
     pub(super) struct TableChecksum {
         pub(super) rows: i64,
-        /// Two numbers, joined by a dot. The MD5 of each row is cut in two halves, and 60 bits of each half are used.
-        /// The first number is the sum of all first halves, and the second number is the sum of all second halves. They
-        /// detect accidental changes, but not forgery.
+        /// Two sums, joined by a dot. The MD5 of each row is cut in two halves. The first sum adds 60 bits of each
+        /// first half, and the second sum adds 60 bits of each second half. The sums detect accidental changes, but not
+        /// forgery.
         pub(super) sum: String,
     }
 }

@@ -50,7 +50,7 @@ pub(crate) enum Command {
     Migrate(BenchmarkArgs),
     /// Follow the log and keep the read tables up to date
     Run {
-        /// Stop when all messages that were in the log at the start are served
+        /// Stop when the read tables contain all messages that were in the log at the start
         #[arg(long)]
         until_caught_up: bool,
         #[command(flatten)]
@@ -62,14 +62,14 @@ pub(crate) enum Command {
     ///
     /// Exit codes: 0 healthy, 1 unhealthy, 3 no answer.
     Health(HealthArgs),
-    /// Back up all data that cannot be derived again, at one position of the log (needs DATABASE_URL)
+    /// Back up all data that cannot be derived again; all parts have the same position of the log (needs DATABASE_URL)
     ///
-    /// The backup contains the log, the accounts (with key hashes, plans and audit log), the source policy, the
-    /// decisions on dead letters, and checksums of the read tables. The service keeps running. Protect the folder,
-    /// because it contains customers' email addresses.
+    /// The backup contains the log, the accounts (with key hashes, plans and audit log), the source policy, the list of
+    /// discarded dead letters, and checksums of the read tables. The service keeps running. Protect the folder, because
+    /// it contains customers' email addresses.
     ///
-    /// Exit codes: 0 the backup has all messages that were in the log at its start, 4 the last messages are missing,
-    /// because the projector has not applied them.
+    /// Exit codes: 0 the backup has all messages that were in the log when the backup started, 4 the last messages are
+    /// missing, because the projector has not applied them.
     Backup {
         /// Folder to create
         folder: PathBuf,
@@ -135,8 +135,8 @@ pub(crate) enum Command {
         /// Number of the generation; default: the served generation
         #[arg(long, value_name = "N")]
         generation: Option<GenerationId>,
-        /// Instant (RFC 3339) or data_version of a response; only the facts, the policy and the rules of that time are
-        /// used
+        /// Earlier time: an instant (RFC 3339), or the data_version of a response. Only the facts, the policy and the
+        /// rules of that time are used
         #[arg(long, value_name = "INSTANT|VERSION", conflicts_with = "generation")]
         known_at: Option<KnownAt>,
         /// Session whose price is explained, with the prices of all sources; only for the metric `price`

@@ -67,8 +67,8 @@ pub fn main() -> ExitCode {
 
 /// Runs a command.
 ///
-/// A statement to a frozen Postgres server would wait forever. Commands that use the database therefore watch the
-/// server, and fail when it stops answering. The daemon retries instead.
+/// A statement to a frozen Postgres server would wait forever. Commands that use the database therefore check
+/// repeatedly that the server answers, and fail if it does not. The daemon reconnects instead of failing.
 async fn run_command(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let uses_database = match &arguments.command {
         Command::Run { until_caught_up, .. } => *until_caught_up,

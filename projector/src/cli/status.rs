@@ -45,7 +45,8 @@ struct FactsStatus {
     fact_set: String,
     checkpoint: Sequence,
     holder: Option<String>,
-    /// `true` if the holder's lease is valid. A holder without a valid lease is retrying, or was killed.
+    /// `true` if the projector in `holder` has a valid lease. A projector without a valid lease is retrying, or was
+    /// killed.
     leased: bool,
     halted: Option<String>,
     dead_letters: i64,
@@ -66,8 +67,8 @@ struct GenerationStatus {
     bytes: u64,
 }
 
-/// Prints the status. If Postgres or NATS cannot be reached, its error is printed in place of its state. The exit code
-/// is then 3.
+/// Prints the status. If Postgres or NATS cannot be reached, prints the error in place of the state of that server, and
+/// returns exit code 3.
 pub async fn print_status(
     database: &DatabaseArgs,
     stream: &StreamSettings,

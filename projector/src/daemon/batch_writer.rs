@@ -31,15 +31,15 @@ pub(crate) const ANALYZE: &str = "analyze records; analyze bars";
 const NOTIFY: &str = "select pg_notify('projection', $1)";
 
 const FACTS_BYTES: &str = "select pg_table_size('records') + pg_table_size('bars')";
-/// Minimum size of the applied log messages, in bytes, before the planner statistics are updated again. The size must
-/// also exceed 1/[`ANALYZE_FRACTION`] of the size of all facts.
+/// The planner statistics are updated again only after more than this many bytes of log messages were applied. These
+/// messages must also exceed 1/[`ANALYZE_FRACTION`] of the size of all facts.
 const ANALYZE_MIN_BYTES: usize = 4 << 20;
 const ANALYZE_FRACTION: i64 = 8;
-/// Time between two derivations during a backlog of log messages. If the backlog will probably end within this time,
-/// the read tables are derived at its end instead.
+/// Minimum time between two derivations during a backlog of log messages. If the rest of the backlog will probably be
+/// applied within this time, the read tables are derived only at the end of the backlog.
 const MAX_DERIVE_DELAY: Duration = Duration::from_secs(60);
 /// Factor that limits the cost of derivations during a backlog. The time between two derivations is at least this
-/// factor times the duration of the last one.
+/// factor times the duration of the previous derivation.
 const DERIVE_COST_FACTOR: u32 = 4;
 
 /// Writer of batches under one lease. It must be dropped after an error, because its caches may contain uncommitted
@@ -59,15 +59,15 @@ pub(crate) struct BatchWriter<'a> {
     unanalyzed: usize,
     /// Second connection, which reads committed facts while the batch's transaction writes read tables.
     reader: Client,
-    /// `true` if the same messages failed several times. Rows of the next batch that fail again then become dead
-    /// letters.
+    /// `true` if the next messages have already failed several times. A row of the next batch that fails again then
+    /// becomes a dead letter.
     sets_aside_repeated: bool,
     metrics: &'a ProjectorMetrics,
 }
 
 impl<'a> BatchWriter<'a> {
     /// Creates a writer. The lease expires after `lease_length` without renewal. `reader` is a second connection. If
-    /// `sets_aside_repeated` is true, rows of the next batch that fail again become dead letters.
+    /// `sets_aside_repeated` is true, a row of the next batch that fails again becomes a dead letter.
     pub(crate) fn new(
         lease: Lease,
         genesis: String,
@@ -93,8 +93,8 @@ impl<'a> BatchWriter<'a> {
         }
     }
 
-    /// Derives the read tables if a policy change or a dead-letter retry has requested it. Returns `true` if the
-    /// projector is paused.
+    /// Derives the read tables if a policy change or a dead-letter retry has requested a derivation. If the projector
+    /// is paused, derives nothing and returns `true`.
     pub(crate) async fn derive_on_request(
         &mut self,
         client: &mut Client,
@@ -108,7 +108,8 @@ impl<'a> BatchWriter<'a> {
         Ok(paused)
     }
 
-    /// Adds the dividend years and symbol links to facts that an older program version stored without them.
+    /// Completes facts that an older program version stored. Such facts may lack the calendar years with dividends of
+    /// each source, and the links between symbols of the same security.
     pub(crate) async fn complete_facts(&self, client: &mut Client) -> Result<(), RunError> {
         let transaction = client.transaction().await?;
         lease::confirm_epoch(&transaction, &self.lease).await?;
@@ -206,8 +207,8 @@ impl<'a> BatchWriter<'a> {
             && ahead > MAX_DERIVE_DELAY.as_secs_f64()
     }
 
-    /// Plans the derivations after a batch: one for every generation that uses the writer's fact set
-    /// and follows the log.
+    /// Plans the derivations after a batch. There is one derivation for every generation that uses the writer's fact
+    /// set and follows the log.
     async fn plan_derivations(
         &self,
         transaction: &Transaction<'_>,

@@ -1,8 +1,8 @@
 //! Writer lease: one projector per fact set writes, and all other projectors are on standby.
 //!
 //! Every acquisition raises the epoch of the fact set. Every transaction locks the row of the fact set, and compares
-//! the epoch in the row with the epoch of the lease. A process that lost its lease during a pause therefore cannot
-//! write.
+//! the epoch in the row with the epoch of the lease. A process that was suspended for some time, and lost its lease in
+//! this time, therefore cannot write.
 
 use std::time::Duration;
 
@@ -66,8 +66,8 @@ pub async fn confirm_epoch(transaction: &Transaction<'_>, lease: &Lease) -> Resu
 
 /// Releases the lease, so that a standby can acquire it at once.
 ///
-/// `ends` is true if the process ends. Its name is then removed from the fact set. Otherwise the name stays there, so
-/// that `projector status` still shows the process.
+/// `ends` is true if the process ends. The name of the process is then removed from the fact set. Otherwise the name
+/// stays there, so that `projector status` still shows the process.
 pub async fn release_lease(client: &Client, lease: &Lease, ends: bool) -> Result<(), DbError> {
     client.execute(RELEASE, &[&lease.fact_set, &lease.epoch, &ends]).await?;
     Ok(())

@@ -1,7 +1,7 @@
 //! Daemon of the projector: acquires the lease, checks the identity of the log and applies batches.
 //!
 //! After a transient error, such as a lost connection, the daemon continues from the last checkpoint, with backoff. A
-//! permanent error halts the daemon, and its reason is stored in the fact set's row.
+//! permanent error halts the daemon. The reason for the halt is stored in the fact set's row.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -34,21 +34,21 @@ const SERVED: &str = include_str!("../../queries/generation_active.sql");
 pub(crate) const UNTIL: &str = "select until_sequence from fact_sets where name = $1";
 const HALT: &str = include_str!("../../queries/halt.sql");
 
-/// Maximum number of failed attempts to apply the messages after one checkpoint. In the next attempt, rows that fail
-/// again become dead letters.
+/// Number of failed attempts to apply the messages after a checkpoint, before rows become dead letters. In the next
+/// attempt, each row that fails again becomes a dead letter.
 const MAX_APPLY_ATTEMPTS: u32 = 5;
 /// Interval at which an idle daemon checks for a pause or a policy change.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// Interval at which the daemon searches for new fact sets.
 const FACT_SETS_INTERVAL: Duration = Duration::from_secs(2);
-/// Maximum wait for Postgres in a statement outside a session. Statements within a session need no such limit: if the
-/// server is frozen, `watch_server` ends the session.
+/// Maximum wait for Postgres in statements outside of [`run_session`]. The statements of a session need no such limit:
+/// if the server is frozen, `watch_server` ends the session.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// Follows the log until shutdown, for the fact set of the served generation and for every other fact set that has a
-/// generation with this program's rules.
+/// Follows the log until shutdown, and applies it to several fact sets. These are the fact set of the served
+/// generation, and the fact sets of all generations that follow the log with this program's rule version.
 ///
-/// With `until_caught_up`, stops when all messages that were in the log at the start are served.
+/// With `until_caught_up`, stops when the read tables contain all messages that were in the log at the start.
 pub async fn run_projector(
     settings: &ProjectorSettings,
     until_caught_up: bool,

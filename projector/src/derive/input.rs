@@ -29,8 +29,8 @@ pub(crate) struct MarketContext {
 /// Cached state of one generation, for example the fingerprints (digests) of its published rows.
 #[derive(Debug, Default)]
 pub(crate) struct GenerationCache {
-    /// `true` if the generation had no rows when this cache was created. A security that is not in the cache then has
-    /// no published rows.
+    /// `true` if the generation had no rows when this cache was created. A security that is missing in `served` then
+    /// has no published rows.
     pub is_new: bool,
     pub served: HashMap<Symbol, PublishedFingerprints>,
     pub sectors: SectorMembers,
@@ -43,14 +43,15 @@ pub(crate) struct GenerationCache {
 pub(crate) struct DerivationTarget {
     pub identity: Identity,
     pub served: PublishedFingerprints,
-    /// Calendar years for which a derivation may load only the close prices. It does so only if the stored bars of the
-    /// year equal the published bars.
+    /// Calendar years for which the close prices may suffice. If the stored bars of such a year equal its published
+    /// bars, a derivation loads only the close prices of the year.
     pub closes: Range<i32>,
 }
 
 impl DerivationTarget {
-    /// `true` if a derivation needs only the close prices of a year. The year must be in `closes`. `digest` is the
-    /// digest of the stored bars, and must equal the digest of the published bars.
+    /// `true` if a derivation needs only the close prices of a year. There are two conditions: the year is in `closes`,
+    /// and its stored bars equal its published bars. `digest` is the digest of the stored bars. It is compared with the
+    /// digest of the published bars.
     pub(crate) fn closes_suffice_for(&self, year: i32, digest: i64) -> bool {
         self.closes.contains(&year) && self.served.years.get(&year) == Some(&digest)
     }
@@ -77,7 +78,8 @@ impl DerivationTarget {
         Ok(())
     }
 
-    /// Published years of the security within [`DerivationTarget::closes`], each with its digest.
+    /// Calendar years of published prices that are within [`DerivationTarget::closes`]. Each item has the symbol, the
+    /// year and the digest of the year's bars.
     pub(crate) fn published_close_years(&self) -> impl Iterator<Item = ServedYear<'_>> {
         let symbol = self.identity.symbol.as_str();
         self.served.years.range(self.closes.clone()).map(move |(year, digest)| (symbol, *year, *digest))

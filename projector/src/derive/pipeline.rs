@@ -57,7 +57,8 @@ fn lock<'l, 'a>(caches: &'l Mutex<Caches<'a>>) -> MutexGuard<'l, Caches<'a>> {
     caches.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Derives securities and writes them in the transaction of `statements`. Returns the number of changes.
+/// Derives securities and writes them in the transaction of `statements`. Returns the number of changes to published
+/// rows.
 ///
 /// `reader` must see the same facts as the transaction. It need not see the changes that the transaction makes to the
 /// read tables.

@@ -34,7 +34,8 @@ pub(crate) struct SectorMembers {
 }
 
 impl SectorMembers {
-    /// Loads the members from the published rows on the first call. A new generation has no published rows.
+    /// Loads the members from the published rows. Does nothing if this was already called, or if the generation is new
+    /// and has no published rows (`is_new`).
     pub(crate) async fn load_members(
         &mut self,
         transaction: &Transaction<'_>,

@@ -1,7 +1,7 @@
-//! Incremental derivation: finds the securities that new facts affect, derives these securities completely and replaces
-//! their rows.
+//! Incremental derivation. New facts mark their symbols dirty. A derivation finds the securities of the dirty symbols,
+//! derives these securities completely and replaces their rows.
 //!
-//! If the market date or the benchmark changes, every security is affected (R33).
+//! If the market date (R33), the source policy or the returns of the benchmark change, every security is derived again.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -34,8 +34,8 @@ use crate::write::read_tables;
 const DIRTY: &str = include_str!("../../queries/dirty.sql");
 const CLEAR_DIRTY: &str = include_str!("../../queries/dirty_clear.sql");
 const DERIVED_WITH: &str = include_str!("../../queries/version_derived.sql");
-/// Selects `true` if the generation was never derived. Every derived security has a row in `digests`, even if it has no
-/// other rows.
+/// Selects `true` if the generation was never derived. Every derived security has a row in `digests`, even if the
+/// security has no rows in other tables.
 const UNTOUCHED: &str = "select not exists (select from digests) as untouched";
 
 /// Derivation state of one generation, kept in memory between batches. A new deriver loads this state from the tables.
@@ -142,8 +142,8 @@ impl Deriver {
         Ok((symbols, same))
     }
 
-    /// Derives the securities with these canonical symbols. If a symbol does not belong to a security anymore, deletes
-    /// its rows.
+    /// Derives the securities with these canonical (current) symbols. If a symbol no longer belongs to a security,
+    /// deletes the rows of the symbol.
     pub async fn derive_symbols(
         &mut self,
         transaction: &Transaction<'_>,
@@ -248,8 +248,8 @@ impl Deriver {
         Ok((self, touched))
     }
 
-    /// Loads the inputs of the generation's last derivation into a new deriver. Returns the directory of the published
-    /// securities.
+    /// Loads the inputs of the generation's last derivation into a new deriver. Returns the directory (symbols and
+    /// identities) of the published securities.
     async fn load_version(
         &mut self,
         transaction: &Transaction<'_>,

@@ -21,19 +21,19 @@ const NAME: &str = "manifest.json";
 pub struct ExportManifest {
     /// Version of the file layout.
     pub format: u32,
-    /// Data version of the tables, written as in API responses: generation and log sequence.
+    /// Data version of the tables, written as in API responses, for example `g1.121`: generation and log sequence.
     pub data_version: String,
     /// Number of the generation.
     pub generation: GenerationId,
-    /// Last log sequence that the tables contain.
+    /// Sequence of the last log message that the tables include.
     pub sequence: Sequence,
-    /// Market date of the tables; `None` if nothing was derived yet.
+    /// Market date of the tables (as-of date of the figures); `None` if nothing was derived yet.
     pub as_of: Option<NaiveDate>,
     /// Version of the rules that derived the tables.
     pub method_version: String,
     /// Rule parameters that differ from their defaults.
     pub rules: BTreeMap<String, String>,
-    /// Note of the generation's last promotion; `None` if it has no note.
+    /// Text that the operator gave as the reason for the generation's last promotion; `None` without a reason.
     pub note: Option<String>,
     /// Exported tables with their files.
     pub tables: Vec<TableManifest>,
@@ -44,7 +44,7 @@ pub struct ExportManifest {
 pub struct TableManifest {
     /// Name of the table and of its folder.
     pub name: &'static str,
-    /// Partition of the rows into folders, for example `year of date`; `None` if the table is one file.
+    /// Value that divides the rows into folders, for example `year of date`; `None` if the table is one file.
     pub partitioned_by: Option<&'static str>,
     /// Columns, in the same order as in the files.
     pub columns: Vec<ColumnManifest>,

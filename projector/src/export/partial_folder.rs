@@ -14,7 +14,8 @@ pub(super) struct PartialFolder {
 }
 
 impl PartialFolder {
-    /// Creates `NAME.partial` next to `target`. `target` must be absent or empty.
+    /// Creates a folder next to `target`. Its name is the name of `target` with the suffix `.partial`. Fails if
+    /// `target` exists and is not empty.
     pub(super) fn create(target: &Path) -> Result<Self, ExportError> {
         let failed = |path: &Path, source| ExportError::File { path: path.to_owned(), source };
         if !is_free(target).map_err(|source| failed(target, source))? {

@@ -34,10 +34,10 @@ pub(super) fn price_columns() -> Vec<ParquetColumn> {
     .into()
 }
 
-/// Writes the price files of one of several parallel readers. Each reader exports a part of the calendar years.
-/// `reader` is its number from 0, and `readers` is the number of readers.
+/// Exports prices as one of several parallel readers. Each reader writes the files of some calendar years. `reader` is
+/// the number of this reader, counted from 0. `readers` is the number of all readers.
 ///
-/// Calls `wrote` after each packed year of a security.
+/// Calls `wrote` after each written year of a security.
 pub(super) async fn write_prices(
     client: &Client,
     (reader, readers): (i32, i32),
@@ -101,7 +101,8 @@ fn decimal_factor(bars: &Bars, symbol: &str) -> Result<i128, ExportError> {
     Ok(10i128.pow(places))
 }
 
-/// Values of a column of bars, `None` for a missing value. An empty column gives `rows` missing values.
+/// Values of one column of bars, with `None` for a missing value. `rows` is the number of bars. An empty column has no
+/// value for any bar, so the result is then `None` for each bar.
 fn present_values<'a>(
     values: impl Iterator<Item = &'a i64>,
     rows: usize,

@@ -6,7 +6,7 @@ use market::event::Kind;
 /// Primary key of a row of table `records`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RecordsKey {
-    /// Symbol; empty for facts of the whole market.
+    /// Symbol; empty for facts of the whole market, such as trading sessions.
     pub symbol: String,
     /// Kind of the row's observations.
     pub kind: Kind,
@@ -23,8 +23,8 @@ pub struct AppliedRecords {
     pub packed: Vec<u8>,
     /// `true` if the table already had a row with this key.
     pub replaces: bool,
-    /// Packed observations that the merge dropped. For each of them, the new row has an observation with the same
-    /// content and later provenance.
+    /// Packed observations that the merge removed from the row. They are inserted into table `superseded_records`. For
+    /// each of them, the new row has an observation with the same content and a later provenance.
     pub superseded: Vec<Vec<u8>>,
 }
 
@@ -42,9 +42,9 @@ pub struct AppliedBars {
     pub packed: PackedBars,
     /// `true` if the table already had a row with this key.
     pub replaces: bool,
-    /// Day number of the newest bar that is not retracted, counted from 0001-01-01; `None` if all bars are retracted.
+    /// Day number of the newest bar that is not retracted; `None` if all bars are retracted. Day 1 is 0001-01-01.
     pub last_day: Option<i32>,
-    /// Packed bars that the merge replaced. For each of them, the new row has another version of the same day's bar,
-    /// which ranks higher (for example a later revision).
+    /// Packed bars that the merge replaced. They are inserted into table `superseded_bars`. For each of them, the new
+    /// row has a bar of the same day that ranks higher, for example a later revision.
     pub superseded: Vec<Vec<u8>>,
 }

@@ -1,4 +1,4 @@
-//! Calendar years in which a source has at least one dividend, of any security.
+//! Calendar years in which a source has at least one dividend. The dividend may be of any security.
 //!
 //! These years show that the source carries dividends at all. If such a source covers a security but has no dividend
 //! for it, the security pays none. If no such source covers the security, its dividends are unknown (R38).
@@ -30,8 +30,8 @@ const STORED_DIVIDENDS: &str = "select symbol, source, packed from records
 /// unknown.
 type FeedYears = BTreeMap<(String, i32), i64>;
 
-/// Stores the sources and years of the dividends in record batches. If a year is new for a source, marks all symbols of
-/// the source dirty, so that they are derived again.
+/// Stores the source and the year of each dividend in `batches`. If a year is new for a source, marks all symbols of
+/// the source dirty, so that their securities are derived again.
 pub(crate) async fn apply_dividend_feeds(
     transaction: &Transaction<'_>,
     fact_set: &str,

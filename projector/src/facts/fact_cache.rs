@@ -1,4 +1,5 @@
-//! In-memory cache of facts between batches, packed as in Postgres, with a memory budget.
+//! In-memory cache that keeps facts between batches. The facts are packed as in Postgres. A memory budget limits the
+//! size of the cache.
 //!
 //! Cached facts always equal the tables: only the projector with the lease writes facts, and a projector that loses the
 //! lease drops its cache.
@@ -14,8 +15,8 @@ use store::symbol_facts::{PackedColumns, SymbolFacts};
 
 use crate::facts::applied_facts::{AppliedBars, AppliedRecords};
 
-/// Memory use of the process, in bytes. The cache may always grow below this limit, because connections, fingerprints
-/// and chunks alone need about this much.
+/// While the process uses at most this many bytes, the cache may grow up to its budget. The process needs about this
+/// much memory even without a cache, for connections, fingerprints and chunks.
 const MIN_PROCESS_BYTES: usize = 128 << 20;
 
 /// Cache of facts by symbol. If a symbol is cached, all its facts are in the cache.
@@ -24,7 +25,7 @@ pub struct FactCache {
     symbols: HashMap<String, Arc<SymbolFacts>>,
     bytes: usize,
     budget: usize,
-    /// Current limit of the estimated size, in bytes: the budget, or less while the process uses too much memory.
+    /// Current limit of the estimated size, in bytes. It is the budget, or less while the process uses too much memory.
     limit: usize,
 }
 
@@ -64,7 +65,8 @@ impl FactCache {
         self.limit = if is_over { self.limit.min(self.bytes) } else { self.budget };
     }
 
-    /// Replaces the cached facts of a symbol. If the new facts exceed the limit, the symbol is removed from the cache.
+    /// Replaces the cached facts of a symbol. If the cache would then exceed its limit, removes the symbol from the
+    /// cache instead.
     pub fn insert(&mut self, symbol: &str, facts: Arc<SymbolFacts>) {
         self.remove(symbol);
         let bytes = symbol.len() + facts.size_bytes();

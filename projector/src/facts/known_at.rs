@@ -1,4 +1,5 @@
-//! Lookup of an earlier data version, by instant or by name, with its source policy and rules.
+//! Lookup of an earlier data version, by instant or by name. The result includes the source policy and the rules of the
+//! version.
 
 use std::str::FromStr;
 

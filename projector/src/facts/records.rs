@@ -1,9 +1,11 @@
 //! Application of records: all facts except prices. An observation is one version of a record, as a source reported it.
-//! All observations of one symbol, kind and source are packed in one row, and no observation is ever removed.
+//! All observations of one symbol, kind and source are packed in one row. If two observations have the same content,
+//! the row has only the one with the later provenance. The other one is moved to table `superseded_records`, unless
+//! both are from the same record batch.
 //!
 //! A vendor may correct the symbol of a record that has an id. The observations with this id are then stored under
-//! every symbol that the record ever had. A derivation therefore needs only the rows of its own symbols, and the order
-//! of the messages does not matter.
+//! every symbol that the record ever had. The derivation of a security therefore needs only the rows of the security's
+//! symbols. The result does not depend on the order of the messages.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

@@ -1,8 +1,8 @@
 //! Selection of the served generation: promote, roll back, drop, pause, list.
 //!
 //! One row in the database names the served generation. A promotion derives the new generation up to the checkpoint of
-//! its facts and changes this row in one transaction. `pg_notify` then informs the API, which reads the new generation
-//! from the next request on.
+//! its facts, and then changes this row. Both steps are in one transaction. `pg_notify` then informs the API, which
+//! reads the new generation from the next request on.
 
 use std::collections::BTreeMap;
 
@@ -76,12 +76,12 @@ pub struct Switchover {
     pub served: GenerationId,
     /// Generation that was served before.
     pub before: GenerationId,
-    /// Last log sequence that the served tables contain.
+    /// Sequence of the last log message that the served tables include.
     pub sequence: Sequence,
 }
 
-/// Serves a generation. First checks that its differences were reviewed, and derives it up to the checkpoint of its
-/// facts.
+/// Serves a generation. First checks that an operator has reviewed the differences between this generation and the
+/// served one. Then derives this generation up to the checkpoint of its facts.
 pub async fn promote_generation(client: &mut Client, args: &PromoteArgs) -> anyhow::Result<Switchover> {
     let id = args.generation;
     let transaction = client.transaction().await?;
@@ -161,7 +161,7 @@ async fn switch_served(
     Ok(())
 }
 
-/// Serves the previous generation again. If `stale_ok` is true, its tables may be behind the log.
+/// Serves the previous generation again. Fails if its tables are behind the log, unless `stale_ok` is true.
 pub async fn rollback_generation(client: &mut Client, stale_ok: bool) -> anyhow::Result<Switchover> {
     let transaction = client.transaction().await?;
     transaction.query(STOP_WRITERS, &[]).await?;
@@ -186,7 +186,8 @@ pub async fn rollback_generation(client: &mut Client, stale_ok: bool) -> anyhow:
     Ok(Switchover { served: previous, before: active, sequence })
 }
 
-/// Limits the wait for a table lock to 5 s. A statement that waits for the lock blocks all later readers of the table.
+/// Limits the wait for a table lock to 5 s. While a statement waits for an exclusive lock, it blocks all later readers
+/// of the table.
 pub(crate) const LOCK_TIMEOUT: &str = "set local lock_timeout = '5s'";
 
 /// Converts the error of a statement. If the statement exceeded [`LOCK_TIMEOUT`], the error text says that a client
@@ -245,15 +246,15 @@ pub struct GenerationSummary {
     pub method_version: String,
     /// Schema of the facts from which the generation is derived.
     pub fact_set: String,
-    /// Last log sequence that the generation's tables contain.
+    /// Sequence of the last log message that the generation's tables include.
     pub sequence: Sequence,
     /// Number of log messages that the generation's facts contain, but its tables do not.
     pub lag_events: i64,
-    /// Market date of the generation's tables; `None` until a security is derived.
+    /// Market date of the generation's tables (as-of date of the figures); `None` until a security is derived.
     pub as_of: Option<chrono::NaiveDate>,
     /// Rule parameters that differ from their defaults.
     pub rules: BTreeMap<String, String>,
-    /// Note of the generation's last promotion.
+    /// Text that the operator gave as the reason for the generation's last promotion; `None` without a reason.
     pub note: Option<String>,
 }
 

@@ -30,7 +30,8 @@ pub enum FactSource {
 /// Arguments of `projector rebuild`.
 #[derive(Debug, Clone, Args)]
 pub struct RebuildArgs {
-    /// Read tables to rebuild, with the rules of the served generation; all other tables are copied from it
+    /// Read tables to rebuild. The rules of the served generation apply, and all other tables are copied from the
+    /// served generation
     #[arg(long, value_name = "NAME", num_args = 1..)]
     pub only: Vec<String>,
     /// Facts from which the generation is derived
@@ -46,8 +47,8 @@ pub struct RebuildArgs {
     /// Fixed market date of the new generation; default: the newest session
     #[arg(long, value_name = "DATE")]
     pub as_of: Option<NaiveDate>,
-    /// Instant (RFC 3339) or data_version of a response; the generation serves the market as it was known then, with
-    /// the policy and the rules of that time, and is frozen (implies --from log)
+    /// Earlier time: an instant (RFC 3339), or the data_version of a response. The generation serves the market as it
+    /// was known at that time, with the policy and the rules of that time, and is frozen (implies --from log)
     #[arg(
         long,
         value_name = "INSTANT|VERSION",
@@ -57,7 +58,7 @@ pub struct RebuildArgs {
     /// JSON file with a source policy; default: the live policy
     #[arg(long, value_name = "FILE")]
     pub policy: Option<PathBuf>,
-    /// Rule parameter with another value; `projector rules` lists the parameters (repeatable)
+    /// Value of a rule parameter in place of the default; `projector rules` lists the parameters (repeatable)
     #[arg(long = "rule", value_name = "NAME=VALUE", conflicts_with = "only")]
     pub rules: Vec<String>,
     /// Benchmark of the metric beta in the new generation.
@@ -79,7 +80,7 @@ pub(crate) struct RequestedInputs {
     pub(crate) rules: Rules,
     /// Last sequence of the log to apply; `None` if no limit was requested.
     pub(crate) until: Option<Sequence>,
-    /// Market date at which the generation is frozen; `None` if it follows the newest session.
+    /// Fixed market date (as-of date of the figures); `None` if the market date is the newest session.
     pub(crate) as_of: Option<NaiveDate>,
     /// Source policy that belongs only to this generation; `None` if it follows the live policy.
     pub(crate) policy: Option<SourcePolicy>,

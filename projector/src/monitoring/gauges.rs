@@ -1,5 +1,5 @@
-//! Gauges and counters that are polled from Postgres and the log: applied position, quarantined rows, age of every
-//! feed.
+//! Gauges and counters that are polled from Postgres and the log, for example the applied position, the quarantined
+//! rows and the age of every feed.
 //!
 //! Invariant: the values describe the servers and not this process. A standby therefore reports the same values.
 
@@ -93,8 +93,8 @@ impl Gauges {
         })
     }
 
-    /// Sets the metrics of one source and kind: the row count, the time of the newest load and the newest day. `labels`
-    /// are the source and the kind. For kind `reject`, `rows` is the number of rejected rows.
+    /// Sets the metrics of one source and kind: the row count, the time of the newest load, and the newest day of the
+    /// rows. `labels` are the source and the kind. For kind `reject`, `rows` is the number of rejected rows.
     pub(crate) fn set_feed(
         &self,
         labels: [&str; 2],

@@ -53,8 +53,8 @@ struct ServedProgress {
     checkpoint: i64,
     /// Number of log messages that are not applied to the fact set.
     pending: i64,
-    /// Start of the stall timeout. It is the last time at which the checkpoint changed, a batch was written, no message
-    /// was pending, or the fact set was paused.
+    /// Start of the stall timeout. It is set to the current time when the checkpoint changes, when a batch was written,
+    /// when no message is pending, and while the fact set is paused.
     at: Instant,
     /// Number of batches that are being written.
     writing: u32,
@@ -62,7 +62,8 @@ struct ServedProgress {
     answered: Instant,
 }
 
-/// Guard for a batch that is being written. Until the guard is dropped, the health check reports no stall.
+/// Guard for a batch that is being written. While the guard exists, the health check does not report a lack of
+/// progress.
 #[derive(Debug)]
 pub(crate) struct WriteInProgress<'a>(&'a ProjectorMetrics, bool);
 
@@ -138,7 +139,8 @@ impl ProjectorMetrics {
         failing.entry(fact_set.to_owned()).or_insert_with(|| (Instant::now(), String::new())).1 = reason;
     }
 
-    /// Records the fact set of the served generation and its checkpoint. Also records that Postgres has just answered.
+    /// Records the fact set of the served generation and the checkpoint of this fact set. Also records that Postgres
+    /// has just answered.
     pub(crate) fn set_checkpoint(&self, fact_set: &str, checkpoint: i64) {
         let mut progress = lock(&self.progress);
         progress.answered = Instant::now();
@@ -173,8 +175,8 @@ impl ProjectorMetrics {
         WriteInProgress(self, counts)
     }
 
-    /// Reason for a stall: log messages stay unapplied without progress, or Postgres does not answer. `None` if there
-    /// is no stall.
+    /// Reason for a stall: messages are pending, but no progress was made for too long, or Postgres does not answer.
+    /// `None` if there is no stall.
     fn find_stall(&self) -> Option<String> {
         let progress = lock(&self.progress);
         let unanswered = progress.answered.elapsed();

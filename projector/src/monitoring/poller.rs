@@ -126,7 +126,8 @@ impl PollState {
     }
 }
 
-/// Sets a gauge for each of `labels`. Each row of the query has a label and a count. A label without a row is set to 0.
+/// Sets a gauge for each of `labels`. Each row of the query has a label and a count. If the query has no row for a
+/// label, the gauge of the label is set to 0.
 async fn poll_counts(
     client: &Client,
     query: &str,

@@ -1,7 +1,7 @@
 //! Effect of a policy change: finds the securities that would get other published rows under the new policy.
 //!
-//! Only securities with several sources can differ. Exceptions: the change affects identities (the symbols of a
-//! security), or the returns of the benchmark.
+//! Usually, only securities with several sources can differ. Other securities can differ too if the change affects
+//! identities (the symbols of a security) or the returns of the benchmark.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,7 +25,7 @@ use crate::progress::ProgressReport;
 const RECORDS: &str = include_str!("../../queries/records_sources.sql");
 const BARS: &str = include_str!("../../queries/bars_sources.sql");
 
-/// Maximum number of securities with their histories in memory at the same time.
+/// Maximum number of securities whose histories are in memory at the same time.
 const CHUNK_HISTORIES: usize = 100;
 
 /// Finds the securities of the served generation that would get other published rows under the policy `after`. The

@@ -2,7 +2,8 @@
 //! without a new load.
 //!
 //! Invariant: all rows of a generation follow one policy. A change takes effect with the next generation, or at once
-//! with `--now`. With `--now`, every generation that follows the log is derived again, each in its own transaction.
+//! with `--now`. With `--now`, every generation that follows the log and the live policy is derived again. All rows of
+//! such a generation change in one transaction.
 
 mod effect;
 

@@ -15,10 +15,12 @@ pub enum QuarantineCommand {
     List(ListQuarantineArgs),
     /// Release a quarantined row, so that metrics use it from now on
     ///
-    /// Only a row that conflicts with other rows or with a price can be released. For a row with impossible values,
-    /// load a correction. A vendor's correction is a new row and is checked again.
+    /// Only a row with possible values can be released, for example a row that conflicts with other rows or with a
+    /// price. For a row with impossible values, load a correction. A vendor's correction is a new row and is checked
+    /// again.
     Release(DecideArgs),
-    /// Confirm that a quarantined row is wrong; it then stays quarantined even if its neighbours change
+    /// Confirm that a quarantined row is wrong; the row then stays quarantined, even if other rows of the security
+    /// change
     Confirm(DecideArgs),
     /// Revoke a decision; afterwards the rules alone decide about the row
     Revoke(RevokeArgs),
@@ -49,7 +51,7 @@ pub struct RowSelector {
     /// Kind: price, dividend or split
     #[arg(long)]
     pub kind: Option<Kind>,
-    /// Ex-date or session
+    /// Date of the row: the ex-date of a dividend or split, or the session of a price
     #[arg(long)]
     pub date: Option<NaiveDate>,
     /// Source of the row

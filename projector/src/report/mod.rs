@@ -16,8 +16,8 @@ use crate::review::audit::{AuditFinding, AuditReport, FindingExample, SourceAgre
 /// Maximum number of securities that one line names.
 const MAX_NAMED_SECURITIES: usize = 12;
 
-/// Maximum number of similar unused observations that are printed completely. If there are more, only the first and the
-/// last are printed. Observations are similar if kind, source and outcome are equal.
+/// Maximum size of a completely printed group of unused observations. The observations of a group have the same kind,
+/// source and outcome. Only the first and the last observation of a larger group are printed.
 const MAX_SIMILAR_ROWS: usize = 3;
 
 /// Prints a value as JSON.
@@ -35,7 +35,7 @@ pub fn print_result<T: Serialize>(json: bool, result: &T, print_text: impl FnOnc
     Ok(())
 }
 
-/// Prints `projector audit`.
+/// Prints the result of `projector audit`.
 pub fn print_audit(audit: &AuditReport) {
     let AuditReport { generation, sequence, as_of, method_version, .. } = audit;
     let securities = counted(audit.securities, "security");
@@ -65,13 +65,13 @@ pub fn print_audit(audit: &AuditReport) {
     }
 }
 
-/// Prints `projector promote` and `rollback`.
+/// Prints the result of `projector promote` or `projector rollback`.
 pub fn print_switchover(switched: &Switchover) {
     let Switchover { served, before, sequence } = switched;
     outln!("generation {served} is served at sequence {sequence}; before: {before}");
 }
 
-/// Prints `projector policy set` and `remove`.
+/// Prints the result of `projector policy set` or `projector policy remove`.
 pub fn print_policy_change(change: &PolicyChange) {
     let first: Vec<&str> = change.securities.iter().take(MAX_NAMED_SECURITIES).map(Symbol::as_str).collect();
     let more = if change.securities.len() > MAX_NAMED_SECURITIES { ", …" } else { "" };
@@ -93,7 +93,7 @@ pub fn print_policy_change(change: &PolicyChange) {
     }
 }
 
-/// Prints `projector explain`.
+/// Prints the result of `projector explain`.
 pub fn print_explanation(explanation: &Explanation) {
     outln!("{} as of {}, rules {}", explanation.symbol, explanation.as_of, explanation.method_version);
     for metric in &explanation.metrics {
@@ -145,8 +145,8 @@ fn print_decision(decision: &ExplainedDecision) {
     outln!("    {verdict} {kind} {date} {value} from {source}{id}, quarantined as {reason}{revoked}: {note}");
 }
 
-/// Prints unused observations of the same kind, source and outcome. If there are more than [`MAX_SIMILAR_ROWS`], only
-/// the first and the last are printed.
+/// Prints a group of unused observations, which have the same kind, source and outcome. If the group has more than
+/// [`MAX_SIMILAR_ROWS`] observations, prints only the first and the last one.
 fn print_unused(group: &[&ExplainedObservation]) {
     let (first, last) = match group.len() {
         0..=MAX_SIMILAR_ROWS => (group, &[][..]),

@@ -35,7 +35,7 @@ pub(crate) struct EncodedSecurity {
     /// Encoded dividend rows, by the year of their ex-dates. Empty if no dividend changed.
     dividends: BTreeMap<i32, Bytes>,
     input_hashes: InputHashes,
-    /// Figures of the security that the sector statistics use; `None` if the security is not listed.
+    /// Figures for the sector statistics; `None` if the security is not listed.
     pub(crate) member: Option<SectorMember>,
     pub(crate) years: Vec<EncodedYear>,
     /// Calendar years with unchanged prices. Their published rows stay as they are.
@@ -53,8 +53,9 @@ impl EncodedRows {
         Self { digest: digest([encoded.as_ref()]), encoded }
     }
 
-    /// Encodes the rows of one table and computes their digest. If the rows are unchanged, `served` has the digest of
-    /// the published rows, and `encode` is not called.
+    /// If `served` is `None`, encodes the rows of one table and computes their digest. Otherwise, the rows are
+    /// unchanged, and `served` has the digest of the published rows. The result then has this digest and no encoded
+    /// rows.
     fn encode_unless(
         served: Option<i64>,
         encode: impl FnOnce() -> Result<Bytes, EncodeError>,
@@ -153,8 +154,8 @@ impl EncodedSecurity {
         }
     }
 
-    /// Encoded rows of the table at `table_index`. If `first_year` has a value, only dividend rows with an ex-date in
-    /// this year or later are returned.
+    /// Encoded rows of the table at `table_index`. `first_year` has a value only for the table of dividends. Rows with
+    /// an ex-date before this year are then left out.
     pub(crate) fn rows(&self, table_index: usize, first_year: Option<i32>) -> Vec<Bytes> {
         match first_year {
             Some(year) => self.dividends.range(year..).map(|(_, rows)| rows.clone()).collect(),
@@ -162,8 +163,8 @@ impl EncodedSecurity {
         }
     }
 
-    /// First year from which the dividend rows must be replaced; `None` if all rows must be replaced. Always `None` if
-    /// `table` is not the table of dividends.
+    /// First year with changed dividends. The dividend rows of this year and of later years must be replaced. `None` if
+    /// all rows of the table must be replaced. Always `None` if `table` is not the table of dividends.
     pub(crate) fn first_differing_year(
         &self,
         table: &ReadTable,
@@ -182,8 +183,8 @@ impl EncodedSecurity {
         self.tables.iter().map(|rows| rows.digest).chain(self.values).collect()
     }
 
-    /// Returns the fingerprints of the rows that are published after this security was written. `before` are the
-    /// fingerprints of the rows that were published before.
+    /// Returns the fingerprints of the published rows after this security is written. `before` are the fingerprints of
+    /// the rows that were published before the write.
     pub(crate) fn into_fingerprints(
         self,
         before: &PublishedFingerprints,

@@ -23,8 +23,8 @@ const YEARS: &str = include_str!("../../queries/prices_digests.sql");
 /// Digests of the published rows of one security in one generation.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PublishedFingerprints {
-    /// `true` if the generation had no rows when the projector started to derive it. There are then no published rows
-    /// of the security to delete.
+    /// `true` if the generation had no rows when the projector started to derive it. The security then has no published
+    /// rows that must be deleted.
     pub is_new: bool,
     /// Digest of the security's rows in each table, in the order of `TABLES`. The digests of the journaled values (such
     /// as the dividend status) follow. Empty if the security was never written.
@@ -44,7 +44,7 @@ pub struct InputHashes {
     pub identity: u64,
     /// Hash of all adjustment factors.
     pub factors: u64,
-    /// Hash of all dividends with an ex-date in one year, by year.
+    /// Hashes of the dividends, by year of the ex-date. Each hash covers all dividends of its year.
     pub dividends: BTreeMap<i32, u64>,
     /// Hash of the bars, by calendar year. A year is absent if its bars were not hashed, for example because only its
     /// closes were loaded.
@@ -80,7 +80,8 @@ impl InputHashes {
 pub const HASHER: FixedState = FixedState::with_seed(0);
 
 impl PublishedFingerprints {
-    /// Digest of the rows in a table, or of a journaled value, by its name; `None` if the security was never written.
+    /// Digest of the rows in a table, or digest of a journaled value. `table` is the name of the table or value. `None`
+    /// if the security was never written.
     pub fn digest(&self, table: &str) -> Option<i64> {
         self.tables.get(digest_index(table)?).copied()
     }

@@ -59,8 +59,8 @@ impl Journal {
         Ok(Self { position: transaction.query_one(NEXT, &[]).await?.try_get(0)?, served })
     }
 
-    /// Copies the rows that will be replaced into a temporary table. [`Journal::record_changes`] later compares them
-    /// with the new rows.
+    /// Copies the rows in `replaced` to a temporary table, before new rows replace them. [`Journal::record_changes`]
+    /// later compares the old rows with the new rows.
     pub(crate) async fn save_rows(
         &self,
         statements: &PreparedStatements<'_>,
@@ -83,8 +83,8 @@ impl Journal {
         Ok(())
     }
 
-    /// Journals the changes of a table after its rows were replaced. If each changed row has its own entry, compares
-    /// the saved rows with the new rows. Otherwise, writes one entry per security.
+    /// Journals the changes of a table after its rows were replaced. For tables with one entry per changed row,
+    /// compares the saved rows with the new rows. For other journaled tables, writes one entry per security.
     pub(crate) async fn record_changes(
         &self,
         statements: &PreparedStatements<'_>,
@@ -113,8 +113,8 @@ impl Journal {
         Ok(())
     }
 
-    /// Journals each symbol that no longer names its former security. If a security gained or lost a symbol, all its
-    /// rows are journaled as changed.
+    /// Journals each symbol that no longer names its former security. Also journals all rows of a security as changed
+    /// if the security gained or lost a symbol.
     pub(crate) async fn record_renamed(
         &self,
         statements: &PreparedStatements<'_>,
@@ -136,10 +136,11 @@ impl Journal {
         Ok(())
     }
 
-    /// Journals the differences between the served generation and the generation that is promoted, in one table.
+    /// Journals the changes of one table in a promotion. A change is a difference between the generation `before`,
+    /// which was served until now, and the promoted generation.
     ///
-    /// The promoted generation must be first in the search path. `before` is the generation that was served until now.
-    /// `symbols` are the securities with differing rows.
+    /// The schema of the promoted generation must be first in the search path. `symbols` are the securities with
+    /// differing rows in this table.
     pub(crate) async fn record_promotion(
         &self,
         statements: &PreparedStatements<'_>,
@@ -158,7 +159,8 @@ impl Journal {
     /// Stores the inputs of a derivation in table `version`. `changed` is true if securities were derived. Returns the
     /// id of the current transaction.
     ///
-    /// If this creates a new data version of the served generation, adds the version to the list of served versions.
+    /// If the derivation creates a new data version of the served generation, also adds the version to the list of
+    /// served versions.
     pub(crate) async fn advance_version(
         &self,
         transaction: &Transaction<'_>,
@@ -173,8 +175,8 @@ impl Journal {
         Ok(row.try_get("writer")?)
     }
 
-    /// Stores the journal position in table `version` of the promoted generation, and adds its data version to the list
-    /// of served versions.
+    /// Stores the journal position in table `version` of the promoted generation. Adds the data version of this
+    /// generation to the list of served versions.
     pub(crate) async fn promote_version(&self, transaction: &Transaction<'_>) -> Result<(), DbError> {
         transaction.execute(PROMOTE, &[&self.position]).await?;
         list_version(transaction).await
@@ -219,8 +221,8 @@ fn saved_name(table: &ReadTable) -> String {
     format!("kept_{}", table.name)
 }
 
-/// Replaces the placeholders in an SQL text by the names of both tables and by their columns. Each column is named,
-/// because the order of columns may differ between generations.
+/// Replaces the placeholders in an SQL text by table names and column names. `before` is the name of the table with the
+/// old rows. Each column is named, because the order of columns may differ between generations.
 fn statement_text(text: &str, table: &ReadTable, before: &str) -> String {
     let of = |side: &str| {
         let columns: Vec<String> = table.columns.iter().map(|column| format!("{side}.{column}")).collect();

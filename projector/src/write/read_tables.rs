@@ -208,8 +208,8 @@ async fn replace_prices(
     Ok(changes)
 }
 
-/// Finds securities with rows in `table` that differ from their rows in the generation `before`. `table` is the name of
-/// a read table or of a journaled value.
+/// Finds the securities whose rows in one table differ between two generations. The generations are `before`, and the
+/// generation whose schema is first in the search path. `table` is the name of a read table or of a journaled value.
 pub async fn find_differing(
     transaction: &Transaction<'_>,
     before: GenerationId,
@@ -235,11 +235,11 @@ pub async fn load_identities(
         .collect()
 }
 
-/// Replaces the rows of the securities in `touched` in table `symbols`. Each row maps a symbol (current or former) to
-/// the canonical symbol of its security.
+/// Replaces rows of the table `symbols`. Each row maps a symbol (current or former) to the canonical symbol of its
+/// security. Only rows of the securities in `touched` are replaced.
 ///
-/// A security gets no rows if `unlisted` is true for it. Securities that gained or lost a symbol are journaled. Returns
-/// the number of securities with changed rows.
+/// If `unlisted` is true for a security, its rows are deleted and not replaced. Securities that gained or lost a symbol
+/// are journaled. Returns the number of securities with changed rows.
 pub(crate) async fn replace_symbols(
     statements: &PreparedStatements<'_>,
     journal: &Journal,

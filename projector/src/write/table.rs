@@ -11,7 +11,8 @@ use crate::write::prepared_statements::PreparedStatements;
 
 const DELETE_SINCE: &str = include_str!("../../queries/delete_since.sql");
 
-/// Name of the table of dividends. Only its rows are compared by year.
+/// Name of the table of dividends. A change in this table may replace only the rows from the changed year on. A change
+/// in another table replaces all rows of the security.
 pub(crate) const DIVIDENDS: &str = "dividends";
 /// Name of the table of splits.
 pub(crate) const SPLITS: &str = "splits";
@@ -52,8 +53,8 @@ pub(crate) const TABLES: [ReadTable; 11] = [
 /// the dividend status, and the dividend lists that contain the security.
 pub(crate) const JOURNALED_VALUES: [&str; 3] = ["events", "statuses", "lists"];
 
-/// Index of the digest of a table or journaled value in the stored digests of a security; `None` for an unknown name.
-/// The journaled values come after the tables.
+/// Index of a digest in the list of digests that is stored for each security. `name` is the name of a table or
+/// journaled value. Returns `None` for an unknown name. The journaled values come after the tables.
 pub(crate) fn digest_index(name: &str) -> Option<usize> {
     TABLES.iter().map(|table| table.name).chain(JOURNALED_VALUES).position(|known| known == name)
 }

@@ -1,8 +1,8 @@
 //! Log archive: a copy of the whole log in one file.
 //!
-//! The file is one zstd stream of records. Every record has a length of 4 bytes and a body in postcard's encoding. The
-//! first record has the identity of the stream, a unique id. The last record has the number of messages and a digest.
-//! All other records are log messages.
+//! The file is one zstd stream of records. Every record starts with the length of its body, as a 4-byte integer. The
+//! body follows, in postcard's encoding. The first record has the identity of the stream, a unique id. The last record
+//! has the number of messages and a digest. All other records are log messages.
 //!
 //! An imported log has the same identity as the original log. If no sequence number is missing in the original log, its
 //! messages keep their sequence numbers. Facts and read tables that were derived from the original log then stay valid.
@@ -47,7 +47,8 @@ enum ArchiveRecord {
 }
 
 const LAYOUT: u32 = 1;
-/// Name of the header that replaces a malformed header block in the archive. Its value is the block as text.
+/// Name of the header that replaces a malformed header block in the archive. The value of this header is the block as
+/// text.
 const MALFORMED_HEADERS: &str = "Dds-Malformed-Headers";
 /// Maximum size of an archive record, in bytes. Every log message is smaller.
 const MAX_RECORD_BYTES: usize = 64 << 20;
@@ -57,7 +58,7 @@ const MAX_RECORD_BYTES: usize = 64 << 20;
 pub struct ArchivedMessage {
     /// Sequence number in the original log.
     pub sequence: u64,
-    /// Kind of the message's rows: the last token of its subject.
+    /// Kind of the message's rows: the last token of the message's subject.
     pub kind: String,
     /// Headers of the message, as names and values in order.
     pub headers: Vec<(String, String)>,
@@ -113,7 +114,8 @@ impl ArchiveWriter {
         }))
     }
 
-    /// Writes the last record, syncs the file to disk and renames it. Returns the number of messages in the archive.
+    /// Writes the last record, syncs the file to disk and gives it its final name. Returns the number of messages in
+    /// the archive.
     pub fn finish(mut self) -> Result<u64, ArchiveError> {
         let (messages, digest) = (self.messages, *self.digest.finalize().as_bytes());
         self.write(&ArchiveRecord::End { messages, digest })?;

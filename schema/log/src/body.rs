@@ -56,8 +56,8 @@ macro_rules! bodies {
                 })
             }
 
-            /// Rows as JSON for display, in order. The result is an array with one object per row or bar. For a
-            /// manifest, the result is one object.
+            /// Rows as JSON for display, in order. The result is an array with one object per row. For prices, the
+            /// array has one object per bar. For a manifest, the result is a single object.
             pub fn rows_json(&self) -> Result<Value, BatchError> {
                 Ok(match self {
                     Self::Prices(series) => series.iter().flat_map(bars_json).collect(),

@@ -1,5 +1,5 @@
-//! Rows of a price batch: packed columns for each symbol. For display and repair, the bars can be converted to JSON
-//! rows.
+//! Rows of a price batch: packed columns for each symbol. The bars can be converted to JSON rows, for display and for
+//! the repair of dead letters.
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};

@@ -16,10 +16,11 @@ const ROWS: &str = "Dds-Rows";
 const FILE: &str = "Dds-File";
 const LINE: &str = "Dds-Line";
 
-/// Newest version of the body format that this program knows. It is part of the schema name (`price.v1`).
+/// Newest version of the body format that this program knows. Schema names end with the version, for example
+/// `price.v1`.
 pub const BODY_VERSION: u32 = 1;
 
-/// Schema name of a kind, for the newest version of the body format.
+/// Schema name of a kind with the newest version of the body format, for example `price.v1`.
 pub fn schema_name(kind: Kind) -> String {
     schema_of(kind, BODY_VERSION)
 }
@@ -49,7 +50,7 @@ pub struct Envelope {
     pub rows: u64,
     /// Name of the file from which the rows were read, for display.
     pub file: String,
-    /// Line number of the first row in this file.
+    /// Line number in `file` of the first row of the batch.
     pub line: u64,
 }
 

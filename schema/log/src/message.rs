@@ -1,10 +1,12 @@
 //! Message of the log. A reader gets it from a consumer, or requests it by its sequence number.
 //!
 //! Two kinds of messages cannot be received from a consumer, because of the NATS client. If a message has a malformed
-//! header block, the client drops its connection. If the header block has a status, the client hides the message.
+//! header block, the client drops its connection. If the header block has a status (for example `NATS/1.0 503`), the
+//! client hides the message.
 //!
 //! Messages of both kinds can be requested by their sequence number, because the server then sends the header block as
-//! data. They are treated as messages without headers. Such messages cannot be decoded.
+//! data. This module treats messages of both kinds as messages without headers, so their record batches cannot be
+//! decoded.
 
 use std::str::FromStr;
 
@@ -42,7 +44,7 @@ pub struct LogMessage {
     pub headers: Option<HeaderMap>,
     /// Header block that a NATS client cannot read; `None` if the message has readable headers or no headers.
     pub malformed_headers: Option<Bytes>,
-    /// Encoded rows of the message's record batches, compressed or not.
+    /// Encoded rows of all record batches of the message. The rows of a batch can be compressed.
     pub payload: Bytes,
     /// Time at which the log stored the message.
     pub stored_at: DateTime<Utc>,
@@ -51,10 +53,10 @@ pub struct LogMessage {
 /// Data about the delivery of a message by a consumer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Delivery {
-    /// Number of the delivery since the consumer was created, from 1. A gap in these numbers means that the client lost
-    /// or hid a message.
+    /// Number of this delivery. The consumer numbers its deliveries from 1. A gap in these numbers means that the
+    /// client lost or hid a message.
     pub number: u64,
-    /// Number of log messages that the consumer will deliver after this one.
+    /// Number of log messages that the consumer still had to deliver when it delivered this one.
     pub pending: u64,
 }
 

@@ -20,7 +20,7 @@ pub use crate::limits::{MAX_BYTES, TARGET_BYTES};
 pub struct RecordBatch {
     /// Id of the batch. If the same feed is loaded again, the id stays the same.
     pub id: BatchId,
-    /// Feed of the rows, from the option `--source`.
+    /// Name of the feed of the rows: the value of the option `--source`.
     pub source: String,
     /// Id of the run that published the batch.
     pub run: String,
@@ -28,7 +28,7 @@ pub struct RecordBatch {
     pub chunk: u64,
     /// Name of the file from which the rows were read, for display.
     pub file: String,
-    /// Line number of the first row in this file.
+    /// Line number in `file` of the first row of the batch.
     pub line: u64,
     /// Rows of the batch.
     pub body: Body,

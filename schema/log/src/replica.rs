@@ -8,11 +8,11 @@ use serde::Serialize;
 /// Replica that lacks messages of the stream, or does not report its state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LaggingReplica {
-    /// Name of the server that stores the replica; `None` if no server stores it.
+    /// Name of the server that stores the replica; `None` if the replica is configured, but no server stores it.
     pub node: Option<String>,
     /// True if the leader has no contact with the server.
     pub offline: bool,
-    /// Number of operations on the leader's copy that this replica has not applied yet.
+    /// Number of operations that the leader has applied and this replica has not.
     pub lag: u64,
 }
 

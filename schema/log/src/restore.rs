@@ -26,7 +26,7 @@ pub struct ImportReport {
     /// Number of missing sequence numbers (gaps) in the original log. The import leaves no gaps. Messages after the
     /// first gap therefore get lower sequence numbers than in the original log.
     pub gaps: u64,
-    /// Number of messages that an earlier, interrupted import had already written.
+    /// Number of messages that were already in the stream before this import, for example from an interrupted import.
     pub already_present: u64,
 }
 

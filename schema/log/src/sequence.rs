@@ -7,8 +7,8 @@ use std::str::FromStr;
 use postgres_types::{FromSql, ToSql, Type};
 use serde::{Deserialize, Serialize};
 
-/// Sequence number of a message in the log, from 1; 0 is before the first message. It fits JetStream's unsigned and
-/// Postgres' signed 64-bit integers.
+/// Sequence number of a message in the log. The first message has number 1. Number 0 is the position before the first
+/// message. JetStream's unsigned and Postgres' signed 64-bit integers can both represent all valid numbers.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, ToSql,
 )]

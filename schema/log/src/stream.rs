@@ -52,7 +52,7 @@ pub const RESTORE_WINDOW: Duration = Duration::from_millis(100);
 /// Hint for the operator if the stream is compressed.
 pub const COPY_HINT: &str = "copy the log into an uncompressed stream with ingest export, then ingest import \
      --nats-stream OTHER --nats-subject-prefix other";
-/// Key of the stream's metadata entry with the identity of the log.
+/// Key of the entry in the stream's metadata that stores the identity of the log.
 pub const GENESIS: &str = "genesis_id";
 
 /// Errors of opening and configuring the stream.

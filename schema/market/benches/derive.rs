@@ -4,8 +4,8 @@
 //! cargo bench -p market --bench derive -- --symbols 10000 --years 30
 //! ```
 //!
-//! The market consists of copies of a few hundred distinct histories. They fit in memory, but not in the CPU caches.
-//! The program prints its measurements and checks no limits.
+//! The market consists of copies of a few hundred distinct histories. All distinct histories together fit in memory,
+//! but not in the CPU caches. The program prints its measurements and checks no limits.
 
 #![expect(clippy::print_stdout, reason = "the figures are the program's output")]
 
@@ -24,19 +24,19 @@ use rust_decimal::Decimal;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-/// Times deriving.
+/// Measures the time that deriving all metrics takes.
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// Securities of the market
+    /// Number of securities in the market
     #[arg(long, default_value_t = 10_000)]
     symbols: usize,
-    /// Years of daily bars each
+    /// Number of years of daily bars per security
     #[arg(long, default_value_t = 30)]
     years: i32,
-    /// Histories that differ
+    /// Number of distinct histories, which the securities share
     #[arg(long, default_value_t = 200)]
     distinct: usize,
-    /// Given by Cargo
+    /// Passed by `cargo bench`; without effect
     #[arg(long, hide = true)]
     bench: bool,
 }
@@ -69,7 +69,7 @@ fn observed<T: DeserializeOwned>(
     })
 }
 
-/// Builds bars. The close changes by about 0.8 % a day at most, and is halved at each date of `splits`.
+/// Builds bars. The close changes by at most about 0.8 % a day. On each date in `splits`, the close is also halved.
 fn bars(random: &mut Random, sessions: &[NaiveDate], splits: &[NaiveDate]) -> Bars {
     let mut bars = Bars { scale: 2, versions: vec![BarVersion::UNKNOWN], ..Bars::default() };
     let mut close = 40_000 + random.below(80_000);

@@ -1,5 +1,5 @@
-//! Rust types of table columns: their Postgres types, and hashes of their values. Changed rows are found by these
-//! hashes.
+//! Rust types of table columns. Each type has a Postgres type, and a hash of its values. Changed rows are found by
+//! these hashes.
 
 use std::hash::{Hash, Hasher};
 
@@ -17,8 +17,8 @@ pub trait ColumnType: ToSql + Sync + Fingerprint {
     const TYPE: Type;
 }
 
-/// Value that can be hashed to detect changes. Unlike [`Hash`], decimals with different trailing zeros (1.1 and 1.10)
-/// have different hashes.
+/// Value that can be hashed to detect changes. Decimals with different trailing zeros, for example 1.1 and 1.10, have
+/// different fingerprints. With [`Hash`], their hashes are equal.
 pub trait Fingerprint {
     /// Adds the value to a hash.
     fn hash_into(&self, state: &mut impl Hasher);

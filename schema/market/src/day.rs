@@ -14,18 +14,18 @@ pub fn date_of(day: i32) -> NaiveDate {
     NaiveDate::from_num_days_from_ce_opt(day).unwrap_or(if day < 0 { NaiveDate::MIN } else { NaiveDate::MAX })
 }
 
-/// Day after a date. For the last day of the calendar, it is the same day.
+/// Day after a date. For the last date of the calendar, this date is returned.
 pub(crate) fn next_day(date: NaiveDate) -> NaiveDate {
     date.succ_opt().unwrap_or(NaiveDate::MAX)
 }
 
-/// Day before a date. For the first day of the calendar, it is the same day.
+/// Day before a date. For the first date of the calendar, this date is returned.
 pub(crate) fn previous_day(date: NaiveDate) -> NaiveDate {
     date.pred_opt().unwrap_or(NaiveDate::MIN)
 }
 
-/// Index of the first element of the sorted `days` that is not before `day`; `days.len()` if all are before. Sessions
-/// are evenly spread, so interpolation search reads far fewer elements than binary search.
+/// Index of the first element of the sorted `days` that is not before `day`; `days.len()` if all elements are before
+/// `day`. Sessions are evenly spread, so interpolation search reads far fewer elements than binary search.
 pub(crate) fn position_on_or_after(days: &[i32], day: i32) -> usize {
     let (Some(first), Some(last)) = (days.first(), days.last()) else { return 0 };
     if day <= *first {

@@ -1,8 +1,8 @@
 //! History of one security: all facts about it, from all sources.
 //!
-//! A history contains every distinct observation of every source. The module `metrics` chooses between them, and can
-//! list the unused ones in an explanation. A new source policy needs no new load, because all observations are already
-//! present.
+//! A history contains every distinct observation of every source. The module `metrics` chooses between these
+//! observations, and can list the unused observations in an explanation. A new source policy needs no new load, because
+//! all observations are already present.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -27,7 +27,8 @@ pub struct SourceBars {
     pub source: String,
     /// Bars of the feed.
     pub bars: Bars,
-    /// Calendar years for which only the day, close and version of the bars are loaded.
+    /// Calendar years whose bars are loaded only in part, with day, close and version. Other columns, such as volume,
+    /// are missing in these years.
     pub closes_only: Vec<i32>,
 }
 
@@ -63,8 +64,7 @@ pub struct PolicyRule {
     pub rank: i32,
 }
 
-/// Calendar years with dividends, by source. A year counts if the source has at least one dividend of any security in
-/// it (R38).
+/// For each source, the calendar years in which the source has at least one dividend of any security (R38).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DividendFeeds(Arc<BTreeMap<String, BTreeSet<i32>>>);
 
@@ -74,7 +74,7 @@ impl DividendFeeds {
         self.0.get(source).into_iter().flatten().copied()
     }
 
-    /// All pairs of a source and a calendar year with a dividend.
+    /// All pairs of a source and a calendar year in which this source has a dividend.
     pub fn pairs(&self) -> impl Iterator<Item = (&str, i32)> {
         self.0.iter().flat_map(|(source, years)| years.iter().map(move |year| (source.as_str(), *year)))
     }
@@ -112,9 +112,10 @@ pub struct History {
     pub holdings: Vec<Observation<HoldingSnapshot>>,
     /// Decisions of operators about quarantined rows.
     pub decisions: Vec<Observation<Decision>>,
-    /// Evidence of the security's dividends in price files: a dividend column, or adjusted closes that imply a payment.
+    /// Evidence of dividends of the security, found in price files. A file may have a dividend column, or adjusted
+    /// closes that imply a payment.
     pub evidence: Vec<Observation<DividendEvidence>>,
-    /// Calendar years in which each source has a dividend, of any security.
+    /// For each source, the calendar years in which the source has a dividend of any security.
     pub dividend_feeds: DividendFeeds,
     /// Bars, one entry per source.
     pub prices: Vec<SourceBars>,

@@ -54,7 +54,7 @@ async fn half_the_permits_are_granted_beside_ordinary_requests() {
     let mut third = Box::pin(queue.acquire(3));
     assert!((&mut third).now_or_never().is_none());
     drop(ordinary);
-    // Alone, expensive requests use all permits.
+    // Without ordinary requests, expensive requests may use all permits.
     permits.push(queue.acquire(4).now_or_never().expect("all permits").expect("a permit"));
     permits.push(third.now_or_never().expect("all permits").expect("a permit"));
     let mut last = Box::pin(queue.acquire(5));

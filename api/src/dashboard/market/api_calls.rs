@@ -38,7 +38,7 @@ pub(crate) type MarketResult<T> = Result<T, MarketError>;
 pub(crate) enum MarketError {
     #[error("{0}")]
     NotFound(String),
-    /// The page has another path. The value is this path, for a redirect.
+    /// The page has another path. The value is the other path, to which the response redirects.
     #[error("the page is at {0}")]
     Redirect(String),
     #[error("{0}")]

@@ -2,7 +2,8 @@
 //!
 //! Invariants: page responses are passed to their connections one at a time. While an API request is in progress, each
 //! page response first waits for a short pause. The next page response waits until the connection has taken the first
-//! bytes of this one, but not until the client has received them. A slow client therefore does not delay the next page.
+//! bytes of the current page response. It does not wait until the client has received these bytes, so a slow client
+//! does not delay the next page.
 
 use std::pin::Pin;
 use std::sync::Arc;

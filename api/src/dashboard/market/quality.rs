@@ -19,7 +19,7 @@ const COVERAGE: &str = include_str!("../../../queries/quality/coverage.sql");
 const FEEDS: &str = include_str!("../../../queries/quality/feeds.sql");
 const HELD_ROWS: &str = include_str!("../../../queries/quality/held_rows.sql");
 const FLAGS: &str = include_str!("../../../queries/quality/flags.sql");
-/// Counts of the coverage query: column name and title.
+/// Counts in the result of the coverage query, each with its column name and a title.
 const COUNTS: [(&str, &str); 7] = [
     ("active", "Active securities"),
     ("priced", "with a price"),
@@ -56,7 +56,7 @@ async fn read(generation: &ServedGeneration) -> Result<Markup, QueryError> {
     let as_of = generation.version().as_of;
     Ok(html! {
         h1 { "Quality of the data" }
-        p.lead { "What is loaded, what no figure uses, and what is unusual." }
+        p.lead { "Loaded data, rows that no figure uses, and unusual securities." }
         section.panel.block aria-labelledby="coverage" {
             h2 id="coverage" { "Coverage" }
             dl.facts {

@@ -11,8 +11,8 @@ use crate::dashboard::market::result_list::render_results;
 use crate::dashboard::market::values::{rows_of, str_of};
 use crate::dashboard::view::layout::Section;
 
-/// Values of `match` that identify one security. If the first search result has one of them, the search redirects to
-/// the page of the security.
+/// Values of the field `match` of a search result. These values mean that the search text identifies one security. If
+/// the first result has such a value, the search redirects to the page of the security.
 const EXACT: [&str; 3] = ["symbol", "isin", "former_symbol"];
 
 pub(crate) async fn show_search(reader: MarketReader) -> Response {

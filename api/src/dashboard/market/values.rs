@@ -56,7 +56,7 @@ pub(crate) fn render_value(value: &Value, unit: Unit<'_>) -> Markup {
     }
 }
 
-/// Renders a date of the API, `YYYY-MM-DD`.
+/// Renders a date. `date` is the text in the API response, in the form `YYYY-MM-DD`. Any other text becomes a dash.
 pub(crate) fn render_date(date: &str) -> Markup {
     match date.parse::<NaiveDate>() {
         Ok(day) => html! { time datetime=(date) { (day.format("%-d %b %Y")) } },

@@ -106,7 +106,7 @@ fn password_form(holder: &AccountHolder, message: Option<&str>) -> Markup {
                 (new_password_field("New password"))
                 button type="submit" { "Change password" }
             }
-            p.hint { "Every other session and every link for a new password ends." }
+            p.hint { "All other sessions and all links for a new password end." }
         }
     }
 }
@@ -132,7 +132,7 @@ fn end_form(holder: &AccountHolder, message: Option<&str>) -> Markup {
     html! {
         section.panel aria-labelledby="end" {
             h2 id="end" { "Delete the account" }
-            p { "All keys are refused from the next call on, every session ends, and a paid plan is lost. This cannot be undone. What was used of this month stays with the address." }
+            p { "All keys are refused from the next call on, every session ends, and a paid plan is lost. This cannot be undone. A new account with the same address starts with the calls already used this month." }
             (error_message(message))
             form method="post" action="/dashboard/delete" {
                 (holder.csrf_field())
@@ -168,7 +168,7 @@ async fn verify_password(holder: &AccountHolder, form: &Form) -> PageResult<Stor
     known.ok_or_else(|| PageError::Refused(WRONG.to_owned()))
 }
 
-/// Begins a transaction and locks the account. Fails if the password was changed after its verification.
+/// Begins a transaction and locks the account. Fails if the password was changed after [`verify_password`] checked it.
 async fn begin_if_current<'t>(
     client: &'t mut Client,
     known: &StoredPassword,

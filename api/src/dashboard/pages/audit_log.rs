@@ -56,7 +56,7 @@ fn describe_details(details: &Value) -> String {
         ("from ", text("/before/tier").or(text("/before"))),
         ("to ", text("/after/tier").or(text("/after"))),
         ("then ", text("/after/next_tier").filter(|_| text("/after/paid_until").is_some())),
-        ("old key goes on for ", text("/overlap").filter(|overlap| *overlap != "0")),
+        ("old key works for ", text("/overlap").filter(|overlap| *overlap != "0")),
     ];
     let shown: Vec<String> =
         shown.into_iter().filter_map(|(before, text)| Some(format!("{before}{}", text?))).collect();
@@ -72,7 +72,7 @@ mod tests {
     #[test]
     fn details_are_words() {
         let key = json!({ "id": 7, "name": "laptop", "last_four": "a1b2", "overlap": "24h" });
-        assert_eq!(describe_details(&key), "laptop, …a1b2, old key goes on for 24h");
+        assert_eq!(describe_details(&key), "laptop, …a1b2, old key works for 24h");
         let plan =
             json!({ "before": { "tier": "free" }, "after": { "tier": "starter", "paid_until": null } });
         assert_eq!(describe_details(&plan), "from free, to starter");

@@ -23,7 +23,7 @@ const OVERLAPS: [(Overlap, &str); 4] = [
 ];
 
 /// Message for a replacement form that is submitted a second time. Only the first response contained the new secret.
-const ENDED: &str = "the key has ended; if it was just replaced and the new secret is lost, replace the newer key of its name";
+const ENDED: &str = "the key has ended; if it was just replaced and the new secret is lost, replace the newer key with the same name";
 
 /// Extracts the key id from the path.
 impl FromRequestParts<App> for KeyId {
@@ -54,10 +54,10 @@ pub(crate) async fn show_new_secret(
     let feed = |path: &String| format!("{}/feed/{secret}{path}", holder.visitor.site.origin);
     let body = html! {
         h1 { "Your key “" (created.key.name) "”" }
-        p.notice role="status" { strong { "Copy it now." } " It is shown this once and stored nowhere; if you lose it, create another." }
+        p.notice role="status" { strong { "Copy it now." } " It is shown only now, and the service does not store it. If you lose it, create another key." }
         @match replaced {
-            Some(Overlap::None) => p { "The key it replaces is refused from now on." },
-            Some(_) => p { "The key it replaces goes on for a while, so nothing that uses it fails at once." },
+            Some(Overlap::None) => p { "The old key is refused from now on." },
+            Some(_) => p { "The old key still works for a while, so programs that use it do not fail at once." },
             None => {},
         }
         section.panel {
@@ -81,8 +81,8 @@ pub(crate) async fn show_new_secret(
                     (copy_button(id, "Copy address"))
                 }
             }
-            p.hint { "A call of the API after the key, such as " code { "/v1/stocks" } ", answers as CSV. Delete the key to end its addresses." }
-            p.hint { "Keep it out of pages, apps and repositories that others can read." }
+            p.hint { "With an API path after the key, such as " code { "/v1/stocks" } ", the address returns CSV. Deleting the key ends its addresses." }
+            p.hint { "Keep the key out of pages, apps and repositories that others can read." }
         }
         p { a.button href="/dashboard/keys" { "I have copied it" } }
     };
@@ -99,7 +99,7 @@ pub(crate) async fn show_replace_form(id: KeyId, holder: AccountHolder) -> PageR
     let body = html! {
         div.narrow {
             h1 { "Replace “" (key.name) "”" }
-            p { "You get a new secret with the same name and expiry. How long does the old one (…" (key.last_four) ") go on to work?" }
+            p { "You get a new secret with the same name and expiry. How long should the old key (…" (key.last_four) ") keep working?" }
             form method="post" action={ "/dashboard/keys/" (id) "/replace" } {
                 (holder.csrf_field())
                 fieldset.choices.tall {
@@ -134,7 +134,7 @@ pub(crate) async fn show_delete_form(id: KeyId, holder: AccountHolder) -> PageRe
     let body = html! {
         div.narrow {
             h1 { "Delete “" (key.name) "”?" }
-            p { "Whatever uses the key …" (key.last_four) " is refused from the next call on. This cannot be undone." }
+            p { "Programs with the key …" (key.last_four) " are refused from the next call on. This cannot be undone." }
             p { "Last used: " (format_last_use(&key)) "." }
             form.row method="post" action={ "/dashboard/keys/" (id) "/delete" } {
                 (holder.csrf_field())

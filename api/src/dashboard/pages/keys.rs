@@ -13,7 +13,8 @@ use crate::dashboard::session::visitor::AccountHolder;
 use crate::dashboard::view::layout::{Section, error_message, format_day, format_time, success_message};
 use crate::dashboard::view::table::{Text, stacked_table};
 
-/// Choices for the expiry of a key: form value, label and number of days. The first choice is the default.
+/// Choices for the expiry of a key, each with its form value, a label and a number of days. The first choice is the
+/// default.
 const LIFETIMES: [(&str, &str, Option<i64>); 5] = [
     ("90", "90 days", Some(90)),
     ("30", "30 days", Some(30)),
@@ -79,7 +80,7 @@ pub(crate) fn render_key_form(
             (holder.csrf_field())
             label for="name" { "Name" }
             input id="name" name="name" required maxlength="64" autocomplete="off" value=(typed.name) aria-describedby="name-hint" autofocus[message.is_some()];
-            p.hint id="name-hint" { "For you alone: what will use the key, like “laptop” or “nightly report”." }
+            p.hint id="name-hint" { "Program or device that will use the key, such as “laptop” or “nightly report”." }
             fieldset.choices {
                 legend { "Ends after" }
                 @for (value, title, _) in LIFETIMES {

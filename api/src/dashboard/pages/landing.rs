@@ -9,7 +9,7 @@ use crate::dashboard::session::visitor::{Visitor, has_market_pages};
 use crate::dashboard::view::layout::Section;
 use crate::dashboard::view::live_example::ApiExample;
 
-/// Cards for the data that the service offers: title and description.
+/// Cards that describe the data of the service, each with a title and a description.
 const SERVED: [(&str, &str); 6] = [
     ("Dividends", "Every payment with its ex-date, record date, pay date and adjusted amount."),
     ("Calendars", "Ex-dates and payment dates in any range, by yield, amount and sector."),
@@ -27,12 +27,12 @@ pub(crate) async fn show_landing(visitor: Visitor) -> Response {
                 p.eyebrow { "Dividend data over HTTP" }
                 h1 { "Dividends, exact to the last digit" }
                 p.lead {
-                    "Stocks, ETFs, dividends, splits and prices as JSON or CSV. Decimals stay decimals, every figure says \
-                     how it was made, and yesterday's answer can be asked for again."
+                    "Stocks, ETFs, dividends, splits and prices as JSON or CSV. Decimals are exact, every figure has an \
+                     explanation, and an earlier answer can be requested again."
                 }
                 p.actions { (entry(&visitor)) a.button.second href="/docs" { "Read the reference" } }
                 @if has_market_pages(&visitor.app, visitor.viewer()) {
-                    p { "Or look at it first: " @if let Some(shown) = &shown { a href={ "/s/" (shown.symbol) } { (shown.symbol) } ", " } a href="/search" { "any security" } " or " a href="/income" { "your income" } "." }
+                    p { "Or look at the data first: " @if let Some(shown) = &shown { a href={ "/s/" (shown.symbol) } { (shown.symbol) } ", " } a href="/search" { "any security" } " or " a href="/income" { "your income" } "." }
                 }
             }
             (example(&visitor, shown.as_deref()))

@@ -59,7 +59,7 @@ pub(crate) async fn redeem_link(secret: LinkSecret, PublicForm { visitor, form }
 }
 
 /// Finds the unused and unexpired link with this secret. The attempt counts in the login throttle (the rate limit of
-/// sign-in attempts). If sign-up is closed, invitations are not found.
+/// sign-in attempts). If sign-up is closed, links that invite new users are not found.
 async fn find_usable_link(
     visitor: &Visitor,
     secret: &LinkSecret,
@@ -76,7 +76,7 @@ async fn find_usable_link(
 
 fn page(visitor: &Visitor, secret: &LinkSecret, link: &OneTimeLink, message: Option<&str>) -> Response {
     let (title, button) = match link.purpose {
-        LinkPurpose::Invitation => ("You are invited", "Make the account"),
+        LinkPurpose::Invitation => ("You are invited", "Create the account"),
         LinkPurpose::Reset => ("Choose a new password", "Set the password"),
     };
     let body = html! {
@@ -98,7 +98,7 @@ fn expired(visitor: &Visitor) -> Response {
     let body = html! {
         div.narrow {
             h1 { "This link cannot be used" }
-            p { "It was used already, or its time is over. Ask the operator for another." }
+            p { "It was used already, or it has expired. Ask the operator for another link." }
             p { a.button href="/sign-in" { "Sign in" } }
         }
     };

@@ -1,5 +1,5 @@
-//! `/dashboard`: plan, usage of this month, calls per day and keys. If the account has no active key, the page shows a
-//! form that creates a key instead of the calls and keys.
+//! `/dashboard`: plan, usage of this month, calls per day and keys. If the account has no active key, the calls per day
+//! and the keys are left out. The page then shows a form for a new key.
 
 use chrono::{TimeDelta, Utc};
 use maud::{Markup, html};
@@ -55,7 +55,7 @@ fn first_step(holder: &AccountHolder, is_new: bool) -> Markup {
     html! {
         section.panel.first aria-labelledby="first" {
             h2 id="first" { @if is_new { "Create your first key" } @else { "No key is active" } }
-            p { "Calls are signed with a key. Name it after what will use it; its secret is shown once." }
+            p { "Every call needs a key. Name the key after the program that will use it. Its secret is shown only once." }
             (keys::render_key_form(holder, None, KeyFormValues::with_name("My first key")))
         }
     }
@@ -67,8 +67,8 @@ fn plan(used: &AccountUsage) -> Markup {
             div.heading { h2 id="plan" { (plan_title(used.tier)) " plan" } a href="/dashboard/plan" { "Change" } }
             dl {
                 div { dt { "Calls a minute" } dd { (used.rate_per_minute) } }
-                div { dt { "At once" } dd { (used.burst) } }
-                div { dt { "Would pass now" } dd { (used.available) } }
+                div { dt { "Burst" } dd { (used.burst) } }
+                div { dt { "Available now" } dd { (used.available) } }
             }
         }
     }

@@ -43,11 +43,11 @@ fn present(holder: &AccountHolder, account: &AccountDetails) -> Markup {
             @match (ending, account.period_end) {
                 (Some(end), _) => p { "Paid until " strong { (format_day(end)) } ", then " (plan_title(account.next_tier)) "." },
                 (None, Some(end)) if is_paid => p { "The paid month ends on " (format_day(end)) " and another begins." },
-                _ if is_paid => p { "Holds until it is changed." },
+                _ if is_paid => p { "This plan applies until it is changed." },
                 _ => p { "Free of charge." },
             }
             @if let Some(wanted) = account.wanted_tier {
-                p.notice { "You asked for " strong { (plan_title(wanted)) } ". The operator decides; it holds from then on." }
+                p.notice { "You asked for " strong { (plan_title(wanted)) } ". The plan changes when the operator agrees." }
             }
             @if is_paid && ending.is_none_or(|_| account.next_tier > Tier::Free) {
                 form method="post" action="/dashboard/plan/cancel" {
@@ -56,8 +56,8 @@ fn present(holder: &AccountHolder, account: &AccountDetails) -> Markup {
                 }
                 p.hint {
                     @match mode {
-                        Billing::SelfService => "It holds to the end of the paid month, then you are on Free.",
-                        Billing::Off => "The operator sees that you asked, and ends it.",
+                        Billing::SelfService => "The plan applies until the end of the paid month. Afterwards, the plan Free applies.",
+                        Billing::Off => "The operator sees your request, and ends the plan.",
                     }
                 }
             }
@@ -80,8 +80,8 @@ fn choices(holder: &AccountHolder, account: &AccountDetails) -> Markup {
         }
         p.hint {
             @match mode {
-                Billing::SelfService => "A higher plan holds from the next call; what you used of the minute and the month stays used. A lower one holds when the paid month ends.",
-                Billing::Off => "Plans are changed by the operator of this service. They see that you asked.",
+                Billing::SelfService => "A higher plan applies from the next call, and the calls used this minute and this month still count. A lower plan applies after the paid month.",
+                Billing::Off => "The operator of this service changes plans, and sees your request.",
             }
         }
     }
@@ -94,7 +94,7 @@ fn choice(mode: Billing, tier: Tier, now: Tier, ending: bool) -> Option<String> 
         Billing::Off => Some(format!("Ask for {name}")),
         Billing::SelfService if tier > now => Some(format!("Upgrade to {name}")),
         Billing::SelfService if tier == now => ending.then(|| format!("Keep {name}")),
-        Billing::SelfService => Some(format!("Go down to {name}")),
+        Billing::SelfService => Some(format!("Downgrade to {name}")),
     }
 }
 

@@ -1,5 +1,5 @@
-//! `/plans`: comparison of the plans. If a plan does not include a call, or its quota is used up, the `upgrade_url` in
-//! the error response is this page.
+//! `/plans`: comparison of the plans. The API refuses a call that the plan does not include, and every call after the
+//! quota is used up. The `upgrade_url` in these error responses is this page.
 
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
@@ -51,8 +51,8 @@ pub(crate) async fn show_plans(visitor: Visitor) -> Response {
             (None, _) => p { a.button href="/sign-in?next=%2Fdashboard%2Fplan" { "Sign in to change your plan" } },
         }
         @match visitor.dashboard.settings.billing {
-            Billing::SelfService => p { "A higher plan holds from the next call. A lower one, or none, holds when the paid month ends." },
-            Billing::Off => p { "The operator of this service changes plans. Signed in, you can ask for one." },
+            Billing::SelfService => p { "A higher plan applies from the next call. A lower plan or a cancellation applies after the paid month." },
+            Billing::Off => p { "The operator of this service changes plans. Account holders can ask for a plan after signing in." },
         }
     };
     visitor.render_page("Plans", Section::Other, &body(&tiers, current, &how))
@@ -63,8 +63,8 @@ pub(crate) async fn show_plans_without_dashboard(State(app): State<App>) -> Resp
     let how = html! {
         h2 { "Take another plan" }
         p {
-            "Ask the operator of this service. The change holds from the next call, and what is used of the minute and the \
-             month stays used. After a cancellation the paid plan holds until the end of its period."
+            "Ask the operator of this service. The change applies from the next call, and the calls used this minute and this \
+             month still count. After a cancellation, the paid plan applies until the end of its period."
         }
     };
     layout::render_page("Plans", Viewer::Reader, Section::Other, &body(&app.projection.tiers(), None, &how))
@@ -82,8 +82,8 @@ fn body(tiers: &TierTable, current: Option<Tier>, how: &Markup) -> Markup {
             li { "History: how far back a requested day may be." }
         }
         section aria-labelledby="gated" {
-            h2 id="gated" { "Endpoints that need a plan" }
-            (stacked_table("Table of endpoints that need a plan", &[Text("Feature"), Text("Call"), Text("Plan")], html! {
+            h2 id="gated" { "Endpoints that need a paid plan" }
+            (stacked_table("Table of endpoints that need a paid plan", &[Text("Feature"), Text("Call"), Text("Plan")], html! {
                 @for (tier, feature, call) in GATED {
                     tr { th scope="row" { (feature) } td data-label="Call" { code { (call) } } td data-label="Plan" { (and_higher(tier)) } }
                 }

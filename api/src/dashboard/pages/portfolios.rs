@@ -16,10 +16,11 @@ use crate::dashboard::session::visitor::AccountHolder;
 use crate::dashboard::view::layout::{Section, error_message, format_count, format_time, success_message};
 
 const PATH: &str = "/dashboard/portfolios";
-/// Files of a portfolio: file name, and kind of program that reads the file.
+/// Files of a portfolio. Each entry has the name of the file and the kind of program that reads it.
 const FILES: [(&str, &str); 2] = [("income.ics", "calendar program"), ("income.csv", "spreadsheet")];
 
-/// Path of a portfolio's file, such as `/portfolios/{name}/income.ics`. In a feed URL, this path follows the key.
+/// Path of a portfolio's file, such as `/portfolios/{name}/income.ics`. A feed URL is `/feed/{key}` followed by this
+/// path.
 fn file_path(name: &str, file: &str) -> String {
     format!("/portfolios/{}/{file}", encode(name))
 }
@@ -77,7 +78,7 @@ fn section(holder: &AccountHolder, portfolio: &Portfolio) -> Markup {
                 form.row method="post" action={ (PATH) "/delete" } {
                     (holder.csrf_field())
                     input type="hidden" name="name" value=(name);
-                    p { "Its addresses then answer that nothing is there. This cannot be undone." }
+                    p { "Its addresses then answer with 404. This cannot be undone." }
                     button.small.danger type="submit" { "Delete “" (name) "”" }
                 }
             }
@@ -93,15 +94,16 @@ fn form(holder: &AccountHolder, message: Option<&str>, (name, holdings): (&str, 
             label for="name" { "Name" }
             input id="name" name="name" required maxlength="64" autocomplete="off" value=(name) aria-describedby="name-hint" autofocus[message.is_some()];
             p.hint id="name-hint" { "A portfolio of the same name is replaced." }
-            label for="holdings" { "Symbols and shares, a line each" }
+            label for="holdings" { "One holding per line: symbol and number of shares" }
             textarea id="holdings" name="holdings" rows="8" required spellcheck="false" placeholder="KO 120\nPEP 40 5400" aria-describedby="holdings-hint" { (holdings) }
-            p.hint id="holdings-hint" { "A third number is the purchase cost of all shares. At most 100 holdings." }
+            p.hint id="holdings-hint" { "An optional third value is the purchase cost of all shares. At most 100 holdings." }
             button type="submit" { "Save" }
         }
     }
 }
 
-/// Converts holdings in the API's format, such as `KO:120,PEP:40`, to text for a form field with one holding per line.
+/// Converts holdings in the API's format, such as `KO:120,PEP:40`, to the text of a form field. Each line of the text
+/// has one holding, such as `KO 120`.
 fn lines(holdings: &str) -> String {
     holdings.replace(',', "\n").replace(':', " ")
 }

@@ -23,9 +23,9 @@ use crate::dashboard::view::markdown;
 use crate::routes::rules_notice::describe_deviation;
 
 const TITLE: &str = "Reference";
-/// Parameters that the API does not require, but the forms of this page do: path of the endpoint, and name of the
-/// parameter. The forms give them an initial value. Without it, the example call would need a higher plan, would be
-/// invalid, or would not end.
+/// Parameters that are optional in the API but required in the forms of this page. Each entry has the path of the
+/// endpoint and the name of the parameter. The form shows an initial value for the parameter. Without this value, the
+/// example call would need a higher plan, would be invalid, or would not end.
 const EFFECTIVELY_REQUIRED: [(&str, &str); 3] =
     [("/v1/dividends/history", "symbols"), ("/v1/changes", "symbols"), ("/v1/changes", "follow")];
 
@@ -88,14 +88,14 @@ fn body(app: &App, reference: &ReferencePage, key: &Markup, shown: Option<&ApiEx
     let value = |name: fn(&ApiExample) -> &str| shown.map(name).filter(|value| !value.is_empty());
     html! {
         h1 { (TITLE) }
-        p.lead { "Every endpoint, with a form that calls it. Programs read the same as " a href="/openapi.json" { "OpenAPI document" } "." }
+        p.lead { "Every endpoint, with a form that calls it. Programs can use the " a href="/openapi.json" { "OpenAPI document" } "." }
         (key)
         details.panel.introduction {
             summary { "Values, pages, formats and limits" }
             (markdown::render_paragraphs(&reference.introduction))
             @if !method.is_default() { (markdown::render_paragraphs(&describe_deviation(&method))) }
         }
-        noscript { p.notice { "The forms call the service with JavaScript. Without it this page is for reading." } }
+        noscript { p.notice { "The forms need JavaScript. Without it, you can only read this page." } }
         (PreEscaped(&reference.contents))
         div id="reference" data-symbol=[value(|shown| &shown.symbol)] data-fund=[value(|shown| &shown.fund)] data-sector=[value(|shown| &shown.sector)] {
             (PreEscaped(&reference.endpoints))
@@ -132,7 +132,7 @@ fn key_panel(viewer: Viewer<'_>, secret: Option<&str>, message: Option<&str>) ->
     }
 }
 
-/// OpenAPI tag, with the path and operation of each of its endpoints.
+/// Endpoints with the same OpenAPI tag. `operations` has the path and the OpenAPI operation of each endpoint.
 struct EndpointGroup<'a> {
     tag: &'a str,
     meaning: &'a str,
@@ -223,7 +223,8 @@ fn endpoint(document: &Value, path: &str, operation: &Value) -> Markup {
     }
 }
 
-/// True if the form requires the parameter: it is required, or listed in [`EFFECTIVELY_REQUIRED`].
+/// True if the form requires the parameter. This is the case if the API requires it, or if [`EFFECTIVELY_REQUIRED`]
+/// lists it.
 fn is_needed(path: &str, parameter: &Value) -> bool {
     parameter["required"] == true || EFFECTIVELY_REQUIRED.contains(&(path, text(parameter, "name")))
 }

@@ -1,8 +1,8 @@
 //! `/sign-up`, `/sign-in` and `/sign-out`.
 //!
-//! Invariants: an unknown email address and a wrong password get the same message after the same time. A sign-up gets
-//! the same response for a new and for an existing email address. If a signed-in visitor signs in to the same account
-//! again, the new session replaces the old one. Redirects lead only to pages in a fixed list.
+//! Invariants: for an unknown email address and for a wrong password, the message and the response time are the same. A
+//! sign-up gets the same response for a new and for an existing email address. If a signed-in visitor signs in to the
+//! same account again, the new session replaces the old one. Redirects lead only to pages in a fixed list.
 
 use std::sync::Arc;
 
@@ -55,8 +55,8 @@ pub(crate) async fn show_sign_in(visitor: Visitor) -> Response {
     sign_in_page(&visitor, "", query.text("next"), None)
 }
 
-/// Creates an account and signs its holder in. The response for an existing email address looks the same, but its
-/// cookies belong to no session.
+/// Creates an account and signs its holder in. If an account with this email address exists, no account is created. The
+/// response then looks the same, but the cookies in the response belong to no session.
 pub(crate) async fn sign_up(PublicForm { visitor, form }: PublicForm) -> PageResult {
     if visitor.dashboard.settings.sign_up != SignUp::Open {
         return Err(PageError::Refused("sign-up needs an invitation from the operator".to_owned()));
@@ -96,8 +96,8 @@ async fn create_account(
     Ok(session)
 }
 
-/// Key in the password hashing queue for a client without a known device. The key is the client's network, so that the
-/// queue serves the networks in turn.
+/// Key in the password hashing queue for a client whose device is not known. The key is the client's network. The queue
+/// serves the networks in turn, so that one network cannot block the others.
 pub(crate) fn network_queue_key(visitor: &Visitor) -> HashingQueueKey {
     HashingQueueKey::Network(ClientNetwork::containing(visitor.client).0)
 }
@@ -136,7 +136,8 @@ pub(crate) async fn sign_in(PublicForm { visitor, form }: PublicForm) -> PageRes
     Ok(sign_in_page(&visitor, given, next, Some(WRONG)))
 }
 
-/// Finds the stored password for this email address; `None` if the account cannot sign in.
+/// Finds the stored password for this email address. `None` if no account has this address, or if the account is
+/// disabled or has no password.
 pub(crate) async fn find_stored(visitor: &Visitor, given: &str) -> PageResult<Option<StoredPassword>> {
     let Ok(address) = parse_email(given) else { return Ok(None) };
     let find = async {
@@ -160,7 +161,8 @@ pub(crate) async fn check_password(
     Ok(hashing.verify(secret, stored, queue_key).await?)
 }
 
-/// Returns the reason to trust the visitor's device, and the visitor's key in the password hashing queue.
+/// Checks if the account's holder recently signed in with this browser or from this network. Returns the resulting
+/// trust in the device, and the visitor's key in the password hashing queue.
 fn trust(visitor: &Visitor, stored: Option<&StoredPassword>) -> (DeviceTrust, HashingQueueKey) {
     match (stored, visitor.origin.devices.browser) {
         (Some(stored), Some(browser)) if stored.knows_browser => {
@@ -189,15 +191,16 @@ fn record_refusal(visitor: &Visitor, stored: Option<&StoredPassword>) {
     });
 }
 
-/// Starts a session. Returns `None` if the password was changed after its verification.
+/// Starts a session. Returns `None` if, since the password was verified, the password was changed or the account was
+/// disabled or deleted.
 async fn begin(visitor: &Visitor, known: &StoredPassword) -> PageResult<Option<SessionCookies>> {
     let mut client = visitor.dashboard.database_client().await?;
     let Some(account) = password::begin_verified(&mut client, known).await? else { return Ok(None) };
     Ok(Some(renew_session(visitor, account).await?))
 }
 
-/// Starts a session, and commits the transaction of the locked account. If the visitor is already signed in to this
-/// account, the new session replaces the current one.
+/// Starts a session for a locked account, and commits the transaction that locks it. If the visitor is already signed
+/// in to this account, the new session replaces the current one.
 pub(crate) async fn renew_session(
     visitor: &Visitor,
     account: LockedAccount<'_>,
@@ -262,7 +265,7 @@ fn sign_up_page(visitor: &Visitor, given: &str, message: Option<&str>) -> Respon
                 }
                 p.below { "You have an account? " a href="/sign-in" { "Sign in" } }
             } @else {
-                p { "Accounts are made by the operator of this service: ask for an invitation." }
+                p { "The operator of this service creates accounts: ask for an invitation." }
                 p { a.button href="/sign-in" { "Sign in" } }
             }
         }
@@ -311,8 +314,8 @@ pub(crate) fn new_password_field(title: &str) -> Markup {
     }
 }
 
-/// Alert on a page that was loaded without HTTPS, because the browser would refuse the session cookie. Loopback
-/// addresses need no HTTPS and no alert.
+/// Alert for a page that was loaded without HTTPS. Without HTTPS, the browser would refuse the session cookie, so the
+/// visitor would not stay signed in. Loopback addresses need neither HTTPS nor the alert.
 fn needs_https(visitor: &Visitor) -> Markup {
     let message = "This page was reached without HTTPS, so your browser will not keep you signed in. Open it over HTTPS.";
     let is_open = !visitor.site.is_secure && !visitor.site.is_local;

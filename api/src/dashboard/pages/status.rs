@@ -64,7 +64,7 @@ fn body(health: &Health) -> Markup {
                     div { dt { "Service version" } dd { (health.version) } }
                 }
             }
-            p.hint { "Reload for the state now. Programs ask " a href="/v1/health" { "/v1/health" } "." }
+            p.hint { "Reload to see the current state. Programs can call " a href="/v1/health" { "/v1/health" } "." }
         }
     }
 }

@@ -33,13 +33,13 @@ pub(crate) async fn show_usage(holder: AccountHolder) -> PageResult {
             h2 id="endpoints" { "By endpoint and key" }
             @if endpoints.is_empty() { p { "No call in these days." } } @else { (by_endpoint(&endpoints)) }
         }
-        p.hint { "Calls show up here within seconds. The month's count at the top is exact at once." }
+        p.hint { "New calls appear here within seconds. The count of the month at the top is always exact." }
     };
     Ok(holder.render_page("Usage", Section::Usage, &body))
 }
 
-/// Renders the used part of the monthly quota as a bar. The labels at its ends show the first day of this month and of
-/// the next month.
+/// Renders the used part of the monthly quota as a bar. The left label shows the first day of this month, and the right
+/// label shows the first day of the next month.
 pub(crate) fn render_month_usage(used: &AccountUsage) -> Markup {
     let share = (used.used.saturating_mul(1000) / used.monthly_quota.max(1)).clamp(0, 1000);
     let level = match share {
@@ -125,7 +125,7 @@ fn advice(outcome: CallOutcome) -> Markup {
         @match outcome {
             CallOutcome::Answered => "Nothing.",
             CallOutcome::NotFound => { "Check the symbol or the path against the " a href="/docs" { "reference" } "." },
-            CallOutcome::ClientError => "The answer names the parameter and what it takes.",
+            CallOutcome::ClientError => "The response names the parameter and its valid values.",
             CallOutcome::Plan => { a href="/dashboard/plan" { "Upgrade" } " for this endpoint or the earlier dates." },
             CallOutcome::Rate => { "Wait as long as Retry-After says, or " a href="/dashboard/plan" { "upgrade" } "." },
             CallOutcome::Quota => { a href="/dashboard/plan" { "Upgrade" } " to go on at once, or wait for the next month." },

@@ -20,7 +20,7 @@ pub(crate) struct PublicForm {
     pub(crate) form: Form,
 }
 
-/// Form of a signed-in holder, with a verified CSRF token of the same session.
+/// Form that a signed-in holder sent. The CSRF token in the form was verified: it belongs to the holder's session.
 pub(crate) struct AuthenticatedForm {
     pub(crate) holder: AccountHolder,
     pub(crate) form: Form,

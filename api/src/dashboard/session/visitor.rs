@@ -170,7 +170,7 @@ impl AccountHolder {
         Ok(self.visitor.dashboard.database_client().await?)
     }
 
-    /// Actor of the account changes that this holder makes.
+    /// This holder as the actor of account changes. The audit log records the actor of each change.
     pub(crate) fn actor(&self) -> AccountActor<'static> {
         AccountActor::Holder(self.signed.session.account_id)
     }

@@ -71,7 +71,7 @@ pub(crate) struct PageLayout<'a> {
     pub(crate) title: &'a str,
     pub(crate) viewer: Viewer<'a>,
     pub(crate) section: Section,
-    /// True if the viewer may open the market pages. The page then has links to them and the search form.
+    /// True if the viewer may open the market pages. The page then has the search form, and links to the market pages.
     pub(crate) has_market: bool,
     /// Description of the page for search engines and link previews; `None` if search engines should not list it.
     pub(crate) preview: Option<Preview<'a>>,
@@ -262,7 +262,7 @@ mod tests {
 
     #[test]
     fn messages_become_sentences() {
-        assert_eq!(to_sentence("there is no account a@b.c"), "There is no account a@b.c.");
+        assert_eq!(to_sentence("account a@b.c does not exist"), "Account a@b.c does not exist.");
         assert_eq!(to_sentence("Why?"), "Why?");
     }
 

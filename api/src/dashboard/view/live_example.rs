@@ -33,8 +33,8 @@ const FUND: &str = "/v1/etfs?limit=1&fields=symbol";
 const SECTOR: &str = "/v1/sectors?limit=1&fields=sector";
 /// Maximum size of an API response that is read for the example, in bytes.
 const BYTES: usize = 64 * 1024;
-/// Flags that exclude a security from the example. Some are findings of `projector audit`; the others mark uncertain
-/// metrics.
+/// Flags that exclude a security from the example. Some of these flags are findings of `projector audit`. The other
+/// flags mark uncertain metrics.
 const SUSPECT: [&str; 10] = [
     "amount_dip",
     "amount_held",
@@ -47,7 +47,8 @@ const SUSPECT: [&str; 10] = [
     "split_not_in_price",
     "yield_suspect",
 ];
-/// Maximum age of a price, in calendar days. `projector audit` is less strict: it allows five sessions.
+/// Maximum age of a price, in calendar days. A security with an older price is not used as the example. `projector
+/// audit` accepts older prices: it allows an age of five trading sessions.
 const PRICE_DAYS: i64 = 5;
 
 /// Example API call with its response, and sample values for the forms on the reference page.
@@ -59,9 +60,9 @@ pub(crate) struct ApiExample {
     pub(crate) answer: String,
     /// Symbol of the security in the call.
     pub(crate) symbol: String,
-    /// Sample value for a fund's symbol; empty if there is no fund.
+    /// Sample value for form fields that expect the symbol of a fund; empty if there is no fund.
     pub(crate) fund: String,
-    /// Sample value for a sector's name; empty if there is no sector.
+    /// Sample value for form fields that expect the name of a sector; empty if there is no sector.
     pub(crate) sector: String,
 }
 

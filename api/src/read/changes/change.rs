@@ -44,15 +44,17 @@ pub(crate) enum ChangeContent {
     Events(Vec<SecurityEvent>),
     /// Adjustment factors of the security, in ex-date order.
     Factors(Vec<Factor>),
-    /// Dividend status, or dividend lists; `None` if the value was removed.
+    /// Dividend status of the security, or the dividend lists that contain it. `None` if the security was removed or is
+    /// in no list any more.
     Value(Option<JsonForms>),
 }
 
-/// JSON of a value in two forms: with decimals as numbers, and with decimals as strings.
+/// JSON of a value in two forms. In the first form, decimals are numbers. In the second form, decimals are strings.
 #[derive(Debug)]
 pub(crate) struct JsonForms {
     numbers: Box<RawValue>,
-    /// Form with decimals as strings; `None` if the value has no decimals.
+    /// Second form, in which decimals are strings. `None` if the value has no decimals, because both forms are then
+    /// equal.
     texts: Option<Box<RawValue>>,
 }
 
@@ -81,7 +83,8 @@ struct SecurityFactors<'a> {
 pub(crate) struct Factor {
     /// Ex-date: first session that trades after the split or without the dividend.
     pub(super) ex_date: NaiveDate,
-    /// Multiplier for splits, spin-offs, rights and class distributions; 1 if there are none.
+    /// Multiplier for splits, spin-offs, rights issues and distributions of shares of another class; 1 if there are
+    /// none.
     split_factor: ExactDecimal,
     /// Multiplier for dividends; 1 if there are none.
     dividend_factor: ExactDecimal,
@@ -92,7 +95,7 @@ pub(crate) struct Factor {
 pub(crate) struct SecurityStatus<'a> {
     /// Canonical ticker.
     pub(crate) symbol: &'a str,
-    /// Dividend status, as in the metrics.
+    /// Dividend status, equal to `dividend_status` in the metrics of the security.
     pub(crate) dividend_status: DividendState,
 }
 
@@ -137,8 +140,8 @@ pub(crate) struct ChangeBody<'a> {
     symbol: &'a str,
     /// Id of the row, unique within its kind. For `events`, `factors`, `statuses` and `lists`, the id is the symbol.
     id: &'a str,
-    /// New row of an upsert. Null for a delete, with one exception: if a dividend or split was removed from the data,
-    /// it is the last version of the row, with the status `cancelled`.
+    /// New row of an upsert. A delete has null, with one exception: if a dividend or split was removed from the data,
+    /// the delete has the last version of its row, with the status `cancelled`.
     #[schema(value_type = Option<ChangedRowBody<'static>>)]
     row: Option<Cow<'a, RawValue>>,
 }
@@ -174,7 +177,8 @@ impl Change {
         ChangeBody { change: ChangeAction::Delete, kind: *kind, symbol, id, row: None }
     }
 
-    /// Event data for a client whose history begins on `first_day`; `None` if the row is older.
+    /// Event data for a client whose history begins on `first_day`. `None` for a dividend or split with an earlier
+    /// ex-date.
     pub(crate) fn body(
         &self,
         first_day: NaiveDate,
@@ -218,7 +222,7 @@ fn render_unless(
 }
 
 impl JsonForms {
-    /// Renders a value with decimals as numbers and with decimals as strings.
+    /// Renders both forms of a value.
     pub(crate) fn render(value: &impl Serialize) -> Result<Self, serde_json::Error> {
         let numbers = serde_json::value::to_raw_value(value)?;
         let texts = with_decimals_as_text(|| serde_json::value::to_raw_value(value))?;

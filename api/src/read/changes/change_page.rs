@@ -31,7 +31,7 @@ const STATUSES: &str = include_str!("../../../queries/changes/statuses.sql");
 const LISTS: &str = include_str!("../../../queries/changes/lists.sql");
 const OTHER_SYMBOLS: &str = include_str!("../../../queries/changes/other_symbols.sql");
 
-/// Lower bound of ex-dates that selects rows of all dates.
+/// Lower bound for ex-dates. It is earlier than every ex-date, so the query selects rows of all dates.
 const FIRST_DAY: NaiveDate = match NaiveDate::from_ymd_opt(1, 1, 1) {
     Some(day) => day,
     None => NaiveDate::MIN,
@@ -50,12 +50,13 @@ pub(crate) struct ChangeSelection<'a> {
 /// Page of changes, in the order of delivery.
 #[derive(Debug)]
 pub(crate) struct ChangePage {
-    /// Id of the journal.
+    /// Id of the journal. Every database has its own id, because a position in the journal of another database has no
+    /// meaning here.
     pub(crate) journal: String,
     pub(crate) version: DataVersion,
     pub(crate) changes: Vec<Change>,
-    /// Securities that the selected symbols name now or named earlier. The page has the changes of all these
-    /// securities. `None` for the whole market.
+    /// Securities that have, or once had, one of the selected symbols. The page has the changes of all these
+    /// securities. `None` if the page is for the whole market.
     pub(crate) securities: Option<ListedSecurities>,
     /// Place in the journal at the end of the page. The next page continues from here.
     pub(crate) end: JournalPlace,
@@ -131,8 +132,8 @@ impl Change {
     }
 }
 
-/// Marks the last change of each commit. On an incomplete page, the last commit is not marked, because it may have more
-/// changes.
+/// Marks the last change of each commit. If `is_complete` is false, the last commit on the page gets no mark, because
+/// the next page may have more changes of this commit.
 fn mark_complete_commits(changes: &mut [Change], is_complete: bool) {
     let mut next = None;
     for change in changes.iter_mut().rev() {
@@ -141,7 +142,8 @@ fn mark_complete_commits(changes: &mut [Change], is_complete: bool) {
     }
 }
 
-/// Adds to each change the former symbols and other spellings of its security. Streams for selected symbols need them.
+/// Adds to each change the former symbols and other spellings of the changed security. A stream for selected symbols
+/// compares the client's symbols with them.
 async fn add_other_symbols(transaction: &Transaction<'_>, changes: &mut [Change]) -> Result<(), QueryError> {
     let securities: BTreeSet<&str> = changes.iter().map(|change| change.key.symbol.as_str()).collect();
     let securities: Vec<&str> = securities.into_iter().collect();
@@ -184,8 +186,9 @@ impl KindReader<'_, '_> {
         }
     }
 
-    /// Live flag, symbol and id of an exclusive lower bound. In the commit of the place `after`, only changes of this
-    /// kind that are greater than the bound belong to the page. The bound does not apply to later commits.
+    /// Exclusive lower bound for the changes of this kind in the commit of the place `after`. The bound consists of
+    /// live flag, symbol and id. Changes up to the bound precede the page and are left out. The bound does not apply to
+    /// later commits.
     fn bound(&self, kind: ChangeKind) -> (bool, &str, &str) {
         match &self.after.row {
             None => (true, GREATEST, GREATEST),

@@ -66,8 +66,8 @@ impl ChangeRing {
         (self.start, self.complete) = (position, position);
     }
 
-    /// Appends changes. `complete` is the journal position up to which all changes are then appended; `None` if
-    /// unknown.
+    /// Appends changes. After this call, the ring has received all changes up to the journal position `complete`.
+    /// `None` leaves the known position unchanged.
     pub(super) fn append(&mut self, changes: Vec<Change>, complete: Option<JournalPosition>) {
         for change in changes {
             debug_assert!(change.position >= self.complete, "changes are in commit order");
@@ -154,7 +154,7 @@ mod tests {
         let index = ring.index_after(JournalPosition(10)).expect("in the ring");
         ring.append(changes(&[21, 22]), None);
         assert_eq!(ring.read(index, 9).map(|read| positions(&read)), Err(Lagged));
-        // The commit 12 is no longer complete.
+        // One change of commit 12 was evicted, so the ring no longer has the complete commit.
         assert_eq!(ring.index_after(JournalPosition(11)), Err(Lagged));
         let index = ring.index_after(JournalPosition(12)).expect("in the ring");
         assert_eq!(ring.read(index, 9).map(|read| positions(&read)), Ok(vec![13, 21, 22]));

@@ -23,11 +23,12 @@ const PAGE: i64 = 500;
 /// Pause before the next read of the journal, if the last read did not reach the end of the journal. Streams can read
 /// the ring during the pause.
 const PAUSE: Duration = Duration::from_millis(25);
-/// Start position of the ring while no stream follows it. It is greater than every journal position, so a stream that
-/// looks for its position gets [`Lagged`].
+/// Start position of the empty ring while no stream uses the ring. `NEVER` is greater than every journal position. A
+/// new stream that looks for its place in the ring therefore gets [`Lagged`] until the ring is restarted.
 const NEVER: JournalPosition = JournalPosition(i64::MAX);
 
-/// Ring of the newest changes, shared by all streams of an instance, and the task that fills it.
+/// Journal reader. It owns the ring of the newest changes, which all streams of an instance share. [`Self::run`] fills
+/// the ring.
 #[derive(Debug)]
 pub(crate) struct JournalReader {
     ring: Mutex<ChangeRing>,
@@ -44,7 +45,7 @@ pub(crate) struct RingSubscription {
     appended: watch::Receiver<u64>,
 }
 
-/// Progress of the task in the journal with the id `journal`.
+/// Progress of the journal reader. `journal` is the id of the journal.
 struct Progress {
     journal: String,
     /// Journal place after the last change that was appended to the ring.
@@ -143,7 +144,7 @@ impl JournalReader {
 }
 
 impl RingSubscription {
-    /// Ring index of the first change after a journal position.
+    /// Index in the ring of the first change after a journal position.
     pub(crate) fn index_after(&self, position: JournalPosition) -> Result<u64, Lagged> {
         self.reader.ring.lock().index_after(position)
     }
@@ -154,7 +155,8 @@ impl RingSubscription {
         self.reader.ring.lock().read(index, limit)
     }
 
-    /// Waits for an append to the ring after the last call of [`Self::read`].
+    /// Waits until changes are appended to the ring. Returns at once if this has happened since the last call of
+    /// [`Self::read`].
     pub(crate) async fn appended(&mut self) {
         // `changed` cannot fail, because `reader` owns the sender.
         let _ = self.appended.changed().await;

@@ -17,8 +17,8 @@ pub(crate) struct ListedSecurities {
     /// Canonical symbols of the current securities, and the listed symbols themselves. A listed symbol without a
     /// security is included, because a security may get this symbol later.
     pub(crate) named: BTreeSet<String>,
-    /// Canonical symbols of the former securities: they had one of the listed symbols earlier, but have none now. Only
-    /// changes that are still in the journal are considered.
+    /// Canonical symbols of the former securities. A former security had one of the listed symbols earlier, but has
+    /// none of them now. Symbol changes that the journal no longer contains are not considered.
     pub(crate) former: BTreeSet<String>,
 }
 

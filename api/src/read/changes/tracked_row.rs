@@ -6,13 +6,13 @@ use store::FromRow;
 use store::ids::JournalPosition;
 use tokio_postgres::Row;
 
-/// Row type of a table whose changes are journaled row by row: dividends and splits. Other changes are journaled per
+/// Type of a row that has its own journal entries: a dividend or a split. All other data has journal entries per
 /// security.
 pub(crate) trait TrackedRow: FromRow + Serialize {
     /// Statement that selects the changed rows.
     const CHANGES: &'static str;
     fn id(&self) -> Option<&str>;
-    /// Sets the status of the row to `cancelled`. A client that receives the row then removes it from its copy.
+    /// Sets the status of the row to `cancelled`. A client removes a cancelled row from its copy of the data.
     fn into_cancelled(self) -> Self;
 }
 

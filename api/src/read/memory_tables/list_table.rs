@@ -11,7 +11,7 @@ use crate::read::{DataVersion, QueryError, ServedGeneration, lookup};
 const STOCKS: &str = include_str!("../../../queries/stocks/list.sql");
 const ETFS: &str = include_str!("../../../queries/etfs/list.sql");
 
-/// List row of a security, and its figures for filters and sorting.
+/// Row of a security in a list, and the figures by which lists filter and sort the security.
 #[derive(Debug, Clone)]
 pub(crate) struct SecurityRow {
     pub(crate) stock: StockRow,

@@ -9,7 +9,8 @@ use tokio::sync::OnceCell;
 
 use crate::read::{QueryError, ServedGeneration};
 
-/// Number of cached versions: the newest version, and the version before it for requests in progress.
+/// Number of cached versions: the newest version and the previous version. Requests in progress may still use the
+/// previous version.
 const KEPT: usize = 2;
 
 /// Cache key of a data version: generation, log sequence and journal position.
@@ -28,8 +29,8 @@ impl<T> Default for VersionedCache<T> {
 }
 
 impl<T> VersionedCache<T> {
-    /// Value for the newest data version of the generation. Concurrent requests share one call of `load`. If it fails,
-    /// all of them get the error.
+    /// Value for the newest data version of the generation. Concurrent requests share one call of `load`. If this call
+    /// fails, all these requests get the error.
     pub(crate) async fn get(
         &self,
         generation: &ServedGeneration,
@@ -70,7 +71,8 @@ mod tests {
 
     use super::*;
 
-    /// Counter of loads. A load returns its number. Before that, it yields once, so that the other requests can arrive.
+    /// Counter of loads. Each load yields to the runtime once, so that concurrent requests can arrive. It then returns
+    /// its own number, from 1.
     #[derive(Default)]
     struct Loads(AtomicU32);
 

@@ -29,8 +29,7 @@ const DIVIDENDS: &str = include_str!("../../../queries/bulk/dividends.sql");
 pub(crate) struct SymbolDividends {
     /// Canonical ticker.
     symbol: String,
-    /// Dividends, newest first. All dividends of the oldest day are included, so the list may be longer than
-    /// `per_symbol`.
+    /// Dividends, newest first. The list has all dividends of its oldest day, so it may be longer than `per_symbol`.
     dividends: Vec<DividendRow>,
     /// True if there are older dividends in the range.
     has_more: bool,
@@ -80,7 +79,8 @@ parameters! {
 endpoint! {
     /// Bulk dividends (Professional)
     ///
-    /// Newest records of each symbol, in request order. The request counts as one call for any number of symbols.
+    /// Newest dividends of each symbol. The symbols are in request order. The request counts as one call for any number
+    /// of symbols.
     get "/v1/bulk/dividends", tag "Bulk", returns "Dividends in request order",
     dividends(Access<Professional, BulkDividendsParameters>) -> Bulk<SymbolDividends> { respond_streaming(stream_dividends) }
 }
@@ -162,8 +162,9 @@ impl SymbolDividends {
         newest
     }
 
-    /// Adds a dividend that is not newer than the dividends added before. If `has_more`, the follow-up request ends on
-    /// the day before the ex-date of this dividend.
+    /// Adds a dividend that is not newer than the dividends added before. If `has_more`, sets `start_date` and
+    /// `end_date` for a further request that returns the older dividends: `end_date` is the day before the ex-date of
+    /// the added dividend.
     fn add_older(&mut self, dividend: DividendRow, has_more: bool, start: NaiveDate) {
         self.has_more = has_more;
         self.start_date = has_more.then_some(start);

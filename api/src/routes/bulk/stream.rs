@@ -45,7 +45,7 @@ pub(crate) struct BulkMeta {
     as_of: Option<NaiveDate>,
     /// Version of the data, for example g3.184467. The parameter `data_version` accepts this value.
     data_version: String,
-    /// Instant that the parameter `known_at` selects. Omitted if the request does not have this parameter.
+    /// Instant in the parameter `known_at`. Omitted if the request does not have this parameter.
     #[serde(skip_serializing_if = "Option::is_none")]
     known_at: Option<DateTime<Utc>>,
     /// Requested symbols without a row, each with a code and a message.
@@ -84,10 +84,10 @@ pub(crate) struct BulkSummary {
 /// Progress of a bulk response: the securities to return, the missing symbols and the number of returned rows.
 struct BulkProgress<'a> {
     output: &'a Output,
-    /// Securities to return, without duplicates and in request order. Each has its index in the request and its
-    /// canonical symbol.
+    /// Securities to return, without duplicates and in request order. An entry has two parts: the index of the symbol
+    /// in the request, and the canonical symbol of the security.
     known: Vec<(usize, &'a str)>,
-    /// Indexes in the request of the symbols without a row.
+    /// Symbols without a row. Each number is the index of a symbol in the request.
     missing: Vec<usize>,
     returned: usize,
 }
@@ -215,8 +215,9 @@ pub(super) struct BulkQuery<'a> {
     pub(super) known_at: Option<DateTime<Utc>>,
 }
 
-/// Streams the response from one snapshot. `by_symbol` converts the database rows of a batch to one row per symbol. For
-/// an earlier version, the securities are derived from facts, and `of_past` converts them to rows.
+/// Streams the response. For the current version, all rows come from one snapshot, and `by_symbol` converts the
+/// database rows of a batch to one row per symbol. For an earlier version, the securities are derived from facts, and
+/// `of_past` converts the securities of a batch to rows.
 pub(super) async fn stream_bulk<T: Serialize>(
     generation: &ServedGeneration,
     outlet: ResponseWriter,

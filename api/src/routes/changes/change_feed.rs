@@ -1,7 +1,7 @@
-//! Change feed for `updated_since`: changed rows in commit order.
+//! Change feed for `updated_since`: changed rows in commit order. A deleted row has the status `cancelled`.
 //!
-//! Invariant: a client that applies all pages in order, and continues from `sync_from`, has the rows of a full
-//! download. Deleted rows appear as cancelled.
+//! Invariant: a client that applies all pages in order, and later continues from `sync_from`, has the same rows as
+//! after a full download.
 
 use store::ids::JournalPosition;
 
@@ -15,7 +15,8 @@ use crate::render::envelope::{Depth, ListMeta};
 use crate::render::rows;
 use crate::routes::changes::journal_start::JournalStart;
 
-/// Query for the rows that changed since a synchronization point: the `sync_from` of a response, or an instant.
+/// Query for the rows that changed since a synchronization point. This point is an instant, the `sync_from` of a
+/// response, or the id of a stream event.
 #[derive(Debug)]
 pub(crate) struct ChangeQuery<'a> {
     pub(crate) since: &'a SyncPoint,

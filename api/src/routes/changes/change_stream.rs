@@ -43,7 +43,7 @@ const UNDECIDED: u32 = 10;
 /// instance do not reconnect at the same time.
 const RECONNECT_MS: std::ops::Range<u64> = 500..2_500;
 
-/// Request of a stream.
+/// Data of the request that opened a stream.
 pub(super) struct StreamCall {
     /// Admission request for a batch. The same request is made for each batch.
     pub(super) request: AdmissionRequest,
@@ -69,8 +69,8 @@ pub(super) struct ChangeStream {
     phase: StreamPhase,
     batch: VecDeque<Delivery>,
     is_batch_charged: bool,
-    /// Journal place after all changes that were read for the batch. This includes changes that the filter removed.
-    /// `None` if the place is unknown.
+    /// Journal place after all changes that were read for the batch, including changes that the filter removed. `None`
+    /// if the place is unknown.
     batch_end: Option<JournalPlace>,
     undecided: u32,
     next_heartbeat: Instant,
@@ -323,7 +323,8 @@ impl ChangeStream {
 /// Waits for `wake` or for the time of the next heartbeat. Returns `true` if the heartbeat is due first.
 ///
 /// # Errors
-/// [`ApiError::Unavailable`] if the instance stops, [`ApiError::InvalidKey`] if the key is revoked.
+/// [`ApiError::Unavailable`] if the instance stops, or if the account's permit for the stream is lost.
+/// [`ApiError::InvalidKey`] if the key is revoked.
 async fn wait(
     permit: &StreamPermit,
     next_heartbeat: Instant,

@@ -29,11 +29,12 @@ parameters! {
         symbols: Option<SymbolList> = reader.read_symbols(50),
         /// Kinds of changes, comma-separated. Default: all.
         kinds: Option<Vec<ChangeKind>> = reader.read_words("kinds", ChangeKind::ALL),
-        /// Start of the stream: `meta.sync_from` of a response, the id of an event, or an instant. Only changes after
-        /// this point are sent. Default: now. The header `Last-Event-ID` has precedence.
+        /// Start of the stream. Three forms are accepted: `meta.sync_from` of a response, the id of a stream event, and
+        /// an instant in RFC 3339 form. Only changes after this point are sent. Default: now. The header
+        /// `Last-Event-ID` has precedence.
         since: Option<SyncPoint> = reader.read_stream_start(),
-        /// If true, the stream waits for new changes. If false, it ends after the changes that already exist. Default:
-        /// true.
+        /// If true, the stream waits for new changes. If false, the stream ends after the changes that already exist.
+        /// Default: true.
         follow: bool = reader.read_bool_or("follow", true),
         /// Form of decimals: exact numbers (default) or strings.
         decimals: bool = reader.read_word("decimals", &["number", "string"]) == Some("string"),
@@ -47,9 +48,9 @@ parameters! {
 /// Change stream
 ///
 /// Server-sent events in the order of the changes. The event `upsert` adds or replaces a row; the event `delete`
-/// removes a row. The data of both is a `ChangeEvent`. A client that reconnects with the id of an event in
-/// `Last-Event-ID` gets exactly the changes after this event. A client that applies all events has the same rows as
-/// after a full download. Several changes of a row may arrive as one.
+/// removes a row. The data of each of these events is a `ChangeEvent`. A client that reconnects with the id of an event
+/// in `Last-Event-ID` gets exactly the changes after this event. A client that applies all events has the same rows as
+/// after a full download. Several changes of a row may arrive as one event.
 ///
 /// The last event is `end`. Its data is an error body with a `code`: `STREAM_LAGGED` (the client reads too slowly),
 /// `SERVICE_UNAVAILABLE` (the instance stops), `QUOTA_EXCEEDED`, `INVALID_API_KEY`, `FEATURE_NOT_AVAILABLE`, or
@@ -57,8 +58,8 @@ parameters! {
 /// connection open.
 ///
 /// Opening a stream counts as one request. Each delivered batch of up to 100 changes counts as another request. If the
-/// rate limit is reached, the next batch waits. By tier, an account may have 2, 5, 10 or 50 open streams on all
-/// instances together.
+/// rate limit is reached, the next batch waits. An account may have 2, 5, 10 or 50 open streams on all instances
+/// together. The number depends on the tier.
 #[utoipa::path(
     get, path = "/v1/changes", tag = "Changes", security(("bearer" = []), ("api_key" = [])),
     params(DocumentedParameters<ChangesParameters>),

@@ -21,7 +21,7 @@ pub(super) struct StreamFilter {
     symbols: Option<SymbolFilter>,
 }
 
-/// Symbols that a change stream delivers.
+/// Symbols whose changes a change stream delivers.
 #[derive(Debug)]
 struct SymbolFilter {
     /// Symbols of the request.
@@ -42,7 +42,7 @@ pub(super) struct Delivery {
 }
 
 impl StreamFilter {
-    /// Creates a filter for these kinds, and for the symbols in `list`; `None` selects the whole market.
+    /// Creates a filter for changes of these kinds. `list` has the symbols to select; `None` selects the whole market.
     pub(super) fn new(kinds: Vec<ChangeKind>, list: Option<SymbolList>) -> Self {
         let symbols = list.map(|list| {
             let spellings = list.0.iter().flat_map(|symbol| symbol.candidates.iter().cloned()).collect();
@@ -63,9 +63,9 @@ impl StreamFilter {
         }
     }
 
-    /// Applies the filter to a change; `None` if it is filtered out. The filter compares all symbols of the security,
-    /// so the field `other_symbols` must be filled. This is the case for changes that were read for the whole market,
-    /// such as those in the ring.
+    /// Applies the filter to a change; `None` if the change is filtered out. The filter compares all symbols of the
+    /// security, so the field `other_symbols` of the change must be filled. It is filled in every change that was read
+    /// for the whole market, for example in the changes of the ring.
     pub(super) fn admit(&mut self, change: Arc<Change>) -> Option<Delivery> {
         let is_named = match &mut self.symbols {
             Some(symbols) => symbols.names(&change)?,
@@ -77,8 +77,9 @@ impl StreamFilter {
 }
 
 impl SymbolFilter {
-    /// `Some(true)` if one of the requested symbols belongs to the changed security. `Some(false)` if none does, but
-    /// the client may have rows of the security. `None` if the change does not concern the client.
+    /// `Some(true)` if one of the requested symbols belongs to the changed security. `Some(false)` if none of the
+    /// requested symbols belongs to the security, but the client may have rows of it. `None` if the change does not
+    /// concern the client.
     ///
     /// Calls must be in the order of delivery, because a call may add the security to `followed`.
     fn names(&mut self, change: &Change) -> Option<bool> {

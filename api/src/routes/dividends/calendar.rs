@@ -126,7 +126,7 @@ fn read_days(reader: &mut ParameterReader<'_>, length: Days) -> RangeInclusive<N
     );
     let last = end.or(first.checked_add_days(length)).unwrap_or(first);
     let ordered = start.is_some() || first <= last;
-    reader.require(ordered, "end_date", "is before start_date, which is today when it is not given");
+    reader.require(ordered, "end_date", "is before start_date (default: today)");
     let days = last.signed_duration_since(first).num_days();
     reader.require(days <= LONGEST, "end_date", "is more than 366 days after start_date");
     first..=last

@@ -167,8 +167,8 @@ fn key(row: &DividendRow) -> Vec<Option<String>> {
 /// Sort key for rows with the same ex-date: symbol, then the rank by type and id.
 type PlaceOfDay = (String, i64);
 
-/// Derives the rows of one page at an earlier data version. They have the same order as rows from the served tables.
-/// One further row is included if another page follows.
+/// Derives the rows of one page at an earlier data version. The derived rows have the same order as rows from the
+/// served tables. One further row is included if another page follows.
 async fn find_past(
     context: &HandlerContext<HistoryParameters>,
     past: Arc<PastVersion>,
@@ -229,7 +229,7 @@ impl HistoryParameters {
     }
 }
 
-/// True if the range includes a date. If the range has a bound, it does not include an unknown date (`None`).
+/// True if the range includes a date. A range with a bound does not include an unknown date (`None`).
 fn includes(range: DateRange, date: Option<NaiveDate>) -> bool {
     range.start.is_none_or(|start| date.is_some_and(|date| start <= date))
         && range.end.is_none_or(|end| date.is_some_and(|date| date <= end))

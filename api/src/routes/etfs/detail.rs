@@ -27,7 +27,7 @@ pub(super) fn unknown_fund_error(symbol: &PathSymbol) -> ApiError {
 endpoint! {
     /// ETF details
     ///
-    /// Fields of the stock list, then fund data and totals of the holdings.
+    /// Returns the fields of a row of `/v1/stocks`, followed by fund data and totals of the holdings.
     get "/v1/etfs/{symbol}", tag "ETFs", returns "The fund",
     detail(Access<Free, DetailParameters>) -> Single<EtfRow> { respond(render) }
 }

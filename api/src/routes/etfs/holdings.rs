@@ -104,7 +104,8 @@ parameters! {
         symbol: PathSymbol = reader.read_symbol(),
         /// As-of date. The newest snapshot on or before this day is returned. Default: the newest snapshot.
         as_of: Option<NaiveDate> = reader.read_date("as_of"),
-        /// Asset types of the fund's holdings, in the words of the issuer, comma-separated, in any case.
+        /// Asset types of the fund's holdings, in the words of the issuer, comma-separated. Letter case does not
+        /// matter.
         asset_type: Option<String> = reader.read_text("asset_type", 512),
         /// Sectors of the fund's holdings by name or slug, comma-separated.
         sector: Option<String> = reader.read_text("sector", 512),
@@ -123,10 +124,13 @@ struct HoldingFilters {
 }
 
 impl HoldingFilters {
-    /// Reads the filters. A sector is unknown if neither a holding of the fund nor a security has it. On the first
-    /// page, an unknown sector is an error. On later pages, the filter matches nothing if a listed sector is not among
-    /// the holdings. The same applies to every page of a fund without holdings. If a listed asset type is unknown, the
-    /// filter matches nothing. This is not an error, because issuers choose asset types freely.
+    /// Reads the filters of the request.
+    ///
+    /// On the first page, it is an error if the request lists a sector that neither a holding of the fund nor any
+    /// security has. On later pages, and for a fund without holdings, this is not an error: if a listed sector is not
+    /// among the holdings, the sector filter matches nothing. If a listed asset type is not among the holdings, the
+    /// asset type filter matches nothing. This is never an error, because issuers choose the names of asset types
+    /// freely.
     async fn read(context: &HandlerContext<HoldingsParameters>, all: &[Holding]) -> Result<Self, ApiError> {
         let asked = &context.parameters;
         let types = all.iter().filter_map(|holding| holding.asset_type.clone()).collect::<FacetNames>();

@@ -33,9 +33,10 @@ parameters! {
         /// Maximum headline dividend yield, percent.
         max_yield: Option<Decimal> =
             reader.read_maximum("max_yield", Bounds::Percent, "min_yield", min_yield),
-        /// Ticker of the underlying stock of a single-stock fund, or of an unleveraged fund on the same index.
+        /// Returns only funds with this `related_symbol`. For a single-stock fund, `related_symbol` is the ticker of
+        /// the underlying stock. For other funds, it is the ticker of an unleveraged fund on the same index.
         related_symbol: Option<String> = reader.read_text("related_symbol", 24).map(normalize_symbol),
-        /// Part of the name, or beginning of the symbol, in any case.
+        /// Part of the name, or beginning of the symbol. Letter case does not matter.
         q: Option<String> = reader.read_text("q", 64).map(|q| q.trim().to_lowercase()),
         /// Issuers by name or slug, comma-separated.
         issuer: Option<Vec<String>> = reader.read_names(FilterField::Issuer),

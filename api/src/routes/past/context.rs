@@ -16,7 +16,8 @@ use crate::read::{DataVersion, lookup};
 
 impl<P> HandlerContext<P> {
     /// Reads data at the version that a request asks for. `live` reads the current version from the served tables, and
-    /// `past` derives an earlier version. Without `knowledge`, the current version is read.
+    /// `past` derives an earlier version. `knowledge` is the value of the parameter `data_version` or `known_at`. If
+    /// the request has neither, the current version is read.
     pub(crate) async fn read_as_known<T, F>(
         &self,
         knowledge: Option<&Knowledge>,

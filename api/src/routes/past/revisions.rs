@@ -1,5 +1,5 @@
-//! Revisions of one security. A revision is a difference between two consecutive served versions that are both derived
-//! for the same market date.
+//! Revisions of one security. A revision is a value that differs between two consecutive served data versions. For this
+//! comparison, both versions are derived for the same market date.
 
 use std::collections::BTreeMap;
 
@@ -35,8 +35,8 @@ pub(crate) struct FoundRevisions {
 /// Source policy and rules of a derivation.
 type Inputs = (SourcePolicy, Rules);
 
-/// A served version that may have changed the security. It has the source policy and rules of this version and of the
-/// version before it.
+/// A served version that may have changed the security. Its source policy and rules are `inputs`; those of the previous
+/// version are `inputs_before`.
 struct RevisingVersion {
     version: DataVersion,
     as_of: NaiveDate,
@@ -167,8 +167,8 @@ impl RevisingVersion {
         })
     }
 
-    /// Source policy and rules of the previous version and of this version. Returns `None` if this program does not
-    /// have both.
+    /// Source policies and rules of two versions: first the previous version, then this version. Returns `None` if this
+    /// program lacks the policy or rules of one of them.
     fn both_inputs(&self) -> Option<(&Inputs, &Inputs)> {
         self.inputs_before.as_ref().zip(self.inputs.as_ref())
     }

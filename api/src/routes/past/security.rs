@@ -28,7 +28,7 @@ pub(crate) struct PastQuery {
     past: Arc<PastVersion>,
     /// Possible spellings of each requested symbol, in the order in which they are tried.
     symbols: Vec<Vec<String>>,
-    /// Market date of the version.
+    /// Market date of the version (as-of date of its figures).
     newest: NaiveDate,
     as_of: NaiveDate,
     columns: PriceColumns,
@@ -108,7 +108,7 @@ pub(crate) async fn explain_past_security(
     .await
 }
 
-/// Loads the facts that a query needs, and runs the function `derive` on them on a low-priority thread.
+/// Loads the facts that a query needs, and passes them to the function `derive`, which runs on a low-priority thread.
 async fn derive<T: Send + 'static>(
     generation: &ServedGeneration,
     query: PastQuery,
@@ -140,7 +140,7 @@ fn internal(error: FactsError) -> ApiError {
     ApiError::Internal(error.into())
 }
 
-/// Ranks of dividends in the sort order of the database. A key is the type and the id of a dividend.
+/// Ranks of dividends in the sort order of the database. `keys` has the type and the id of each dividend.
 pub(crate) async fn rank_dividends(
     generation: &ServedGeneration,
     keys: &[(String, Option<String>)],
@@ -193,7 +193,7 @@ struct PastDerivation<'a> {
     past: &'a PastVersion,
     facts: &'a PastFacts,
     benchmark: &'a Option<MonthlyReturns>,
-    /// Market date of the version.
+    /// Market date of the version (as-of date of its figures).
     newest: NaiveDate,
     as_of: NaiveDate,
     columns: PriceColumns,
@@ -207,8 +207,8 @@ struct FoundSecurity {
 }
 
 impl PastDerivation<'_> {
-    /// Tries the spellings in order, and derives the first security that was listed at the version. Returns `None` if
-    /// no spelling gives such a security.
+    /// Tries the spellings in order, and derives the first security that existed at the version. Returns `None` if no
+    /// spelling gives such a security.
     fn find(&self, spellings: &[String]) -> Result<Option<FoundSecurity>, ApiError> {
         for identity in spellings.iter().filter_map(|spelling| self.facts.identity(spelling)) {
             let derived = match self.columns {
@@ -236,8 +236,8 @@ impl PastDerivation<'_> {
         }
     }
 
-    /// Derives the rows of a history. If `checked` is true, the result is `None` if the rows need price columns that
-    /// the history lacks.
+    /// Derives the rows of a history. If `checked` is true, the history may lack price columns. The result is `None` if
+    /// the rows need one of the missing columns.
     fn derive(&self, history: History, checked: bool) -> Result<Option<(History, DerivedRows)>, ApiError> {
         let market = self.context(self.as_of)?;
         let derivation = Derivation::new(&history, &market);
@@ -248,8 +248,8 @@ impl PastDerivation<'_> {
         Ok(Some((history, rows)))
     }
 
-    /// True if the security was listed at the version: it had a reference record, a row that was not withdrawn, or fund
-    /// data.
+    /// True if the security existed at the version. It existed if it had a reference record, a row that was not
+    /// withdrawn, or fund data.
     fn is_listed(&self, history: &History, rows: &DerivedRows) -> Result<bool, ApiError> {
         if history.security.is_some() || rows.has_live_rows() {
             return Ok(true);

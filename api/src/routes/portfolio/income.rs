@@ -33,7 +33,7 @@ pub(crate) struct PortfolioIncome {
     months: Vec<IncomeMonth>,
     /// Holdings in request order. Several symbols of one security are merged into one holding.
     holdings: Vec<HoldingIncome>,
-    /// Reasons for missing income and figures.
+    /// Reasons why income or a figure is missing, by symbol.
     gaps: Vec<IncomeGap>,
     /// Payments included in the sums, ordered by payment date.
     payments: Vec<IncomePayment>,
@@ -52,8 +52,8 @@ parameters! {
 endpoint! {
     /// Income of holdings
     ///
-    /// Dividends of the current month and the next eleven months. Income from declared and paid dividends is confirmed;
-    /// other income is estimated from earlier payments. CSV has one row for each payment.
+    /// Dividends of the current month and the next eleven months. Income from declared or paid dividends is confirmed.
+    /// All other income is estimated from earlier payments. CSV has one row for each payment.
     get "/v1/portfolio/income", tag "Portfolio", returns "The income",
     income(Access<Free, IncomeParameters>) -> Single<PortfolioIncome> { respond(render_income) }
 }

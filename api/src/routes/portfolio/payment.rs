@@ -18,7 +18,7 @@ table_row! {
         "id" id: Option<String>,
         /// First day on which a buyer does not receive the dividend.
         "ex_date" ex_date: NaiveDate,
-        /// Payment date; an estimate for an estimated payment.
+        /// Payment date. If the payment is estimated, this date is an estimate too.
         "payment_date" payment_date: NaiveDate,
         /// Dividend type as declared.
         "type" r#type: DividendType,

@@ -20,7 +20,8 @@ text_enum! {
         UnknownSymbol = "unknown_symbol",
         /// It is unknown whether the security pays dividends, because the data may be incomplete (R38).
         DividendsUnknown = "dividends_unknown",
-        /// The security pays dividends, but none is declared for the twelve months, and none can be estimated.
+        /// The security pays dividends, but none has a declared payment date in the twelve months, and none can be
+        /// estimated.
         NotEstimated = "not_estimated",
         /// A declared dividend has no payment date.
         NoPaymentDate = "no_payment_date",
@@ -33,7 +34,7 @@ text_enum! {
     }
 }
 
-/// Gap in the income or the figures of a symbol.
+/// One reason why income or a figure of a symbol is missing.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct IncomeGap {
     /// Requested symbol if it is unknown, otherwise the canonical ticker.
@@ -104,7 +105,7 @@ impl Position {
         self.currency() == self.stock.currency
     }
 
-    /// Gaps in income and figures.
+    /// Reasons why income or figures of this position are missing.
     pub(super) fn gaps(&self) -> Vec<IncomeGap> {
         let stock = &self.stock;
         let pays = stock.pays_dividend.unwrap_or(true);
@@ -171,7 +172,7 @@ pub(crate) struct HoldingIncome {
     currency: String,
     /// Sum of confirmed and estimated income.
     income: ExactDecimal,
-    /// Income from declared and paid dividends.
+    /// Income from declared or paid dividends.
     confirmed: ExactDecimal,
     /// Income estimated from earlier payments.
     estimated: ExactDecimal,

@@ -14,14 +14,14 @@ use super::position::{IncomeSum, Position, percent_of};
 /// Number of months that the income covers.
 const MONTHS: u32 = 12;
 
-/// Income of one currency.
+/// Income in one currency.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct IncomeTotal {
     /// ISO 4217 currency.
     currency: String,
     /// Sum of confirmed and estimated income.
     income: ExactDecimal,
-    /// Income from declared and paid dividends.
+    /// Income from declared or paid dividends.
     confirmed: ExactDecimal,
     /// Income estimated from earlier payments.
     estimated: ExactDecimal,
@@ -29,17 +29,17 @@ pub(crate) struct IncomeTotal {
     payments: usize,
     /// Market value of the holdings with a price in this currency.
     value: ExactDecimal,
-    /// Income as percent of value. Only holdings with price and dividends in this currency count; null if there are
-    /// none.
+    /// Income as percent of value. Only holdings with price and dividends in this currency count; null if there is no
+    /// such holding.
     #[serde(rename = "yield")]
     r#yield: Option<ExactDecimal>,
     /// Mean five-year dividend growth of the holdings, weighted by income, percent per year; null if no growth is
     /// known.
     growth_5y: Option<ExactDecimal>,
-    /// Sum of the given purchase costs; null if none is given.
+    /// Sum of the purchase costs of holdings with a price in this currency; null if the request gives no such cost.
     cost: Option<ExactDecimal>,
-    /// Income as percent of cost. Only holdings with a cost, and with price and dividends in this currency, count; null
-    /// if there are none.
+    /// Income as percent of cost. A holding counts if the request gives its cost, and if its price and dividends are in
+    /// this currency. Null if there is no such holding.
     yield_on_cost: Option<ExactDecimal>,
 }
 
@@ -52,7 +52,7 @@ pub(crate) struct IncomeMonth {
     currency: String,
     /// Sum of confirmed and estimated income.
     income: ExactDecimal,
-    /// Income from declared and paid dividends.
+    /// Income from declared or paid dividends.
     confirmed: ExactDecimal,
     /// Income estimated from earlier payments.
     estimated: ExactDecimal,

@@ -46,12 +46,12 @@ text_enum! {
     pub enum Adjustment {
         /// Prices as traded. This value cannot be combined with other values.
         Raw = "raw",
-        /// Adjustment for splits and spin-offs, so that prices are comparable over time. Volumes are adjusted for
-        /// splits too.
+        /// Adjustment for splits, and for everything that `spin_off` covers. Prices are then comparable over time.
+        /// Volumes are adjusted only for splits.
         Split = "split",
-        /// Adjustment for spin-offs, rights and class distributions.
+        /// Adjustment for rights, class distributions, and spin-offs that the feed reports as a ratio.
         SpinOff = "spin_off",
-        /// Adjustment for dividends.
+        /// Adjustment for cash dividends, and for spin-offs that the feed reports as a value per share.
         Dividend = "dividend",
         /// All adjustments.
         All = "all",
@@ -78,8 +78,8 @@ pub(super) fn read_adjustment(reader: &mut ParameterReader<'_>) -> PriceBasis {
     words.into_iter().fold(PriceBasis::RAW, |basis, word| basis.and(word.basis()))
 }
 
-/// Shortest value of `adjustment` for a price basis, as responses show it. For example, `all` instead of
-/// `split,dividend`.
+/// Shortest value of the parameter `adjustment` that selects a price basis. Responses show this value, for example
+/// `all` instead of `split,dividend`.
 pub(super) fn adjustment_text(basis: PriceBasis) -> &'static str {
     match (basis.split, basis.spin_off, basis.dividend) {
         (false, false, false) => "raw",
@@ -92,7 +92,7 @@ pub(super) fn adjustment_text(basis: PriceBasis) -> &'static str {
 }
 
 text_enum! {
-    /// Range that ends today. 5d is seven calendar days, ytd starts with the calendar year, and max starts with the
+    /// Range that ends today. `5d` is seven calendar days. `ytd` starts with the calendar year. `max` starts with the
     /// tier's history.
     pub enum Span {
         Days5 = "5d", Month1 = "1m", Months3 = "3m", Months6 = "6m", YearToDate = "ytd", Year1 = "1y", Years2 = "2y",
@@ -131,8 +131,8 @@ parameters! {
         range: Option<NaiveDate> = read_range(reader, start_date, end_date),
         /// Length of the period that one price point covers. Default: daily.
         interval: Interval = reader.read_word("interval", Interval::ALL).unwrap_or(Interval::Daily),
-        /// Adjustments of the prices, comma-separated. `split` includes spin-offs, and `all` includes everything.
-        /// Default: split.
+        /// Adjustments of the prices, comma-separated. `split` includes `spin_off`, and `all` includes every
+        /// adjustment. Default: split.
         adjustment: PriceBasis = read_adjustment(reader),
         knowledge: Option<Knowledge> = reader.read_knowledge(),
         page: Page = reader.read_page(&PAGING),
@@ -142,8 +142,8 @@ parameters! {
     const TIER_MATTERS: bool = true;
 }
 
-/// Reads the parameter `range`, which is an error together with `start_date` or `end_date`. Returns the first day of
-/// the range. The result is `None` if `range` is absent or is `max`.
+/// Reads the parameter `range`. Reports an error if `start_date` or `end_date` is given too. Returns the first day of
+/// the range; `None` if `range` is absent or is `max`.
 fn read_range(
     reader: &mut ParameterReader<'_>,
     start_date: Option<NaiveDate>,
@@ -177,7 +177,7 @@ pub(crate) struct PricesAnswer {
     meta: PricesMeta,
 }
 
-/// Data version, adjustment and total return of a page of price points.
+/// Data version, adjustment and total return of the requested prices.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct PricesMeta {
     #[serde(flatten)]
@@ -190,9 +190,9 @@ pub(crate) struct PricesMeta {
     interval: Interval,
     /// Adjustment of the prices: raw, split, spin_off, dividend, all, or the list `spin_off,dividend`.
     adjustment: &'static str,
-    /// Total return from the first to the last bar of the requested range (all its pages), percent. Dividends are
-    /// reinvested at the close of their ex-date. Null if there is no bar, or if a distribution was paid in another
-    /// currency.
+    /// Total return from the first to the last bar of the requested range, percent. The range may be longer than this
+    /// page. Dividends are reinvested at the close of their ex-date. Null if there is no bar, or if a distribution was
+    /// paid in another currency.
     total_return: Option<ExactDecimal>,
     /// Time of the last change to the splits and dividends that adjust the prices. Adjusted prices that were read
     /// before this time are outdated. Null if the change is more than 400 days old.
@@ -226,7 +226,7 @@ async fn render(context: HandlerContext<PricesParameters>) -> Result<RenderedBod
     page(&context, &series, start, factors_changed_at)
 }
 
-/// Reads the prices of the current version, and the time of the last change of their adjustment factors.
+/// Reads the prices of the current version, and the time at which their adjustment factors last changed.
 async fn find_served(
     context: &HandlerContext<PricesParameters>,
     start: NaiveDate,
@@ -240,7 +240,7 @@ async fn find_served(
     Ok((series.version, (series, row.try_get("factors_changed_at")?)))
 }
 
-/// Finds the time of the last change of the adjustment factors up to an earlier data version. Returns `None` if they
+/// Finds the time at which the adjustment factors last changed before or at the version `past`. Returns `None` if they
 /// did not change in the 400 days before that version.
 async fn find_factor_change(
     generation: &ServedGeneration,

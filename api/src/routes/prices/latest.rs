@@ -25,7 +25,7 @@ static COLUMNS: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
     ["symbol", "exchange"].into_iter().chain(around).chain(PricePoint::COLUMNS.iter().copied()).collect()
 });
 
-/// The newest bar, adjusted for splits and spin-offs after it, but not for dividends.
+/// The newest bar. It is adjusted for later splits and spin-offs, but not for dividends.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct LatestPrice {
     /// Canonical ticker.
@@ -34,9 +34,9 @@ pub(crate) struct LatestPrice {
     exchange: Option<String>,
     /// ISO 4217 currency of every price.
     currency: Option<String>,
-    /// Close of the session before this bar, adjusted for splits and spin-offs after it.
+    /// Close of the session before this bar. It is adjusted for splits and spin-offs after that session.
     previous_close: Option<ExactDecimal>,
-    /// Number of sessions since this bar; 0 for the newest session.
+    /// Number of sessions since this bar; 0 if the bar is of the market's newest session.
     age_sessions: i32,
     #[serde(flatten)]
     point: PricePoint,

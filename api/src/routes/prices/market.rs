@@ -1,7 +1,7 @@
 //! `GET /v1/bulk/prices`: bars of the whole market for one day or a short range (Professional).
 //!
-//! Securities are read in batches, in symbol order, and written until the page is full. Memory use is therefore limited
-//! to one batch and the unread bytes of the response.
+//! Securities are read in batches, in symbol order, and written until the page is full. Memory therefore contains only
+//! one batch, and the bytes of the response that the client has not received yet.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -38,9 +38,9 @@ const MOST: usize = 1_000;
 /// Maximum number of symbols in a request for an earlier version. It is low, because every page derives the prices of
 /// all these symbols again.
 const MOST_OF_PAST: usize = 100;
-/// Number of securities of an earlier version that are derived at once.
+/// Number of securities that are derived at once if a request asks for an earlier version.
 const PAST_BATCH: usize = 25;
-/// Maximum distance between the first and the last day of a range. A range therefore has at most 31 days.
+/// Maximum difference between the first and the last day of a range. A range therefore has at most 31 days.
 const REACH: Days = Days::new(30);
 /// Number of securities that one SQL statement reads.
 const BATCH: u8 = 250;
@@ -66,8 +66,8 @@ parameters! {
             reader.require(is_allowed, "symbols", "must have 1 to 100 symbols with data_version and known_at");
             knowledge
         },
-        /// Adjustments of the prices, comma-separated. `split` includes spin-offs, and `all` includes everything.
-        /// Default: split.
+        /// Adjustments of the prices, comma-separated. `split` includes `spin_off`, and `all` includes every
+        /// adjustment. Default: split.
         adjustment: PriceBasis = read_adjustment(reader),
         page: Page = reader.read_page(&PAGING),
         output: Output = reader.read_output(&COLUMNS),
@@ -78,7 +78,8 @@ parameters! {
     const IS_COSTLY: bool = true;
 }
 
-/// Reads `end_date`, and checks that it fits `date` and `start_date`.
+/// Reads `end_date`. Reports an error if `date` is combined with `start_date` or `end_date`, or if the range is longer
+/// than 31 days.
 fn read_end_date(
     reader: &mut ParameterReader<'_>,
     date: Option<NaiveDate>,
@@ -274,7 +275,8 @@ impl PageBuilder {
         Ok(Self { encoder, body, count: 0, limit: asked.page.row_limit(), last: None, more: false })
     }
 
-    /// Adds the bars of a security that are within the range and after the cursor, up to the page limit.
+    /// Adds bars of a security, up to the page limit. Only bars within the requested range and after the cursor are
+    /// added.
     fn add_bars(
         &mut self,
         asked: &MarketPricesParameters,
@@ -307,7 +309,7 @@ impl PageBuilder {
     }
 }
 
-/// Indexes of the bars of a security that are within the requested range and after the cursor.
+/// Positions in the columns of `series.bars`: the bars within the requested range and after the cursor.
 fn sessions(asked: &MarketPricesParameters, series: &SecurityPrices) -> Range<usize> {
     let days = &series.bars.day;
     let bound = |date: Option<NaiveDate>| date.or(series.version.as_of).map(day_number);

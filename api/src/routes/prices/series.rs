@@ -1,4 +1,4 @@
-//! Prices of one security: columns of bars over all years, and adjustment factors.
+//! Prices of one security: columns of bars, and adjustment factors.
 
 use codec::bars::PackedBars;
 use market::metrics::{AdjustmentFactor, DerivedRows};
@@ -29,8 +29,8 @@ impl SecurityPrices {
         RowLabels { symbol: &self.symbol, currency: self.currency.as_deref() }
     }
 
-    /// Prices of a security at an earlier data version, for the calendar years `first` to `last`. The newest year with
-    /// bars before `first` is also included, because the first price change needs the preceding close. As in the served
+    /// Prices of a security at an earlier data version, for the calendar years `first` to `last`. The last earlier year
+    /// that has bars is also included, because the first price change needs the preceding close. As in the served
     /// tables, each year has its own price scale (number of decimal places).
     pub(super) fn of_past(
         version: DataVersion,

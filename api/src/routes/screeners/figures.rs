@@ -45,7 +45,7 @@ pub(super) const FIGURES: &[ScreenerFigure] = figures![
         |m| m.stock.price.map(|v| v.0),
     "volume" "min_volume" "max_volume" Amount "volume of the latest session, shares"
         |m| m.figures.screened.volume.map(Decimal::from),
-    "pe_ratio" "min_pe" "max_pe" Any "price over earnings"
+    "pe_ratio" "min_pe" "max_pe" Any "price-earnings ratio"
         |m| m.figures.screened.pe_ratio.map(|v| v.0),
     "beta" "min_beta" "max_beta" Any "beta"
         |m| m.figures.screened.beta.map(|v| v.0),

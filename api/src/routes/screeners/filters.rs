@@ -39,11 +39,12 @@ pub(crate) trait Preset: Send + Sync + 'static {
 }
 
 parameters! {
-    /// Filters of every screener that do not compare a figure: names, types, frequencies and dates.
+    /// Filters by name, type, frequency and date, which every screener has. Filters by figure, for example `min_yield`,
+    /// are in [`ScreenFilters`].
     pub(crate) struct WordFilters by reader {
-        /// Earliest accepted next ex-date of a security.
+        /// First day of a range. The next ex-date of a security must be on or after this day.
         ex_date_from: Option<NaiveDate> = reader.read_date("ex_date_from"),
-        /// Latest accepted next ex-date of a security.
+        /// Last day of a range. The next ex-date of a security must be on or before this day.
         ex_date_to: Option<NaiveDate> = reader.read_last_day("ex_date_to", "ex_date_from", ex_date_from),
         /// Sectors by name or slug, comma-separated.
         sector: Option<Vec<String>> = reader.read_names(FilterField::Sector),
@@ -182,8 +183,8 @@ fn describe_bounds(reader: &mut ParameterReader<'_>) {
     }
     reader.describe(
         "min_streak",
-        "Minimum `increase_streak_years`. Aristocrats need at least 25 years and Kings at least 50, unless the served\n\
-         rules have other minimums. A smaller value is refused there.",
+        "Minimum `increase_streak_years`. For Aristocrats, the minimum must be at least 25 years, and for Kings at least\n\
+         50. The operator can change these two limits.",
     );
     reader.describe("max_streak", "Maximum `increase_streak_years`. For non-payers this figure is 0.");
 }

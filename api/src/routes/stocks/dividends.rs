@@ -57,9 +57,9 @@ parameters! {
         /// Includes dividends that are expected in the next 12 months but not declared. Their amounts and payment
         /// dates are estimates.
         include_projected: bool = reader.read_bool_or("include_projected", false),
-        /// `meta.sync_from` of an earlier response, or an instant. Returns only the rows that changed since then, in
-        /// the order of the changes. Deleted rows have the status `cancelled`. Cannot be combined with date, type or
-        /// status filters, `include_projected` or `sort`.
+        /// Returns only the rows that changed after this point, in the order of the changes. The point is either the
+        /// `meta.sync_from` of an earlier response or a time in UTC (RFC 3339). Deleted rows have the status
+        /// `cancelled`. Conflicts with `start_date`, `end_date`, `type`, `status`, `include_projected` and `sort`.
         updated_since: Option<SyncPoint> = reader.read_updated_since(&FILTERS),
         knowledge: Option<Knowledge> = reader.read_knowledge(),
         page: Page = reader.read_page(&PAGING),
@@ -95,8 +95,8 @@ impl Sortable for DividendRow {
 endpoint! {
     /// Dividend records (Starter and higher)
     ///
-    /// Newest first, with amounts as declared and amounts adjusted for later splits. Cancelled records are returned
-    /// only with `status=cancelled`.
+    /// Newest first. Each record has two amounts: the declared amount, and the amount adjusted for later splits.
+    /// Cancelled records are returned only with `status=cancelled`.
     get "/v1/stocks/{symbol}/dividends", tag "Stocks", returns "A page of dividend records",
     dividends(Access<Starter, DividendsParameters>) -> List<DividendRow> { respond(render) }
 }

@@ -23,7 +23,7 @@ const PAGING: PageOptions = PageOptions {
 };
 
 table_row! {
-    /// Holding of one fund in the security.
+    /// A fund's holding of the security.
     pub struct EtfHolder {
         /// Canonical ticker of the security.
         "symbol" symbol: String,
@@ -31,9 +31,9 @@ table_row! {
         "etf_symbol" etf_symbol: String,
         /// Name of the fund.
         "etf_name" etf_name: String,
-        /// Rank by weight in the fund, from 1.
+        /// Rank of this holding among the fund's holdings, by weight; the largest has rank 1.
         "rank" rank: i32,
-        /// Weight in the fund, percent.
+        /// Weight of this holding in the fund, percent.
         "weight" weight: ExactDecimal,
         /// Number of shares.
         "shares" shares: Option<ExactDecimal>,
@@ -47,7 +47,7 @@ table_row! {
 }
 
 parameters! {
-    /// Parameters of the funds that hold a security.
+    /// Parameters of the list of funds that hold a security.
     pub(crate) struct EtfHoldersParameters by reader {
         symbol: PathSymbol = reader.read_symbol(),
         page: Page = reader.read_page(&PAGING),
@@ -71,8 +71,8 @@ impl Sortable for EtfHolder {
 endpoint! {
     /// Funds that hold a security
     ///
-    /// Active funds that hold the security in their newest snapshot, largest weight first. Funds without known holdings
-    /// are missing.
+    /// Active funds that hold the security according to their newest holdings, largest weight first. Funds without
+    /// known holdings are left out.
     get "/v1/stocks/{symbol}/etf-holders", tag "Stocks", returns "A page of funds",
     etf_holders(Access<Free, EtfHoldersParameters>) -> List<EtfHolder> { respond(render) }
 }

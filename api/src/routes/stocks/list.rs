@@ -60,7 +60,7 @@ parameters! {
         industry: Option<Vec<String>> = reader.read_names(FilterField::Industry),
         /// Countries of domicile by ISO 3166 code or name, comma-separated.
         country: Option<Vec<String>> = reader.read_names(FilterField::Country),
-        /// ISO 4217 currencies, comma-separated, in any case.
+        /// ISO 4217 currencies, comma-separated, in upper or lower case.
         currency: Option<Vec<String>> = reader.read_currencies(),
         /// Payment frequencies, comma-separated.
         frequency: Option<Vec<Frequency>> = reader.read_words("frequency", Frequency::ALL),

@@ -41,7 +41,8 @@ pub(crate) struct MetricsAnswer {
 }
 
 impl MetricsAnswer {
-    /// Removes the details of days before `floor`, the first day of the tier's history.
+    /// Removes annual totals, quarantined rows and explained records that are older than `floor`, the first day of the
+    /// tier's history.
     fn limit_to_days_from(self, floor: NaiveDate) -> Self {
         let explanation = self.explanation.map(|explanation| explanation.limit_to_days_from(floor));
         Self { metrics: self.metrics.limit_to_days_from(floor), explanation }
@@ -53,7 +54,7 @@ parameters! {
     pub(crate) struct MetricsParameters by reader {
         symbol: PathSymbol = reader.read_symbol(),
         /// As-of date. Only prices up to this day, and records declared or effective by this day, are used. Default:
-        /// the as-of date of the market.
+        /// the market's newest session.
         as_of: Option<NaiveDate> = reader.read_day_of_history("as_of"),
         /// Adds the formulas of the figures, and the records behind them (Starter and higher). With `fields`, only the
         /// selected figures are explained. Records before the tier's history are counted, but not listed.

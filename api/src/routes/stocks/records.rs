@@ -1,5 +1,5 @@
-//! Page of the dividends or splits of one security. The rows are current rows, rows at an earlier data version, or the
-//! changes since an earlier response.
+//! Page of the dividends or splits of one security. A request asks for one of three kinds of rows: rows of the current
+//! data version, rows of an earlier data version, or the rows that changed since an earlier response.
 
 use std::sync::Arc;
 

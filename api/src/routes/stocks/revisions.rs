@@ -48,10 +48,10 @@ impl Sortable for Revision {
 endpoint! {
     /// Revisions
     ///
-    /// Changes of values in responses, newest first. Each row has the time of the change, the value before and after
-    /// it, the reason, and the first and the latest value. Both values of a change are computed for the same market
-    /// date. The passage of time alone therefore causes no revision. A revision is left out if its time or its ex-date
-    /// is before the tier's history.
+    /// Changes of values in responses, newest first. Each row has the time and the reason of a change, and the value
+    /// before and after the change. It also has the first and the latest value of the changed field. The values before
+    /// and after a change are computed for the same market date. The passage of time alone therefore causes no
+    /// revision. A revision is left out if its time or its ex-date is before the tier's history.
     get "/v1/stocks/{symbol}/revisions", tag "Stocks", returns "A page of revisions",
     revisions(Access<Free, RevisionsParameters>) -> List<Revision> { respond(render) }
 }

@@ -33,9 +33,9 @@ parameters! {
         end_date: Option<NaiveDate> = reader.read_end_date(start_date),
         /// Types of splits, comma-separated.
         r#type: Option<Vec<SplitType>> = reader.read_words("type", SplitType::ALL),
-        /// `meta.sync_from` of an earlier response, or an instant. Returns only the rows that changed since then, in
-        /// the order of the changes. Deleted rows have the status `cancelled`. Cannot be combined with date or type
-        /// filters, or `sort`.
+        /// Returns only the rows that changed after this point, in the order of the changes. The point is either the
+        /// `meta.sync_from` of an earlier response or a time in UTC (RFC 3339). Deleted rows have the status
+        /// `cancelled`. Conflicts with `start_date`, `end_date`, `type` and `sort`.
         updated_since: Option<SyncPoint> =
             reader.read_updated_since(&["start_date", "end_date", "type", "sort"]),
         knowledge: Option<Knowledge> = reader.read_knowledge(),

@@ -18,7 +18,7 @@ pub(crate) struct KindLayout {
     pub(crate) key: &'static [&'static str],
     /// Required columns in addition to the key columns.
     pub(crate) required: &'static [&'static str],
-    /// All columns of the kind. Columns that every kind has come first.
+    /// All columns of the kind. The list begins with the columns that are common to all kinds, such as `revision`.
     pub(crate) names: &'static [&'static str],
 }
 
@@ -89,8 +89,8 @@ impl KindLayout {
         ALL.iter().find(|layout| layout.kind == kind)
     }
 
-    /// Finds the columns of a header. The result has, for each column, its index in [`Self::names`], or `None` if the
-    /// name is unknown. Fails with a message if the header does not fit the kind.
+    /// Finds the columns of a header. Returns one item per column of the header: the index of its name in
+    /// [`Self::names`], or `None` for an unknown name. Fails with a message if the header does not fit the kind.
     pub(super) fn columns(
         &self,
         header: &[String],

@@ -89,7 +89,8 @@ fn listed(names: &[String]) -> String {
     names[..names.len().min(MAX_LISTED)].join(", ")
 }
 
-/// Rows that each record of a wide table gives. Columns with the same symbol or date in their names form one row.
+/// Rows to build from each record of a wide table, which is a table with symbols or dates in its column names. Columns
+/// with the same symbol and date in their names form one row.
 fn wide_rows(
     map: &ColumnMap,
     wide: &WideNames,

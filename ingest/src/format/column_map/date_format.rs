@@ -91,9 +91,10 @@ impl DateFormat {
     }
 }
 
-/// Parses a date with the first format that fits. A time after the date must be midnight. If `zone` is given, a Unix
-/// time becomes the local date in this zone. A written UTC time becomes the local date only if it is midnight in the
-/// zone.
+/// Parses a date with the first format that fits. A time after the date must be midnight.
+///
+/// If `zone` is given, a Unix time gives the local date in this zone. A UTC time such as `2021-06-30 22:00:00Z` also
+/// gives the local date, but only if it is midnight in the zone. All other text is parsed with the formats.
 pub(super) fn read_date(
     formats: &[DateFormat],
     zone: Option<ExchangeZone>,

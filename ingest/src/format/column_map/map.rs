@@ -1,4 +1,4 @@
-//! Validated column map: location of each canonical column in a file, and conversion of its cells to canonical form.
+//! Validated column map. It locates the canonical columns in a file, and converts the cells to canonical form.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -19,8 +19,8 @@ use crate::normalize::{ExchangeZone, RowError, abbreviate, is_absent_value};
 pub(super) const RATIO: &str = "ratio";
 /// Column with the direction of a split: more shares (`forward`) or fewer shares (`reverse`).
 pub(super) const DIRECTION: &str = "direction";
-/// Column with the currency of prices. Canonical prices have no currency, so they cannot be in a minor unit such as
-/// GBX. Prices in a minor unit are converted to the major unit.
+/// Column with the currency of prices. It serves only to convert prices in a minor unit, such as pence (GBX), to the
+/// major unit. Canonical price rows have no currency column.
 pub(super) const CURRENCY: &str = "currency";
 /// Columns whose cells may contain a currency unit.
 pub(super) const MONEY: [&str; 6] = ["open", "high", "low", "close", "vwap", "amount"];
@@ -47,8 +47,8 @@ pub struct ColumnMap {
     pub(super) dates: Vec<DateFormat>,
     /// Time zone of the exchange. Times in UTC are converted to dates in this zone.
     pub(super) zone: Option<ExchangeZone>,
-    /// Currency units that cells of prices and amounts may contain, each with its currency: `p` is GBX. Longer units
-    /// come first.
+    /// Currency units in the cells of prices and amounts, each with its currency, such as `p` with `GBX`. Longer units
+    /// come first, because a cell that ends with `GBp` also ends with `p`.
     pub(super) units: Vec<(String, String)>,
     pub(super) numbers: NumberFormat,
     pub(super) scale: BTreeMap<&'static str, Decimal>,
@@ -85,8 +85,8 @@ impl ColumnMap {
         layout.key.iter().copied().find(|name| matches!(*name, "symbol" | "etf_symbol"))
     }
 
-    /// True if the map gives each row its symbol, by a column, a constant or a column name, or if the kind has no
-    /// symbol. Otherwise, all rows of a file have one symbol, from the command line or the file name.
+    /// True if the map locates the symbol of each row: in a column, in a constant or in the column names. Also true if
+    /// the kind has no symbol. If false, all rows of a file have one symbol, from the command line or the file name.
     pub(super) fn has_symbol_column(&self) -> bool {
         let Some(owner) = self.symbol_column() else { return true };
         self.columns.iter().any(|(name, _)| *name == owner)

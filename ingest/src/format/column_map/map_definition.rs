@@ -108,7 +108,8 @@ pub(super) struct WideSection {
     /// Canonical column of the cells in all wide columns, such as `close`. It is needed only if `name` has no
     /// `{field}`.
     pub(super) value: Option<Spanned<String>>,
-    /// Names of columns that are ignored, because they do not follow the pattern.
+    /// Names of columns to ignore. They fit the pattern but contain no symbol or date, such as `Average` with the
+    /// pattern `{symbol}`.
     #[serde(default)]
     pub(super) skip: Vec<String>,
 }

@@ -17,7 +17,8 @@ pub const SHIPPED: [(&str, &str); 6] = [
     ("yfinance-wide", include_str!("shipped/yfinance-wide.toml")),
 ];
 
-/// Name of the first shipped map with all its columns in this header. Maps of wide tables are not considered.
+/// Name of the first shipped map that fits a header. A map fits if the header contains all columns of the map. Maps of
+/// wide tables are not considered.
 pub(crate) fn find_shipped_map(columns: &[String]) -> Option<&'static str> {
     let fits = |(_, text): &&(&str, &str)| {
         ColumnMap::parse(text).is_ok_and(|map| {

@@ -1,8 +1,9 @@
 //! Reader of files with a column map. A column map is a TOML file that describes the columns of a file. It is for
-//! layouts that no other format covers: wide tables, files without a header, symbols in file names, and unusual
-//! notations of numbers and dates.
+//! layouts that no other format covers: files without a header, symbols in file names, unusual notations of numbers and
+//! dates, and wide tables. A wide table has symbols or dates in its column names.
 //!
-//! Each record becomes a canonical record, and is checked and rejected like a record of the canonical feed.
+//! Each record is converted to the canonical form, and then validated like a record of the canonical feed. A record of
+//! a wide table gives several canonical records.
 
 use std::borrow::Cow;
 use std::io::Read;
@@ -199,7 +200,8 @@ fn table_header(names: &[String], delimiter: u8) -> String {
     names.iter().map(quoted).collect::<Vec<_>>().join(&char::from(delimiter).to_string())
 }
 
-/// True if the map skips the record, because a required value is missing. A line with totals, for example, has no date.
+/// True if the map skips the record, because a column in the map's `skip_without` has no value. For example, a line
+/// with totals has no date.
 fn skips(map: &ColumnMap, plan: &ColumnPlan, record: &CsvRecord<'_>) -> bool {
     plan.common.iter().any(|(name, index)| text(record, *index).is_ok_and(|cell| map.skips(name, cell)))
 }

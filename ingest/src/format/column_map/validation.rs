@@ -185,7 +185,7 @@ impl<'a> MapValidator<'a> {
         self.convert(self.definition.dates.zone.as_ref(), message, |zone| ExchangeZone::parse(zone))
     }
 
-    /// Currency units with their currencies, longest first: `GBp` before `p`.
+    /// Currency units, each with its currency. Longer units come first: `GBp` before `p`.
     fn units(&self) -> Result<Vec<(String, String)>, MapError> {
         let mut units = Vec::new();
         for (unit, currency) in &self.definition.units {
@@ -272,7 +272,8 @@ impl<'a> MapValidator<'a> {
         Ok(Some(WideNames { pattern, value, skip: wide.skip.clone() }))
     }
 
-    /// Fails if the map gives no column or constant for a required value, or a `direction` without a `ratio`.
+    /// Fails if the map has no column and no constant for a required value. Also fails if the map has a `direction` but
+    /// no `ratio`.
     fn check_required(&self, map: &ColumnMap) -> Result<(), MapError> {
         let given = |name: &str| {
             let wide = map.wide.as_ref();

@@ -1,4 +1,5 @@
-//! Tests of every format: detection among all formats, then each row as one line of text.
+//! Tests of every format. A test detects the format of a text, reads the text, and compares the rows, each as one line
+//! of text.
 
 use market::symbol::Symbol;
 use proptest::prelude::*;
@@ -25,7 +26,7 @@ mod yahoo;
 
 use read_helper::{bodies, options};
 
-/// Fragments of every format, for random texts.
+/// Fragments of all formats. A test builds random texts from these fragments.
 const PIECES: [&str; 40] = [
     "{",
     "}",

@@ -2,8 +2,9 @@ use event_log::record_batch::Body;
 
 use super::read_helper::{bodies, options};
 
-/// Dividend evidence of a file, as lines. `dividend column FROM TO` is a period with a dividend column. `PREVIOUS
-/// EX-DATE FACTOR BASIS` is the adjustment factor between the closes of two days.
+/// Reads a file, and returns its evidence of paid dividends (R40) as lines of text. The line `dividend column FROM TO`
+/// means that the file has a dividend column for this period. The line `PREVIOUS EX-DATE FACTOR BASIS` has the
+/// adjustment factor between the closes of the days PREVIOUS and EX-DATE.
 fn evidence(name: &str, text: &str) -> Vec<String> {
     let mut lines = Vec::new();
     for body in bodies(name, text, &options()).unwrap() {

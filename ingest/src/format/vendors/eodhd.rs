@@ -156,8 +156,7 @@ fn frequency(period: &str) -> Option<&'static str> {
     }
 }
 
-/// Converts the sections of a company to a security record and a fundamentals record. Fractions are converted to
-/// percent.
+/// Converts the data of one company to a security record and a fundamentals record. Fractions are converted to percent.
 fn fundamentals(
     whole: &VendorRow<'_>,
     general: RawJson<'_>,

@@ -31,8 +31,8 @@ const CLASSES: [(&str, &str); 9] = [
     ("GEFB", "GEF.B"),
 ];
 
-/// Exchanges of the United States. The symbol of a holding is used only if it trades on one of these exchanges, or if
-/// the file names no exchange.
+/// Exchanges of the United States. A holding that trades on another exchange is loaded without its symbol. A holding
+/// without an exchange in the file keeps its symbol.
 const HOME: [&str; 5] = ["XNYS", "XNAS", "ARCX", "XASE", "BATS"];
 
 fn detect(head: &FileHead) -> Option<Result<SymbolScope, String>> {

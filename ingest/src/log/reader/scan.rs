@@ -11,7 +11,8 @@ use super::{Log, LogError, RETRY_PAUSE};
 
 /// Maximum time for deleting a consumer at the end of a scan.
 const DELETE_TIMEOUT: Duration = Duration::from_secs(2);
-/// Maximum time for retries of failed reads, since the last received message or the start of the scan.
+/// Maximum time for retries of failed reads. The time is counted from the last received message. Before the first
+/// message, it is counted from the start of the scan.
 const MAX_OUTAGE: Duration = Duration::from_secs(25);
 /// Time without a delivered message. After this time, the scan looks for messages that the server cannot deliver.
 const STALLED: Duration = Duration::from_secs(1);
@@ -156,12 +157,12 @@ impl Log {
         Ok(ScanEnd::Complete)
     }
 
-    /// Finds the message that blocks the delivery. Waits [`STALLED`], then fetches messages one by one, up to the first
-    /// message of `subjects`. Returns this message. Returns `None` if no message of `subjects` is left.
+    /// Finds the next message of `subjects` if the consumer does not deliver it. Waits [`STALLED`], then fetches the
+    /// messages one by one until it finds this message. Returns `None` if no message of `subjects` is left.
     ///
-    /// Unreadable messages before it are skipped, because they would block the consumer forever. If no message was
-    /// skipped and the found message is well-formed, the consumer may be only slow. It then gets [`UNDELIVERED`] more
-    /// time to deliver the message.
+    /// Unreadable messages before the found message are skipped, because they would block the consumer forever. If no
+    /// message was skipped and the found message is well-formed, the consumer may only be slow. The consumer then gets
+    /// [`UNDELIVERED`] more time to deliver the message itself.
     async fn find_undelivered(
         &self,
         from_sequence: u64,

@@ -35,8 +35,8 @@ pub(super) enum UndoChange<T> {
 impl UndoChanges {
     /// Decides the change that the undo makes to one row, and counts it. `key` identifies the row in examples. `own` is
     /// the rank of the row's version from the undone run. `other` is the highest-ranked version from all other runs,
-    /// with its rank. `is_equal` compares the contents of both versions. It is called only if neither is a retraction.
-    /// Returns `None` if the undo does not change the row.
+    /// with its rank. `is_equal` compares the contents of both versions. If one of the versions is a retraction,
+    /// `is_equal` is not called. Returns `None` if the undo does not change the row.
     pub(super) fn count_key<T>(
         &mut self,
         key: impl FnOnce() -> String,
@@ -69,8 +69,8 @@ impl UndoChanges {
     }
 }
 
-/// Encoded record batches in order of publication. They are cut at fixed numbers of rows, so a repeated undo gives the
-/// same batches.
+/// Encoded record batches in order of publication. Batches are cut at fixed numbers of rows, so a repeated undo gives
+/// the same batches.
 #[derive(Debug, Default)]
 pub(super) struct EncodedBatches {
     encoder: ChunkEncoder,

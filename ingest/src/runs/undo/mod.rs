@@ -115,8 +115,8 @@ impl Display for UndoReport {
     }
 }
 
-/// Undoes a run. Fails if the log already has a completed undo of the run. With `repair`, publishes the lost batches of
-/// that undo again instead.
+/// Undoes a run. Fails if the log already has a completed undo of the run. If `repair` is true, publishes the lost
+/// batches of the completed undo again instead of failing.
 pub async fn undo_run(
     args: &UndoArgs,
     settings: &StreamSettings,

@@ -22,8 +22,8 @@ const ROWS_PER_BATCH: usize = 500;
 
 /// Type of record that can be undone.
 trait Undoable: EventRecord + Clone + PartialEq {
-    /// True if a retraction without a vendor's id also withdraws the rows that have an id. The rows must have the same
-    /// natural key as the retraction (rule R29).
+    /// A retraction without a vendor's id withdraws the rows with the same natural key and without an id. If this
+    /// constant is true, it also withdraws the rows with the same natural key and an id (rule R29).
     const BY_NATURAL_KEY: bool = false;
     /// Key that identifies a record without a vendor's id. The default is symbol and date. The key of a dividend
     /// includes the currency. If a dividend has no currency, the currency of its security is used (rule R39).
@@ -195,13 +195,13 @@ struct KeyVersions<T> {
     other: Option<RecordVersion<T>>,
 }
 
-/// Rows of other runs that share their natural key with a row of the undone run, but have a vendor's id that the run
-/// does not contain. A retraction of the natural key also withdraws these rows.
+/// Rows of other runs with one natural key. The undone run has a row with this natural key, but no row with the ids of
+/// these rows. A retraction of the natural key also withdraws these rows.
 #[derive(Debug)]
 struct NaturalKeyRows<T> {
     /// Highest-ranked version of each row, by id.
     ids: BTreeMap<String, Option<RecordVersion<T>>>,
-    /// Highest-ranked retraction of the natural key by other runs. A retraction with an id does not count.
+    /// Highest-ranked retraction without an id, from other runs. It withdraws the rows with this natural key.
     withdrawn: Option<RecordVersion<T>>,
 }
 
@@ -221,8 +221,9 @@ impl<T> Default for RecordTable<T> {
     }
 }
 
-/// Revision and observation time of a retraction without an id. The retraction withdraws the rows with its natural key,
-/// except rows with a higher revision, or with the same revision and a later observation time.
+/// Revision and observation time of a retraction without an id. The retraction withdraws the rows with its natural key.
+/// A row with a higher revision is not withdrawn. A row with the same revision and a later observation time is not
+/// withdrawn either.
 type RetractionTime = (i64, DateTime<Utc>);
 
 impl<T: Undoable> RecordTable<T> {
@@ -288,9 +289,10 @@ impl<T: Undoable> RecordTable<T> {
         (rows, changes)
     }
 
-    /// A retraction in the run or in its undo also withdraws rows of other runs with the natural key `natural`. Returns
-    /// copies of these rows, which restore them. Each copy has a later observation time than the retraction, so that
-    /// the retraction does not withdraw the copy.
+    /// Returns copies of the rows of other runs that the retraction of the natural key `natural` withdraws. The
+    /// retraction is a row of the undone run or of its undo, and has the given revision and observation time.
+    /// Publishing the copies restores the rows, because each copy has a later observation time than the retraction. A
+    /// row that another run withdrew is left out.
     fn rows_to_republish(&self, natural: &str, (revision, observed_at): RetractionTime) -> Vec<EventRow<T>> {
         let Some(neighbours) = self.neighbours.get(natural) else { return Vec::new() };
         let rank = |version: &RecordVersion<T>| (version.row.revision, version.row.observed_at);
@@ -310,9 +312,9 @@ impl<T: Undoable> RecordTable<T> {
     }
 }
 
-/// Retraction of a row of the run. It has the observation time of the row, so that later observations outrank it. If
-/// [`Undoable::BY_NATURAL_KEY`] is true, the retraction has no id. A retraction with an id would outrank every row of
-/// the same id and revision, even later observations.
+/// Retraction of a row of the run. The retraction has the observation time of the row, so that later observations
+/// outrank the retraction. If [`Undoable::BY_NATURAL_KEY`] is true, the retraction has no id. A retraction with an id
+/// would outrank every row of the same id and revision, even later observations.
 fn retracted<T: Undoable>(own: &RecordVersion<T>) -> EventRow<T> {
     let id = own.row.id.clone().filter(|_| !T::BY_NATURAL_KEY);
     EventRow { id, action: Action::Retract, ..own.row.clone() }

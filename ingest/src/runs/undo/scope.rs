@@ -19,8 +19,8 @@ pub(super) struct UndoScope<'a> {
 }
 
 impl UndoScope<'_> {
-    /// Calls `each` for every record batch with rows of a kind: batches of the run if `own` is true, otherwise batches
-    /// of all other runs of the same source.
+    /// Calls `each` for every record batch with rows of a kind: batches of the undone run if `own` is true, otherwise
+    /// batches of all other runs of the same source.
     pub(super) async fn each_batch(
         &self,
         kind: Kind,

@@ -1,4 +1,5 @@
-//! Number of ex-dates, by source, on which the adjusted closes of the source agree with the served price factors (R40).
+//! Comparison of the adjusted closes of each source with the served price factors (R40). Counts the ex-dates on which
+//! the closes and the factors agree.
 
 use std::collections::BTreeMap;
 
@@ -18,10 +19,10 @@ const IDENTITIES: &str = include_str!("../../../queries/audit/evidence_identitie
 pub struct SourceAgreement {
     /// Source (feed) of the adjusted closes.
     pub source: String,
-    /// Number of ex-dates with a dividend factor. The factor is implied by the adjusted closes, or computed by the
-    /// rules, or both.
+    /// Number of ex-dates with at least one of two dividend factors. The adjusted closes imply one factor, and the
+    /// rules compute the other.
     pub ex_dates: u64,
-    /// Number of these ex-dates on which the implied factor and the computed factor agree.
+    /// Number of ex-dates, out of `ex_dates`, on which the two factors agree.
     pub agreeing: u64,
 }
 

@@ -1,4 +1,5 @@
-//! Findings of an audit with examples, and the inputs of the served generation that the checks use.
+//! Findings of an audit, with examples. Also the context of the checks: the inputs from which the served generation is
+//! derived.
 
 use chrono::NaiveDate;
 use market::history::SourcePolicy;
@@ -33,7 +34,8 @@ pub struct AuditFinding {
 }
 
 sql_row! {
-    /// One match of a check: a security, a row or a dead letter (a message that could not be applied).
+    /// One match of a check: a security, a row of a read table, or a dead letter (a log message or one of its rows that
+    /// could not be applied).
     #[derive(Debug, Serialize)]
     pub struct FindingExample {
         /// Symbol of the security. For a dead letter, `sequence/item`: the sequence of its log message, and the number
@@ -52,8 +54,10 @@ pub(crate) struct AuditContext {
 }
 
 impl AuditContext {
-    /// Loads the inputs of a generation, which must be first in the search path. They are `None` if nothing is derived
-    /// yet. Also returns the result row of [`MARKET`], which contains the log sequence and the number of securities.
+    /// Loads the inputs of a generation. The schema of the generation must be first in the search path.
+    ///
+    /// Returns the inputs and the result row of the query [`MARKET`]. The inputs are `None` if nothing is derived yet.
+    /// The result row has the log sequence and the number of securities.
     pub(crate) async fn load(
         transaction: &Transaction<'_>,
         generation: &Generation,

@@ -1,7 +1,7 @@
 //! `projector audit`: daily checks of the served market.
 //!
-//! An audit reads one snapshot of the served generation and writes nothing. A finding names the affected securities and
-//! advises the operator what to do. A finding does not mean that the program failed.
+//! An audit reads one snapshot of the served generation and writes nothing. A finding is a possible problem of the
+//! data, not an error of the program. It names the affected securities and advises the operator what to do.
 
 mod agreement;
 mod finding;
@@ -28,11 +28,11 @@ pub(crate) use agreement::count_agreements;
 pub(crate) use finding::{AuditContext, CHUNK_HISTORIES, load_identities};
 pub use finding::{AuditFinding, FindingExample};
 
-/// Report and output of an audit. Without a report, the daily checks run.
+/// Options of `projector audit`. The daily checks run if neither `--since` nor `--quality` requests another report.
 #[derive(Debug, Clone, Args)]
 pub struct AuditArgs {
-    /// Report on the effect of a load: the figures before the first row of RUN and the figures now. RUN is a run id of
-    /// `ingest runs`
+    /// Report on the effect of a load: compare the figures before the run RUN with the current figures. `ingest runs`
+    /// lists the run ids
     #[arg(long, value_name = "RUN", group = "report")]
     pub since: Option<String>,
     /// Report on the sources: coverage, freshness, agreement with adjusted closes, interpretation of dividend rows (for
@@ -42,10 +42,10 @@ pub struct AuditArgs {
     /// HTML file for the report, without external resources
     #[arg(long, value_name = "FILE", requires = "report")]
     pub html: Option<PathBuf>,
-    /// CSV file for all values that differ since RUN, one per line
+    /// CSV file for all values that changed since RUN, one value per line
     #[arg(long, value_name = "FILE", requires = "since")]
     pub csv: Option<PathBuf>,
-    /// Maximum number of printed differences per topic and table since RUN
+    /// Maximum number of printed differences per topic since RUN; with --json also per table
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub limit: usize,
     /// Longest wait for the served tables to contain RUN, in seconds
@@ -54,7 +54,7 @@ pub struct AuditArgs {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
-    /// Connection to the log. The log has the earlier versions of rows that were corrected since.
+    /// Connection to the log. `--since` reads earlier versions of corrected rows from the log.
     #[command(flatten)]
     pub stream: StreamSettings,
 }
@@ -93,7 +93,8 @@ struct SqlCheck {
     title: &'static str,
     /// Name of the query in [`QUERIES`].
     query: &'static str,
-    /// Flag that the query searches for. It is the parameter of the query; `None` for a query without a parameter.
+    /// Parameter of the query: the data quality flag of the securities to find, for example `payment_gap`. `None` for a
+    /// query without a parameter.
     #[serde(borrow)]
     flag: Option<&'static str>,
     next: &'static str,

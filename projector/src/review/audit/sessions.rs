@@ -1,5 +1,5 @@
-//! Audit check for missing sessions in the last year. A session is missing if the exchange of a security was open on a
-//! day, but the security has no price.
+//! Audit check for missing sessions in the last year. A session of a security is missing if the exchange was open on a
+//! day on which the security has no price.
 //!
 //! An exchange counts as open on a day if more than half of its listed securities have a price on that day. Only days
 //! between the first and the last price of a security can be missing.
@@ -88,7 +88,8 @@ mod tests {
             ("A", vec![1, 2, 3, 4, 5]),
             ("B", vec![1, 2, 4, 5]),
             ("C", vec![2, 3, 4]),
-            // Listed late, and the only price on day 7: neither is a gap.
+            // D has no price before day 5, but it was not listed then. The other securities have no price on day 7, but
+            // they are not listed anymore. Neither is a gap.
             ("D", vec![5, 7]),
         ]
         .map(|(symbol, days)| (symbol.to_owned(), days.into_iter().collect()))

@@ -53,7 +53,7 @@ pub(super) async fn find_changed(
         title: "payers whose status changed in the last month",
         count,
         first,
-        next: "lapsed: check for a missing declaration; active again: check if the payment is regular: projector explain SYMBOL frequency",
+        next: "if lapsed, check for a missing declaration; if active again, check if the payment is regular: projector explain SYMBOL frequency",
     })
 }
 

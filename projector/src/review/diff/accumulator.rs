@@ -21,19 +21,20 @@ pub struct TableDiff {
     /// Number of rows in the first version. In table `prices`, a row contains one year of one security.
     pub rows_a: u64,
     pub rows_b: u64,
-    /// Sum of the digests of the table in the first version. A digest covers the rows of one security, and in table
-    /// `prices` one year of them. Null if a digest is missing.
+    /// Checksum of the table in the first version: the sum of its digests. A digest covers all rows of one security in
+    /// the table. In table `prices`, it covers one year of one security. Null if a digest is missing.
     pub checksum_a: Option<String>,
     pub checksum_b: Option<String>,
-    /// Number of differing rows. For prices, the number of differing days, summed over all securities. `rows` contains
-    /// only the first of them.
+    /// Number of differing rows. For prices, the number of differing days, summed over all securities. The list `rows`
+    /// contains only the first differing rows.
     pub differing: u64,
-    /// For each column, the number of rows with different values in it. Rows that only one version has are not counted.
+    /// Number of rows with different values in a column, by column. Rows that only one version has are not counted.
     pub columns: BTreeMap<String, u64>,
     pub rows: Vec<RowDifference>,
 }
 
-/// Differences between two versions of the read tables: the largest ones in a summary, and all of them by table.
+/// Differences between two versions of the read tables: a summary of the largest ones, and the differences of each
+/// table.
 #[derive(Debug, Serialize)]
 pub struct Differences {
     /// Summary: the largest differences of each topic.
@@ -68,7 +69,8 @@ pub(crate) struct DiffAccumulator {
 }
 
 impl DiffAccumulator {
-    /// Creates an accumulator. Up to `keep` rows per table and topic stay in memory. All rows are written to `files`.
+    /// Creates an accumulator. The first `keep` differing rows of each table and the `keep` largest differences of each
+    /// topic stay in memory. All differing rows are written to `files`.
     pub(crate) fn new(keep: usize, files: Vec<Box<dyn DifferenceSink>>) -> Self {
         Self { keep, tables: Vec::new(), ranking: DiffRanking::new(keep), years: BTreeMap::new(), files }
     }

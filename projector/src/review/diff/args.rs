@@ -29,7 +29,7 @@ pub struct DiffArgs {
     /// Maximum number of printed rows per table and of printed differences per topic
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub limit: usize,
-    /// Explain each difference in the summary: compare the observations, the policy and the rules of both generations
+    /// Explain each printed difference: compare the observations and the formula of the figure in both generations
     #[arg(long)]
     pub why: bool,
     /// Compare all rows; by default, rows with equal digests (checksums) are skipped

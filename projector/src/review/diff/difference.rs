@@ -38,8 +38,7 @@ pub struct RowDifference {
     pub key: Vec<(&'static str, CellValue)>,
     /// Kind of the difference.
     pub change: ChangeKind,
-    /// Differing columns. Key columns are left out. If only one version has the row, these are all columns with a
-    /// value.
+    /// Differing columns, without key columns. If only one version has the row, the list has every column with a value.
     #[serde(serialize_with = "as_pairs")]
     pub columns: Vec<ColumnDifference>,
     /// Sentences that explain the difference; empty unless explanations were requested.
@@ -88,9 +87,9 @@ fn as_pairs<S: Serializer>(columns: &[ColumnDifference], serializer: S) -> Resul
 /// Column names in an output file. Each line of the file has one differing value.
 pub(super) const HEADER: [&str; 7] = ["table", "symbol", "key", "change", "column", "a", "b"];
 
-/// Output file with one line or row per differing value.
+/// Output file with one line (CSV) or one row (Parquet) per differing value.
 pub(crate) trait DifferenceSink: fmt::Debug {
-    /// Writes one differing row: a line for each of its differing columns.
+    /// Writes one differing row of a read table: a line of the file for each differing column.
     fn write(&mut self, difference: &RowDifference) -> anyhow::Result<()>;
 
     /// Completes the file and gives it its final name.

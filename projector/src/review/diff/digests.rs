@@ -1,7 +1,8 @@
-//! Search for the rows that may differ between two generations, by comparing digests.
+//! Search for the rows that may differ between two generations. The search compares digests.
 //!
-//! Each generation stores digests: one for the rows of a security in each table, and one for each price year. Rows with
-//! equal digests are equal and are not compared. Rows without a digest are always compared.
+//! Each generation stores digests. Each security has one digest per table, which covers all its rows in the table. The
+//! prices of a security have one digest per calendar year. Rows with equal digests are equal and are not compared. Rows
+//! without a digest are always compared.
 
 use std::collections::HashMap;
 use std::pin::Pin;
@@ -38,7 +39,8 @@ fn add_digest(sum: &mut Option<i128>, digest: Option<i64>) {
 }
 
 impl DiffCandidates {
-    /// Finds the rows to compare. `only` is a list of securities; `None` searches all securities and sectors.
+    /// Finds the rows to compare. If `only` has a list of securities, finds only rows of these securities. If `only` is
+    /// `None`, finds rows of all securities and sectors.
     ///
     /// If `include_equal` is true, rows with equal digests are compared too. Price years before `first_price_year` are
     /// skipped.

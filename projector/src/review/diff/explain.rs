@@ -23,7 +23,7 @@ const MAX_OBSERVATIONS: usize = 3;
 const MAX_TERMS: usize = 8;
 /// Explanation of a differing figure if its observations and formula are equal in both generations.
 const SAME_INPUTS: &str = "observations and formula are identical; other inputs of the derivation differ";
-/// Explanation of a differing row if none of its figures has an explanation.
+/// Explanation of a differing row if none of its differing columns has an explanation.
 const FOLLOWS: &str = "it follows from reference data, prices, dividends or rules that differ";
 /// Explanation of a differing row of one day (price, dividend or split) if both generations use the same observations
 /// of this day.
@@ -41,7 +41,7 @@ pub(super) async fn explain_findings(
         for finding in &mut ranked.first {
             if ranked.topic == DiffTopic::Securities {
                 let lacking = if finding.a == CellValue::Null { generations[0] } else { generations[1] };
-                finding.why.push(format!("{lacking}: no row makes this symbol a security"));
+                finding.why.push(format!("{lacking}: no row has this symbol"));
                 continue;
             }
             finding.why.extend(match explain_sides(client, generations, &finding.symbol, None).await? {
@@ -154,7 +154,8 @@ fn describe_observation(seen: &ExplainedObservation) -> String {
     words.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
-/// Tables in which each row is derived from the observations of one day, with the kind of these observations.
+/// Names of tables in which each row is derived from the observations of one day. Each name has the kind of these
+/// observations.
 const KINDS: [(&str, &str); 3] = [(PRICES, "price"), ("dividends", "dividend"), ("splits", "split")];
 
 /// Adds explanations to the first `limit` differing rows of each table. Begins its own transactions, so `client` must
@@ -192,7 +193,7 @@ pub(super) async fn explain_rows(
     Ok(())
 }
 
-/// Explains the first `limit` rows of a table. A row is explained by a figure in one of its differing columns.
+/// Explains the first `limit` rows of a table. A row gets the explanation of one of its differing columns.
 async fn explain_derived_rows(
     client: &mut Client,
     generations: [GenerationId; 2],

@@ -1,7 +1,6 @@
-//! Connections that read one generation each. The search path of a connection has the schema of its generation.
+//! Two connections, one for each compared generation. The search path of a connection has the schema of its generation.
 //!
-//! The connections of both generations use the same database snapshot. Concurrent writes therefore have no effect on a
-//! comparison.
+//! Both connections use the same database snapshot. Concurrent writes therefore have no effect on a comparison.
 
 use chrono::NaiveDate;
 use event_log::sequence::Sequence;
@@ -37,7 +36,7 @@ pub struct ComparedGeneration {
     pub(super) unfinished: bool,
 }
 
-/// Connection that reads one generation in the common snapshot.
+/// Connection that reads one generation, in a snapshot that both connections share.
 pub(super) struct GenerationReader {
     pub(super) client: Client,
     pub(super) generation: ComparedGeneration,
@@ -57,7 +56,7 @@ pub(super) async fn open_readers(
 }
 
 impl GenerationReader {
-    /// Loads a generation, and sets the search path of the connection to its schema.
+    /// Loads a generation, and sets the search path of the connection to the schema of the generation.
     async fn open(client: Client, id: GenerationId) -> anyhow::Result<Self> {
         let row = load_generation_row(&client, id).await?;
         let generation = Generation::from_row(&row)?;
@@ -95,7 +94,8 @@ impl GenerationReader {
         Ok(self.client.prepare(&query).await?)
     }
 
-    /// Counts the rows of a table. `only` restricts the count to some owners, and `since` to days from this day on.
+    /// Counts the rows of a table. If `only` has a list of owners (securities, funds or sectors), counts only their
+    /// rows. If `since` has a day and the rows have days, counts only rows of this day or later.
     pub(super) async fn count_rows(
         &self,
         table: &ComparedTable,

@@ -1,8 +1,9 @@
 //! `projector diff A B`: differences between two generations, most important first, with explanations.
 //!
-//! Both generations are read in one snapshot. Stored digests show which securities and price years can differ. Only
-//! these are read, a few hundred securities at a time. The memory use therefore does not depend on the number of
-//! securities. Exception: symbol spellings (the current and former symbols of securities) are compared all together.
+//! Both generations are read in one snapshot. Stored digests show which securities can differ, and in which years their
+//! prices can differ. Only these securities and years are read, a few hundred at a time. The memory use therefore does
+//! not depend on the number of securities. Exception: symbol spellings (the current and former symbols of securities)
+//! are compared all together.
 //!
 //! The rule version of a row is not compared. It is an input of the derivation, so a different rule version is a reason
 //! for differences, but not itself a difference.
@@ -66,14 +67,16 @@ const REVIEWED: &str = include_str!("../../../queries/diff_reviewed.sql");
 const SECURITIES_PER_CHUNK: usize = 250;
 /// Number of funds whose holdings are compared at the same time.
 const FUNDS_PER_CHUNK: usize = 4;
-/// Number of price years that are compared at the same time.
+/// Number of price years that are compared at the same time. A price year has the prices of one security in one year.
 const YEARS_PER_CHUNK: usize = 2000;
-/// Maximum number of rows per table and topic in the HTML report.
+/// Maximum number of rows in the HTML report, for each table and each topic. If the value of `--limit` is larger, that
+/// value is the maximum.
 pub(crate) const HTML_ROWS: usize = 500;
 
-/// Compares two generations. If the comparison is complete and neither generation is still being built, stores it as a
-/// review. A promotion requires such a review. If this program shuts down, its running queries in Postgres are
-/// cancelled.
+/// Compares two generations. If this program shuts down, its running queries in Postgres are cancelled.
+///
+/// Stores the comparison as a review if it covers all tables, securities and days, and if both generations are
+/// completely built. A promotion requires such a review.
 pub async fn compare_generations(
     database: &DatabaseArgs,
     args: &DiffArgs,
@@ -156,8 +159,8 @@ async fn record_review(client: &mut Client, found: &GenerationDiff) -> anyhow::R
     Ok(transaction.commit().await?)
 }
 
-/// Canonical symbols of the requested security in both generations. If the security was renamed, these are two symbols.
-/// `None` if no security was requested.
+/// Canonical symbols of the requested security in both generations. The list has two symbols if the canonical symbol
+/// differs between the generations. `None` if no security was requested.
 async fn canonical_symbols(
     args: &DiffArgs,
     [a, b]: &[GenerationReader; 2],
@@ -202,7 +205,7 @@ impl DiffRun<'_> {
         Ok(())
     }
 
-    /// Adds a table to the result, with its row counts in both generations and without differences.
+    /// Adds a table to the result, with its row counts in both generations. Its differences are added afterwards.
     async fn count_table(&mut self, table: &ComparedTable, only: Option<&[String]>) -> anyhow::Result<()> {
         let since = self.args.since;
         let [rows_a, rows_b] = match table.name {

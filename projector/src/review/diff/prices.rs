@@ -34,7 +34,7 @@ pub(crate) const BAR_FIELDS: [BarField; 7] = [
 
 type BarsByYear = HashMap<(String, i32), Bars>;
 
-/// Day with different bars of a security, with the bar of each version.
+/// Day on which the bars of a security differ between two versions. Contains the bar of each version.
 pub(crate) struct PriceDifference<'a> {
     symbol: &'a str,
     pub(super) date: NaiveDate,
@@ -43,8 +43,8 @@ pub(crate) struct PriceDifference<'a> {
     scales: [u32; 2],
 }
 
-/// Compares the prices of the given years, each a symbol and a calendar year. Calls `note` for every differing day.
-/// Days before `since` are skipped.
+/// Compares the prices of `years`. Each element of `years` is a symbol and a calendar year. Calls `note` for every
+/// differing day. Days before `since` are skipped.
 pub(super) async fn compare_years(
     [a, b]: &[GenerationReader; 2],
     years: &[(String, i32)],

@@ -1,5 +1,5 @@
-//! Ranking of the differences in table `metrics`, by topic. A topic ranks each security once, by its metric with the
-//! largest change. The largest changes come first.
+//! Ranking of the differences in table `metrics`, by topic. A topic is a group of related metrics, for example all
+//! yields. It ranks each security once, by the metric of the group that changed most. The largest changes come first.
 
 use std::cmp::Reverse;
 
@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::cell::CellValue;
 use super::difference::{ChangeKind, ColumnDifference, RowDifference};
 
-/// Topics, the most important first. Each topic has the columns of table `metrics` that it compares.
+/// Topics, the most important first, with the compared columns of table `metrics`.
 const TOPICS: [(DiffTopic, &[&str]); 6] = [
     (DiffTopic::Securities, &[]),
     (DiffTopic::Statuses, &["dividend_status"]),
@@ -28,7 +28,7 @@ pub enum DiffTopic {
     Securities,
     /// Dividend statuses.
     Statuses,
-    /// Memberships in the lists of dividend growers.
+    /// Memberships in the lists of dividend growers, for example the Dividend Kings.
     Lists,
     /// Streaks: consecutive years of dividend increases and of dividend payments.
     Streaks,
@@ -38,7 +38,8 @@ pub enum DiffTopic {
     Prices,
 }
 
-/// The metric of one topic that changed most for one security, with its values in both generations.
+/// Largest change of one security in one topic. Contains the metric that changed most, and its value in both
+/// generations.
 #[derive(Debug, Clone, Serialize)]
 pub struct MetricDifference {
     pub symbol: String,
@@ -59,7 +60,8 @@ pub struct TopicSummary {
     pub topic: DiffTopic,
     /// Number of securities with a difference in this topic.
     pub count: u64,
-    /// Number of changes in each size range; empty for topics without numeric metrics.
+    /// Number of changes by size. Each element counts the changes in one range of sizes. Empty for topics without
+    /// numeric metrics.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub sizes: Vec<SizeBucket>,
     /// Largest changes, largest first.
@@ -132,7 +134,8 @@ fn keep_largest(findings: &mut Vec<MetricDifference>, keep: usize) {
     findings.truncate(keep);
 }
 
-/// Finds the metric of a topic with the largest change in one row. Returns `None` if no metric of the topic differs.
+/// Compares the metrics of a topic in one differing row, and returns the metric that changed most. Returns `None` if no
+/// metric of the topic differs.
 fn find_largest(topic: DiffTopic, figures: &[&str], difference: &RowDifference) -> Option<MetricDifference> {
     let found = |figure: &str, a, b, size| MetricDifference {
         symbol: difference.owner(),

@@ -19,8 +19,8 @@ pub struct GenerationDiff {
     /// Differing rows.
     #[serde(flatten)]
     pub differences: Differences,
-    /// `true` if the comparison counts as a review, as a promotion requires. It must cover all tables, securities and
-    /// days, and both generations must be completely built.
+    /// `true` if the comparison counts as a review. A promotion requires a review. A comparison is a review if it
+    /// covers all tables, securities and days, and if both generations are completely built.
     pub reviewed: bool,
 }
 

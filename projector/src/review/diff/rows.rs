@@ -62,8 +62,8 @@ impl<'a> TableComparison<'a> {
         Ok(differences)
     }
 
-    /// Maps rows by key: the bytes of the key columns, and a number. The number is 0 for the first row with these
-    /// bytes, 1 for the second, and so on. `side` is 0 for the first generation, 1 for the second.
+    /// Maps rows by key. A key has the bytes of the key columns, and a number. The number is 0 for the first row with
+    /// these bytes, 1 for the second, and so on. `side` is 0 for the first generation, 1 for the second.
     fn index_by_key(&self, side: usize, rows: Vec<Row>) -> anyhow::Result<HashMap<(Vec<u8>, usize), Row>> {
         let mut found = HashMap::with_capacity(rows.len());
         for row in rows {
@@ -88,7 +88,8 @@ impl<'a> TableComparison<'a> {
         self.columns.iter().find(|(column, _)| column == name).and_then(|(_, places)| places[side])
     }
 
-    /// Compares two rows with equal keys, one from each generation. Returns `None` if all compared columns are equal.
+    /// Compares two rows with equal keys, one from each generation. A row is `None` if its generation lacks the key.
+    /// Returns `None` if all compared columns are equal.
     fn compare_rows(&self, rows: [Option<&Row>; 2]) -> anyhow::Result<Option<RowDifference>> {
         let mut columns = Vec::new();
         for (column, places) in &self.columns {

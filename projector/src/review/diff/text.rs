@@ -14,7 +14,7 @@ use super::result::GenerationDiff;
 
 /// Maximum length of a value in the output, in characters.
 const MAX_VALUE_CHARACTERS: usize = 60;
-/// Maximum number of differing list elements that are printed of a value.
+/// Maximum number of printed elements of a list value. Only elements that differ between the generations are printed.
 const MAX_LIST_ELEMENTS: usize = 5;
 
 /// Prints a comparison with up to `limit` rows per table.

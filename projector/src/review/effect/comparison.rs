@@ -34,7 +34,8 @@ pub(super) struct EffectComparison<'a> {
     pub(super) after: MarketInputs,
 }
 
-/// Derived rows of one security, before the run and now. `None` if the security was not listed at that time.
+/// Derived rows of one security, before the run and now. `before` or `after` is `None` if the security was not listed
+/// at that time.
 struct ComparedSecurity<'a> {
     symbol: &'a Symbol,
     before: Option<SecurityFigures>,
@@ -42,7 +43,7 @@ struct ComparedSecurity<'a> {
     rows: Vec<ComparedRows>,
 }
 
-/// Inputs of the derivations, either before the run or now.
+/// Inputs of the derivations at one time. The time is before the run, or now.
 struct DerivationInputs<'a> {
     market: &'a MarketInputs,
     context: Option<DerivationContext<'a>>,
@@ -50,8 +51,8 @@ struct DerivationInputs<'a> {
 }
 
 impl EffectComparison<'_> {
-    /// Compares all affected securities. Up to `keep` differing rows per table and topic stay in memory. All differing
-    /// rows are written to `files`.
+    /// Compares all affected securities. The first `keep` differing rows of each table and the `keep` largest
+    /// differences of each topic stay in memory. All differing rows are written to `files`.
     pub(super) async fn compare(
         &self,
         transaction: &Transaction<'_>,
@@ -78,8 +79,8 @@ impl EffectComparison<'_> {
         })
     }
 
-    /// Canonical symbols of the affected securities. A security is affected if its facts or other inputs differ between
-    /// the time before the run and now.
+    /// Canonical symbols of the affected securities. A security is affected if its facts now differ from its facts
+    /// before the run. The same applies to other inputs of its derivation, for example the market date.
     async fn find_touched(&self, transaction: &Transaction<'_>) -> anyhow::Result<BTreeSet<Symbol>> {
         let sides = [&self.before, &self.after];
         let all: BTreeSet<&Symbol> = sides.iter().flat_map(|side| side.directory.identities.keys()).collect();
@@ -130,7 +131,8 @@ impl EffectComparison<'_> {
     }
 }
 
-/// Sources that now have dividends in other calendar years than before the run.
+/// Sources whose dividend years differ between the time before the run and now. The dividend years of a source are the
+/// calendar years in which it has dividends.
 fn grown_sources(before: &DividendFeeds, after: &DividendFeeds) -> Vec<String> {
     let years = |feeds: &DividendFeeds, source: &str| feeds.years(source).collect::<Vec<_>>();
     let sources: BTreeSet<&str> = after.pairs().map(|(source, _)| source).collect();
@@ -147,7 +149,7 @@ impl DerivationInputs<'_> {
     }
 }
 
-/// Sums of the effect, over the securities that were compared so far.
+/// Total effect of the run on the securities that were compared so far.
 struct EffectAccumulator {
     keep: usize,
     compared: u64,

@@ -32,10 +32,11 @@ const PRICED: &str = include_str!("../../../queries/bars_sources.sql");
 const RECORDED: &str = include_str!("../../../queries/records_sources.sql");
 
 /// Earlier log message of a feed. The first value is the sequence of the message. The second value is the newest date
-/// of the feed's rows in the whole run of the message; `None` if unknown.
+/// of all rows of the feed's kind in the run of the message; `None` if unknown.
 type EarlierMessage = (i64, Option<NaiveDate>);
 
-/// Days of one symbol and source on which later batches have bars, and the earlier bars on these days.
+/// Bars of one symbol and source that later batches may have changed: the days on which later batches have bars, and
+/// the earlier bars on these days.
 #[derive(Debug, Default)]
 pub(super) struct EarlierBars {
     pub(super) days: HashSet<i32>,
@@ -111,8 +112,8 @@ impl EarlierFacts {
         Ok(())
     }
 
-    /// Finds all days with later bars, and reads the earlier bars on these days. Skips an earlier message if its run
-    /// has only dates before all these days.
+    /// Finds all days with later bars, and reads the earlier bars on these days. Skips an earlier message if the newest
+    /// date of its run is before the first of these days.
     async fn read_bars(
         &mut self,
         log: &LogMessages,
@@ -157,7 +158,7 @@ impl EarlierFacts {
         Ok(())
     }
 
-    /// Symbols with changed facts. Records of the whole market have no symbol and are left out.
+    /// Symbols with changed facts. Records without a symbol (for example trading sessions) are left out.
     pub(super) fn symbols(&self) -> BTreeSet<&str> {
         let bars = self.bars.keys().map(|(symbol, _)| symbol);
         let records = self.records.rows.keys().map(|key| &key.symbol);

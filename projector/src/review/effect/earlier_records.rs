@@ -19,15 +19,17 @@ const STORED: &str = include_str!("../../../queries/records_stored.sql");
 /// Earlier content of the rows that were changed after the position.
 #[derive(Debug, Default)]
 pub(super) struct EarlierRecords {
-    /// Packed records of each changed row before the position; `None` if the row did not exist then.
+    /// Rows that changed after the position. Each has its packed records before the position; `None` if the row did not
+    /// exist then.
     pub(super) rows: BTreeMap<RecordsKey, Option<Vec<u8>>>,
     /// Calendar years with dividends before the position, by source. Contains only sources with dividend batches both
     /// before and after the position.
     pub(super) dividend_years: BTreeMap<String, BTreeSet<i32>>,
 }
 
-/// Adds the earlier content of all rows of a feed that were changed after the position. `later` are the log sequences
-/// of the feed's messages after the position. `earlier` are the log sequences of its messages before the position.
+/// Finds the rows of a feed that changed after the position, and adds their earlier content to `found`. `later` are the
+/// log sequences of the feed's messages after the position. `earlier` are the log sequences of the feed's messages
+/// before the position.
 pub(super) async fn read_earlier_records(
     transaction: &Transaction<'_>,
     log: &LogMessages,

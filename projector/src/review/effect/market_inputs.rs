@@ -1,4 +1,5 @@
-//! Inputs that the derivations of all securities share, either before the run under review (one load by ingest) or now.
+//! Inputs that the derivations of all securities share, such as the market date. They are loaded for one of two times:
+//! before the run (one load by ingest), or now.
 
 use anyhow::Context;
 use chrono::{Datelike, NaiveDate};
@@ -21,7 +22,7 @@ const RECORDS: &str = "select symbol, source, packed from records where kind = $
 const YEARS: &str = "select distinct year from bars order by year desc";
 const BARS: &str = include_str!("../../../queries/effect/bars_of_year.sql");
 
-/// Inputs that the derivations of all securities share, before the run or now.
+/// Inputs that the derivations of all securities share. They are the inputs of one time: before the run, or now.
 pub(super) struct MarketInputs {
     /// Market date; `None` if no session is known.
     pub(super) as_of: Option<NaiveDate>,
@@ -31,7 +32,8 @@ pub(super) struct MarketInputs {
 }
 
 impl MarketInputs {
-    /// Loads the inputs before the run from the earlier facts. If `earlier` is `None`, loads the current inputs.
+    /// Loads the inputs of one time. If `earlier` has the facts before the run, loads the inputs before the run. If
+    /// `earlier` is `None`, loads the current inputs.
     pub(super) async fn load(
         transaction: &Transaction<'_>,
         generation: &Generation,
@@ -146,11 +148,12 @@ async fn load_earlier_date(
     Ok(newest)
 }
 
-/// Last day in the row's year with a live (not withdrawn) bar before the run; `None` if there was none. The row has the
-/// days of one symbol and source in one year.
+/// Last day on which a live (not withdrawn) bar existed before the run. `row` has the days of one symbol and source in
+/// one year. Returns `None` if the year had no live bar before the run.
 ///
 /// The column `days` of the row does not show which bars are withdrawn. Therefore, all days up to the current last live
-/// day count as live. Exception: a day with later bars counts only if it had a live bar before the run.
+/// day count as live. Exception: a day on which the run or a later message has a bar. Such a day counts only if it had
+/// a live bar before the run.
 fn earlier_last_day(row: &Row, year: i32, earlier: &EarlierFacts) -> anyhow::Result<Option<i32>> {
     let (symbol, source): (String, String) = (row.try_get("symbol")?, row.try_get("source")?);
     let last_day: i32 = row.try_get("last_day")?;

@@ -21,7 +21,7 @@ sql_row! {
         /// Sequence of the last log message that the facts contain.
         checkpoint: i64,
         /// `true` if a projector applies the log to the fact set. Such a projector is recorded as the holder of the
-        /// fact set.
+        /// fact set's lease.
         followed: bool,
         /// Sequence of the run's first message; `None` if the facts do not contain the run.
         pub(super) first: Option<i64>,
@@ -29,7 +29,8 @@ sql_row! {
         last: Option<i64>,
         /// Source (feed) that the run loaded; `None` if unknown.
         pub(super) source: Option<String>,
-        /// Number of runs that began after this run.
+        /// Number of runs that began after this run. Runs without rows, which `ingest pull` uses for bookkeeping, are
+        /// not counted.
         pub(super) later_runs: i64,
     }
 }
@@ -55,12 +56,12 @@ impl RunPosition {
     }
 }
 
-/// Waits until the served tables contain all messages of the run, for at most `seconds`. If `seconds` is 0, does not
-/// wait, and also accepts a run that has not ended.
+/// Waits until the run has ended and the served tables contain all messages that the facts contain. Waits for at most
+/// `seconds`. If `seconds` is 0, does not wait, and accepts a run that has begun and not ended.
 ///
 /// # Errors
-/// After `seconds`, the served tables still lack messages of the run or messages that the facts contain. If no
-/// projector follows the log, the error is returned without waiting.
+/// The condition is still not met after `seconds`. If no projector applies the log, the error is returned without
+/// waiting.
 pub(super) async fn wait_until_served(
     client: &Client,
     generation: &Generation,

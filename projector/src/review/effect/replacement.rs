@@ -17,9 +17,9 @@ const MAX_NAMED: usize = 10;
 pub struct SourceReplacement {
     /// Kind of the rows.
     pub kind: Kind,
-    /// Source whose rows the figures use after the run.
+    /// Replacing source. The figures use more of its rows after the run than before.
     pub source: String,
-    /// Source whose rows the figures used before the run.
+    /// Replaced source. The figures use fewer of its rows after the run than before.
     pub replaced: String,
     /// Number of securities with this replacement.
     pub securities: u64,
@@ -29,7 +29,7 @@ pub struct SourceReplacement {
     pub first: Vec<String>,
     /// Reason for the replacement, for example `the newest source wins`.
     pub reason: &'static str,
-    /// Command for the operator that gives the replaced source the first rank again.
+    /// Command that the operator can run to undo the replacement. The command gives the replaced source rank 1.
     pub keep: String,
 }
 
@@ -45,8 +45,9 @@ struct Replaced {
 }
 
 impl Replacements {
-    /// Adds a security. `before` and `after` are the numbers of rows that its figures use, by kind and source. A source
-    /// with fewer rows after the run counts as replaced by each source of the same kind with more rows.
+    /// Adds a security. `before` and `after` are the numbers of rows that its figures use, by kind and source. The
+    /// kinds of rows are compared separately. A source with fewer rows after the run counts as replaced by each source
+    /// with more rows after the run.
     pub(super) fn add(&mut self, symbol: &str, [before, after]: [&RowsBySource; 2]) {
         let count = |rows: &RowsBySource, feed: &(Kind, String)| rows.get(feed).copied().unwrap_or_default();
         for (lost, had) in before {

@@ -24,7 +24,7 @@ pub struct RunEffect {
     pub source: Option<String>,
     /// `true` if the facts contain the last message of the run.
     pub complete: bool,
-    /// Number of runs that began after this run. Their effects are included.
+    /// Number of runs that began after this run. The reported effect includes the effects of these runs.
     pub later_runs: i64,
     /// Served generation.
     pub generation: GenerationId,
@@ -36,7 +36,7 @@ pub struct RunEffect {
     pub(super) found: FoundEffect,
 }
 
-/// Effect of a run: numbers of affected securities, differences, and causes of the differences.
+/// Effect of a run. Contains the numbers of affected and changed securities, the differences, and some of their causes.
 #[derive(Debug, Serialize)]
 pub(super) struct FoundEffect {
     /// Market date before the run and now; null if no session is known.
@@ -45,7 +45,7 @@ pub(super) struct FoundEffect {
     pub(super) compared: u64,
     /// Number of affected securities with at least one differing row.
     pub(super) changed: u64,
-    /// Sources that another source replaced in the figures.
+    /// Replacements of a source by another source in the figures.
     pub(super) replaced: Vec<SourceReplacement>,
     pub(super) quarantined: QuarantineChange,
     /// Flags that some securities gained or lost.
@@ -87,8 +87,8 @@ impl RunEffect {
         self
     }
 
-    /// Returns a sentence with the number of changed and of affected securities. If the market date changed, the
-    /// sentence says so.
+    /// Returns a sentence with the number of changed securities and the number of affected securities. If the market
+    /// date changed, the sentence says so.
     pub(super) fn scope(&self) -> String {
         let later = match self.later_runs {
             0 => String::new(),

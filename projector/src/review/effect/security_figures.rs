@@ -1,4 +1,4 @@
-//! Derived rows of one security, either before a run or now, and the comparison of the two versions.
+//! Derived rows of one security at one time: before a run, or now. A function compares the rows of both times.
 
 use std::collections::BTreeMap;
 
@@ -14,14 +14,14 @@ use crate::review::diff::{
 /// Columns that are not compared. They may change even if the facts are equal.
 const NOT_COMPARED: [&str; 3] = ["updated_at", "as_of", "method_version"];
 
-/// Derived rows of a security, either before the run or now.
+/// Derived rows of a security at one time: before the run, or now.
 pub(super) struct SecurityFigures {
     pub(super) rows: DerivedRows,
     fund: Option<FundRows>,
     pub(super) sources: RowsBySource,
 }
 
-/// Differences of one security in one table, with the number of rows before the run and now.
+/// Differences of one security in one table. `rows` has the number of its rows before the run, and the number now.
 pub(super) struct ComparedRows {
     pub(super) table: &'static str,
     pub(super) rows: [u64; 2],

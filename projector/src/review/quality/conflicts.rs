@@ -1,10 +1,10 @@
 //! Number of conflicts between two sources, by field of their rows.
 //!
-//! Two derived rows of the same security and date are compared, one from each source. Both state amounts on the same
-//! share basis (before later splits). A field is compared if both rows have a value.
+//! Two derived rows of the same security and date are compared, one from each source. The amounts in both rows are not
+//! adjusted for later splits. A field is compared if both rows have a value.
 //!
-//! The field `ex_date` is compared in another way. Each date in the common period of both sources is checked. If only
-//! one source has a row on this date, this is a conflict.
+//! The field `ex_date` is compared in another way, and only in the period that both sources cover. An ex-date is a
+//! conflict if only one of the sources has a row on this date.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -84,8 +84,8 @@ fn by_date<'a, T>(rows: impl Iterator<Item = (NaiveDate, &'a T)>) -> Dated<'a, T
     dated
 }
 
-/// Compares the rows of both sources date by date. If a source has several rows on a date, their fields are not
-/// compared. Only the presence of the date is compared.
+/// Compares the rows of both sources date by date. The presence of a row on a date is always compared. The fields of
+/// the rows are compared if each source has exactly one row on the date.
 fn compare_dated<T: TableRow>(
     quality: &mut SourceQuality,
     kind: Kind,

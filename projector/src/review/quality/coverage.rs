@@ -110,7 +110,8 @@ impl SessionDays {
         }
     }
 
-    /// Counts the expected sessions of each source, and the number of them on which the source has a price.
+    /// Counts the expected sessions of each source: the sessions between its first and last price of each security.
+    /// Also counts the expected sessions on which the source has a price.
     pub(super) fn count(&self, sources: &mut BySource) {
         for (exchange, traded) in &self.traded {
             let sessions = sessions(traded);

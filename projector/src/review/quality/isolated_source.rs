@@ -7,8 +7,8 @@ use market::row::{DividendRow, FundamentalsRow, SplitRow};
 
 use super::result::SourceQuality;
 
-/// Rows of a security, derived as if one source were the only source. They are compared with the rows of other sources.
-/// A field is empty if the source has no rows of this kind.
+/// Rows of a security, derived as if one source were the only source. They are later compared with the rows of other
+/// sources. A field is empty if the source has no rows of this kind.
 #[derive(Debug, Default)]
 pub(super) struct IsolatedRows {
     pub(super) bars: Bars,

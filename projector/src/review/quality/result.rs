@@ -34,7 +34,7 @@ pub struct SourceQuality {
     pub source: String,
     /// Coverage and freshness of the source, by kind of rows (for example prices or dividends).
     pub kinds: BTreeMap<Kind, KindCoverage>,
-    /// Number of sessions in the last 12 months, and number of them on which the source has a price.
+    /// Number of sessions in the last 12 months, and number of sessions on which the source has a price.
     pub sessions: SessionCoverage,
     /// Agreement of two dividend factors on each ex-date. The source's adjusted closes imply one factor, and the rules
     /// compute the other. Null if the source has no adjusted closes.
@@ -45,7 +45,7 @@ pub struct SourceQuality {
     pub quarantined: BTreeMap<String, u64>,
     /// Number of rejected rows by reason code.
     pub rejected: BTreeMap<String, u64>,
-    /// Conflicts with all other sources together, by kind of rows and by field.
+    /// Conflicts with other sources, by kind of rows and by field. A count is the sum over all other sources.
     pub conflicts: BTreeMap<Kind, BTreeMap<&'static str, FieldConflicts>>,
 }
 
@@ -69,20 +69,20 @@ pub struct KindCoverage {
     pub observed_at: Option<DateTime<Utc>>,
 }
 
-/// Number of sessions on which the source has a price. A session is a day on which most securities of the exchange
-/// traded.
+/// Coverage of trading sessions by one source. A session is a day on which most securities of the exchange traded.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub struct SessionCoverage {
     /// Number of sessions between the source's first and last price of a security, summed over the active securities.
     pub expected: u64,
-    /// Number of these sessions on which the source has a price.
+    /// Number of sessions, out of `expected`, on which the source has a price.
     pub present: u64,
 }
 
-/// Number of conflicts in one field, from the comparisons of a source with all other sources.
+/// Number of conflicts in one field. The values of a source are compared with the values of every other source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct FieldConflicts {
-    /// Number of comparisons. A field is compared if both sources have a value.
+    /// Number of comparisons. A field is compared if both sources have a value. The field `ex_date` is also compared if
+    /// only one source has a row on the date.
     pub compared: u64,
     /// Number of comparisons with different values.
     pub differing: u64,

@@ -21,11 +21,12 @@ const NARROW: usize = 57;
 /// Encoding of the values of a block as unsigned codes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum BlockCoding {
-    /// The value itself. For blocks without negative and absent values.
+    /// The code is the value itself. Used if no value of the block is negative or absent.
     Plain,
-    /// Zigzag code: the lowest bit is the sign. For blocks with negative values and without absent values.
+    /// The code is the zigzag code of the value, in which the lowest bit is the sign. Used if a value of the block is
+    /// negative and none is absent.
     Signed,
-    /// Zigzag code plus one; 0 for an absent value. For blocks with absent values.
+    /// The code is the zigzag code plus one. The code of an absent value is 0. Used if a value of the block is absent.
     Sparse,
 }
 
@@ -74,8 +75,8 @@ pub(super) fn write(values: &[i64], bytes: &mut Vec<u8>) {
     }
 }
 
-/// True if `byte_count` bytes can contain a column of `value_count` values: there is at least one byte per block.
-/// Detects damaged counts before memory is reserved.
+/// True if `byte_count` bytes can contain a column of `value_count` values. Each block of the column needs at least one
+/// byte. The check detects damaged counts before memory is reserved.
 pub(super) fn can_contain_blocks(byte_count: usize, value_count: usize) -> bool {
     value_count.div_ceil(BLOCK) <= byte_count
 }

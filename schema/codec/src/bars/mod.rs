@@ -1,7 +1,8 @@
 //! Binary codec of price bars: one byte string per column.
 //!
-//! Each value is predicted from earlier values. Only its difference from the prediction is stored, in blocks of minimal
-//! bit width.
+//! A day or price is predicted from other values of the bars, for example a close from the previous close. Only the
+//! difference from the prediction is stored. Volumes and trade counts are stored as they are. All these integers are
+//! stored in blocks of minimal bit width.
 
 mod blocks;
 mod error;

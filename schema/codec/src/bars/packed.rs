@@ -1,5 +1,5 @@
-//! Encoded bars: one byte string per column. Values are stored as differences from predicted values, in
-//! [blocks](super::blocks).
+//! Encoded bars: one byte string per column. Days and prices are stored as differences from predicted values. Most
+//! columns are encoded in [blocks](super::blocks).
 
 use std::array::from_fn;
 
@@ -62,7 +62,8 @@ fn pack_extra(vwap: &[i64], trade_count: &[i64]) -> Vec<u8> {
     bytes
 }
 
-/// Values of a column that are stored: all values, or none if no value is present.
+/// Values to store for a column. If all values are absent, nothing is stored. Otherwise, all values are stored, absent
+/// values included.
 fn stored_values(column: &BarColumn) -> Vec<i64> {
     let is_stored = !column.values_from_first_present().is_empty();
     if is_stored { column.iter().copied().collect() } else { Vec::new() }
@@ -178,7 +179,7 @@ fn add(difference: &mut i64, expected: i64) {
     }
 }
 
-/// Decodes a number of closes, given by `bars`. Reserves capacity for `room` more closes.
+/// Decodes the closes of `bars` bars. Reserves capacity for `room` more closes.
 fn closes(bytes: &[u8], bars: usize, room: usize) -> Result<Vec<i64>, PackedBarsError> {
     let (mut before, mut rest): (i64, &[u8]) = postcard::take_from_bytes(bytes)?;
     // `bars` is a plausible count, because that number of days was already decoded.
@@ -261,8 +262,8 @@ impl PackedBars {
     }
 }
 
-/// Decodes the list of distinct versions, and for each of `bars` bars the index of its version. Reserves capacity for
-/// `room` more indexes.
+/// Decodes two lists. The first has the index of the version of each bar. The second has the distinct versions. `bars`
+/// is the number of bars. Reserves capacity for `room` more indexes.
 ///
 /// If `bytes` is empty, all bars get the version `BarVersion::UNKNOWN`.
 fn unpack_versions(

@@ -7,8 +7,9 @@ use serde::{Deserialize, Serialize};
 use super::blocks::{self, BLOCK};
 use super::error::PackedBarsError;
 
-/// Version of the format: the first byte of the column `days`. A new version also needs a new codec name in the log, so
-/// that older readers stop at the unknown name.
+/// Version of the format: the first byte of the column `days`. If the version changes, the codec of price batches in
+/// the log also needs a new name. An older program then stops at the unknown name. Otherwise, it would treat these
+/// batches as damaged.
 pub(super) const FORMAT_VERSION: u8 = 1;
 
 /// Header of the column `days`.
@@ -35,10 +36,10 @@ fn expected(day: i32) -> i64 {
     i64::from(day) + NEXT_WEEKDAY[weekday(day)]
 }
 
-/// Number of days from a day to the next weekday (Monday to Friday). The index is the day of the week, 0 for Sunday.
+/// Number of days to the next weekday (Monday to Friday), for each day of the week. Index 0 is Sunday.
 const NEXT_WEEKDAY: [i64; 7] = [1, 1, 1, 1, 1, 3, 2];
 
-/// Number of days from a session to each of the next 32 weekdays. The first index is the day of the week of the
+/// Number of days from a session to each of the next 32 weekdays. The first array index is the day of the week of this
 /// session, 0 for Monday.
 const EXPECTED_DISTANCES: [[i32; BLOCK]; WEEKDAYS] = [
     expected_distances(0),
@@ -52,7 +53,7 @@ const WEEKDAYS: usize = 5;
 /// Upper bound of the numbers in [`EXPECTED_DISTANCES`].
 const FARTHEST: i32 = 7 * BLOCK.div_ceil(WEEKDAYS) as i32;
 
-/// Number of days from a session to each of the next 32 weekdays. `start` is the day of the week of the session, 0 for
+/// Number of days from a session to each of the next 32 weekdays. `start` is the day of the week of this session, 0 for
 /// Monday.
 const fn expected_distances(start: usize) -> [i32; BLOCK] {
     let (mut days, mut place, mut day, mut weekday) = ([0; BLOCK], 0, 0, start);
@@ -65,7 +66,7 @@ const fn expected_distances(start: usize) -> [i32; BLOCK] {
     days
 }
 
-/// Day of the week, 0 for Sunday. Day 1 was a Monday.
+/// Day of the week of a day number, 0 for Sunday. Day number 1 is a Monday.
 fn weekday(day: i32) -> usize {
     day.rem_euclid(7).unsigned_abs() as usize
 }

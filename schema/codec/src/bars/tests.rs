@@ -81,7 +81,8 @@ fn bars(scale: u32, rows: &[(i32, i64)]) -> Bars {
 
 #[test]
 fn packed_columns_have_to_agree() {
-    // Three absent values take no more bytes than two.
+    // The bars have highs, because encoded columns without values do not show their length: three absent values take no
+    // more bytes than two.
     let with_highs = |rows: &[(i32, i64)]| {
         let mut some = bars(2, rows);
         some.high = vec![900; rows.len()].into();

@@ -1,4 +1,5 @@
-//! Encoded record: the fields in the order of the record's layout. The length of a field is stored before its bytes.
+//! Encoded record: the bytes of all fields in a fixed order (see `layout.rs`). The length of each field is stored
+//! before its bytes.
 
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
@@ -8,8 +9,8 @@ use super::field::{Field, take_part, write_bytes, write_part};
 
 /// Initial capacity for an encoded record, in bytes. Most records are not longer.
 const USUAL_BYTES: usize = 64;
-/// Number of field indexes that [`RowFields`] stores without a heap allocation. Most records have no more present
-/// fields.
+/// Number of present fields that [`RowFields`] can store without a heap allocation. Most records do not have more
+/// present fields.
 const USUAL_FIELDS: usize = 12;
 
 /// Record whose fields are encoded in a fixed order.

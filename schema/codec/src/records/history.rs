@@ -12,10 +12,10 @@ use super::packed::read;
 /// Generates `add_to_history` from a table of record types, each with the name of its list in `History`.
 macro_rules! history_lists {
     ($($record:ident => $list:ident),* $(,)?) => {
-        /// Decodes packed records of one kind and source, and adds them to a history.
+        /// Decodes packed records of one symbol, kind and source, and adds them to the history of a security.
         ///
-        /// `owns` is true for the days on which the symbol belongs to the security. A record is dropped if it has a
-        /// date and `owns` is false on this date. Kinds without a list in `History` are ignored.
+        /// `owns` returns true for the days on which this security has the symbol. A record with a date is dropped if
+        /// `owns` returns false for this date. Kinds without a list in `History` are ignored.
         ///
         /// # Errors
         /// The bytes are damaged, or were written by a newer version.

@@ -1,5 +1,5 @@
 //! Packed form of a set of observations, in postcard's encoding. The distinct batch ids, times and field values come
-//! first, as three lists. The rows follow. A row has indexes into these lists.
+//! first, as three lists. The rows follow. Instead of these values, a row has their indexes in the lists.
 //!
 //! The first byte is the version of the format.
 
@@ -20,12 +20,12 @@ use market::history::Observation;
 /// Version of the format.
 const VERSION: u8 = 1;
 
-/// Packed set of observations. It has lists of distinct values, and one row per observation. A row has indexes into
-/// these lists.
+/// Packed set of observations. It has lists of distinct values, and one row per observation. Instead of these values, a
+/// row has their indexes in the lists.
 #[derive(Serialize, Deserialize)]
 struct Packed<'a> {
     frames: Vec<[u8; 16]>,
-    /// Observation times, microseconds since 1970.
+    /// Distinct observation times of all observations, in microseconds since 1970.
     times: Vec<i64>,
     /// Distinct encoded fields of all observations.
     #[serde(borrow)]

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use super::encoded::EncodedRecord;
 use market::event::Kind;
 
-/// Row of a feed. The record is encoded; the other fields are its provenance and version.
+/// Row of a feed: an encoded record with its provenance and version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RawObservation {
     /// Vendor's id of the record; `None` if the vendor gives none.
@@ -30,8 +30,8 @@ impl RawObservation {
     /// Compares the content of two rows: id, revision, retraction and record. Two rows with equal content are the same
     /// observation.
     ///
-    /// For a security record without an id, `security_ref` also belongs to the content. If a vendor reuses a ticker,
-    /// the records of the former and of the new security therefore stay distinct.
+    /// For a record of the kind `Security` without an id, `security_ref` also belongs to the content. If a vendor
+    /// reuses a ticker, the records of the former and of the new security therefore stay distinct.
     pub(super) fn compare_content(&self, other: &Self, kind: Kind) -> Ordering {
         let reference = |o: &Self| match kind {
             Kind::Security if o.id.is_none() => o.security_ref.clone(),

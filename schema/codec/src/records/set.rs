@@ -61,15 +61,15 @@ impl RecordSet {
         (Self { kind, observations: distinct }, repeated)
     }
 
-    /// Observations from the record batches that `is_known` accepts.
+    /// Observations from all record batches for whose id `is_known` returns true.
     pub fn known(self, is_known: impl Fn(&[u8; 16]) -> bool) -> impl Iterator<Item = RawObservation> {
         self.observations.into_iter().filter(move |observation| is_known(&observation.frame))
     }
 
     /// Removes the observations of records that never had the symbol. Observations without an id are not removed.
     ///
-    /// All observations with one id are versions of one record of the vendor. If the symbol of a record changes, its
-    /// observations are stored under every symbol that the record ever had.
+    /// All observations with the same id are versions of one record of the vendor. If the symbol of a record changes,
+    /// its observations are stored under every symbol that the record ever had.
     ///
     /// # Errors
     /// A record is damaged.

@@ -45,8 +45,8 @@ impl Bars {
         Ok(merged)
     }
 
-    /// Merges any number of sets of bars. Also returns the replaced bars. They are returned as one set for each part
-    /// that has replaced bars.
+    /// Merges any number of sets of bars. Also returns the replaced bars. For each part that has replaced bars, one set
+    /// with these bars is returned.
     pub fn merge_keeping_superseded(parts: Vec<Self>) -> Result<(Self, Vec<Self>), BarsError> {
         let follows = |parts: &[Self]| parts[0].day.last() < parts[1].day.first();
         if parts.windows(2).all(follows) {

@@ -19,8 +19,8 @@ pub struct BarVersion {
     /// Share basis of split-adjusted prices, as a day number: the prices are adjusted for all splits up to this day. 0
     /// means the newest day of the source's data. `None` for raw prices.
     pub basis_day: Option<i32>,
-    /// Line number of the first row of the bar's record batch in its file. If two versions are equal in all fields
-    /// above, the greater line wins.
+    /// Line number of the first row of the record batch, in the feed's file. If two versions have the same revision,
+    /// observation time and retraction, the version with the greater line wins.
     pub line: u64,
     /// Id of the record batch of the bar.
     pub frame: [u8; 16],
@@ -55,8 +55,8 @@ impl BarVersion {
     }
 }
 
-/// Builder of a list of distinct versions. It remembers the index of the last version, because most bars have the same
-/// version as the bar before.
+/// Builder of a list of distinct versions. It remembers the index of the version that was looked up last, because most
+/// bars have the same version as the previous bar.
 #[derive(Default)]
 pub struct VersionDictionary {
     last: u16,

@@ -9,10 +9,10 @@ use rust_decimal::Decimal;
 
 /// Base of a digit group: a group has four decimal digits.
 const GROUP: u64 = 10_000;
-/// Smallest mantissa that is too large for this codec. Up to three zeros must be appended to a mantissa to fill its
-/// last digit group. All smaller mantissas then still fit 64 bits.
+/// Smallest mantissa that this codec cannot write. Before encoding, up to three zeros are appended to the mantissa to
+/// fill its last digit group. With these zeros, every smaller mantissa still fits 64 bits.
 const FEW: u64 = 1_000_000_000_000_000;
-/// Number of digit groups that fit 64 bits: 10,000^4 is less than 2^64.
+/// Maximum number of digit groups that fit 64 bits: 10,000^4 is less than 2^64, 10,000^5 is not.
 const GROUPS: usize = 4;
 /// Number of 16-bit fields before the digit groups.
 const HEAD: usize = 4;

@@ -35,7 +35,7 @@ pub struct Decision {
     pub note: String,
 }
 
-/// Key of a row in decisions: kind, feed, vendor's id, date and value.
+/// Key that identifies a row in a decision: kind, feed, vendor's id, date and value.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct DecidedRow {
     /// Kind: price, dividend or split.

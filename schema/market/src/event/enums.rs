@@ -13,8 +13,8 @@ text_enum! {
 }
 
 text_enum! {
-    /// Action of a feed row. `put` adds a record, or a new version of the record with the same key. `retract` withdraws
-    /// the record with this key.
+    /// Action of a feed row. `put` adds the row's record. If a record with the same key exists, the row is a new
+    /// version of this record. `retract` withdraws the record with the row's key.
     pub enum Action { Put = "put", Retract = "retract" }
 }
 
@@ -27,8 +27,8 @@ text_enum! {
 }
 
 text_enum! {
-    /// Declared type of a distribution. Rule R3 derives the class of the distribution from it: regular, special,
-    /// spin-off or stock.
+    /// Declared type of a distribution. Rule R3 derives the class of the distribution from this type. The classes are
+    /// regular, special, spin-off and stock.
     pub enum DividendType {
         Regular = "regular", Special = "special", Supplemental = "supplemental", Irregular = "irregular",
         ReturnOfCapital = "return_of_capital", CapitalGain = "capital_gain", CapitalGainLong = "capital_gain_long",
@@ -66,8 +66,8 @@ impl Frequency {
         })
     }
 
-    /// Frequency with the given number of payments a year. For 0 payments, returns `irregular`. `None` if no frequency
-    /// has this number.
+    /// Frequency with the given number of payments a year. `irregular` for 0 payments; `None` if no frequency has the
+    /// given number.
     pub fn from_payments_per_year(payments: i64) -> Option<Self> {
         if payments == 0 {
             return Some(Self::Irregular);

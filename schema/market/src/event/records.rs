@@ -62,7 +62,8 @@ record! {
             name: String,
             /// Security type.
             r#type: SecurityType,
-            /// ISO 4217 currency of the security's prices, in the major unit.
+            /// ISO 4217 code of the currency of the security's prices, for example `GBP`. Minor units such as `GBX` are
+            /// not used here.
             currency: String,
             /// Listing status of the security: active or delisted.
             status: ListingStatus,
@@ -75,15 +76,16 @@ record! {
         }
         optional {
             /// Minor unit in which the feed gives the security's prices (`GBX`, `ZAC` or `ILA`); absent for prices in
-            /// the major unit. Conversion to the major unit adds [`MINOR_UNIT_PLACES`] decimal places.
+            /// the major unit. 100 minor units are one major unit ([`MINOR_UNIT_PLACES`]).
             quote_unit: String,
-            /// Market identifier code of the exchange, or the vendor's text.
+            /// Market identifier code of the exchange. If the code is unknown, the vendor's name of the exchange.
             exchange: String,
-            /// One of the eleven sectors of the Global Industry Classification Standard, or the vendor's text.
+            /// One of the eleven sectors of the Global Industry Classification Standard. If the vendor's sector is not
+            /// recognized, it is stored as it is.
             sector: String,
             /// Industry in the vendor's words.
             industry: String,
-            /// Two-letter country code of the domicile, or the vendor's text.
+            /// Two-letter country code of the domicile. If the code is unknown, the vendor's name of the country.
             country: String,
             /// Description of the business.
             description: String,
@@ -107,8 +109,8 @@ record! {
             delisted_on: NaiveDate,
             /// Day on which the company suspended its dividend.
             dividend_suspended_on: NaiveDate,
-            /// Number of consecutive years with a dividend increase up to the year `streak_seed_through`. The operator
-            /// gives this number, because the data begins too late to show these years (R14).
+            /// Number of consecutive years with a dividend increase, of which `streak_seed_through` is the last. The
+            /// operator gives this number if the data begins too late to show these years (R14).
             streak_seed_years: i32,
             /// Last year that is counted in `streak_seed_years`.
             streak_seed_through: i32,
@@ -124,20 +126,20 @@ record! {
     /// Distribution of cash or shares to the holders of a security.
     pub struct Dividend {
         required {
-            /// Ticker as declared.
+            /// Ticker under which the distribution was declared.
             symbol: Symbol,
             /// Cash per share, on the share basis `amount_basis`. For a `stock` dividend, number of new shares per old
             /// share.
             amount: Decimal,
-            /// ISO 4217 currency of the amount. Empty if the feed gives no currency; the amount then has the currency
-            /// and unit of the prices.
+            /// ISO 4217 currency of the amount. Empty if the feed gives no currency. The amount is then in the currency
+            /// and unit of the security's prices.
             currency: CompactString,
             /// Distribution type.
             r#type: DividendType,
             /// Share basis of the amount: raw, or adjusted for later splits.
             amount_basis: ShareBasis,
-            /// Amounts of sibling payments: other payments with the same ex-date, type and currency, from earlier rows
-            /// of the same file.
+            /// Amounts of sibling payments. A sibling is another payment of the same security with the same ex-date,
+            /// type and currency. Its row is before this row in the same file.
             #[serde(rename = "beside", default, skip_serializing_if = "Vec::is_empty")]
             sibling_amounts: Vec<Decimal>,
         }
@@ -152,8 +154,8 @@ record! {
             declaration_date: NaiveDate,
             /// Payment frequency as given by the vendor.
             frequency: Frequency,
-            /// Date of the share basis of a split-adjusted amount. If absent, it is the newest day of the source's
-            /// data.
+            /// Date of the share basis of a split-adjusted amount: the amount is adjusted for all splits up to this
+            /// date. If absent, the newest day of the source's data is used.
             basis_as_of: NaiveDate,
         }
     }
@@ -177,8 +179,8 @@ record! {
             declaration_date: NaiveDate,
             /// Delivery date of the shares.
             payable_date: NaiveDate,
-            /// Split type in the vendor's words. It decides whether the share count changes, or only prices, as for a
-            /// spin-off (R35).
+            /// Split type in the vendor's words. The type decides if the event changes the share count and the prices,
+            /// or only the prices. For example, a spin-off changes only the prices (R35).
             r#type: String,
         }
     }
@@ -187,8 +189,9 @@ record! {
 record! {
     /// Evidence about the dividends of a security, found in a price file (R38, R40).
     ///
-    /// A record has one of two facts. The first is the period in which the file has a dividend column. The second is an
-    /// ex-date with an adjustment factor, derived from a change in the ratio of adjusted close to close.
+    /// A record has one of two forms. A record with `dividends_from` and `dividends_to` is about the years in which the
+    /// file has a dividend column. A record with `ex_date`, `previous`, `factor` and `basis` is about one ex-date. This
+    /// ex-date is derived from a change in the ratio of adjusted close to close.
     pub struct DividendEvidence {
         required {
             /// Ticker of the security whose prices the file contains.
@@ -241,7 +244,7 @@ record! {
             market_cap: Decimal,
             /// Market value of the freely traded shares.
             float_market_cap: Decimal,
-            /// Mean value of the shares traded per day, in money.
+            /// Mean daily trading volume, in money: shares traded times price.
             avg_daily_value: Decimal,
             /// Revenue over twelve months.
             revenue_ttm: Decimal,
@@ -283,7 +286,7 @@ record! {
             peg_ratio: Decimal,
             /// Price divided by revenue per share.
             ps_ratio: Decimal,
-            /// Enterprise value over earnings before interest, taxes, depreciation and amortisation.
+            /// Enterprise value divided by earnings before interest, taxes, depreciation and amortisation.
             ev_to_ebitda: Decimal,
             /// Beta as given by the vendor, a ratio.
             beta: Decimal,
@@ -333,9 +336,10 @@ record! {
             is_leveraged: bool,
             /// True for an inverse fund.
             is_inverse: bool,
-            /// Target multiple of the index's daily return.
+            /// Target multiple of the index's daily return, for example 2.
             leverage_factor: Decimal,
-            /// Ticker of the underlying stock of a single-stock fund, or of an unleveraged fund on the same index.
+            /// Ticker of a related security. For a single-stock fund, this is the underlying stock. For other funds, it
+            /// is an unleveraged fund on the same index.
             related_symbol: Symbol,
             /// Portfolio turnover, percent a year.
             turnover: Decimal,
@@ -369,15 +373,16 @@ record! {
             cusip: String,
             /// Financial Instrument Global Identifier.
             figi: String,
-            /// One of the eleven sectors, or the vendor's text.
+            /// One of the eleven sectors of the Global Industry Classification Standard. If the vendor's sector is not
+            /// recognized, it is stored as it is.
             sector: String,
-            /// Two-letter country code, or the vendor's text.
+            /// Two-letter country code. If the code is unknown, the vendor's name of the country.
             country: String,
         }
     }
 }
 
-/// All holdings of one ETF at one date. A later snapshot of the same date replaces the whole snapshot.
+/// All holdings of one ETF at one date. A later snapshot of the same date replaces all holdings of the earlier one.
 #[derive(Debug, Clone, PartialEq, Hash, Serialize, Deserialize)]
 pub struct HoldingSnapshot {
     /// Ticker of the fund.
@@ -389,15 +394,15 @@ pub struct HoldingSnapshot {
 }
 
 record! {
-    /// Record of a market session. It needs no prices. Its only effect: if its date is later than the as-of date of the
-    /// market, the as-of date advances to it.
+    /// Record of a market session, for a session without price rows. If the session is later than the as-of date of the
+    /// market, the as-of date advances to the session's date. The record has no other effect.
     pub struct MarketSession {
         required {
             /// Date of the session.
             date: NaiveDate,
         }
         optional {
-            /// Reason for adding the record.
+            /// Note about the session, for example the reason for adding the record.
             note: String,
         }
     }

@@ -32,18 +32,19 @@ pub struct EventRow<T> {
 /// Rejected feed row with the reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reject {
-    /// File of the row.
+    /// Name of the file that contained the row.
     pub file: String,
-    /// Line in the file, from 1.
+    /// Line number of the row in the file, from 1.
     #[serde(deserialize_with = "line_number")]
     pub line: u64,
     /// Stable reason code of the rejection, for example `non_positive_amount`.
     pub reason: String,
-    /// Message that says what to correct.
+    /// Message for the operator that says what to correct in the row.
     pub message: String,
     /// Text of the row, cut at 4 KiB.
     pub row: String,
-    /// Header line of the table that contained the row; `None` for a row that is not from a table with a header.
+    /// Header line of the table that contained the row; `None` if the row is not from a table, or the table has no
+    /// header.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub columns: Option<String>,
 }

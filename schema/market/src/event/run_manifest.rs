@@ -49,20 +49,20 @@ pub struct RunManifest {
     /// from these numbers. The numbers are final only if the run is completed.
     #[serde(default)]
     pub frames: Vec<InputBatchCount>,
-    /// Number of log messages of the run; absent if each message contains exactly one record batch.
+    /// Number of log messages of the run. If the number is absent, each message contains exactly one record batch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub messages: Option<u64>,
     /// Command-line arguments of `ingest` that repeat this load. Paths are absolute; secrets are left out.
     #[serde(default)]
     pub command: Vec<String>,
-    /// Symbols of this run that no earlier completed run contains. Absent if this run or an earlier run has too many
-    /// symbols.
+    /// Symbols of this run that no earlier completed run contains. The list is absent if this run or an earlier run has
+    /// more symbols than a manifest may list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub new_symbols: Option<Vec<Symbol>>,
     /// Newest date of the run's rows, by kind.
     #[serde(default)]
     pub newest: BTreeMap<Kind, NaiveDate>,
-    /// Ids of rows that earlier runs rejected, and that the files of this run contain in corrected form.
+    /// Ids of rejected rows of earlier runs. The files of this run contain these rows in corrected form.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mends: Vec<String>,
     /// Names of the files that the run refused as a whole.
@@ -106,14 +106,14 @@ impl RunManifest {
 pub struct Pull {
     /// Name of the connector (the definition of a vendor's API). The budget and the bookmarks belong to it.
     pub connector: String,
-    /// Number of API calls that this manifest charges to the connector's call budget. A call is charged before it is
-    /// made.
+    /// Number of API calls that the pull charged to the connector's call budget when it published this manifest. A call
+    /// is charged before it is made.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub calls: u64,
     /// Time by which the charged calls must be made. Calls that are not made by then stay charged.
     pub until: DateTime<Utc>,
-    /// Progress of each request whose rows are in the log. The key consists of the request's name and, if the request
-    /// has one, its symbol or day.
+    /// Progress of each request whose rows are in the log. The key is the name of the request. If the request is about
+    /// one symbol or one day, the key also contains the symbol or day.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub bookmarks: BTreeMap<String, Bookmark>,
 }
@@ -125,11 +125,11 @@ pub struct Bookmark {
     pub through: NaiveDate,
     /// Time at which the response arrived.
     pub fetched: DateTime<Utc>,
-    /// `ETag` header of the response (RFC 9110). The next request sends it back, and the vendor then returns data only
-    /// if they changed.
+    /// `ETag` header of the response (RFC 9110). The next request sends the header back. The vendor then returns data
+    /// only if they changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub etag: Option<String>,
-    /// `Last-Modified` header of the response. The next request sends it back if there is no `ETag`.
+    /// `Last-Modified` header of the response. The next request sends this header back if the response had no `ETag`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_modified: Option<String>,
     /// Hash of the response body. If the next response has the same hash, its rows are not loaded again.
@@ -141,7 +141,8 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// Number of record batches of one kind from one input.
+/// Number of record batches of one kind from one input. An input is a file, or the holdings of all files of the run
+/// together.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InputBatchCount {
     /// Digest of the input.

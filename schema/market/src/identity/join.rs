@@ -13,8 +13,8 @@ use crate::symbol::Symbol;
 
 pub(super) type KeyedRecord = ((CompactString, String), Observation<Security>);
 
-/// Newest version of each record, without retracted records. A record is identified by its source and a key: the
-/// vendor's permanent reference, or else its record id, or else its symbol.
+/// Newest version of each record. If the newest version is a retraction, the record is left out. A record is identified
+/// by its source and a key: the vendor's permanent reference, or else its record id, or else its symbol.
 pub(super) fn newest_per_record(records: &[Observation<Security>]) -> Vec<KeyedRecord> {
     let keyed = records.iter().map(|record| {
         let own = record.security_ref.clone().or_else(|| record.id.clone());

@@ -11,7 +11,7 @@ use crate::symbol::Symbol;
 /// Symbol of a security, and the period in which rows with this symbol belong to the security.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct TickerTenure {
-    /// Symbol in the period.
+    /// Symbol of the security in the period.
     pub symbol: Symbol,
     /// First day of the period.
     pub from: NaiveDate,
@@ -26,7 +26,7 @@ pub struct Identity {
     pub symbol: Symbol,
     /// Reference record; `None` for a provisional security.
     pub security: Option<Observation<Security>>,
-    /// Current and former symbols of the security, each with the period in which it belongs to the security.
+    /// Current and former symbols of the security. Each symbol has the period in which it belongs to the security.
     pub spans: Vec<TickerTenure>,
 }
 
@@ -42,7 +42,7 @@ impl Identity {
         self.security.as_ref().map(|s| s.record.former_symbols.clone()).unwrap_or_default()
     }
 
-    /// True if a row of `symbol` dated `date` belongs to the security.
+    /// True if a row with this symbol and this date belongs to the security.
     pub fn owns(&self, symbol: &str, date: NaiveDate) -> bool {
         self.spans.iter().any(|span| span.symbol.as_str() == symbol && span.from <= date && date <= span.to)
     }

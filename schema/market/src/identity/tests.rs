@@ -95,7 +95,8 @@ fn unknown_symbols_are_provisional_and_preferred_spellings_find_their_security()
     assert!(directory.identities[&Symbol::parse("NEW").unwrap()].security.is_none());
 }
 
-/// Reference record of KO with the vendor's name as the security's name. `second` is the Unix time of the observation.
+/// Reference record of the symbol KO from `source`. The name of the security is the name of the source. `second` is the
+/// Unix time of the observation.
 fn named(source: &str, second: i64) -> Observation<Security> {
     let mut said = record(source, source, "KO", &[], None);
     said.record.name = source.to_owned();

@@ -303,7 +303,8 @@ mod tests {
         assert_eq!((root(dec!(1), 9), root(dec!(7), 0)), (Some(dec!(1)), None));
         assert_eq!((root(dec!(1024), 10), root(dec!(8), 3)), (Some(dec!(2)), Some(dec!(2))));
         assert_eq!(root(dec!(59049), 10), Some(dec!(3)));
-        // A first root keeps every digit of its value. The root of a power of two is exact.
+        // The first root (n = 1) of a value is the value itself, with all its digits. The root of a power of two is
+        // exact.
         let third = Decimal::ONE / dec!(3);
         assert_eq!(root(third, 1), Some(third));
         assert_eq!(root(Decimal::from(1u64 << 60), 60), Some(dec!(2)));

@@ -133,7 +133,7 @@ fn is_listed(date: NaiveDate) -> bool {
 }
 
 /// True for a Wednesday from 12 June to 31 December 1968 on which the exchange was closed to catch up with paperwork.
-/// In a week with another closed weekday, it was open on Wednesday.
+/// In a week with another closed weekday, the exchange was open on Wednesday.
 fn is_paperwork_day(date: NaiveDate) -> bool {
     // Monday to Friday of the week that contains the date.
     let weekdays = || date.week(Weekday::Mon).first_day().iter_days().take(5);

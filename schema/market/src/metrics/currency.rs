@@ -11,7 +11,7 @@ use crate::decimal::{MAX_FRACTION_DIGITS, round};
 use crate::event::{Dividend, MINOR_UNIT_PLACES, Security};
 use crate::history::History;
 
-/// Currency of a feed's amounts, with their unit.
+/// Currency of a feed's amounts, and the unit of these amounts (major or minor, such as pounds or pence).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Currency {
     /// ISO 4217 code of the major unit.

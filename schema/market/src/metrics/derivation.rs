@@ -21,8 +21,8 @@ impl<'a> Derivation<'a> {
         Self(computed::compute(history, context))
     }
 
-    /// True if the loaded bars suffice. The caller may have loaded only the closes of some years; the result is true if
-    /// all columns of all bars would give the same rows.
+    /// True if the loaded bars suffice. The caller may have loaded only the closes of some years. The bars suffice if
+    /// fully loaded bars would give the same rows.
     pub fn closes_suffice(&self) -> bool {
         let inputs = &self.0.inputs;
         closes_suffice(inputs.history, &inputs.merged.prices, inputs.as_of)
@@ -49,7 +49,7 @@ impl<'a> Derivation<'a> {
         rows::derived(self.0)
     }
 
-    /// Converts the metrics to all rows except dividends.
+    /// Converts the metrics to all rows except dividend rows.
     pub fn rows_without_dividends(self) -> DerivedRows {
         rows::without_dividends(self.0)
     }

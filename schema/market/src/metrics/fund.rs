@@ -1,12 +1,12 @@
 //! Fund rows of an ETF: details, holdings and weights.
 //!
-//! Fund details come from the newest record up to the as-of date. If several sources have a record of this date, the
-//! record of the preferred source is used. Missing fields are filled from earlier records of the same source.
+//! Fund details come from the newest record up to the as-of date. If several sources have a record of that newest date,
+//! the record of the preferred source is used. Missing fields are filled from earlier records of the same source.
 //!
 //! The holdings of one date come from one record and are never merged from several records.
 //!
-//! The premium (positive) or discount (negative) is close / net asset value - 1, in percent. Both must be of the same
-//! day.
+//! The premium (positive) or discount (negative) is close / net asset value - 1, in percent. The close and the net
+//! asset value must be of the same day.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -28,7 +28,7 @@ use crate::row::{CountryWeight, EtfRow, HoldingRow, JsonColumn, Metrics, SectorW
 pub struct FundRows {
     /// Fund details.
     pub etf: EtfRow,
-    /// Holdings of each snapshot, by date and by descending weight.
+    /// Holdings of all snapshots, sorted by date, then by descending weight.
     pub holdings: Vec<HoldingRow>,
 }
 
@@ -126,8 +126,8 @@ fn details(
     }
 }
 
-/// Premium (positive) or discount (negative) of the close to the net asset value, percent. `None` if either is unknown,
-/// or if they are of different days.
+/// Premium (positive) or discount (negative) of the close to the net asset value, percent. `None` if the close or the
+/// net asset value is unknown, or if the two are of different days.
 fn premium(data: Option<&Etf>, stock: &Stock) -> Option<ExactDecimal> {
     let etf = data?;
     let nav = arithmetic::keep_positive(etf.nav)?;

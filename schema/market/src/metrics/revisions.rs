@@ -40,8 +40,8 @@ struct ComparedRecord {
     fields: Fields,
 }
 
-/// Values that differ between `before` and `after`, the rows of one security for one market date. Both must be derived
-/// by the same rules. The reasons are then correct.
+/// Values that differ between `before` and `after`, the rows of one security for one market date. The reasons of the
+/// differences are correct only if `before` and `after` were derived by the same rules.
 ///
 /// A record that exists only in `after` is not a revision, but it can revise figures.
 pub fn revised_values(before: &DerivedRows, after: &DerivedRows) -> Vec<RevisedValue> {

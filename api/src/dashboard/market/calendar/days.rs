@@ -8,7 +8,8 @@ use crate::dashboard::market::api_calls::encode;
 use crate::dashboard::market::calendar::filters::CalendarChoice;
 use crate::dashboard::market::values::{Unit, render_value, str_of};
 
-/// Maximum number of dividends shown per day in the view of a month. A link leads to the remaining dividends.
+/// Maximum number of dividends shown per day in the view of a month. If a day has more dividends, a link leads to the
+/// view of the week, which shows all of them.
 const SHOWN: usize = 5;
 
 /// Renders the days of the chosen span. Weekend days without dividends are omitted.

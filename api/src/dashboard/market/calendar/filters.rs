@@ -21,13 +21,13 @@ pub(crate) struct CalendarChoice {
     pub(crate) is_week: bool,
     /// First day of the span.
     pub(crate) first: NaiveDate,
-    /// Filters that are set, as parameter name and value.
+    /// Filters that are set, as pairs of parameter name and value.
     pub(crate) filters: Vec<(&'static str, String)>,
 }
 
 impl CalendarChoice {
-    /// Reads the choices from the query. `floor` is the first day of the reader's history. A span that would begin
-    /// earlier begins on `floor`.
+    /// Reads the choices from the query. `floor` is the first day of the history that the reader may see. A span that
+    /// would begin earlier begins on `floor`.
     pub(crate) fn read(parameters: &Form, today: NaiveDate, floor: NaiveDate) -> Self {
         let kind = KINDS.iter().find(|(name, ..)| *name == parameters.text("days")).unwrap_or(&KINDS[0]);
         let is_week = parameters.text("span") == "week";

@@ -90,7 +90,7 @@ fn filters(choice: &CalendarChoice) -> Markup {
                 input type="hidden" name="from" value=(choice.first);
                 div.field { label for="symbols" { "Symbols" } input id="symbols" name="symbols" value=(choice.filter("symbols")) placeholder="KO,PEP"; }
                 div.field { label for="sector" { "Sector" } input id="sector" name="sector" value=(choice.filter("sector")); }
-                div.field { label for="min_yield" { "Least yield, %" } input id="min_yield" name="min_yield" inputmode="decimal" value=(choice.filter("min_yield")); }
+                div.field { label for="min_yield" { "Minimum yield, %" } input id="min_yield" name="min_yield" inputmode="decimal" value=(choice.filter("min_yield")); }
                 p.actions { button.small type="submit" { "Show" } a.button.small.second href="/calendar" { "Clear" } }
             }
         }
@@ -103,9 +103,9 @@ fn subscribe(choice: &CalendarChoice) -> Markup {
     html! {
         section.panel aria-labelledby="subscribe" {
             h2 id="subscribe" { "In your calendar" }
-            @if symbols.is_empty() { p { "Filter by symbols, and subscribe to their dates as iCalendar." } }
-            @else { p { a href=(calendar_url(symbols)) { "iCalendar of " (symbols) } ": add this address to your calendar program. It follows changes." } }
-            p.hint { "With an account, " code { "/feed/YOUR-KEY/calendar.ics?symbols=…" } " is the same for a program without a sign-in. Make a key for it, and delete the key to end it." }
+            @if symbols.is_empty() { p { "Filter by symbols to get an iCalendar address with their dates." } }
+            @else { p { a href=(calendar_url(symbols)) { "iCalendar of " (symbols) } ": add this address to your calendar program. The program then gets every change." } }
+            p.hint { "With an account, " code { "/feed/YOUR-KEY/calendar.ics?symbols=…" } " works in programs that cannot sign in. Create a key for this address; deleting the key ends it." }
         }
     }
 }

@@ -3,8 +3,8 @@
 use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive;
 
-/// The step is chosen so that the range of the values has at most this number of steps. The axis may have one more,
-/// because its bounds are rounded outward.
+/// The step is chosen so that the range of the values has at most this number of steps. The axis may have one step
+/// more, because its bounds are rounded outward.
 const INTERVALS: i64 = 5;
 
 /// Axis from `low` to `high` in equal steps.

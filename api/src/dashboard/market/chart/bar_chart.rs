@@ -6,7 +6,7 @@ use rust_decimal::Decimal;
 use crate::dashboard::market::chart::axis::Axis;
 
 const HEIGHT: i64 = 160;
-/// Width of a bar with the space after it, in units of the drawing.
+/// Distance between the left edges of two adjacent bars, in units of the drawing.
 const STEP: i64 = 24;
 const BAR: i64 = 16;
 /// Maximum number of bars in a chart that labels every bar. In a chart with more bars, only the first, the middle and

@@ -1,4 +1,4 @@
-//! Calls of the API with the key in a path `/feed/{key}/…`, and parsing of the responses.
+//! Calls of the API with the key from a feed path (`/feed/{key}/…`), and parsing of the responses.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ const BYTES: usize = 4 * 1024 * 1024;
 #[derive(Debug, Clone)]
 pub(super) struct DataRouter(pub(super) Router);
 
-/// Authorization header of a key.
+/// Value of the `Authorization` header that contains this key.
 pub(super) fn bearer(key: &str) -> Result<HeaderValue, ApiError> {
     HeaderValue::try_from(format!("Bearer {key}")).map_err(|_| ApiError::InvalidKey)
 }

@@ -1,5 +1,5 @@
-//! Calendar events of a portfolio: one for each ex-date and one for each payment date, with the income from the
-//! holding.
+//! Calendar events of a portfolio: one for each ex-date and one for each payment date. The title of a payment event
+//! contains the income from the holding.
 
 use chrono::NaiveDate;
 use serde_json::Value;
@@ -12,8 +12,8 @@ use crate::dashboard::market::values::{digits, humanize, rows_of, str_of};
 use crate::parameters::MinVersion;
 use crate::read::QueryError;
 
-/// Path and query of the API call for the income from holdings. `holdings` is the value of the parameter with this
-/// name.
+/// Path and query of the API call for the income from holdings. `holdings` is the value of the API's parameter
+/// `holdings`.
 pub(crate) fn income_call(holdings: &str) -> String {
     format!("/v1/portfolio/income?holdings={}", encode(holdings))
 }

@@ -16,11 +16,13 @@ use crate::read::lookup::run_query;
 
 const POSITIONS: &str = include_str!("../../../../queries/changes/positions.sql");
 
-/// Journal position of the newest change of each dividend, by symbol and dividend id, and of each security, by symbol.
-/// The entry with an empty dividend id applies to all dividends of the security that have no entry.
+/// Journal positions of the newest changes of the dividends in an API response.
 #[derive(Debug, Default)]
 pub(super) struct Revisions {
+    /// Position of the newest change of each dividend, by symbol and dividend id. The entry with an empty dividend id
+    /// applies to all dividends of the symbol that have no entry of their own.
     by_row: HashMap<(String, String), i64>,
+    /// Position of the newest change of any dividend of each security, by symbol.
     by_symbol: HashMap<String, i64>,
     /// Changes up to this position were deleted from the journal.
     begins: i64,

@@ -30,7 +30,7 @@ pub(super) struct Event<'a> {
 #[derive(Debug)]
 pub(super) struct CalendarWriter<'a> {
     file: String,
-    /// Host name in the UIDs, which makes them globally unique.
+    /// Host name that is appended to the event ids. The resulting UIDs are globally unique.
     host: &'a str,
     created_at: DateTime<Utc>,
 }

@@ -106,7 +106,7 @@ fn content(body: Markup) -> PageContent {
 fn form(entered: &str, mistake: Option<&str>) -> Markup {
     html! {
         h1 { (TITLE) }
-        p.lead { "Enter your shares and see the dividends of twelve months: what is declared, and what earlier payments let you expect." }
+        p.lead { "Enter your shares to see their dividends of twelve months: declared payments, and estimates from earlier payments." }
         (error_message(mistake))
         section.panel aria-label="Holdings" { (render_form(entered)) }
     }
@@ -116,7 +116,7 @@ fn form(entered: &str, mistake: Option<&str>) -> Markup {
 fn keep(holdings: &str, entered: &str, reader: &MarketReader) -> Markup {
     html! {
         section.panel aria-labelledby="keep" {
-            h2 id="keep" { "Keep it" }
+            h2 id="keep" { "Save or download" }
             div.row {
                 @for (path, title) in [("/income.csv", "Payments as CSV"), ("/income.ics", "Payments as iCalendar")] {
                     form method="post" action=(path) {
@@ -133,7 +133,7 @@ fn keep(holdings: &str, entered: &str, reader: &MarketReader) -> Markup {
                         div.field { label for="name" { "Save to your account as" } input id="name" name="name" required maxlength="64" autocomplete="off"; }
                         p.actions { button.small type="submit" { "Save" } }
                     }
-                    p.hint { "A saved portfolio has addresses that calendar programs and spreadsheets follow." }
+                    p.hint { "Calendar programs and spreadsheets can follow the addresses of a saved portfolio." }
                 },
                 None if reader.app.dashboard.is_some() => p.hint { "With an account you can save the holdings, and follow their income in a calendar or a spreadsheet." },
                 None => {},
@@ -145,9 +145,9 @@ fn keep(holdings: &str, entered: &str, reader: &MarketReader) -> Markup {
 fn render_form(entered: &str) -> Markup {
     html! {
         form method="post" action="/income" enctype="multipart/form-data" {
-            label for="text" { "Symbols and shares, a line each" }
+            label for="text" { "One holding per line: symbol and number of shares" }
             textarea id="text" name="text" rows="8" spellcheck="false" placeholder="KO 120\nPEP 40 5400" aria-describedby="shape" { (entered) }
-            p.hint id="shape" { "A third number is the purchase cost of all shares. The positions of a broker as CSV work too: paste them, or choose the file." }
+            p.hint id="shape" { "An optional third value is the purchase cost of all shares. The positions of a broker as CSV work too: paste them, or choose the file." }
             label for="file" { "File, instead of the lines above" }
             input id="file" type="file" name="file" accept=".csv,.txt,.tsv,text/csv,text/plain";
             p.actions { button type="submit" { "Show the income" } }

@@ -17,7 +17,7 @@ const REASONS: [(&str, &str); 7] = [
     ("unknown_symbol", "is not a known symbol."),
     ("dividends_unknown", "has no source of dividends, so its income is unknown."),
     ("not_estimated", "pays dividends, but none is declared and no pattern supports an estimate."),
-    ("no_payment_date", "has a declared dividend without a payment date, which no month contains."),
+    ("no_payment_date", "has a declared dividend that is in no month, because it has no payment date."),
     ("delisted", "no longer trades."),
     ("no_price", "has no price, so it has no value and no yield."),
     ("currency_mismatch", "pays in another currency than its price, so it has no yield."),
@@ -46,7 +46,7 @@ fn reason(word: &str) -> &str {
 
 fn sums(data: &Value) -> Markup {
     html! {
-        p { "From " (render_value(&data["from"], Unit::Date)) " to " (render_value(&data["until"], Unit::Date)) ", with all shares owned throughout." }
+        p { "From " (render_value(&data["from"], Unit::Date)) " to " (render_value(&data["until"], Unit::Date)) ". All shares are assumed to be owned during the whole period." }
         @for total in rows_of(&data["totals"]) {
             @let money = Unit::Money(str_of(&total["currency"]));
             dl.facts {

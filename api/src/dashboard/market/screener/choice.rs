@@ -11,16 +11,16 @@ pub(crate) const PRESETS: [(&str, &str, &str); 5] = [
     ("aristocrats", "Aristocrats", "/v1/screener/dividend-aristocrats"),
     ("kings", "Kings", "/v1/screener/dividend-kings"),
 ];
-/// Filters: parameter name and title. The parameter has the same name on the page and in the API.
+/// Filters, each with its parameter name and a title. The parameter has the same name on the page and in the API.
 pub(crate) const FILTERS: [(&str, &str); 12] = [
-    ("min_yield", "Least yield, %"),
-    ("max_yield", "Highest yield, %"),
-    ("max_payout_ratio", "Highest payout ratio, %"),
-    ("min_growth_5y", "Least growth of 5 years, %"),
-    ("min_streak", "Least years of raises"),
-    ("min_market_cap", "Least market value"),
-    ("max_pe", "Highest price over earnings"),
-    ("max_beta", "Highest beta"),
+    ("min_yield", "Minimum yield, %"),
+    ("max_yield", "Maximum yield, %"),
+    ("max_payout_ratio", "Maximum payout ratio, %"),
+    ("min_growth_5y", "Minimum growth a year over 5 years, %"),
+    ("min_streak", "Minimum years of increases"),
+    ("min_market_cap", "Minimum market value"),
+    ("max_pe", "Maximum price-earnings ratio"),
+    ("max_beta", "Maximum beta"),
     ("sector", "Sector"),
     ("country", "Country"),
     ("type", "Type"),
@@ -35,7 +35,7 @@ const LONGEST: usize = 200;
 #[derive(Debug, Clone)]
 pub(crate) struct ScreenChoice {
     pub(crate) preset: &'static str,
-    /// Filters that are set, as parameter name and value.
+    /// Filters that are set, as pairs of parameter name and value.
     pub(crate) filters: Vec<(&'static str, String)>,
     /// Value of the API's parameter `sort`; empty for the default order.
     pub(crate) sort: String,
@@ -63,7 +63,7 @@ impl ScreenChoice {
         self.filters.iter().find(|(known, _)| *known == name).map_or("", |(_, value)| value)
     }
 
-    /// The same filters on the first page of another preset.
+    /// The same filters and order on the first page of another preset.
     pub(crate) fn of_preset(&self, preset: &'static str) -> Self {
         Self { preset, cursor: String::new(), ..self.clone() }
     }

@@ -15,7 +15,7 @@ use crate::dashboard::market::values::{Unit, render_value, rows_of, str_of};
 use crate::dashboard::view::layout::Section;
 use crate::dashboard::view::table::{Heading, stacked_table};
 
-/// Figures of a sector: JSON field, title, and unit.
+/// Figures of a sector, each with its JSON field, a title and a unit.
 const FIGURES: [(&str, &str, Unit<'static>); 8] = [
     ("stock_count", "Stocks", Unit::Plain),
     ("payer_count", "Payers", Unit::Plain),

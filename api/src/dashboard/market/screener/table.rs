@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::dashboard::market::api_calls::encode;
 use crate::dashboard::market::values::{Unit, render_value, str_of};
 
-/// Columns with a figure: JSON field, title, and unit.
+/// Columns that show a figure, each with its JSON field, a title and a unit.
 const COLUMNS: [(&str, &str, Unit<'static>); 6] = [
     ("dividend_yield", "Yield", Unit::Percent),
     ("payout_ratio", "Payout", Unit::Percent),

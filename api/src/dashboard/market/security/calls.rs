@@ -12,7 +12,7 @@ pub(crate) const RANGES: [(&str, &str, i32); 4] =
 /// Adjustments of the price chart, each with the value of the parameter `prices` and a title.
 pub(crate) const ADJUSTMENTS: [(&str, &str); 3] =
     [("split", "Split-adjusted close"), ("raw", "Raw close"), ("all", "Total return")];
-/// Default range, if the reader's history includes it.
+/// Default range if the reader may see 5 years of history.
 const FIRST_RANGE: &str = "5y";
 
 /// Chosen range and adjustment of the price chart.
@@ -25,7 +25,8 @@ pub(crate) struct PriceChoice {
 }
 
 impl PriceChoice {
-    /// Reads the choice. An unknown range, or a range longer than the reader's history, is replaced by a default range.
+    /// Reads the choice. A default range replaces an unknown range, and a range that is longer than the history that
+    /// the reader may see.
     pub(crate) fn read(parameters: &Form, depth_years: i32) -> Self {
         let included = RANGES.iter().filter(|(.., years)| *years <= depth_years).map(|(range, ..)| *range);
         let included: Vec<&str> = included.collect();

@@ -24,7 +24,7 @@ pub(crate) fn render_years(metrics: &Value) -> Markup {
     let mut bars: Vec<Bar> = years.iter().map(bar).collect();
     bars.sort_by(|a, b| a.label.cmp(&b.label));
     let label = format!("Dividends a share of {} years, in {currency}", bars.len());
-    let unit = format!("{currency} a share, on today's share basis");
+    let unit = format!("{currency} a share, adjusted for splits");
     let chart = BarChart {
         solid: "Complete year",
         light: "Incomplete year",
@@ -56,8 +56,8 @@ fn bar(year: &Value) -> Bar {
     Bar { label: year["year"].to_string(), solid, light }
 }
 
-/// Renders tables of the payments, newest first. They contain paid, declared and estimated payments, with raises and
-/// cuts.
+/// Renders tables of the payments, newest first. The tables contain paid, declared and estimated payments, and mark
+/// raises and cuts.
 pub(crate) fn render_rows(rows: &[Value]) -> Markup {
     if rows.is_empty() {
         return html! { p { "No dividends are known for this history." } };

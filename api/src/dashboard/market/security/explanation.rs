@@ -43,7 +43,7 @@ async fn explain(calls: ApiCalls, symbol: &str, figure: &'static Figure) -> Mark
         p { a href={ "/s/" (encode(symbol)) } { "← " (symbol) } }
         h1 { (title) " of " (symbol) }
         p.figure { strong { (figure.render(&metrics["data"])) } }
-        (Block { id: "why", title: "How it is made", call: &call, csv: "", body: derivation(&explanation["metrics"][0], explanation) }.render())
+        (Block { id: "why", title: "How this figure is computed", call: &call, csv: "", body: derivation(&explanation["metrics"][0], explanation) }.render())
     };
     Ok(PageContent {
         title: format!("{title} of {symbol}"),
@@ -73,10 +73,11 @@ fn derivation(entry: &Value, explanation: &Value) -> Markup {
     }
 }
 
-/// Table of the observations from which a figure was computed, with feed, file and line.
+/// Table of the observations from which a figure was computed. Each row names the feed, the file and the line of an
+/// observation.
 fn rows(observations: &[Value]) -> Markup {
     html! {
-        h3 { "Rows behind it" }
+        h3 { "Rows behind this figure" }
         (stacked_table("Table: rows behind the figure", &[Text("Row"), Text("Date"), Number("Value"), Text("Use"), Text("Feed and line")], html! {
             @for row in observations {
                 tr {

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::dashboard::market::api_calls::encode;
 use crate::dashboard::market::values::{Unit, render_value, str_of};
 
-/// Figures in display order: group, field of the API response, title, and kind of value.
+/// Figures in display order. Each line has a group, a field of the API response, a title, and a kind of value.
 const TABLE: &str = include_str!("figures.csv");
 static FIGURES: LazyLock<Vec<Figure>> = LazyLock::new(|| TABLE.lines().filter_map(Figure::parse).collect());
 
@@ -19,7 +19,7 @@ pub(crate) struct Figure {
     /// Field of the API response.
     pub(crate) name: &'static str,
     pub(crate) title: &'static str,
-    /// Kind of value: `percent`, `amount` in the currency of the dividends, `years`, `date` or `plain`.
+    /// Kind of value: `percent`, `amount`, `years`, `date` or `plain`. An amount is in the currency of the dividends.
     kind: &'static str,
 }
 

@@ -126,7 +126,7 @@ fn heading(answers: &Answers, symbol: &str, name: &str) -> Markup {
     }
 }
 
-/// Renders price, yield and next payment, each with its date or origin.
+/// Renders the key facts, for example price, yield and next payment. Below each fact is a note, for example its date.
 fn summary(answers: &Answers) -> Markup {
     let (profile, metrics) = (&answers.profile, &answers.metrics);
     let dividends = &profile["dividends"];

@@ -64,8 +64,8 @@ fn integer_text(value: u64) -> (u64, u32) {
     ((digits | ASCII_ZEROS) >> (8 * zeros), 8 - zeros)
 }
 
-/// ASCII digits of a fraction with `PLACES` digits, and the number of digits without trailing zeros. The first digit is
-/// in the lowest byte.
+/// ASCII digits of a fraction with `PLACES` digits, and the number of digits that remain without trailing zeros. The
+/// first digit is in the lowest byte.
 fn fraction_text<const PLACES: u32>(fraction: u64) -> (u64, u32) {
     let digits = eight_digits(fraction * const { 10u64.pow(8 - PLACES) });
     (digits | ASCII_ZEROS, 8 - digits.leading_zeros() / 8)

@@ -20,9 +20,9 @@ use point_values::{PointValues, price};
 use segments::{Segment, Segments};
 use value_writer::ValueWriter;
 
-/// Usual maximum size of an encoded price point, in bytes.
+/// Bytes of buffer reserved for each encoded price point. Few price points need more.
 const POINT: usize = 352;
-/// Usual maximum size of the end of a response (the part after the last row), in bytes.
+/// Bytes of buffer reserved for the end of a response (the part after the last row).
 const META: usize = 2048;
 
 /// Symbol and currency of a security's rows.
@@ -32,7 +32,7 @@ pub(super) struct RowLabels<'a> {
     pub(super) currency: Option<&'a str>,
 }
 
-/// Writer of price points with the columns and in the format that a request asks for.
+/// Writer of price points. It has the columns and the format that a request asks for.
 #[derive(Debug)]
 pub(super) struct PriceEncoder {
     /// Columns, each with the text before its value: the separator and, in JSON, the column name.

@@ -13,12 +13,12 @@ use rust_decimal::Decimal;
 use super::digits::divide_rounded;
 use super::segments::{Segment, Segments};
 
-/// Values of the price points of one security. A segment is a range of sessions with equal factors. In all methods, the
-/// parameter `segment` is the segment of the last session of the period.
+/// Values of the price points of one security. A segment is a range of sessions with the same adjustment factors and
+/// price scale. In all methods, the parameter `segment` is the segment of the last session of the period.
 pub(super) struct PointValues<'a> {
     pub(super) adjusted: &'a AdjustedBars<'a>,
     segments: &'a Segments<'a>,
-    /// Index of the session for the first flag in `has_event`.
+    /// Position of the first session that has a flag in `has_event`.
     start: usize,
     /// One flag per session, true if the session has an ex-date. An ex-date on a day without a session counts for the
     /// next session.
@@ -43,7 +43,8 @@ impl<'a> PointValues<'a> {
         Self { adjusted, segments, start, has_event }
     }
 
-    /// Prices of a column, such as the highs, in a period, on the requested basis. Missing prices are left out.
+    /// Prices of one column (for example the highs) in a period, converted to the requested price basis. Missing prices
+    /// are left out.
     pub(super) fn prices(
         &self,
         column: &[i64],
@@ -72,8 +73,8 @@ impl<'a> PointValues<'a> {
         price(self.adjusted.bars.vwap[period.start], &segment.requested)
     }
 
-    /// Events of a period: cash dividends per share, and new shares per old share in splits. Each is `None` without
-    /// such an event.
+    /// Events of a period. The first value is the sum of cash dividends per share. The second value is the number of
+    /// new shares per old share in splits. A value is `None` if the period has no such event.
     pub(super) fn events(&self, period: &SessionRange) -> (Option<Decimal>, Option<Decimal>) {
         let has_event = &self.has_event[period.start - self.start..period.end - self.start];
         if has_event.contains(&true) { self.adjusted.events(period) } else { (None, None) }

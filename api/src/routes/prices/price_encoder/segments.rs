@@ -42,7 +42,7 @@ impl<'a> Segments<'a> {
         Self(segments)
     }
 
-    /// Finds the segment of a session. The search is fast if `near` is this segment.
+    /// Finds the segment of a session. The function is fastest if the session is in the segment `near`.
     pub(super) fn find<'s>(&'s self, near: &'s Segment<'a>, session: usize) -> &'s Segment<'a> {
         if near.sessions.contains(&session) {
             return near;

@@ -22,8 +22,8 @@ pub(crate) struct ExDateEvents {
     pub cash: Decimal,
     /// Cash and spin-off value per share. Not adjusted for splits after the ex-date.
     pub value: Decimal,
-    /// Last close before the ex-date, adjusted for splits and spin-offs up to and including the ex-date. `None` without
-    /// a distribution or without an earlier close.
+    /// Last close before the ex-date, adjusted for splits and spin-offs up to and including the ex-date. `None` if the
+    /// ex-date has no distribution, or if no earlier close is known.
     pub close_before: Option<Decimal>,
     /// Price factor of the distributions: 1 - `value` / `close_before`. `None` if `close_before` is `None`, if `value`
     /// is at least `close_before`, or if `foreign` is true.

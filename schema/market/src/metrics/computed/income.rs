@@ -23,7 +23,7 @@ pub(crate) struct IncomeMetrics {
     pub status: DividendState,
     /// True if dividends and prices are in different currencies.
     pub mismatch: bool,
-    /// True if the dividends of the trailing year were paid in several currencies.
+    /// True if dividends of the last 12 months were paid in several currencies.
     pub mixed: bool,
     pub dps_ttm: Option<Decimal>,
     pub dps_ttm_total: Option<Decimal>,
@@ -139,11 +139,12 @@ fn flag_income(inputs: &MetricInputs<'_>, income: &IncomeMetrics, flags: &mut Fl
     flags.set_if(Flag::TtmPaymentCountUnusual, unusual && income.status == DividendState::Active);
 }
 
-/// True if payments of the last 12 months may be missing, because the security was listed or its data begin in these
-/// months.
+/// True if payments of the last 12 months may be missing, because the security was listed in these months, or because
+/// its data begin in these months.
 ///
-/// If the IPO date is unknown, the date of the first bar is used, if it is before all ex-dates. Otherwise, the result
-/// is true if the first ex-date is more than one payment period after the start of the 12 months.
+/// The IPO date decides. If the IPO date is unknown and the first bar is before all ex-dates, the date of the first bar
+/// decides. In all other cases, the result is true if the first ex-date is more than one payment period after the start
+/// of the 12 months.
 fn is_partial_year(inputs: &MetricInputs<'_>) -> bool {
     let window = months_before(inputs.as_of, 12);
     if let Some(listed) = inputs.security().and_then(|security| security.ipo_date) {

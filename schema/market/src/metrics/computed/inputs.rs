@@ -126,11 +126,11 @@ impl<'a> MetricInputs<'a> {
         if is_read { self.schedule.find_reading(payment.ex_date) } else { None }
     }
 
-    /// Regular part of a payment, adjusted for splits up to the as-of date. It is 0 if the schedule classifies the
-    /// payment as special.
+    /// Regular part of a payment, adjusted for splits up to the as-of date. The regular part is 0 if the schedule
+    /// classifies the whole payment as special.
     ///
-    /// If the amount of the ex-date is partly special, the special part is subtracted from the payment. A payment that
-    /// does not exceed the special part stays unchanged.
+    /// An ex-date may have several payments. If the sum of these payments has a special part, this part is subtracted
+    /// from each payment that exceeds it. Smaller payments are regular as a whole.
     pub(crate) fn regular_part(&self, payment: &Payment<'_>) -> Decimal {
         match self.reading(payment) {
             Some(reading) if reading.kind == AmountReading::Special => Decimal::ZERO,
@@ -180,8 +180,8 @@ fn is_listed(security: &Security, as_of: NaiveDate) -> bool {
     security.status == ListingStatus::Active || security.delisted_on.is_some_and(|last| as_of <= last)
 }
 
-/// Currency of the newest regular payment; the currency of the prices without such a payment. If the newest ex-date has
-/// payments in several currencies, the currency of the prices is preferred.
+/// Currency of the newest regular payment. Without a regular payment, it is the currency of the prices. If the newest
+/// ex-date has regular payments in several currencies, the currency of the prices is preferred.
 fn dividend_currency(payments: &[Payment<'_>], price_currency: &str) -> String {
     let regular = |payment: &&Payment<'_>| payment.class.is_regular();
     let Some(newest) = payments.iter().rev().find(regular) else { return price_currency.to_owned() };

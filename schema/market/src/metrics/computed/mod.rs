@@ -44,7 +44,7 @@ pub(crate) struct ComputedMetrics<'a> {
     pub classification: Classification,
     pub upcoming: UpcomingPayments,
     pub flags: Flags,
-    /// Observation time of the newest fact from which the metrics are computed.
+    /// Latest observation time of the records from which the metrics are computed.
     pub updated_at: DateTime<Utc>,
 }
 
@@ -84,7 +84,7 @@ pub(crate) fn compute<'a>(history: &'a History, context: &DerivationContext<'a>)
     }
 }
 
-/// Monthly returns of a benchmark between month ends, up to the as-of date.
+/// Returns of a benchmark from each month end to the next, up to the as-of date.
 pub(crate) fn benchmark_returns(history: &History, context: &DerivationContext<'_>) -> MonthlyReturns {
     let merged = merge(history, context);
     let series = PriceSeries::new(&merged.prices.bars, &merged.split_table);
@@ -94,7 +94,7 @@ pub(crate) fn benchmark_returns(history: &History, context: &DerivationContext<'
     month_ends(&series, &factors, context.as_of)
 }
 
-/// Observation time of the newest fact from which the rows are computed.
+/// Latest observation time of the records from which the metrics are computed.
 fn updated_at(history: &History, merged: &Merged<'_>) -> DateTime<Utc> {
     let payments = merged.dividends.payments.iter().chain(&merged.dividends.cancelled);
     let dividends = payments.map(|payment| payment.observation.observed_at);

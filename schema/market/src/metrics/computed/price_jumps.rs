@@ -24,7 +24,7 @@ const LEAST_JUMP: i128 = 145;
 /// Sets the flag if the prices contain a jump.
 ///
 /// `large_moves` contains the index of each close that differs from the previous close by more than three eighths of
-/// the smaller one. Every jump is such a move.
+/// the smaller of the two closes. Every jump is in this list.
 pub(crate) fn flag_jumps(
     series: &PriceSeries<'_>,
     ex_days: &[ExDateEvents],
@@ -44,8 +44,8 @@ pub(crate) fn flag_jumps(
     flags.set_if(Flag::PriceJumpWithoutSplit, has_jump);
 }
 
-/// True if distributions explain the jump at `index`: after adjustment of the previous close for these distributions,
-/// the move is no longer a jump.
+/// True if distributions explain the jump at `index`. The previous close is adjusted for the distributions between the
+/// two closes. The jump is explained if the adjusted closes show no jump.
 fn is_explained(series: &PriceSeries<'_>, ex_days: &[ExDateEvents], index: usize, own: &[Decimal]) -> bool {
     let (from, to) = (series.date(index - 1), series.date(index));
     let between = ex_days.iter().filter(|day| from < day.ex_date && day.ex_date <= to);
@@ -85,12 +85,13 @@ mod tests {
     use crate::day::day_number;
     use crate::metrics::prices::adjustment::{Ratio, SplitEvent, Splits};
 
-    /// Indexes of all closes except the first. The jump test must itself reject the small moves among them.
+    /// Indexes of all closes except the first. Small moves are included, so that the tests show that `flag_jumps`
+    /// rejects them.
     fn all_moves(bars: &Bars) -> Vec<usize> {
         (1..bars.len()).collect()
     }
 
-    /// Codes of the flags that are set for the closes and splits. Days are counted from 2024-01-02.
+    /// Codes of the flags that `flag_jumps` sets for the closes and splits. Days are counted from 2024-01-02.
     fn found(closes: &[(i32, i64)], splits: &[(i32, Ratio)]) -> Vec<String> {
         let first = day_number("2024-01-02".parse().unwrap());
         let mut bars = Bars { versions: vec![BarVersion::UNKNOWN], ..Bars::default() };
@@ -149,7 +150,7 @@ mod tests {
             [false, true, true, false]
         );
         assert!(!own(100, 147, 14_700) && own(100, 150, 14_700));
-        // A split between the closes, or more than a week, excludes a jump.
+        // If a split or more than a week lies between two closes, their difference is not a jump.
         assert!(!jumped(2000, 1000, &[(1, of(1, 2))]));
         assert!(jumped(2000, 1000, &[(0, of(1, 2))]) && jumped(2000, 1000, &[(2, of(1, 2))]));
         assert_eq!(found(&[(0, 2000), (7, 1000)], &[]).len(), 1);

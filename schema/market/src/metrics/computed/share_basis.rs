@@ -1,9 +1,9 @@
 //! Detection of dividend amounts that are adjusted for a split twice (R37).
 //!
-//! A feed with raw amounts should give each amount as declared, per share of that time. Some feeds instead give the
-//! amounts before a split per new share. This service then adjusts them for the split a second time. As a sign of this
-//! error, the adjusted amount jumps at the split by the split ratio, within `share_basis.tolerance`, and the yield
-//! jumps too.
+//! A feed with raw amounts should give each amount as declared, per share of that time. For payments before a split,
+//! some feeds instead give the amount per share after the split. This service then adjusts such amounts for the split a
+//! second time. As a sign of this error, the adjusted amount jumps at the split by the split ratio, within
+//! `share_basis.tolerance`, and the yield jumps too.
 //!
 //! Such a split sets the flag `amount_basis_suspect`. Growth and rate changes across the split are null. The streak
 //! starts in the second year after the split at the earliest. The amounts themselves are not changed.
@@ -22,7 +22,8 @@ use crate::metrics::merge::has_moved_with;
 use crate::metrics::prices::adjustment::SplitEvent;
 use crate::row::{Flag, Flags};
 
-/// Split with suspect amounts before it: they are marked as raw (as declared), but are probably per new share.
+/// Split after suspect amounts. The feed marks these amounts as raw (as declared), but they are probably per share
+/// after the split.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct SuspectSplit {
     ex_date: NaiveDate,
@@ -50,10 +51,11 @@ pub(crate) fn limit_growth(inputs: &MetricInputs<'_>, growth: &mut GrowthMetrics
     limit_streak(inputs, growth, newest.ex_date.year());
 }
 
-/// Removes the years of the streak up to the year after the split. In later years, both totals of a comparison are from
-/// after the split year.
+/// Removes the years of the streak up to and including the year after the split. In later years, a total is compared
+/// only with totals from after the split year.
 ///
-/// A streak with an operator's seed that ends after the split stays unchanged.
+/// If the streak includes an operator's seed, and the seed's last year is after the split year, the streak stays
+/// unchanged.
 fn limit_streak(inputs: &MetricInputs<'_>, growth: &mut GrowthMetrics, split_year: i32) {
     let streak = &mut growth.streak;
     let seed = inputs.security().and_then(|security| security.streak_seed_through);
@@ -92,14 +94,14 @@ fn is_exactly(event: &SplitEvent, ratio: Decimal) -> bool {
     small.checked_mul(ratio) == Some(large)
 }
 
-/// True if all rows of the ex-date of `rate` have the share basis `raw` (as declared).
+/// True if all payments with the ex-date of `rate` have the share basis `raw` (as declared).
 fn is_declared(inputs: &MetricInputs<'_>, rate: &RegularDividend) -> bool {
     let mut rows = inputs.payments().iter().filter(|payment| payment.ex_date == rate.ex_date);
     rows.all(|payment| payment.observation.record.amount_basis == ShareBasis::Raw)
 }
 
-/// Yield of one payment: its amount divided by the last close before its ex-date. Both are adjusted for splits up to
-/// the as-of date.
+/// Yield of one payment: its amount divided by the last close before its ex-date. Amount and close are adjusted for
+/// splits up to the as-of date.
 fn yield_at(inputs: &MetricInputs<'_>, rate: &RegularDividend) -> Option<Decimal> {
     let series = inputs.series();
     let close = series.close_on_share_basis(series.before(rate.ex_date)?, inputs.as_of);

@@ -15,9 +15,9 @@ use crate::row::{DividendState, Flag, Flags};
 /// Next declared payment, and projected payments.
 #[derive(Debug, Default)]
 pub(crate) struct UpcomingPayments {
-    /// Index of the next declared payment in [`MetricInputs::payments`]; `None` without a declared payment.
+    /// Index of the next declared payment in [`MetricInputs::payments`]; `None` if no future payment is declared.
     pub declared: Option<usize>,
-    /// Projected payments with an ex-date on or after the as-of date and after the last known ex-date.
+    /// Projected payments. Their ex-dates are after the last known ex-date, and not before the as-of date.
     pub projections: Vec<ProjectedPayment>,
 }
 
@@ -70,8 +70,9 @@ fn projection(
 
 /// Projected amount per share: the forward dividend divided by the number of payments a year.
 ///
-/// Funds have no forward dividend, and some payers have different interim and final dividends. Their projected amount
-/// is the amount of the past payment with the ex-date `repeats`.
+/// There are two exceptions: funds, because they have no forward dividend, and payers with different interim and final
+/// dividends. Their projected amount is the amount of the past payment with the ex-date `repeats`. If that amount is
+/// unknown, the newest known amount is used.
 fn amount(
     inputs: &MetricInputs<'_>,
     forward: &ForwardDividend,
@@ -89,11 +90,11 @@ fn amount(
     }
 }
 
-/// Projected payment date: the projected ex-date plus the days from ex-date to payment date of the past payment that is
-/// repeated.
+/// Projected payment date. The past payment that is repeated was paid some days after its ex-date. The same number of
+/// days is added to the projected ex-date.
 ///
-/// If the past payment has no payment date, the days of the newest regular payment with a payment date are used. If the
-/// result is not a session, the next session is used.
+/// If the payment date of the past payment is unknown, the newest regular payment with a known payment date gives the
+/// number of days. If the result is not a session, the next session is used.
 fn payment_date(inputs: &MetricInputs<'_>, date: ExpectedExDate) -> Option<NaiveDate> {
     let regular = inputs.payments().iter().rev().filter(|payment| payment.class.is_regular());
     let lag = |payment: &Payment<'_>| {

@@ -63,7 +63,8 @@ impl DividendType {
 }
 
 impl SecurityType {
-    /// True for the security types that screens and sectors treat as stocks. Funds and preferred shares are excluded.
+    /// True for the security types that screeners and sector statistics treat as stocks. Funds and preferred shares are
+    /// not stocks here.
     pub fn is_stock(self) -> bool {
         matches!(self, Self::Stock | Self::Adr | Self::Reit | Self::Mlp)
     }

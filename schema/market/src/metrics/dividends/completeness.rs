@@ -5,8 +5,8 @@
 //! dividends if its price file has a dividend column. A source without this column carries dividends if it has a
 //! dividend, of this or another security, in a suitable year:
 //! - If the source has dividends or the reference record of the security, any year up to the as-of date is suitable.
-//! - If the source has only prices of the security, the years of these prices are suitable, and also the year before
-//!   and the year after them.
+//! - If the source has only prices of the security, the years of these prices are suitable. The year before the first
+//!   price and the year after the last price are suitable too.
 //!
 //! A missing payment is found by a feed's adjusted closes. Their ratio to the raw closes changes at each ex-date, and
 //! the change implies a dividend factor. An implied factor with no payment near its ex-date shows a missing payment.
@@ -104,8 +104,8 @@ fn carries_dividends(history: &History, as_of: NaiveDate, rules: &AbsenceRules) 
     has_dividend_column(&history.evidence, as_of) || priced() || referenced() || paid()
 }
 
-/// True if a source has a price file with a dividend column that begins on or before `as_of`. Only the newest version
-/// of each piece of evidence is used.
+/// True if a source has a price file with a dividend column, and the column begins on or before `as_of`. Only the
+/// newest version of each evidence record is used.
 fn has_dividend_column(evidence: &[Observation<DividendEvidence>], as_of: NaiveDate) -> bool {
     evidence.iter().any(|row| {
         let is_version =

@@ -2,8 +2,8 @@
 //!
 //! A trade settles some sessions after the trading day. The ex-date precedes the record date by the settlement time
 //! less one session. This difference is two sessions for record dates up to 2017-09-06 (T+3), and one session up to
-//! 2024-05-28 (T+2). For later record dates (T+1), the ex-date is the record date. If the record date is a closed day,
-//! the session before this day is used.
+//! 2024-05-28 (T+2). For later record dates (T+1), the ex-date is the record date. If the record date is a day without
+//! a session, the last session before it replaces the record date.
 //!
 //! A distribution of 25 % of the price or more has a later ex-date: the first session after its payment date (due
 //! bills). Only a missing ex-date is derived; the vendor's date is never changed. Source: exchange tables of 2017, SEC
@@ -17,7 +17,8 @@ use crate::metrics::calendar::{add_sessions, next_session, session_on_or_before}
 const LAST_T_PLUS_3: NaiveDate = NaiveDate::from_ymd_opt(2017, 9, 6).expect("a calendar date");
 const LAST_T_PLUS_2: NaiveDate = NaiveDate::from_ymd_opt(2024, 5, 28).expect("a calendar date");
 
-/// First record date with settlement in three days (T+3). The rules do not cover the earlier settlement in five days.
+/// First record date with settlement in three sessions (T+3). Earlier trades settled in five sessions; the rules do not
+/// cover them.
 pub(crate) const FIRST_T_PLUS_3: NaiveDate = NaiveDate::from_ymd_opt(1995, 6, 9).expect("a calendar date");
 
 /// Ex-date of a record date, for a distribution below 25 % of the price (R1).
@@ -86,7 +87,7 @@ mod tests {
     fn a_quarter_of_the_price_is_large() {
         assert!(is_large(dec!(10), dec!(40)) && !is_large(dec!(9.9999), dec!(40)));
         assert!(!is_large(dec!(10), dec!(0)) && !is_large(dec!(10), dec!(-1)));
-        // Without a payment date, the end of trading with the distribution is unknown.
+        // Without a payment date, the ex-date of a large distribution is derived from the record date too.
         assert_eq!(ex_date_of(date("2024-12-10"), None, dec!(30), Some(dec!(40))), date("2024-12-10"));
     }
 }

@@ -9,14 +9,14 @@
 //!    251–450. With at least 3 gaps, 60 % of them must lie in the class.
 //! 4. Irregular.
 //!
-//! The inferred frequency overrules the latest tag if it is not irregular, there are at least 4 gaps, and 75 % of the
-//! gaps match it. If it then differs from the tag, the flag `frequency_conflict` is set. A tag that is not overruled
-//! decides. Without a tag, the inferred frequency is used even with fewer than 4 gaps.
+//! An inferred frequency other than irregular overrules the latest tag if there are at least 4 gaps, and 75 % of the
+//! gaps match the inferred frequency. If the two frequencies differ, the flag `frequency_conflict` is set. A tag that
+//! is not overruled decides. Without a tag, the inferred frequency is used even with fewer than 4 gaps.
 //!
 //! Rule 3 has no class for 3, 6, 24 and 26 payments a year. A tag of such a frequency is not overruled if the median
 //! gap is within 15 % of the tag's period (R31). A four-weekly tag is not overruled if all gaps are 26–30 days and
-//! their mean is 27.5–28.5 days. Source: this service chose the bounds and thresholds to prevent reported errors. They
-//! are the defaults of the parameters `frequency.…`.
+//! their mean is 27.5–28.5 days. Source: this service chose the bounds and thresholds. They are the defaults of the
+//! parameters `frequency.…`.
 
 use chrono::NaiveDate;
 
@@ -30,7 +30,7 @@ use crate::text_enum;
 pub struct TaggedDate {
     /// Ex-date of a regular payment.
     pub ex_date: NaiveDate,
-    /// Frequency as tagged by the vendor.
+    /// Frequency that the vendor states for the payment; `None` if the vendor states none.
     pub tag: Option<Frequency>,
 }
 
@@ -88,7 +88,8 @@ pub fn estimate_frequency(dates: &[TaggedDate], rules: &Rules) -> FrequencyEstim
     }
 }
 
-/// Frequency inferred from gaps. Of `of` gaps (or pairs of gaps), `agreeing` match the frequency.
+/// Frequency inferred from gaps. `of` is the number of gaps (or of pairs of gaps). `agreeing` is the number of those
+/// that match the frequency.
 struct GapInference {
     frequency: Frequency,
     agreeing: i64,
@@ -323,7 +324,8 @@ mod tests {
         check(&[100, 229, 100], Frequency::Quarterly);
         check(&[130, 270, 130], Frequency::SemiAnnual);
         check(&[130, 271, 130], Frequency::Quarterly);
-        // Three of four pairs are enough, and three of five gaps. Two are not.
+        // Three of four pairs are enough, and three of five gaps. Two of four pairs are not, and neither are two of
+        // five gaps.
         check(&[100, 240, 100, 240, 20], Frequency::SemiAnnual);
         check(&[100, 240, 100, 100, 100], Frequency::Quarterly);
         check(&[100, 240, 100, 20], Frequency::SemiAnnual);
@@ -353,10 +355,11 @@ mod tests {
         check(&[91, 91, 91, 20], Some(Frequency::Monthly), Frequency::Quarterly, inferred);
         check(&[91, 91, 91, 20, 20], Some(Frequency::Monthly), Frequency::Monthly, vendor);
         check(&[20, 300, 55, 140, 90], Some(Frequency::Monthly), Frequency::Monthly, vendor);
-        // Three of four pairs that sum to a year overrule the tag.
+        // If three of four pairs of gaps sum to a year, the inferred frequency overrules the tag.
         check(&[100, 240, 100, 240, 20], Some(Frequency::Quarterly), Frequency::SemiAnnual, inferred);
         check(&[100, 240, 100, 20], Some(Frequency::Quarterly), Frequency::Quarterly, vendor);
-        // Three, six and 24 payments a year are known from tags alone, if the gaps are within 15 % of the period.
+        // Only a tag gives three or six payments a year. The tag decides if the median gap is within 15 % of its
+        // period.
         for (tag, fitting, others) in [
             (Frequency::Triannual, [104, 139], [(103, Frequency::Quarterly), (140, Frequency::SemiAnnual)]),
             (Frequency::Bimonthly, [60, 69], [(70, Frequency::Quarterly), (45, Frequency::Monthly)]),

@@ -1,11 +1,12 @@
 //! Membership in the lists of dividend growers: Aristocrats, Kings and tiers (R15).
 //!
-//! An Aristocrat is a paying S&P 500 member with a streak of at least 25 years that is not at risk. Its float market
-//! cap is at least 3 bn US dollars. Its mean daily traded value over three months is at least 5 m US dollars. A
-//! security with a missing input is not an Aristocrat. A King has a streak of at least 50 years; there are no further
-//! conditions. Tiers by streak: champion 25+ years, contender 10–24, challenger 5–9. The bounds are the parameters
-//! `lists.…`. The index S&P 500 Dividend Aristocrats also has a minimum of 40 members, a sector cap and a limit of one
-//! share class per issuer. These three rules are not modelled. Source: methodology of this index.
+//! An Aristocrat is a member of the S&P 500 that pays dividends. Its increase streak is at least 25 years and not at
+//! risk. Its float market cap is at least 3 billion US dollars. Its mean daily traded value over three months is at
+//! least 5 million US dollars. A security with an unknown value is not an Aristocrat. A King has a streak of at least
+//! 50 years; there are no further conditions. Tiers by streak: champion 25+ years, contender 10–24, challenger 5–9. The
+//! bounds are the parameters `lists.…`. The index S&P 500 Dividend Aristocrats also has a minimum of 40 members, a
+//! sector cap and a limit of one share class per issuer. These three rules are not modelled. Source: methodology of
+//! this index.
 
 use rust_decimal::Decimal;
 

@@ -3,8 +3,8 @@
 //! `D[y]` is the sum of the split-adjusted regular dividends of a dividend year. For a payer with n payments a year, a
 //! dividend year consists of n consecutive slots of the payment schedule (R34), one slot per payment. Irregular payers
 //! and payers with 13 or more payments a year have no slots; their dividend year is the calendar year. A payment below
-//! both neighbouring payments (a dip) counts with the smaller neighbouring amount. A single missing payment counts with
-//! the smaller neighbouring amount too.
+//! both neighbouring payments is a dip. In the sum, the smaller of the two neighbouring amounts replaces a dip, and
+//! also a single missing payment.
 //!
 //! Y0 is the last complete year; the running year is never an end point. Growth over k years is
 //! `(D[Y0] / D[Y0-k])^(1/k) - 1`. Growth is null if the base `D[Y0-k]` is missing, or if any year of the span is 0 or
@@ -308,7 +308,7 @@ mod tests {
         assert_eq!(running.shifted, [2024]);
     }
 
-    /// Totals of a semi-annual payer; the running year is 2025.
+    /// Annual totals of a semi-annual payer with the given ex-dates and amounts. The running year is 2025.
     fn years(days: &[(&str, Decimal)]) -> AnnualTotals {
         let rates: Vec<RegularDividend> = days
             .iter()
@@ -329,7 +329,7 @@ mod tests {
         };
         let (even, even_sums) = ([2, 2], [dec!(3), dec!(12)]);
         check(["2023-01-05", "2023-07-05", "2024-01-04", "2024-07-05"], None, even, even_sums);
-        // Ex-dates shortly before or after New Year.
+        // In each of these cases, one ex-date is in the calendar year before or after its dividend year.
         check(["2023-01-05", "2023-07-05", "2023-12-29", "2024-07-05"], Some(2024), even, even_sums);
         check(["2023-07-05", "2024-01-02", "2024-07-05", "2024-12-27"], Some(2023), even, even_sums);
         check(["2023-01-05", "2023-07-05", "2023-11-29", "2024-07-05"], Some(2024), even, even_sums);

@@ -1,4 +1,4 @@
-//! Dividend lists: the default thresholds of the screeners, and the lists that contain a security.
+//! Dividend lists: their default thresholds, and a function that finds the lists of a security.
 //!
 //! A list contains only securities that still trade. The high-yield list follows R18, Aristocrats and Kings follow R15.
 //! This service chose the two thresholds of the dividend-growth list.

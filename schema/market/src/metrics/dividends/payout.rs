@@ -4,10 +4,10 @@
 //! estate, funds from operations per share replace earnings if a vendor gives them. With earnings of 0 or less, the
 //! ratio is null and its status is `negative_earnings`. Values above 100 are valid.
 //!
-//! The free-cash-flow payout is dividends paid over operating cash flow less capital expenditure, in percent. It is
-//! null if this free cash flow is 0 or less. The signs of dividends paid and expenditure are ignored, because vendors
-//! differ in them. Funds have no payout. Source: payout ratios as brokers define them; funds from operations as real
-//! estate investment trusts report them.
+//! The free-cash-flow payout is dividends paid over free cash flow, in percent. Free cash flow is operating cash flow
+//! less capital expenditure. The payout is null if the free cash flow is 0 or less. The signs of dividends paid and
+//! expenditure are ignored, because vendors differ in these signs. Funds have no payout. Source: payout ratios as
+//! brokers define them; funds from operations as real estate investment trusts report them.
 
 use rust_decimal::Decimal;
 
@@ -38,7 +38,7 @@ text_enum! {
     }
 }
 
-/// Inputs of the payout ratio. All per-share figures are on one share basis.
+/// Inputs of the payout ratio. All per-share figures are adjusted for the same splits.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PayoutInput {
     /// True for funds. A fund has no payout ratio.
@@ -49,7 +49,7 @@ pub struct PayoutInput {
     pub dps_ttm: Option<Decimal>,
     /// Diluted earnings per share over twelve months.
     pub eps_ttm: Option<Decimal>,
-    /// Funds from operations per share of twelve months.
+    /// Funds from operations per share over twelve months.
     pub ffo_per_share: Option<Decimal>,
     /// True if dividends and earnings are in different currencies.
     pub currency_mismatch: bool,

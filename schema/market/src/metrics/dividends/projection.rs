@@ -72,9 +72,11 @@ fn period_after(day: NaiveDate, payments_per_year: u32, periods: u32) -> Option<
     }
 }
 
-/// Projects one ex-date per payment period, up to `until`. `after(k)` returns the day k periods after the last ex-date.
+/// Projects one ex-date per payment period, up to `until`. `after(k)` is the day that lies k periods after the last
+/// known ex-date.
 ///
-/// The projections repeat the ex-dates in `slots` in order. After the last of `slots`, the first one is next.
+/// `slots` contains the known ex-dates that are repeated. The first projection repeats the first of them. After the
+/// last one, the first one is repeated again.
 fn project_periods(
     slots: &[NaiveDate],
     until: NaiveDate,
@@ -143,7 +145,7 @@ mod tests {
         let gap = ["2023-03-07", "2023-09-07", "2023-12-07", "2024-03-07"];
         check(&gap, 4, "2024-04-01", &["2024-09-09", "2024-12-09", "2025-03-07"]);
         check(&["2023-03-07", "2024-03-07"], 2, "2024-04-01", &["2025-03-07"]);
-        // No ex-date is expected before a payment that is declared far ahead.
+        // No ex-date is expected before the ex-date of a payment that is declared long in advance.
         check(&["2024-03-07", "2025-09-05"], 2, "2024-04-01", &[]);
         check(&["2025-09-05"], 4, "2024-04-01", &[]);
     }
@@ -171,7 +173,8 @@ mod tests {
     fn a_year_is_looked_ahead() {
         check(&["2024-03-13"], 1, "2024-03-12", &["2025-03-13"]);
         check(&["2024-03-13"], 1, "2024-03-11", &[]);
-        // Three payments a year: every four months. 24 payments a year: every 365 / 24 days.
+        // A payer with three payments a year pays every four months. With 24 payments a year, it pays every 365 / 24
+        // days.
         check(&["2024-03-13"], 3, "2024-03-13", &["2024-07-15", "2024-11-13", "2025-03-13"]);
         let found = project_ex_dates(&dates(&["2024-03-14"]), 24, "2024-03-14".parse().unwrap());
         assert_eq!(

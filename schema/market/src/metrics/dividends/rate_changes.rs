@@ -3,9 +3,10 @@
 //!
 //! Rates are adjusted for splits. A rate is an increase or a cut if it differs from the previous rate by more than the
 //! streak tolerance of 0.05 %. If a payer's interim and final dividends differ, an interim dividend is compared with
-//! the interim dividend of the year before, and a final dividend with the final one. Rates are not compared across a
-//! change of frequency. The frequency changes if the days to the next ex-date are fewer than 0.6 times or more than 1.7
-//! times the days since the previous ex-date. This service chose the tolerance and the comparisons.
+//! the interim dividend of the year before, and a final dividend with the final dividend of the year before. Rates are
+//! not compared across a change of frequency. The frequency changes if the days to the next ex-date are fewer than 0.6
+//! times or more than 1.7 times the days since the previous ex-date. This service chose the tolerance and the
+//! comparisons.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
@@ -19,7 +20,7 @@ use crate::metrics::rules::Rules;
 /// Latest increase, last cut and number of cuts of the regular dividend rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RateChanges {
-    /// Newest increase, as ex-date and size in percent; `None` without an increase.
+    /// Ex-date and size (percent) of the newest increase; `None` without an increase.
     pub latest_increase: Option<(NaiveDate, Decimal)>,
     /// Ex-date of the newest cut; `None` without a cut.
     pub last_cut: Option<NaiveDate>,
@@ -158,7 +159,7 @@ mod tests {
             ("2024-09-05", dec!(0.09)),
         ];
         check(&rows, 2, Some(("2024-03-05", dec!(10))), Some("2024-09-05"), 1);
-        // Payers with equal halves, and quarterly payers, are compared with the payment before.
+        // If a payer has equal halves, or pays quarterly, each payment is compared with the payment before.
         let even = [("2023-09-07", dec!(0.1)), ("2024-03-07", dec!(0.105)), ("2024-09-05", dec!(0.1))];
         check(&even, 2, Some(("2024-03-07", dec!(5))), Some("2024-09-05"), 1);
         check(

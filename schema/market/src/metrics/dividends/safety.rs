@@ -1,7 +1,8 @@
 //! High-yield screen, yield-trap warning and safety label (R18).
 //!
-//! The screen contains listed, paying stocks with a headline yield from the minimum (4 %) up to 25 %. A higher yield is
-//! `yield_suspect`. The price must be at most 5 sessions old, and dividends and price must be in one currency.
+//! The screen contains listed, paying stocks with a headline yield from the minimum (4 %) up to 25 %. Any higher yield
+//! sets the flag `yield_suspect`. The price must be at most 5 sessions old, and dividends and price must be in one
+//! currency.
 //!
 //! A yield is a trap if at least one of these signs is present:
 //! - a payout ratio or free-cash-flow payout above 100 %;
@@ -9,9 +10,9 @@
 //! - a price fall of more than 40 % in 12 months.
 //!
 //! The safety label is `unsafe` for a suspended or lapsed payer, for a streak at risk, and for a payout above 100 %. It
-//! is `borderline` at a payout of 75–100 % (real estate 90–100 %), else `safe`. The higher of the two payouts decides.
-//! The label is null for funds, for securities that never paid, and with unknown dividends. It is also null without a
-//! payout ratio, unless it is `unsafe`.
+//! is `borderline` at a payout of 75–100 % (real estate 90–100 %), else `safe`. The higher of payout ratio and
+//! free-cash-flow payout decides. The label is null for funds, for securities that never paid, and if the dividends are
+//! unknown. If the payout ratio is unknown, the label is `unsafe` or null.
 //!
 //! Source: the thresholds are this service's own (the parameters `safety.…`). They are not advice.
 
@@ -110,8 +111,8 @@ pub struct SafetyInput {
     pub price_change_1y: Option<Decimal>,
 }
 
-/// Yield-trap warning: true if any sign of a trap is present. `None` without known dividends, for non-payers, or if no
-/// sign can be checked.
+/// Yield-trap warning: true if any sign of a trap is present. `None` if the dividends are unknown, for non-payers, or
+/// if no sign can be checked.
 pub fn yield_trap_risk(input: &SafetyInput, rules: &SafetyRules) -> Option<bool> {
     if matches!(input.status, DividendState::NonPayer | DividendState::Unknown) {
         return None;
@@ -129,8 +130,8 @@ pub fn yield_trap_risk(input: &SafetyInput, rules: &SafetyRules) -> Option<bool>
     signs.into_iter().flatten().reduce(|a, b| a || b)
 }
 
-/// Safety label. `None` for funds, non-payers and unknown dividends; also without a payout ratio, unless the label is
-/// `unsafe`.
+/// Safety label. `None` for funds, for non-payers and if the dividends are unknown. If the payout ratio is unknown, the
+/// label is `unsafe` or `None`.
 pub fn safety_label(input: &SafetyInput, rules: &SafetyRules) -> Option<Safety> {
     if input.is_fund || matches!(input.status, DividendState::NonPayer | DividendState::Unknown) {
         return None;
@@ -267,7 +268,8 @@ mod tests {
         assert_eq!(with(SafetyInput { is_fund: true, ..input }), (None, Some(false)));
         assert_eq!(with(SafetyInput { status: DividendState::Lapsed, ..input }).0, Some(Safety::Unsafe));
         assert_eq!(with(SafetyInput { at_risk: true, ..input }).0, Some(Safety::Unsafe));
-        // The higher of two payouts decides. A free-cash-flow payout alone gives no label.
+        // The higher of payout ratio and free-cash-flow payout decides. A free-cash-flow payout alone does not give the
+        // label `safe` or `borderline`.
         assert_eq!(
             with(SafetyInput { fcf_payout_ratio: Some(dec!(80)), ..input }),
             (Some(Safety::Borderline), Some(false))

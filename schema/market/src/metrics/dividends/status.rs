@@ -9,11 +9,11 @@
 //!   24 and more. For an irregular or unknown frequency, it is 450 days.
 //! - `lapsed`: all other payers.
 //!
-//! The minimums exist because bond funds go ex twice in December and not in January, and weekly payers skip a holiday
-//! week. The ex-date of a quarantined regular amount (R28) still proves that the payer pays.
+//! The two minimums have these reasons: bond funds have two ex-dates in December and none in January, and weekly payers
+//! skip a holiday week. The ex-date of a quarantined regular amount (R28) still proves that the payer pays.
 //!
-//! Suspended and lapsed payers have a forward dividend and headline yield of 0 and no projection. Source: this service
-//! chose 1.5 periods and the numbers of days. They are the parameters `status.…`.
+//! For suspended and lapsed payers, forward dividend and headline yield are 0, and no payment is projected. Source:
+//! this service chose 1.5 periods and the numbers of days. They are the parameters `status.…`.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
@@ -59,8 +59,8 @@ pub fn dividend_status(input: &StatusInput, rules: &rules::StatusRules) -> Divid
     if paying { DividendState::Active } else { DividendState::Lapsed }
 }
 
-/// Minimum number of days without an ex-date before a payer lapses, even if 1.5 periods are shorter; 0 without such a
-/// minimum.
+/// Number of days since the last ex-date up to which a payer is active, even if 1.5 periods are shorter. 0 if the
+/// frequency has no such minimum.
 fn least_days(payments_per_year: i32, rules: &rules::StatusRules) -> i64 {
     match payments_per_year {
         12 | 13 => rules.monthly_least_days,
@@ -110,7 +110,7 @@ mod tests {
             check("2024-12-18", Some(payments), "2025-01-08", DividendState::Active);
         }
         check("2024-12-18", Some(52), "2025-01-09", DividendState::Lapsed);
-        // One and a half periods at six payments a year.
+        // With six payments a year, one and a half periods are 91.25 days.
         check("2024-01-01", Some(6), "2024-04-01", DividendState::Active);
         check("2024-01-01", Some(6), "2024-04-02", DividendState::Lapsed);
     }
@@ -149,7 +149,7 @@ mod tests {
         };
         assert_eq!(decided(&input), DividendState::Suspended);
         assert_eq!(decided(&StatusInput { suspended_on: day.succ_opt(), ..input }), DividendState::Active);
-        // A dividend declared on the day of the notice is older than the notice.
+        // A dividend that was declared on the day of the notice counts as older than the notice.
         assert_eq!(decided(&StatusInput { last_declared: Some(day), ..input }), DividendState::Suspended);
         assert_eq!(decided(&StatusInput { last_declared: day.succ_opt(), ..input }), DividendState::Active);
     }

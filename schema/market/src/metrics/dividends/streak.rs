@@ -7,13 +7,14 @@
 //! the first. Growth has the same rule (R13). Specials are ignored.
 //!
 //! The streak is at risk if the forward dividend is below the total of Y0 by more than the tolerance. A cut declared
-//! this year reduces the streak only after the end of the year. A year with a spin-off and no increase neither extends
-//! nor ends the streak. The streak is then flagged for review. A year with an equal total also neither extends nor ends
-//! the streak, for at most `streak.tolerated_flat_years` such years in a row (default 0).
+//! this year reduces the streak only after the end of the year. A year with payments, a spin-off and no increase
+//! neither extends nor ends the streak. A streak with a spin-off year is flagged for review. A year with an equal total
+//! also neither extends nor ends the streak, for at most `streak.tolerated_flat_years` such years in a row (default 0).
 //!
 //! A year with payments of unknown amount cannot be compared. The streak begins after such a year, and the number of
 //! years is a lower bound (`lower_bound`, R34). The number is also a lower bound if the streak reaches back to the
-//! first known total. The exception is a company that was listed in the year of this total or later.
+//! first known total. There is one exception: if the company was listed in the year of the first known total or later,
+//! the number is exact.
 //!
 //! An operator can extend a streak with a seed: the number of years of increases up to a year `through_year`. The
 //! seed's years are added if every year after `through_year` is an increase. Source: the calendar years of published
@@ -57,7 +58,7 @@ pub fn is_cut(new: Decimal, old: Decimal, rules: &StreakRules) -> bool {
     new < old.saturating_mul(Decimal::ONE - percent_to_fraction(rules.tolerance))
 }
 
-/// Inputs of the increase streak in addition to the annual totals.
+/// Inputs of the increase streak. The annual totals are passed separately.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct StreakInput<'a> {
     /// Year of the as-of date.
@@ -119,7 +120,8 @@ enum StreakYear {
     /// Year with a spin-off and no increase, which neither extends nor ends the streak.
     Excused,
     Flat,
-    /// Year that cannot be compared, because this year or the year before has payments of unknown amount.
+    /// Year whose total cannot be compared with the year before, because one of these two years has payments of unknown
+    /// amount.
     Unknown,
     Broken,
 }
@@ -130,11 +132,12 @@ struct StreakWalk {
     /// Year of the first increase of the streak; 0 without an increase.
     started: i32,
     counted: i32,
-    /// Year before the earliest increase or tolerated equal total. Without either, the year in which the count starts.
+    /// Year before the earliest year that is an increase or has a tolerated equal total. If there is no such year, it
+    /// is the year in which the count starts.
     base: i32,
     /// Tolerated years with an unchanged total. They do not extend the streak.
     flat: Vec<i32>,
-    /// True if the streak ends at a year that cannot be compared.
+    /// True if counting back stopped at a year that cannot be compared with the year before ([`StreakYear::Unknown`]).
     reaches_unknown: bool,
 }
 
@@ -165,7 +168,7 @@ impl StreakWalk {
         }
     }
 
-    /// Streak that includes the years of the seed. `last` is the last year of the streak.
+    /// Increase streak with the years of the seed added. `last` is the year from which the streak was counted back.
     ///
     /// Returns `None` if the seed ends after `last`. Also returns `None` if the seed ends before `last_complete` and
     /// the streak does not reach back to the last year of the seed.
@@ -193,8 +196,8 @@ pub fn is_at_risk(
     forward.zip(total).is_some_and(|(forward, total)| is_cut(forward, total, rules))
 }
 
-/// Number of consecutive years with a regular payment. The last one is the running year or, if that has no payment, the
-/// year before.
+/// Number of consecutive years with a regular payment. The years are counted back from the running year. If the running
+/// year has no payment yet, they are counted back from the year before it.
 ///
 /// `unproven` are years with a quarantined amount. The payer paid in these years, but the amount is unknown.
 pub fn payment_years(totals: &AnnualTotals, unproven: &[i32], running: i32) -> i32 {

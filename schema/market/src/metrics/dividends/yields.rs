@@ -8,9 +8,12 @@
 //! newest changes exceed 10 % and are increases and decreases in turn. With fewer than five amounts, a difference of
 //! more than 10 % between the last two is enough.
 //!
-//! The latest amount is probably a special without a mark if both of these conditions hold. It is at least three times
-//! the median of the four amounts before it. It differs from the previous amount by more than a factor of 1.5. The
-//! forward figure then uses the previous amount, until the next payment confirms the latest amount
+//! The latest amount is probably a special payment that the vendor did not mark as special if both of these conditions
+//! hold:
+//! - The amount is at least three times the median of the four amounts before it.
+//! - The amount differs from the previous amount by more than a factor of 1.5.
+//!
+//! The forward figure then uses the previous amount, until the next payment confirms the latest amount
 //! (`latest_amount_unusual`). Amounts are not compared across a pause of more than 550 days.
 //!
 //! Funds, delisted securities and irregular payers have no forward figure. The forward figure of non-payers, suspended
@@ -68,7 +71,7 @@ pub fn is_unusual_count(count: i32, payments_per_year: i32) -> bool {
 /// Forward (indicated annual) dividend per share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ForwardDividend {
-    /// Amount per share and year; `None` if the payer has no forward dividend.
+    /// Amount per share for one year; `None` if the payer has no forward dividend.
     pub amount: Option<Decimal>,
     /// Method of computing the amount.
     pub basis: ForwardBasis,
@@ -81,7 +84,8 @@ impl ForwardDividend {
     pub const NONE: Self = Self { amount: None, basis: ForwardBasis::None, latest_unusual: false };
 }
 
-/// Computes the forward dividend of the next 12 months. `rates` contains every declared payment, in ex-date order.
+/// Computes the forward dividend of the next 12 months. `rates` contains every declared regular payment, in ex-date
+/// order.
 pub fn forward_dividend(
     rates: &[RegularDividend],
     payments_per_year: Option<i32>,
@@ -168,7 +172,7 @@ pub fn headline_yield(input: &HeadlineInput) -> (Option<Decimal>, Option<YieldBa
     (value, value.map(|_| basis))
 }
 
-/// Range of the trailing yield at the month ends of the last five years, percent.
+/// Average, highest and lowest trailing yield at the month ends of the last five years.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct YieldRange {
     /// Mean of the yields at the month ends, percent.
@@ -185,8 +189,8 @@ pub struct YieldRange {
 const RANGE_MONTHS: i32 = 60;
 const RANGE_MINIMUM: usize = 12;
 
-/// Range of trailing yields at the last 60 month ends. A month end needs 12 months of history. `None` with fewer than
-/// 12 such month ends.
+/// Range of trailing yields at the last 60 month ends. A month end is used only if the first dividend is at least 12
+/// months earlier. `None` if fewer than 12 month ends can be used.
 pub(crate) fn yield_range(
     rates: &[RegularDividend],
     series: &PriceSeries<'_>,
@@ -293,12 +297,14 @@ mod tests {
         check(&[interim, last], dec!(0.40));
         check(&[interim, last, interim, last], dec!(0.40));
         check(&[last, interim, last, interim, last], dec!(0.40));
-        // An increase at every half-year is not an alternation. With four amounts, this is not detected.
+        // A series of increases is not an alternation. With only four amounts, the difference between the last two
+        // decides, so the series counts as an alternation.
         check(&[dec!(0.45), dec!(0.50), dec!(0.56), dec!(0.63), dec!(0.70)], dec!(1.40));
         check(&[dec!(0.50), dec!(0.56), dec!(0.63), dec!(0.70)], dec!(1.33));
         check(&[dec!(0.50), dec!(0.55)], dec!(1.10));
         check(&[dec!(0.50), dec!(0.5501)], dec!(1.0501));
-        // The oldest step is too small, or one step has the same direction as the step before.
+        // In the first two series, the oldest step is at most 10 %, so the amounts do not alternate. In the third
+        // series, it is larger than 10 %.
         check(&[dec!(0.10), dec!(0.11), dec!(0.20), dec!(0.10), dec!(0.20)], dec!(0.40));
         check(&[dec!(0.22), dec!(0.20), dec!(0.30), dec!(0.20), dec!(0.30)], dec!(0.60));
         check(&[dec!(0.2201), dec!(0.1980), dec!(0.30), dec!(0.20), dec!(0.30)], dec!(0.50));
@@ -326,7 +332,7 @@ mod tests {
         check(91, &[quarter, quarter, quarter, quarter, dec!(3), dec!(2)], dec!(8), false);
         check(91, &[quarter, quarter, quarter, quarter, dec!(2), dec!(3.01)], dec!(8), true);
         check(91, &[quarter, quarter, quarter, quarter, dec!(2), quarter], dec!(1), false);
-        // A payment after a pause of years is not compared.
+        // A payment after a pause of more than 550 days is not compared.
         check(550, &[quarter, quarter, quarter, quarter, dec!(2)], dec!(1), true);
         check(551, &[quarter, quarter, quarter, quarter, dec!(2)], dec!(8), false);
         let jumped = paid(91, &[quarter, quarter, quarter, quarter, dec!(2)]);

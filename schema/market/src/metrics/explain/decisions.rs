@@ -36,7 +36,7 @@ pub struct ExplainedDecision {
     pub revoked: bool,
 }
 
-/// Newest decision about each row of a security.
+/// Newest decision about each row of a security. Revoked decisions are included.
 pub(crate) fn explain_decisions(history: &History) -> Vec<ExplainedDecision> {
     let newest = newest_decisions(&history.decisions);
     let explained = newest.into_values().map(|decision| ExplainedDecision {

@@ -39,7 +39,9 @@ fn explain_growth(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
         let formula = match computed.growth.totals.growth(last, span) {
             Err(reason) => format!("null: {reason}"),
             Ok(_) if served(index).is_none() => {
-                format!("null: the share basis of dividends in {base} to {last} is uncertain")
+                format!(
+                    "null: it is uncertain if dividends in {base} to {last} are already adjusted for a later split"
+                )
             }
             Ok(_) => {
                 let ratio =
@@ -53,13 +55,14 @@ fn explain_growth(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
     };
     let mut entries: Vec<ExplainedMetric> = [(0, 1), (1, 3), (2, 5), (3, 10)].map(span_of).into();
     let totals =
-        format!("regular amounts by year of the ex-date, on today's share basis{}", peculiar_years(computed));
+        format!("regular amounts by year of the ex-date, adjusted for splits{}", peculiar_years(computed));
     let first = computed.growth.totals.first_year().unwrap_or(last);
     entries.push(entry("annual_totals", "R13", Amounts, totals, of_years(computed, first, last + 1)));
     entries
 }
 
-/// Lists as text the years whose total is not the plain sum of the payments (R34), each group with the reason.
+/// Text that lists the years whose total is not simply the sum of the payments with an ex-date in the year (R34). The
+/// text gives the reason for each group of years.
 fn peculiar_years(computed: &ComputedMetrics<'_>) -> String {
     let totals = &computed.growth.totals;
     let list = |what: &str, years: &[i32]| {
@@ -75,10 +78,10 @@ fn peculiar_years(computed: &ComputedMetrics<'_>) -> String {
         .filter(|year| *year < running && !totals.is_complete(*year, running) && !totals.is_unknown(*year))
         .collect();
     [
-        list("incomplete, since payments before the first row may be missing,", &partial),
-        list("payments with a slot of another year counted in", &totals.shifted),
-        list("one missing payment assumed in", &assumed),
-        list("several missing payments, so unknown, in", &unknown),
+        list("incomplete, because payments before the first row may be missing:", &partial),
+        list("with a payment that has its ex-date in the year before or after:", &totals.shifted),
+        list("with an assumed amount for a missing payment:", &assumed),
+        list("unknown, because several payments are missing:", &unknown),
     ]
     .concat()
 }
@@ -88,19 +91,20 @@ fn explain_streaks(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
     let (last, first) = (running - 1, streak.started.unwrap_or(running - 1) - 1);
     let years: Vec<String> =
         (first..=running).map(|year| format!("{year}: {}", total(computed, year))).collect();
-    let seed = if streak.seeded { "; the years before are vouched for by a seed" } else { "" };
+    let seed =
+        if streak.seeded { "; earlier years come from a seed (years entered by an operator)" } else { "" };
     let rules = computed.inputs.rules;
     let flat = match rules.streak.tolerated_flat_years {
         0 => String::new(),
-        years => format!(" (up to {years} flat years in a row are passed over)"),
+        years => format!(" (up to {years} flat years in a row are ignored)"),
     };
     let formula = format!(
-        "consecutive years above the year before by more than {} %{flat}: {}{seed}",
+        "consecutive years with a total more than {} % above the year before{flat}: {}{seed}",
         rules.streak.tolerance,
         years.join(", ")
     );
     let risk = match computed.income.forward.amount {
-        None => "false: there is no forward dividend".to_owned(),
+        None => "false: the security has no forward dividend".to_owned(),
         Some(forward) => {
             let verdict = if computed.growth.at_risk { "below" } else { "not below" };
             format!(
@@ -112,32 +116,32 @@ fn explain_streaks(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
     };
     let bound = match (streak.lower_bound, computed.growth.totals.first_year()) {
         (true, Some(began)) => {
-            format!("the streak reaches the first known year {began}, without a seed or a later listing")
+            format!("the streak reaches back to the first known year {began}, so it may be longer")
         }
         (_, None) => "no regular dividend is known".to_owned(),
         (false, Some(began)) => {
             format!(
-                "the streak does not reach the first known year {began}, or a seed or a listing bounds it"
+                "the streak does not reach back to the first known year {began}, or a seed or the listing date sets its start"
             )
         }
     };
     let observations = [of_years(computed, first, running), of_security(computed)].concat();
-    let known =
-        if streak.seeded { ", in the data alone: a seed of the increase streak adds none" } else { "" };
+    let known = if streak.seeded { "; years of a seed are not counted" } else { "" };
     let paid = format!("consecutive years with a regular payment up to {running}{known}");
     let started = format!("first year of the streak of {}", streak.years);
     let years = format!("streak of {} years", streak.years);
     let paid_years = of_years(computed, running + 1 - computed.growth.payment_years.max(1), running);
     let lists = &rules.lists;
     let aristocrat = format!(
-        "S&P 500 member, {years} of {}, float cap {}, daily value {}, paying, at risk: {}",
+        "requires S&P 500 membership, a streak of at least {} years, a float market cap of at least {}, a daily value of at \
+         least {}, and an active dividend that is not at risk; {years}, at risk: {}",
         lists.aristocrat_years,
         scaled(lists.aristocrat_float_cap, 1_000_000_000, "bn"),
         scaled(lists.aristocrat_daily_value, 1_000_000, "m"),
         computed.growth.at_risk
     );
     let list_facts = [of_security(computed), of_fundamentals(computed)].concat();
-    let king = format!("{years} of {}", lists.king_years);
+    let king = format!("{years}, at least {} needed", lists.king_years);
     let tier = format!(
         "{years}: champion from {}, contender from {}, challenger from {}",
         lists.champion_years, lists.contender_years, lists.challenger_years
@@ -171,14 +175,15 @@ fn explain_changes(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
     };
     let raised = changes.latest_increase.map(|(day, _)| day);
     let tolerance = computed.inputs.rules.streak.tolerance;
-    let raise = format!("newest rate above the one before by more than {tolerance} %: {}", date(raised));
+    let raise = format!("newest rate more than {tolerance} % above the previous rate: {}", date(raised));
     let cut =
-        format!("newest rate below the one before by more than {tolerance} %: {}", date(changes.last_cut));
+        format!("newest rate more than {tolerance} % below the previous rate: {}", date(changes.last_cut));
     let size = match raised {
-        Some(day) => format!("rate of {day} / the comparable rate before - 1, x 100"),
+        Some(day) => format!("rate of {day} / previous comparable rate - 1, x 100"),
         None => "null: no increase is known".to_owned(),
     };
-    let cuts = "number of such cuts in the last ten years";
+    let cuts =
+        format!("number of rates more than {tolerance} % below the previous rate in the last ten years");
     vec![
         entry("latest_increase_date", "R13", Unrounded, raise, around(raised)),
         entry("latest_increase_percent", "R13", Percent, size, around(raised)),

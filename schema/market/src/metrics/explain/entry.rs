@@ -19,12 +19,12 @@ pub struct ExplainedMetric {
     pub value: Option<String>,
     /// Number of the rule that defines the metric, for example R7.
     pub rule: String,
-    /// Formula as text, with the numbers filled in. For an amount, a price, a percentage or a ratio, it ends with the
-    /// value, unless the value is null.
+    /// Formula as text, with the numbers filled in. If the metric is an amount, a price, a percentage or a ratio, the
+    /// formula ends with the value, unless the value is null.
     pub formula: String,
     /// Rounding of the value, for example `4 places, half away from zero`; `none` if the value is not rounded.
     pub rounding: String,
-    /// Unit of the value, from which the rounding follows.
+    /// Unit of the value. It decides how the value is rounded.
     #[serde(skip)]
     #[schema(ignore)]
     pub(crate) unit: Unit,
@@ -35,7 +35,7 @@ pub struct ExplainedMetric {
     pub older_observations: usize,
 }
 
-/// One record of a feed in an explanation. `outcome` says if the metrics use it.
+/// One record of a feed in an explanation. `outcome` says if the metrics use the record.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ExplainedObservation {
     /// Kind of record: dividend, split, price, fundamentals, security or evidence. Evidence is a payment that only a
@@ -46,8 +46,8 @@ pub struct ExplainedObservation {
     /// Ex-date of a dividend or split, session of a price, or date of company figures; null for a security. For a
     /// dividend without an ex-date, its record date.
     pub date: Option<NaiveDate>,
-    /// Declared amount per share (for evidence, the implied amount), or closing price; null for other kinds of record
-    /// and for a withdrawn price.
+    /// Declared amount per share of a dividend, implied amount per share of evidence, or closing price. Null for other
+    /// kinds of record, and for a withdrawn price.
     pub amount: Option<ExactDecimal>,
     /// ISO 4217 currency of the amount; null for kinds of record without an amount.
     pub currency: Option<String>,
@@ -61,7 +61,7 @@ pub struct ExplainedObservation {
     /// Name of the feed's file; omitted if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
-    /// Id of the record batch in the log, with which `file` is looked up. `None` if unknown.
+    /// Id of the record batch in the log. It is used to find `file`. `None` if unknown.
     #[serde(skip)]
     #[schema(ignore)]
     pub frame: Option<[u8; 16]>,
@@ -164,7 +164,7 @@ pub(crate) fn date(value: Option<NaiveDate>) -> String {
     value.map_or_else(|| "none".to_owned(), |value| value.to_string())
 }
 
-/// First and last day of the trailing 12 months: the first day is excluded, the last day included.
+/// Start and end of the trailing 12 months. The start day is excluded, and the end day is included.
 pub(crate) fn window(computed: &ComputedMetrics<'_>) -> (NaiveDate, NaiveDate) {
     (months_before(computed.inputs.as_of, 12), computed.inputs.as_of)
 }

@@ -47,7 +47,7 @@ fn payouts(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
         (None, _, None) => "null: free cash flow is unknown".to_owned(),
         (None, None, _) => "null: the dividends paid are unknown".to_owned(),
         (None, Some(_), Some(cash)) => {
-            format!("null: no ratio with a free cash flow of {}", number(Some(cash)))
+            format!("null: a free cash flow of {} gives no ratio", number(Some(cash)))
         }
     };
     let figures = of_fundamentals(computed);
@@ -65,11 +65,13 @@ fn verdicts(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
         (forward @ Some(_), growth @ Some(_)) => {
             format!("forward yield {} + growth of five years {}", percent(forward), percent(growth))
         }
-        (None, _) => "null: there is no forward yield".to_owned(),
-        (_, None) => "null: there is no growth of five years".to_owned(),
+        (None, _) => "null: the forward yield is unknown".to_owned(),
+        (_, None) => "null: the growth of five years is unknown".to_owned(),
     };
     let passes = match computed.classification.chowder {
-        Some(_) => format!("{chowder}: at least 12 with a yield from 3 %, 15 below it, 8 for utilities"),
+        Some(_) => {
+            format!("{chowder}; needed: 12 if the yield is at least 3 %, 15 if it is lower, 8 for utilities")
+        }
         None => chowder.clone(),
     };
     let safety = format!(
@@ -81,8 +83,8 @@ fn verdicts(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
     );
     let rules = &computed.inputs.rules.safety;
     let trap = format!(
-        "{safety}, forward {} against trailing {}, price change of 12 months {}: a trap with a payout above {} %, a \
-         forward more than {} % below, or a price fall of more than {} %",
+        "{safety}, forward {} against trailing {}, price change of 12 months {}: a trap if the payout is above {} %, the \
+         forward is more than {} % below the trailing, or the price fell by more than {} %",
         number(income.forward.amount),
         number(income.dps_ttm),
         percent(computed.returns.price_change_1y),
@@ -165,7 +167,7 @@ fn returns(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
             "covariance / variance of month-end returns against the benchmark over 60 months".to_owned()
         }
         None => format!(
-            "null: without a benchmark, or with under {} pairs of month-end returns in 60 months",
+            "null: no benchmark, or fewer than {} pairs of month-end returns in 60 months",
             computed.inputs.rules.risk.beta_least_pairs
         ),
     };

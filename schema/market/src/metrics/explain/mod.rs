@@ -48,8 +48,8 @@ pub struct Explanation {
     pub flags: Vec<String>,
     /// Explanation of each metric, in the order of the fields of `Metrics`.
     pub metrics: Vec<ExplainedMetric>,
-    /// Dividends and splits that no metric uses, each with the reason. Payments that only adjusted closes show are
-    /// included.
+    /// Dividends and splits that no metric uses, each with the reason. Also listed: payments that no row reports, but
+    /// that a feed's adjusted closes show.
     pub unused: Vec<ExplainedObservation>,
     /// Number of unused observations that are not listed, because they are too old or not related to the requested
     /// metrics.
@@ -92,8 +92,8 @@ impl Explanation {
         names.min_by_key(|name| strsim::damerau_levenshtein(text, name))
     }
 
-    /// Removes observations and quarantined rows that are dated before `first`. Removed observations are still counted,
-    /// removed quarantined rows are not.
+    /// Removes observations and quarantined rows that are dated before `first`. The counts `older_observations` and
+    /// `older_unused` include the removed observations. Removed quarantined rows are not counted.
     pub fn limit_to_days_from(mut self, first: NaiveDate) -> Self {
         for metric in &mut self.metrics {
             metric.older_observations = leave_out(&mut metric.observations, first);

@@ -14,8 +14,8 @@ use crate::metrics::dividends::class::DividendClass;
 use crate::metrics::merge::{ImpliedFactor, ObservationStatus, Payment};
 use crate::row::AmountReading;
 
-/// Observation of a used payment. Its field `reason` says how the payment schedule interprets the payment, for example
-/// as partly special.
+/// Observation of a used payment. Its field `reason` says how the payment schedule interprets the payment. For example,
+/// one part of the amount is regular, and the rest is a special dividend.
 pub(crate) fn of_payment(computed: &ComputedMetrics<'_>, payment: &Payment<'_>) -> ExplainedObservation {
     let record = &payment.observation.record;
     let reading = reading_text(computed, payment);
@@ -26,19 +26,19 @@ pub(crate) fn of_payment(computed: &ComputedMetrics<'_>, payment: &Payment<'_>) 
     }
 }
 
-/// Sentence that says how the payment schedule interprets a payment, for example as partly special. It is empty for an
-/// ordinary payment: the whole amount is regular and counts in the year of its ex-date.
+/// Sentence that says how the payment schedule interprets a payment, for example as a special dividend. The sentence is
+/// empty if the whole amount is regular and counts in the year of the ex-date.
 fn reading_text(computed: &ComputedMetrics<'_>, payment: &Payment<'_>) -> String {
     let Some(reading) = computed.inputs.reading(payment) else { return String::new() };
     let regular = number(Some(reading.regular));
     match reading.kind {
         AmountReading::Regular if reading.year != reading.ex_date.year() => {
-            format!("R34: counts in {}, as one of its slots", reading.year)
+            format!("R34: counts in {}, because it fills a slot of that year", reading.year)
         }
         AmountReading::Regular => String::new(),
         AmountReading::Special => "R34: special, since another row has its slot".to_owned(),
         AmountReading::Combined => format!(
-            "R34: {regular} regular as its neighbours, {} special",
+            "R34: {regular} is regular, like the neighbouring amounts; {} is special",
             number(Some(reading.amount - reading.regular))
         ),
         AmountReading::Dip => {
@@ -103,7 +103,7 @@ pub(crate) fn of_day(computed: &ComputedMetrics<'_>, day: i32) -> Vec<ExplainedO
         let (outcome, reason) = match held().filter(|_| used.is_none()) {
             _ if used.is_some() => ("used", ""),
             _ if version.retracted => ("cancelled", "the bar was withdrawn"),
-            Some(held) => (held.reason.as_str(), "it is held back; see quarantined"),
+            Some(held) => (held.reason.as_str(), "it is quarantined; the list quarantined has the reason"),
             None => ("other_source", other_source_text(computed, Kind::Price)),
         };
         // The used close is raw. The closes of other sources stay on the share basis of their source.
@@ -132,8 +132,8 @@ pub(crate) fn of_day(computed: &ComputedMetrics<'_>, day: i32) -> Vec<ExplainedO
     closes
 }
 
-/// Observations of at most two records from which the company figures come. A manual record is first, then the newest
-/// record.
+/// The first two records from which the company figures come, as observations. A manual record is first, if there is
+/// one. The records of the vendor follow, from newest to oldest.
 pub(crate) fn of_fundamentals(computed: &ComputedMetrics<'_>) -> Vec<ExplainedObservation> {
     let used = computed.inputs.merged.fundamentals.iter().flat_map(|merged| &merged.used);
     used.take(2)
@@ -150,7 +150,8 @@ pub(crate) fn of_security(computed: &ComputedMetrics<'_>) -> Vec<ExplainedObserv
     security.map(|row| observation(Kind::Security, row, None, "used", String::new())).collect()
 }
 
-/// Observations of dividends and splits that no metric uses, each with the reason.
+/// Observations of dividends and splits that no metric uses, each with the reason. Missing payments are included: a
+/// feed's adjusted closes imply them, but no row contains them.
 pub(crate) fn unused(computed: &ComputedMetrics<'_>) -> Vec<ExplainedObservation> {
     let (history, merged) = (computed.inputs.history, &computed.inputs.merged);
     let mut unused = Vec::new();
@@ -260,7 +261,7 @@ fn status_text<T>(
         ObservationStatus::OtherSource => ("other_source", other_source.to_owned()),
         ObservationStatus::Overridden => ("overridden", "a manual record replaced it".to_owned()),
         ObservationStatus::Quarantined(reason) => {
-            (reason.as_str(), "it is held back; see quarantined".to_owned())
+            (reason.as_str(), "it is quarantined; the list quarantined has the reason".to_owned())
         }
         ObservationStatus::NotYetKnown => {
             ("not_yet_known", "it was declared after the as-of date".to_owned())

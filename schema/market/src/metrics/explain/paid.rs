@@ -28,7 +28,7 @@ fn trailing(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
         let terms: Vec<String> =
             counted.map(|p| format!("{} ({})", number(Some(part(p))), p.ex_date)).collect();
         let terms = if terms.is_empty() { "0".to_owned() } else { terms.join(" + ") };
-        format!("sum of {what} amounts with ex-date in ({after}, {through}] on today's share basis: {terms}")
+        format!("sum of {what} amounts with ex-date in ({after}, {through}], adjusted for splits: {terms}")
     };
     let count = format!("number of regular ex-dates in ({after}, {through}]");
     let listed = computed.inputs.security().and_then(|security| security.ipo_date);
@@ -73,7 +73,7 @@ fn forward(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
         ForwardBasis::LastTimesFrequency => {
             "last_times_frequency: the ex-date of the latest amount has passed"
         }
-        ForwardBasis::None => "none: there is no forward dividend",
+        ForwardBasis::None => "none: the security has no forward dividend",
     };
     vec![
         entry("dps_forward", "R8", Amount, indicated(computed), latest.clone()),
@@ -96,7 +96,7 @@ fn indicated(computed: &ComputedMetrics<'_>) -> String {
             if arithmetic::remove_division_error(last.amount.saturating_mul(n.into())) == value {
                 let which = if forward.latest_unusual {
                     format!(
-                        "regular amount before the latest, which is at least {} times the median before it and unconfirmed,",
+                        "previous regular amount, because the latest is unconfirmed and at least {} times the median before it:",
                         rules.unusual_factor
                     )
                 } else {
@@ -105,7 +105,7 @@ fn indicated(computed: &ComputedMetrics<'_>) -> String {
                 format!("{which} {amount} ({}) x {n} payments a year", last.ex_date)
             } else {
                 format!(
-                    "latest {amount} ({}) + the one before it: interim and final alternate by more than {} %",
+                    "latest {amount} ({}) + the amount before it, because interim and final dividends differ by more than {} %",
                     last.ex_date, rules.unequal_halves
                 )
             }
@@ -140,9 +140,9 @@ fn yields(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
     let (ttm, forward) = ("dividends of 12 months", "forward dividend");
     let total = "regular and special dividends of 12 months";
     let basis = match income.yield_basis {
-        Some(YieldBasis::Forward) => "forward, since there is a forward dividend",
-        Some(YieldBasis::Ttm) => "ttm, since there is no forward dividend",
-        None => "null: there is no yield",
+        Some(YieldBasis::Forward) => "forward, since the security has a forward dividend",
+        Some(YieldBasis::Ttm) => "ttm, since the security has no forward dividend",
+        None => "null: the security has no yield",
     };
     let with_price = |payments: Vec<ExplainedObservation>| [payments, of_price(computed)].concat();
     let regular = with_price(of_dividends(computed, after, through, DividendClass::is_regular));
@@ -163,7 +163,10 @@ fn yields(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
     {
         let formula = match income.yield_range {
             Some(range) => {
-                format!("{what} trailing yield of {} month ends, each with its 12 months", range.month_ends)
+                format!(
+                    "{what} trailing yield at {} month ends, each from the 12 months before it",
+                    range.month_ends
+                )
             }
             None if income.mismatch || income.status == DividendState::Unknown => headline(computed),
             None => "null: fewer than 12 month ends have a close and 12 months of dividends".to_owned(),

@@ -14,7 +14,7 @@ use crate::event::{Action, DecidedRow, Decision, DecisionVerdict, Dividend, Kind
 use crate::observation::{Observation, newest_by_key};
 use crate::row::QuarantineReason;
 
-/// Valid review decisions, by the key of the row that they are about.
+/// Valid review decisions. The key of the map identifies the row that the decision is about.
 #[derive(Debug, Default)]
 pub(crate) struct DecisionIndex<'a> {
     rows: BTreeMap<DecidedRow, &'a Decision>,

@@ -42,8 +42,8 @@ pub(crate) struct MergedDividends<'a> {
     /// Regular payments that are quarantined as outliers, sorted by ex-date. The figures assume that something was paid
     /// on the ex-date, but they do not use the amount (R28).
     pub unproven: Vec<Payment<'a>>,
-    /// Ex-dates of regular amounts that are far above earlier amounts and that no later payment confirms, each with the
-    /// kind of doubt. These payments are used, but not wholly as regular payments (R28).
+    /// Ex-date and kind of doubt of each unconfirmed payment. Its amount is far above the earlier amounts, and no later
+    /// payment confirms the amount. Such a payment is used, but at most a part of the amount is regular (R28).
     pub doubted: Vec<(NaiveDate, AmountDoubt)>,
     /// Payments that the feed or an operator withdrew, sorted by ex-date.
     pub cancelled: Vec<Payment<'a>>,
@@ -228,9 +228,9 @@ fn payment<'a>(
     })
 }
 
-/// True if a vendor's ex-date differs from both ex-dates that are derived from the record date: by the settlement
-/// period (R1), and by the rule for large distributions (R2). False for record dates before T+3 settlement, because the
-/// rules do not cover them.
+/// Two ex-dates are derived from the record date: one with the settlement period (R1), and one with the rule for large
+/// distributions (R2). True if the vendor's ex-date is neither of the two. False for record dates before T+3
+/// settlement, because the rules do not cover these dates.
 fn is_unexpected(
     record: &Dividend,
     ex_date: NaiveDate,

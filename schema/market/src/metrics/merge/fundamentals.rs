@@ -1,8 +1,8 @@
 //! Merge of company figures: from all observations to the figures on one date (R32).
 //!
-//! The newest record up to the as-of date is the base. If several sources have a record of this date, the record of the
-//! preferred source is the base. A figure that is missing in the base is taken from the newest earlier record of the
-//! same source. Such a figure refers to the share count on the date of the earlier record.
+//! The newest record up to the as-of date is the base. If several sources have a record of that newest date, the record
+//! of the preferred source is the base. A figure that is missing in the base is taken from the newest earlier record of
+//! the same source. Such a figure refers to the share count on the date of the earlier record.
 //!
 //! A manual record is never the base. If it is not older than the base, its figures replace the figures of the base.
 
@@ -32,7 +32,7 @@ pub(crate) struct MergedFundamentals {
     pub used: Vec<usize>,
 }
 
-/// Company figures valid on `as_of`; `None` if no record is dated on or before it.
+/// Company figures valid on `as_of`; `None` if no record is dated on or before `as_of`.
 pub(crate) fn merge_fundamentals(
     observations: &[Observation<Fundamentals>],
     policy: &SourcePolicy,

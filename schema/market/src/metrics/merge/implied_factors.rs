@@ -21,9 +21,10 @@ use crate::observation::{Observation, newest_by_key};
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct ImpliedFactor<'a> {
     pub observation: &'a Observation<DividendEvidence>,
-    /// Last session before the ex-date in the feed's file. The feed multiplied its close by the factor.
+    /// Last session before the ex-date in the feed's file. The feed multiplied the close of this session by the factor.
     pub previous: NaiveDate,
-    /// First session on or after the ex-date in the feed's file. The feed did not multiply its close by the factor.
+    /// First session on or after the ex-date in the feed's file. The feed did not multiply the close of this session by
+    /// the factor.
     pub ex_date: NaiveDate,
     /// Multiplier of the closes before `ex_date`, without the effect of splits.
     pub factor: Decimal,
@@ -47,8 +48,8 @@ pub(crate) fn agrees(a: Decimal, b: Decimal, rules: &AbsenceRules) -> bool {
 pub(crate) struct ImpliedFactors<'a>(pub Vec<ImpliedFactor<'a>>);
 
 impl<'a> ImpliedFactors<'a> {
-    /// Collects the implied factors with an ex-date up to `as_of`, and removes the effect of splits from factors of raw
-    /// closes.
+    /// Collects the implied factors with an ex-date up to `as_of`. If a feed's closes are raw, its factors also contain
+    /// the splits, and the splits are removed from these factors.
     pub(crate) fn collect(
         evidence: &'a [Observation<DividendEvidence>],
         splits: &Splits,

@@ -13,14 +13,14 @@
 //!   run. A lasting run is the new rate of the payer.
 //! - Outlier: every rate in a run that is not lasting.
 //!
-//! The outliers of a run are in a wrong unit under these conditions:
+//! The outliers of a run are in a wrong unit if all these conditions are met:
 //!
 //! - Each rate of the run differs by a factor of about 10, 100 or 1,000 from the median before the run.
 //! - If a rate follows the run, each rate of the run also differs from that rate by such a factor.
 //! - No rate outside the run is about equal to a rate of the run.
 //!
-//! Otherwise, they are unconfirmed amounts. A single rate that is too small is also an outlier in a wrong unit, under
-//! the same conditions.
+//! Otherwise, they are unconfirmed amounts. A single rate can also be too small by a factor of about 10, 100 or 1,000.
+//! It is an outlier in a wrong unit if the same conditions are met.
 //!
 //! Source: this service chose the factors and days by comparison with reported unit errors and restored dividends. They
 //! are the parameters `outlier.…`, except the 550 days (`frequency.restart_days`).
@@ -99,15 +99,15 @@ pub(crate) fn find_outliers(rates: &[ExDateRate], rules: &Rules) -> Vec<Outlier>
     outliers
 }
 
-/// Slice that ends with the rate at `position`. Before it are the rates with which it is compared, four by default.
-/// `None` if there are too few earlier rates.
+/// The earlier rates with which the rate at `position` is compared (four by default), followed by the rate at
+/// `position`. `None` if there are too few earlier rates.
 fn compared<'r>(rates: &'r [ExDateRate], position: usize, rules: &Rules) -> Option<&'r [ExDateRate]> {
     let before = usize::try_from(rules.outlier.compared_sums).ok()?;
     rates.get(position.checked_sub(before)?..=position)
 }
 
-/// True if a rate is more than a fifth of, and less than five times, each rate with which it is compared. Such a rate
-/// cannot be an outlier, so the caller does not compute the median. Always false if `outlier.factor` is below 5.
+/// True if the rate at `position` differs by less than a factor of five from each rate with which it is compared. Such
+/// a rate cannot be an outlier, so the caller does not compute the median. Always false if `outlier.factor` is below 5.
 fn is_clearly_usual(rates: &[ExDateRate], position: usize, rules: &Rules) -> bool {
     let five = Decimal::from(5);
     let Some((rate, before)) = compared(rates, position, rules).and_then(<[_]>::split_last) else {
@@ -133,7 +133,7 @@ fn level_before(rates: &[ExDateRate], position: usize, rules: &Rules) -> Option<
 
 /// True if the rate at `position` is in a wrong unit. `level` is the median before its `run`. The rate must differ by a
 /// factor of about 10, 100 or 1,000 from `level`, and also from the rate after the run, if any. No rate outside the run
-/// may be about equal to it.
+/// may be about equal to the rate at `position`.
 fn is_unit_error(
     rates: &[ExDateRate],
     position: usize,

@@ -26,8 +26,8 @@ pub(crate) struct Payment<'a> {
     pub index: usize,
     /// Version of the record with the security's earliest symbol. Its symbol is part of the payment's id.
     pub named: &'a Observation<Dividend>,
-    /// Number of the payment, from 0, if several payments of one day differ only in the amount. The smallest amount has
-    /// 0.
+    /// Several payments of one day may differ only in the amount. They are numbered from 0, the smallest amount first.
+    /// A single payment has the number 0.
     pub ordinal: usize,
     pub ex_date: NaiveDate,
     /// Amount per share on the share basis of the ex-date.
@@ -89,8 +89,8 @@ pub(crate) struct PriceContext<'a> {
 }
 
 impl PriceContext<'_> {
-    /// Last close before `day`, the ex-date of a distribution. `None` if the distribution and the prices are in
-    /// different currencies.
+    /// Last close before `day`, the ex-date of a distribution. `None` without an earlier close, or if the distribution
+    /// and the prices are in different currencies.
     pub(crate) fn close_for(&self, record: &Dividend, day: NaiveDate) -> Option<Decimal> {
         if record.currency == self.currency { self.series.close_before(day) } else { None }
     }

@@ -3,13 +3,13 @@
 //! - `amount_exceeds_price`: the amount is at least the close before the ex-date. Liquidations, spin-offs and stock
 //!   dividends are exempt.
 //! - `amount_outlier`: a regular amount is probably in a wrong unit, and neither the price nor a feed's adjusted closes
-//!   prove it. The price proves an amount if it falls by 0.6 to 1.4 times the amount, from the last close before the
-//!   ex-date to the first close on or after it (at most five sessions later). Only an amount of at least 5 % of the
-//!   close can be proved in this way.
+//!   prove the amount. The price proves an amount if the price falls by 0.6 to 1.4 times the amount, from the last
+//!   close before the ex-date to the first close on or after it (at most five sessions later). Only an amount of at
+//!   least 5 % of the close can be proved in this way.
 //!
-//! An outlier in the right unit is used, although no later payment confirms it. The payment schedule takes the larger
-//! of the two neighbouring amounts as its regular part, and the rest as special. An amount of at least a quarter of the
-//! close before the ex-date is wholly special (R2).
+//! Any other outlier is used, although no later payment confirms it. The payment schedule divides the outlier: the
+//! larger of the two neighbouring amounts is its regular part, and the rest is special. An amount of at least a quarter
+//! of the close before the ex-date is wholly special (R2).
 //!
 //! A decision may release a quarantined row. A quarantined outlier still counts as a payment on its ex-date. The
 //! security has the flag `amount_held` if its newest regular amount is a quarantined outlier.
@@ -28,7 +28,8 @@ use crate::metrics::dividends::class::DividendClass;
 use crate::metrics::dividends::schedule::{AmountDoubt, ScheduleRow, local_frequencies};
 use crate::row::{Flag, Flags, QuarantineReason};
 
-/// An amount of at least the price divided by this number, a quarter of the price, is a distribution of capital (R2).
+/// An amount is a distribution of capital (R2) if it is at least the price divided by this number, that is, a quarter
+/// of the price.
 const CAPITAL_DIVISOR: Decimal = Decimal::from_parts(4, 0, 0, false, 0);
 
 /// Regular payments with amounts that contradict the neighbouring amounts.
@@ -36,7 +37,7 @@ const CAPITAL_DIVISOR: Decimal = Decimal::from_parts(4, 0, 0, false, 0);
 pub(crate) struct Outliers<'a> {
     /// Payments that are quarantined as outliers. Each still counts as a payment on its ex-date.
     pub unproven: Vec<Payment<'a>>,
-    /// Ex-dates of large amounts that no later payment confirms, each with the kind of doubt.
+    /// Ex-date and kind of doubt of each large amount that no later payment confirms.
     pub doubted: Vec<(NaiveDate, AmountDoubt)>,
 }
 
@@ -112,7 +113,7 @@ fn exceeds_price(payment: &Payment<'_>, validation: &ValidationContext<'_>) -> O
 fn outlier_fault(payment: &Payment<'_>, level: Decimal, per_year: Option<i32>) -> RowFault {
     let usual = level.checked_div(Decimal::from(per_year.unwrap_or(1))).unwrap_or(level);
     let message = format!(
-        "{} a share differs from the usual {} by a power of ten, and no other payment or price bears it out",
+        "{} a share differs from the usual {} by a power of ten, and no other payment or price confirms it",
         payment.adjusted.normalize(),
         usual.round_sf(6).unwrap_or(usual).normalize(),
     );

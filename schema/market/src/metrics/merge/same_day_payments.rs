@@ -1,11 +1,11 @@
 //! Different payments of one ex-date, as opposed to versions of one payment (R29).
 //!
-//! If two rows have the same ex-date and type but different amounts, there are two possible reasons. They are two
-//! payments, such as an income and a capital gain, or the vendor corrected the amount of one payment.
+//! Two rows with the same ex-date and type may have different amounts, for one of two reasons. Either they are two
+//! payments, such as an income and a capital gain. Or the vendor corrected the amount of one payment.
 //!
-//! If both rows are in one file, they are two payments. The second row then lists the amount of the first row in
-//! `sibling_amounts`. This mark on one of the two rows is enough. If the file is loaded again, whole or in parts, the
-//! result is the same.
+//! Ingest finds out which reason applies if both rows are in one file. If they are two payments, the second row lists
+//! the amount of the first row in `sibling_amounts`. This mark on one of the two rows is enough. If the file is loaded
+//! again, whole or in parts, the result is the same.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ use crate::history::Observation;
 /// record date replaces it.
 type NaturalKey<'a> = (Option<NaiveDate>, Option<NaiveDate>, DividendType, &'a str);
 
-/// Pairs of amounts that are different payments of one day according to a file, each with the natural key of the
+/// Pairs of amounts that are two payments of one day according to a file. Each pair has the natural key of the two
 /// payments.
 #[derive(Debug, Default)]
 pub(crate) struct SameDayPayments<'a> {

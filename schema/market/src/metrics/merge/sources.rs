@@ -114,7 +114,7 @@ pub(crate) fn newest_by_source<'a, T: Ord + Copy>(
 
 /// Adds a manual record to `kept`. It replaces the vendor's record with the same id or natural key.
 ///
-/// This also applies to a withdrawn manual record. The vendor's record is then no longer used either.
+/// A withdrawn manual record also replaces the vendor's record. Neither of the two records is then used.
 fn apply_manual_record<T: MergeRecord>(
     observations: &[Observation<T>],
     kept: &mut Vec<WinningVersion>,

@@ -5,8 +5,8 @@
 //! least 3 for 2 are reviewed, because the effect of a smaller ratio is not visible in a price.
 //!
 //! The unexplained factor is the second close divided by the expected close. The expected close is the first close,
-//! adjusted for the splits and price-only actions between the bars. A factor of 1 means that they explain the whole
-//! move.
+//! adjusted for the splits and price-only actions between the bars. A factor of 1 means that the splits and price-only
+//! actions explain the whole move.
 //!
 //! The price denies a split if the logarithm of the unexplained factor is more than `level.denied_share` percent of the
 //! ratio's logarithm. A ratio above e (logarithm 1) is tested as if it were e. A large payment between the bars, such
@@ -15,11 +15,12 @@
 //!
 //! A denied split sets the flag `split_not_in_price`. It stays unchanged unless one of these cases applies:
 //!
-//! - Repetition: another split with the same ratio is at most seven days away, and the price moves at that split. The
-//!   denied split is excluded. If both splits are between the same two bars, the earlier one is excluded.
-//! - Early split: the price has a matching move in exactly one of the next `level.early_sessions` sessions. The split
-//!   becomes effective at that session. If two equal splits would become effective at one session, only the first is
-//!   used.
+//! - Repetition: another split with the same ratio is at most seven days away, and the price moves by the ratio on the
+//!   ex-date of that split. The denied split is excluded. If both splits are between the same two bars, the earlier one
+//!   is excluded.
+//! - Early split: the price moves by the ratio in exactly one of the `level.early_sessions` sessions after the ex-date.
+//!   The split becomes effective at that session. If two equal splits would become effective at one session, only the
+//!   first is used.
 //! - Exclusion (`split_denied`): the price moved by less than the ratio, and the logarithm of the unexplained factor is
 //!   more than `level.excluded_share` percent of the ratio's logarithm. The split is not excluded if the regular
 //!   amounts or the reported share count changed by about its ratio.
@@ -118,7 +119,7 @@ fn apply(splits: &mut MergedSplits, reviews: &[(usize, SplitReview)]) -> bool {
                 let is_taken =
                     taken.iter().any(|(day, ratio)| day == effective && is_equal(*ratio, split.ratio));
                 if is_taken {
-                    let message = format!("the price shows its move on {effective} once, for an equal split");
+                    let message = format!("an equal split already explains the price move on {effective}");
                     exclude(split.index, message);
                     return false;
                 }
@@ -145,7 +146,8 @@ fn review_split(
         // the repetition.
         Some(shown) if shown == split.ex_date => return None,
         Some(shown) if !is_kept => {
-            let message = format!("the price shows an equal split on {shown} and none on {}", split.ex_date);
+            let message =
+                format!("the price moves for an equal split on {shown}, but not on {}", split.ex_date);
             return Some(SplitReview::Excluded(message));
         }
         _ => {}
@@ -165,7 +167,7 @@ fn review_split(
         && !has_share_count_moved(evidence.history, split, &evidence.known);
     is_excluded.then(|| {
         SplitReview::Excluded(format!(
-            "the close was {} before and {} on the ex-date, which denies {} shares for {}",
+            "the close was {} before and {} on the ex-date, so the price denies a split of {} for {}",
             series.close(before),
             series.close(after),
             split.ratio.to.normalize(),
@@ -238,7 +240,8 @@ fn is_denied_by(
 }
 
 /// True if `condition` is true for the unexplained factor of the move between two bars. If there were payments between
-/// the bars, it must also be true after their deduction. `None` if the factor cannot be computed.
+/// the bars, the factor is also computed after deduction of the payments, and `condition` must be true for both
+/// factors. `None` if the factor cannot be computed.
 fn all_rests(
     series: &PriceSeries<'_>,
     (before, after): (usize, usize),

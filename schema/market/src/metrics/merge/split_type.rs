@@ -1,15 +1,15 @@
 //! Types of splits: changes of the share count, and price-only actions such as spin-offs (R35).
 //!
-//! If the feed gives a type, it decides. Without a type, the ratio decides. A feed may publish a spin-off as a split
-//! with an odd ratio such as 1281:1000. No board chooses such a ratio for a split. A split without a type is a spin-off
-//! under all these conditions:
+//! If the feed gives the type of a split, this type is used. Without a type, the ratio decides. A feed may publish a
+//! spin-off as a split with an odd ratio such as 1281:1000. No board chooses such a ratio for a split. A split without
+//! a type is a spin-off if all these conditions are met:
 //!
 //! - The ratio is at most `spin_off.largest_ratio`, in either direction.
 //! - In lowest terms, both numbers exceed `spin_off.least_term`, and the old shares are at least
 //!   `spin_off.least_old_shares`.
 //! - The ratio is not the rounded decimal of a simple ratio. For example, 1.333333 is 4:3.
-//! - The security has no other split of the same ratio at least `spin_off.repeat_days` away. For example, a stock
-//!   dividend of 103:100 every year is not a spin-off.
+//! - The security has no other split without a type that has the same ratio and is at least `spin_off.repeat_days`
+//!   away. For example, a stock dividend of 103:100 every year is not a spin-off.
 //! - The reported share count did not change by the ratio.
 //!
 //! If another action of the same source is a spin-off, the second condition is weaker. Both numbers must then exceed
@@ -127,7 +127,8 @@ fn is_rounded(from: i128, to: i128) -> bool {
     })
 }
 
-/// True if the security has another split of the same ratio at least `spin_off.repeat_days` away.
+/// True if the security has another split of the same ratio at least `spin_off.repeat_days` away. `readable` contains
+/// the indexes of the splits without a vendor's type. Only these splits are compared.
 fn is_repeated(splits: &[MergedSplit], readable: &[usize], place: usize, rules: &SpinOffRules) -> bool {
     let split = &splits[place];
     readable.iter().filter(|other| **other != place).map(|other| &splits[*other]).any(|other| {

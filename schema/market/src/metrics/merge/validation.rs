@@ -20,7 +20,7 @@ pub fn dividend_fault(dividend: &Dividend) -> Option<RowFault> {
         (dividend.amount <= Decimal::ZERO).then(|| {
             (
                 QuarantineReason::NonPositiveAmount,
-                format!("the amount is {}, but a distribution is positive", dividend.amount),
+                format!("the amount is {}, but it must be positive", dividend.amount),
             )
         })
     })
@@ -35,8 +35,10 @@ pub fn dividend_key_fault(dividend: &Dividend) -> Option<RowFault> {
 /// Validates a split row. Reason codes: `non_positive_ratio`, `no_share_change`.
 pub fn split_fault(split: &Split) -> Option<RowFault> {
     if split.from <= Decimal::ZERO || split.to <= Decimal::ZERO {
-        let message =
-            format!("{} old shares become {} new ones, but both numbers are positive", split.from, split.to);
+        let message = format!(
+            "{} old shares become {} new ones, but both numbers must be positive",
+            split.from, split.to
+        );
         return Some((QuarantineReason::NonPositiveRatio, message));
     }
     (split.from == split.to)
@@ -50,7 +52,7 @@ pub fn price_fault(bar: &PriceValues) -> Option<RowFault> {
     if bar.close <= Decimal::ZERO {
         return Some((
             QuarantineReason::NonPositiveClose,
-            format!("the close is {}, but a price is positive", bar.close),
+            format!("the close is {}, but it must be positive", bar.close),
         ));
     }
     for (name, price) in [("open", bar.open), ("high", bar.high), ("low", bar.low), ("vwap", bar.vwap)] {

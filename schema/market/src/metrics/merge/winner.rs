@@ -1,20 +1,22 @@
 //! Winning version of each source and key, from all revisions of a record (R29).
 //!
-//! A row of a feed either adds or replaces a record (a put), or retracts it. All rows of one source with the same key
-//! are versions of one record. The greatest version wins. The key is the vendor's id. If a row has no id, its natural
-//! key is used. For a dividend, this is date, type and currency; for a split, the ex-date. If one file lists different
-//! amounts with one natural key (sibling amounts), they are different payments, and each has its own key.
+//! A row of a feed is a put or a retraction. A put adds a record or replaces it, and a retraction withdraws it. All
+//! rows of one source with the same key are versions of one record. The greatest version wins. The key is the vendor's
+//! id. If a row has no id, its natural key is used. For a dividend, this is date, type and currency; for a split, the
+//! ex-date. A file may mark several amounts with one natural key as different payments (sibling amounts). Each of these
+//! payments then has its own key.
 //!
 //! Versions are compared in this order: revision, preference, observation time, retraction, line, record batch. No two
 //! rows are equal in this order, so the order of the observations never changes the winners.
 //!
-//! The preference is used only for rows with an id. A put is preferred if its ex-date follows from its record date,
-//! then the put with the most dates. A retraction is preferred to every put. Therefore a put never restores a record
-//! that was retracted in the same revision.
+//! The preference is used only for rows with an id. Between puts of a dividend, the first criterion is that the ex-date
+//! agrees with the record date. The second criterion is the number of dates. Between puts of a split, the number of
+//! dates decides. A retraction is preferred to every put. Therefore a put never restores a record that was retracted in
+//! the same revision.
 //!
-//! A retraction without an id also withdraws rows with an id if they have its source and natural key and are not newer.
-//! A retraction without an amount withdraws all payments of the day. A retraction with an amount does not withdraw the
-//! siblings of this amount.
+//! A retraction without an id also withdraws rows with an id. Such a row has the source and natural key of the
+//! retraction, and is not newer than the retraction. A retraction without an amount withdraws all payments of the day.
+//! A retraction with an amount does not withdraw the siblings of this amount.
 
 mod merge_record;
 
@@ -45,8 +47,8 @@ pub enum ObservationStatus {
     /// Another row is the same payment or split, for example with another id. The value is the index of that row in the
     /// history.
     Duplicate(usize),
-    /// The row repeats a payment in a foreign currency. The value is the index, in the history, of the row in the
-    /// currency of the prices.
+    /// The row repeats a payment in a foreign currency. The row in the currency of the prices is used instead. The
+    /// value is the index of that row in the history.
     Translation(usize),
     /// Not used, because another source is preferred on the date of the row.
     OtherSource,
@@ -85,7 +87,8 @@ pub(crate) struct WinningVersion {
     /// Index of the version with the security's earliest symbol. Record ids contain this symbol, so they stay the same
     /// after a change of the ticker.
     pub named: usize,
-    /// Number of the payment among the payments of its key, by amount from 0. It is 0 if the key has only one payment.
+    /// Several payments may have one natural key. They are numbered from 0, the smallest amount first. A single payment
+    /// has the number 0.
     pub ordinal: usize,
 }
 

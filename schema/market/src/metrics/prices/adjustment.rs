@@ -207,7 +207,8 @@ pub struct AdjustmentFactor {
     /// Split of the day as old and new shares; 1 and 1 without a split.
     pub split: Ratio,
     /// Multiplier of earlier prices for the distributions of the ex-date: 1 - amount / last close before the ex-date,
-    /// not rounded. It is 1 without distributions, or if they do not adjust prices.
+    /// not rounded. It is 1 without distributions. It is also 1 if the close is unknown, or if the amount is in another
+    /// currency or not below the close.
     pub dividend_factor: Decimal,
     /// Cash per share on the share basis of the ex-date; 0 without cash. Special dividends are included, spin-off
     /// values are not.

@@ -75,8 +75,8 @@ fn squared_decimal(mut squares: i128) -> Option<Decimal> {
     Decimal::try_from_i128_with_scale(squares, scale).ok()
 }
 
-/// Beta of a security against a benchmark. `None` if both have a return in fewer than `risk.beta_least_pairs` months,
-/// or if the benchmark's returns are all equal.
+/// Beta of a security against a benchmark. `None` if the benchmark's returns are all equal. Also `None` if security and
+/// benchmark both have a return in fewer than `risk.beta_least_pairs` months.
 pub(crate) fn beta(own: &MonthlyReturns, benchmark: &MonthlyReturns, rules: &RiskRules) -> Option<Decimal> {
     let mut pairs: Vec<(i128, i128)> = Vec::with_capacity(own.returns.len());
     let mut others = benchmark.returns.iter().peekable();
@@ -137,8 +137,8 @@ pub(crate) fn last_month(as_of: NaiveDate) -> i32 {
     month_number(as_of) - i32::from(!ends_month(as_of))
 }
 
-/// Adjustment factors that no computed return contains yet. Each call of `growth` removes the factors up to its end
-/// bar.
+/// Adjustment factors that no computed return contains yet. Each call of `growth` removes the factors up to the end of
+/// the computed return.
 struct Events<'a> {
     ahead: &'a [AdjustmentFactor],
 }

@@ -23,7 +23,8 @@ pub(crate) fn detectable_factor(ratio: Ratio) -> Option<Decimal> {
 
 /// True if the logarithm of the unexplained factor `rest` is more than `share` percent of the ratio's logarithm.
 ///
-/// `rest` is 1 if the price moved exactly by the ratio. A ratio above `largest_ratio` is treated as `largest_ratio`.
+/// `rest` is 1 if the price moved exactly by the ratio. If `rest` is below 1, its inverse is used. A ratio above
+/// `largest_ratio` is treated as `largest_ratio`.
 pub(crate) fn is_denied(rest: Decimal, ratio: Ratio, share: i64, largest_ratio: Decimal) -> bool {
     let Some(size) = quotient(ratio.from.max(ratio.to), ratio.from.min(ratio.to)) else { return false };
     let base = size.min(largest_ratio);

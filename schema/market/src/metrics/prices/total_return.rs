@@ -63,8 +63,8 @@ fn price_ratio_of(days: &[AdjustmentFactor]) -> Ratio {
     days.iter().fold(Ratio::ONE, |ratio, day| ratio.then(day.price_ratio()))
 }
 
-/// Growth by the distributions of the ex-dates `days`: (P + D) / P. All of them are reinvested at the same session. P
-/// is its close, and D the sum of the distributions on its share basis.
+/// Growth by the distributions of the ex-dates `days`: (P + D) / P. All these distributions are reinvested at one
+/// session. P is the close of this session. D is the sum of the distributions, on the share basis of this session.
 fn reinvested(closes: &CloseSeries<'_>, days: &[AdjustmentFactor]) -> Option<Decimal> {
     let close = (closes.close)(closes.session(days.first()?));
     let mut value = Decimal::ZERO;

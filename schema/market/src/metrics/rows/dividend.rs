@@ -65,8 +65,8 @@ struct DividendRecord<'m> {
     close_before: Option<Decimal>,
     /// Regular part of the amount, on the as-of date's share basis.
     regular_adjusted: Decimal,
-    /// Regular part of the previous regular payment, on the as-of date's share basis. The field `change_percent` is
-    /// relative to it. `None` without a previous payment, or if it is in another currency.
+    /// Regular part of the previous regular payment, on the as-of date's share basis. The field `change_percent` is the
+    /// change from this amount. `None` without a previous payment, or if the two payments are in different currencies.
     previous: Option<Decimal>,
     source: &'m str,
     revision: i64,

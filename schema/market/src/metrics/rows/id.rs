@@ -2,7 +2,7 @@
 //!
 //! With a vendor's id, a record id is `symbol/source/kind/vendor's id`. Without a vendor's id, it is
 //! `symbol/source/kind@date.type.currency`; a split has only the date after `@`. If the vendor then corrects the date,
-//! the result is a new record, and the record with the old date is cancelled.
+//! the row with the new date is a new record. The record with the old date is cancelled when the vendor retracts it.
 //!
 //! The symbol comes from the feed's row, so a change of the ticker does not change ids. If the versions of a record
 //! have several symbols, the security's earliest symbol is used.

@@ -8,7 +8,7 @@ use crate::metrics::computed::upcoming::ProjectedPayment;
 use crate::row::{Flag, NextDividend, NextStatus};
 
 /// Amount of a projected payment on the share basis of its ex-date. `projection.amount` is on the share basis of the
-/// as-of date. The two differ if an announced split is between the dates.
+/// as-of date. The two amounts differ if an announced split becomes effective between the two dates.
 pub(crate) fn declared(computed: &ComputedMetrics<'_>, projection: &ProjectedPayment) -> Decimal {
     let splits = &computed.inputs.merged.split_table;
     splits.ratio_to_basis(computed.inputs.as_of, projection.ex_date).apply(projection.amount)

@@ -1,5 +1,5 @@
-//! Stock row of a security: the row of lists and screeners, and the parts of a snapshot (company, prices, dividends and
-//! data coverage).
+//! Stock row of a security. It contains the fields of lists and screeners. It also contains the parts of the security's
+//! snapshot: company, prices, dividends and data coverage.
 
 use rust_decimal::Decimal;
 

@@ -122,7 +122,7 @@ mod tests {
         };
         check(
             &["streak.tolerated_flatyears=1"],
-            "there is no rule parameter \"streak.tolerated_flatyears\"; the nearest is streak.tolerated_flat_years",
+            "rule parameter \"streak.tolerated_flatyears\" does not exist; the nearest is streak.tolerated_flat_years",
         );
         check(&["streak.tolerance=11"], "streak.tolerance cannot be 11: it is from 0 to 10, in percent");
         check(&["streak.tolerance=-1"], "streak.tolerance cannot be -1: it is from 0 to 10, in percent");

@@ -45,7 +45,7 @@ pub struct ParameterDeviation {
 pub enum RuleError {
     #[error("{0:?} is not NAME=VALUE with a decimal value, such as streak.tolerance=0.05")]
     Form(String),
-    #[error("there is no rule parameter {name:?}; the nearest is {nearest}")]
+    #[error("rule parameter {name:?} does not exist; the nearest is {nearest}")]
     Unknown { name: String, nearest: &'static str },
     #[error("{name} cannot be {value}: it is from {least} to {most}, in {unit}")]
     Range { name: &'static str, value: Decimal, least: Decimal, most: Decimal, unit: &'static str },

@@ -95,57 +95,57 @@ macro_rules! rules {
 }
 
 rules! {
-    /// Parameters of the payment frequency inferred from gaps between ex-dates.
+    /// Parameters of the payment frequency. The frequency is inferred from the gaps between ex-dates.
     frequency: FrequencyRules, "R5" {
         /// Maximum gap between two ex-dates of one series of payments. After a longer gap, payments have restarted, and
         /// earlier ex-dates are ignored. Also used by R8, R28, R34, R36 and R37.
         restart_days: i64 = 550, 366..=3650, "days";
         /// Number of newest ex-dates from which the frequency is inferred.
         newest_ex_dates: i64 = 7, 4..=25, "ex-dates";
-        /// A payer is semi-annual if at least this share of the adjacent pairs of gaps sum to a year.
+        /// A payer is semi-annual if at least this share of its pairs of adjacent gaps last about a year.
         yearly_pairs: i64 = 60, 1..=100, "percent";
-        /// Minimum sum of two gaps that count as a year.
+        /// Two adjacent gaps last about a year if their sum is at least this.
         year_least_days: i64 = 330, 300..=365, "days";
-        /// Maximum sum of two gaps that count as a year.
+        /// Two adjacent gaps last about a year if their sum is at most this.
         year_most_days: i64 = 400, 365..=430, "days";
-        /// Minimum share of gaps in the same range as the median gap, for example the monthly range. Otherwise the
-        /// payer is irregular.
+        /// A payer has the frequency of its median gap, for example monthly, only if at least this share of its gaps
+        /// has the same frequency. Otherwise the payer is irregular.
         class_agreement: i64 = 60, 1..=100, "percent";
-        /// Minimum number of gaps before the inferred frequency overrules the vendor's frequency.
+        /// The inferred frequency overrules the vendor's frequency only if there are at least this number of gaps.
         overruling_gaps: i64 = 4, 1..=24, "gaps";
         /// The inferred frequency overrules the vendor's frequency only if at least this share of gaps agree with it.
         overruling_agreement: i64 = 75, 1..=100, "percent";
-        /// A vendor's frequency of 3, 6, 24 or 26 payments a year is not overruled if the median gap deviates from its
-        /// period by at most this.
+        /// A vendor's frequency of 3, 6, 24 or 26 payments a year is not overruled if the median gap is about as long
+        /// as the payment period of this frequency. The gap may deviate from the period by at most this.
         tag_tolerance: i64 = 15, 0..=50, "percent";
-        /// Shortest weekly gap.
+        /// Shortest gap between ex-dates that counts as weekly.
         weekly_least_days: i64 = 5, 1..=7, "days";
-        /// Longest weekly gap.
+        /// Longest gap between ex-dates that counts as weekly.
         weekly_most_days: i64 = 10, 7..=19, "days";
-        /// Shortest monthly gap.
+        /// Shortest gap between ex-dates that counts as monthly.
         monthly_least_days: i64 = 20, 8..=30, "days";
-        /// Longest monthly gap.
+        /// Longest gap between ex-dates that counts as monthly.
         monthly_most_days: i64 = 45, 30..=59, "days";
-        /// Shortest quarterly gap.
+        /// Shortest gap between ex-dates that counts as quarterly.
         quarterly_least_days: i64 = 60, 32..=91, "days";
-        /// Longest quarterly gap.
+        /// Longest gap between ex-dates that counts as quarterly.
         quarterly_most_days: i64 = 135, 91..=150, "days";
-        /// Shortest semi-annual gap.
+        /// Shortest gap between ex-dates that counts as semi-annual.
         semi_annual_least_days: i64 = 136, 92..=182, "days";
-        /// Longest semi-annual gap.
+        /// Longest gap between ex-dates that counts as semi-annual.
         semi_annual_most_days: i64 = 250, 182..=300, "days";
-        /// Shortest annual gap.
+        /// Shortest gap between ex-dates that counts as annual.
         annual_least_days: i64 = 251, 183..=365, "days";
-        /// Longest annual gap.
+        /// Longest gap between ex-dates that counts as annual.
         annual_most_days: i64 = 450, 365..=550, "days";
     }
     /// Parameters of the dividend status of a security.
     status: StatusRules, "R6" {
         /// A payer has lapsed after more than this number of payment periods without an ex-date.
         lapse_periods: Decimal = 1.5, 1..=5, "periods";
-        /// Minimum number of days without an ex-date before a payer of 12 or 13 payments a year lapses.
+        /// A payer of 12 or 13 payments a year lapses only after more than this number of days without an ex-date.
         monthly_least_days: i64 = 75, 31..=366, "days";
-        /// Minimum number of days without an ex-date before a payer of 24 or more payments a year lapses.
+        /// A payer of 24 or more payments a year lapses only after more than this number of days without an ex-date.
         weekly_least_days: i64 = 21, 7..=366, "days";
         /// An irregular payer has lapsed after more than this number of days without an ex-date.
         irregular_days: i64 = 450, 31..=3650, "days";
@@ -153,6 +153,7 @@ rules! {
     /// Parameters of the forward dividend.
     forward: ForwardRules, "R8" {
         /// The latest amount is unusual if it is at least this multiple of the median of the four amounts before it.
+        /// The forward dividend then uses the previous amount.
         unusual_factor: Decimal = 3, 1.01..=100, "times";
         /// The latest amount is not unusual if it differs from the previous amount by at most this factor.
         confirming_factor: Decimal = 1.5, 1..=100, "times";
@@ -161,33 +162,38 @@ rules! {
     }
     /// Parameters of the payment schedule.
     schedule: ScheduleRules, "R34" {
-        /// Maximum number of days between two rows that are one payment. 0: no rows are merged.
+        /// Two rows can be one payment if their ex-dates are at most this number of days apart. 0: no rows are merged.
         duplicate_days: i64 = 20, 0..=60, "days";
-        /// Maximum difference between the amounts of two rows that are one payment.
+        /// Two rows can be one payment if their amounts are equal, or if one amount is twice the other. In both cases,
+        /// a deviation of at most this is accepted.
         equal_tolerance: Decimal = 2, 0..=20, "percent";
-        /// Minimum gap between two regular payments, as a share of the payment period. Of two closer payments, one may
-        /// be special. 0: no payment is special.
+        /// Minimum gap between two regular payments, as a share of the payment period. If two payments are closer, one
+        /// of them may be special. 0: no payment is special for this reason.
         slot_share: i64 = 60, 0..=90, "percent";
-        /// An amount can be partly special if it is at least this multiple of both neighbouring amounts.
+        /// An amount can contain a special part if it is at least this multiple of both neighbouring amounts.
         combined_factor: Decimal = 1.3, 1.01..=1000, "times";
-        /// Minimum annual rate after a partly special amount, as a multiple of the annual rate before it.
+        /// An amount can contain a special part only if the annual rate after it is at least this multiple of the
+        /// annual rate before it.
         return_least: Decimal = 0.8, 0..=1, "times";
-        /// Maximum annual rate after a partly special amount, as a multiple of the annual rate before it.
+        /// An amount can contain a special part only if the annual rate after it is at most this multiple of the annual
+        /// rate before it.
         return_most: Decimal = 1.5, 1..=10, "times";
-        /// An amount is a dip if it is below this multiple of both neighbouring amounts. 0: no amount is a dip.
+        /// An amount is a dip if it is below this multiple of both neighbouring amounts. Growth and streak replace a
+        /// dip with the smaller neighbouring amount. 0: no amount is a dip.
         dip_share: Decimal = 0.98, 0..=1, "times";
-        /// A payer is steady if at least this share of the changes between nearby amounts are not falls. The declared
-        /// amounts of other payers are regular.
+        /// A payer is steady if at least this share of the changes from one nearby amount to the next are not falls.
+        /// Neighbouring amounts are compared only for steady payers, to detect special parts and dips.
         steady_share: Decimal = 80, 0..=100, "percent";
-        /// Maximum number of consecutive missing payments for which growth and streak assume an amount.
+        /// Growth and streak assume an amount for at most this number of consecutive missing payments. If more are
+        /// missing, no amount is assumed.
         assumed_slots: i64 = 1, 0..=2, "slots";
     }
     /// Parameters of increase streaks.
     streak: StreakRules, "R14" {
-        /// Two annual totals are equal if they differ by at most this. Also used for changes of the amount per payment
-        /// (R13).
+        /// Two annual totals are equal if they differ by at most this. Also used to compare amounts per payment (R13).
         tolerance: Decimal = 0.05, 0..=10, "percent";
-        /// Maximum number of consecutive years with an equal total that neither extend nor end a streak.
+        /// A streak continues over at most this number of consecutive years without a change of the total. Such years
+        /// do not extend the streak. One more such year ends it.
         tolerated_flat_years: i64 = 0, 0..=10, "years";
     }
     /// Parameters of the lists of dividend growers.
@@ -213,9 +219,9 @@ rules! {
         suspect_yield: Decimal = 25, 1..=1000, "percent";
         /// A dividend with a payout ratio above this is unsafe, and its yield is a trap.
         payout_limit: Decimal = 100, 10..=1000, "percent";
-        /// Payout ratio from which a dividend is borderline.
+        /// A dividend with a payout ratio of at least this is borderline.
         borderline_payout: Decimal = 75, 0..=1000, "percent";
-        /// Payout ratio from which a real-estate dividend is borderline.
+        /// A real-estate dividend with a payout ratio of at least this is borderline.
         borderline_real_estate: Decimal = 90, 0..=1000, "percent";
         /// A yield is a trap if the forward dividend is below the trailing dividend by more than this.
         trap_dividend_fall: Decimal = 10, 0..=100, "percent";
@@ -229,11 +235,12 @@ rules! {
     }
     /// Parameters of spin-offs that a feed publishes as a split ratio without a type.
     spin_off: SpinOffRules, "R35" {
-        /// Largest ratio of a spin-off, in either direction.
+        /// Largest ratio of a spin-off, new to old shares or old to new shares. A larger ratio is a split.
         largest_ratio: Decimal = 2.5, 1.01..=10, "times";
         /// Both numbers of a spin-off's ratio in lowest terms must be above this, for example 1281:1000.
         least_term: i64 = 50, 1..=10000, "shares";
-        /// Minimum number of old shares in a spin-off's ratio in lowest terms.
+        /// Minimum number of old shares in a spin-off's ratio in lowest terms. A ratio with fewer old shares is a
+        /// split.
         least_old_shares: i64 = 100, 1..=10000, "shares";
         /// Replacement for `least_term` if the same source has another spin-off of the security.
         least_term_of_sibling: i64 = 20, 1..=10000, "shares";
@@ -246,66 +253,77 @@ rules! {
         factor: Decimal = 3, 1.5..=100, "times";
         /// Two bars are adjacent if they are at most this number of days apart.
         adjacent_days: i64 = 7, 1..=31, "days";
-        /// The closes before and after a bar agree if they differ by at most this.
+        /// The closes before and after a bar agree if they differ by at most this. The bar is wrong if these closes
+        /// agree and its own close is far from both.
         agreement: Decimal = 50, 0..=200, "percent";
-        /// A move is a change of unit if it deviates from the factor 100 or 1,000 by at most this.
+        /// A price move is a change of unit if its factor deviates from 100 or 1,000 by at most this.
         unit_tolerance: Decimal = 15, 0..=50, "percent";
         /// Maximum number of consecutive newest bars in a wrong unit. A longer series of such bars is a lasting move of
         /// the price.
         unit_run_sessions: i64 = 60, 1..=1000, "sessions";
-        /// The price denies a split if the logarithm of the unexplained price move is above this share of the logarithm
-        /// of the split ratio (at most 1).
+        /// The unexplained factor of a split is the close after the split, divided by the close expected from the
+        /// ratio. The price denies the split if the logarithm of this factor is above this share of the logarithm of
+        /// the ratio. The logarithm of the ratio counts as at most 1.
         denied_share: i64 = 40, 5..=60, "percent";
-        /// A denied split is excluded if the logarithm of the unexplained price move is above this share of the
-        /// logarithm of the split ratio.
+        /// A denied split is excluded if the logarithm of its unexplained factor (see `level.denied_share`) is above
+        /// this share of the logarithm of its ratio.
         excluded_share: i64 = 80, 50..=100, "percent";
-        /// If the ex-date of a split may be too early, its price move is searched in this number of sessions after the
-        /// ex-date.
+        /// If the price denies a split on its ex-date, the ex-date may be too early. A matching price move is then
+        /// searched in this number of sessions after the ex-date.
         early_sessions: i64 = 3, 0..=10, "sessions";
     }
     /// Parameters of the share basis of amounts before a split.
     share_basis: ShareBasisRules, "R37" {
-        /// The share basis of amounts is suspect if the split-adjusted amount changes at a split by the split ratio,
-        /// with at most this deviation.
+        /// The share basis of amounts before a split is suspect if the split-adjusted amount changes by the split ratio
+        /// at the split. The change may deviate from the ratio by at most this.
         tolerance: Decimal = 2, 0..=20, "percent";
-        /// Minimum ratio of a split, in either direction, at which the share basis of earlier amounts is checked.
+        /// The share basis of amounts before a split is checked only if the ratio of the split, new to old shares or
+        /// old to new shares, is at least this.
         least_ratio: Decimal = 2, 1.01..=100, "times";
     }
-    /// Parameters of outliers among regular amounts.
+    /// Parameters of outliers among regular amounts. Amounts are compared as annual rates: the amount, multiplied by
+    /// the number of payments a year.
     outlier: OutlierRules, "R28" {
         /// A new annual rate is compared with this number of earlier annual rates.
         compared_sums: i64 = 4, 2..=20, "sums";
-        /// A new annual rate needs a confirmation if it is at least this multiple of the median of the earlier rates.
+        /// A new annual rate is large if it is at least this multiple of the median of the earlier rates. The rates
+        /// after a large rate must confirm it.
         factor: Decimal = 10, 2..=1000, "times";
         /// An annual rate is probably in a wrong unit if its ratio to the rates around it deviates from 10, 100 or
         /// 1,000 by at most this.
         unit_tolerance: Decimal = 15, 0..=50, "percent";
         /// Two annual rates confirm each other if they differ by at most this factor.
         near_factor: Decimal = 3, 1..=100, "times";
-        /// Minimum number of days between two extra payments that recur every year.
+        /// A special amount recurs every year if an earlier special amount was at least this number of days before it,
+        /// and at most `outlier.yearly_most_days`.
         yearly_least_days: i64 = 335, 300..=365, "days";
-        /// Maximum number of days between two extra payments that recur every year.
+        /// A special amount recurs every year if an earlier special amount was at most this number of days before it,
+        /// and at least `outlier.yearly_least_days`.
         yearly_most_days: i64 = 395, 365..=430, "days";
-        /// Minimum amount that is visible in the price, as a share of the close before the ex-date.
+        /// Minimum amount that the price can prove, as a share of the close before the ex-date. The effect of a smaller
+        /// amount is not visible in the price.
         special_share: Decimal = 5, 0.1..=100, "percent";
-        /// Minimum price fall on the ex-date that proves an amount.
+        /// The price fall on the ex-date proves an amount only if the fall is at least this. A smaller fall does not
+        /// prove the amount.
         special_least_fall: Decimal = 0.6, 0..=1, "times the amount";
-        /// Maximum price fall on the ex-date that proves an amount.
+        /// The price fall on the ex-date proves an amount only if the fall is at most this. A larger fall does not
+        /// prove the amount.
         special_most_fall: Decimal = 1.4, 1..=10, "times the amount";
     }
-    /// Parameters of the completeness of dividends. If they are complete, a security without dividends in the data paid
-    /// none.
+    /// Parameters of the completeness of a security's dividends. A security without dividends in the data is a
+    /// non-payer only if its dividends are complete.
     absence: AbsenceRules, "R38" {
-        /// A source with prices of a security carries dividends if it has a dividend of any security at most this
-        /// number of years before or after these prices.
+        /// A source with prices of a security carries dividends if it has a dividend of any security in the years of
+        /// these prices, or at most this number of years before or after them.
         feed_years: i64 = 1, 0..=100, "years";
-        /// A change in the ratio of a feed's adjusted closes to its raw closes shows a payment if it is more than this.
-        /// Also used by R40.
+        /// A change in the ratio of a feed's adjusted closes to its raw closes shows a payment only if the change is
+        /// more than this. Also used by R40.
         least_step: Decimal = 0.05, 0.0001..=10, "percent";
-        /// The dividend factor implied by a feed's adjusted closes agrees with the computed factor if they differ by at
-        /// most this. Also used by R28.
+        /// The dividend factor implied by a feed's adjusted closes agrees with the computed factor if the two factors
+        /// differ by at most this. Also used by R28.
         agreement: Decimal = 0.05, 0.0001..=10, "percent";
-        /// Maximum number of days between a change in the adjusted closes and a payment that explains it.
+        /// A payment explains a change in the adjusted closes if it is at most this number of days before or after the
+        /// change. A change without such a payment shows a missing payment.
         step_days: i64 = 7, 0..=90, "days";
     }
 }

@@ -1,9 +1,9 @@
 //! Extra rows of a payment schedule (R34.2): rows whose whole amount is special. An extra row is one of two rows in a
 //! slot (the period of one regular payment), or a distribution of capital.
 //!
-//! The amount of a distribution of capital is far above the earlier amounts (R28), and at least a quarter of the price.
-//! If another row with a doubtful amount is about a year before it, the row is not extra. Such a payer adds a special
-//! part to a regular payment every year.
+//! The amount of a distribution of capital is doubtful, which means far above the earlier amounts (R28). It is also at
+//! least a quarter of the price. There is one exception: if a row about a year earlier has a doubtful amount too, the
+//! payer adds a special part to a regular payment every year. The row is then not extra.
 
 use std::cmp::Ordering;
 
@@ -20,8 +20,8 @@ use crate::row::AmountReading;
 /// Maximum number of neighbouring rows on each side of two rows in a slot. The median of the neighbouring amounts is
 /// the usual amount.
 const NEAREST: usize = 4;
-/// Difference between the amounts of two rows in a slot, percent of the smaller amount. If the difference is larger,
-/// the amounts alone decide which row is extra.
+/// Limit of the difference between the amounts of two rows in a slot, percent of the smaller amount. Above this limit,
+/// the amounts differ clearly. They then decide which row is extra, even with few neighbouring rows.
 const DIFFERENT: Decimal = Decimal::from_parts(30, 0, 0, false, 0);
 
 /// Marks the extra rows in `readings` as special, without a regular part. Returns their ex-dates.
@@ -85,11 +85,13 @@ fn extra_of(readings: &[Reading], kept: &[usize], position: usize, rules: &Sched
     Some(position + usize::from(second_is_extra))
 }
 
-/// True if the rows `first` and `second` fill one slot. They must be closer than `schedule.slot_share` of a payment
-/// period. If one of them is removed, the new gap at its place must be about one period.
-///
-/// If `second` is the newest row, there is no row `after`. It is then enough that one of the two rows is about one
-/// period after `before`. If this is `first`, the amounts of both rows must also differ (`differs`).
+/// True if the rows `first` and `second` fill one slot. `before` is the row before them, and `after` the row after
+/// them. `first` and `second` must be closer than `schedule.slot_share` of a payment period. One of these conditions
+/// must hold too:
+/// - `after` is about one period after `first`.
+/// - `second` is about one period after `before`. If there is a row `after`, it is about one period after `second`.
+/// - There is no row `after`, `first` is about one period after `before`, and the amounts of the two rows differ
+///   (`differs`).
 pub(crate) fn shares_slot(
     [before, first, second, after]: [Option<NaiveDate>; 4],
     per_year: i32,

@@ -1,13 +1,14 @@
-//! Payment frequency around each row (R34). Each frequency has a cost for each gap between two rows, and each change of
-//! the frequency has a cost. The sequence of frequencies with the lowest total cost is used.
+//! Payment frequency around each row (R34). A payer may change its frequency, so a search assigns a frequency to each
+//! gap between two rows. A frequency that does not fit the gap has a cost. Each change of the frequency has a cost too.
+//! The search finds the sequence of frequencies with the lowest total cost.
 //!
 //! A gap of 0.6 to 1.4 periods of a frequency has no cost. A shorter gap (an extra row) costs less than a longer gap (a
 //! missing row). A change of the frequency costs more than two shorter gaps, and more than one longer gap. Uneven
 //! halves (an interim and a final dividend) are semi-annual if two gaps sum to a year, as in R5.
 //!
 //! A frequency that differs from a vendor's tag has a cost too. With four or more gaps, this cost is lower than the
-//! cost of an irregular gap, so that gaps overrule tags, as in R5. With fewer gaps it is higher: if the gaps contradict
-//! the tags, the payer is irregular.
+//! cost of an irregular gap, so that gaps overrule tags, as in R5. With fewer gaps, this cost is higher than the cost
+//! of an irregular gap. If the gaps then contradict the tags, the payer is irregular.
 
 use rust_decimal::Decimal;
 
@@ -16,7 +17,7 @@ use crate::metrics::dividends::frequency::is_restart;
 use crate::metrics::rules::Rules;
 
 /// Possible frequencies, in order of precedence: irregular, then from the most usual to the least usual frequency. Of
-/// several frequencies with equal cost, the first one here is chosen.
+/// several frequencies with equal cost, the first one in this list is chosen.
 const STATES: [State; 8] = [
     State::Irregular,
     State::PerYear(4),
@@ -27,11 +28,12 @@ const STATES: [State; 8] = [
     State::PerYear(3),
     State::Frequent,
 ];
-/// Longest gap of weekly and biweekly payers, days.
+/// Longest gap of weekly and biweekly payers, days. A longer gap does not fit these payers and has a cost.
 const FREQUENT_DAYS: i64 = 17;
-/// Maximum mean gap of a four-weekly payer in hundredths of a day. Gaps around extra and missing rows are left out.
+/// Maximum mean gap of a four-weekly payer, in hundredths of a day. With a larger mean gap, the payer is monthly. The
+/// mean does not include gaps around extra and missing rows.
 const FOUR_WEEKLY_HUNDREDTHS: i64 = 2870;
-/// Minimum number of gaps of a four-weekly payer.
+/// Minimum number of gaps of a four-weekly payer. With fewer gaps, the payer is monthly.
 const FOUR_WEEKLY_GAPS: i64 = 6;
 
 const SHORT_GAP: u32 = 4;
@@ -71,7 +73,7 @@ impl PeriodThousandths {
         Self(days * i64::from(per_year) * 100_000 / 36_525)
     }
 
-    /// True if the span is about one period: from `least` to 2,000 - `least` thousandths.
+    /// True if the span is about one period: at least `least` thousandths, and at most 2,000 - `least` thousandths.
     pub(crate) fn is_one(self, least: i64) -> bool {
         least <= self.0 && self.0 <= 2000 - least
     }
@@ -193,7 +195,8 @@ fn drop_four_weekly(states: &mut [State], gaps: &[i64], rules: &Rules) {
 /// Number of payments a year around a row, from the gap before and the gap after the row. If the two gaps have
 /// different frequencies, the side with the most similar amount decides.
 ///
-/// On each side, the amounts of the two nearest rows are compared, because a single row may have a wrong amount.
+/// The amount of the row is compared with the amounts of the two nearest rows on each side, because a single row may
+/// have a wrong amount.
 fn of_row(rows: &[ScheduleRow], gaps: &[State], index: usize) -> Option<i32> {
     let before = index.checked_sub(1).and_then(|gap| gaps.get(gap));
     let (before, after) = match (before, gaps.get(index)) {

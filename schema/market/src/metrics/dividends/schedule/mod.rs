@@ -1,15 +1,16 @@
 //! Payment schedule of a payer (R34). It divides time into slots, and interprets each dividend row. A slot is the date
 //! range of one regular payment.
 //!
-//! Vendors' rows have errors: specials without a mark, repeated payments, missing payments and single wrong amounts.
-//! The rows themselves are not changed. The interpretation of a row is its [`Reading`]: the regular part, the amount
-//! for growth and streak, and the dividend year.
+//! Vendors' rows have errors: special payments that are not marked as special, repeated payments, missing payments and
+//! single wrong amounts. The rows themselves are not changed. The interpretation of a row is its [`Reading`]: the
+//! regular part, the amount for growth and streak, and the dividend year.
 //!
 //! The module `frequency` finds the number n of payments a year around each row. A payment period is then 365.25/n
 //! days. Amounts are compared as annual rates (n times the amount), so that a change of n does not look like a change
 //! of the dividend. Irregular payers, and payers with 13 or more payments a year, have no such n and no slots. Their
 //! declared amounts are regular, and their dividend years are calendar years. For all other payers:
-//! 1. If two rows fill one slot, one of them is special (`extras`). A distribution of capital is special too.
+//! 1. If two rows fill one slot, one of them is special (`extras`). A doubtful amount of at least a quarter of the
+//!    price (a distribution of capital) is special too.
 //! 2. A row far above both neighbours is combined: the larger neighbour's amount is regular, the rest special
 //!    (`parts`).
 //! 3. A row below both neighbours is a dip: growth and streak use the smaller neighbour's amount (`parts`).
@@ -42,7 +43,7 @@ pub(crate) use repeats::{RepeatedPayment, find_repeats};
 pub struct Schedule {
     /// One [`Reading`] (regular part, amount for growth and streak, dividend year) per row, in order of ex-date.
     pub readings: Vec<Reading>,
-    /// Missing slots, by date.
+    /// Missing slots, sorted by date.
     pub missing: Vec<MissingSlot>,
     /// Dividend years in which the frequency changed.
     pub changed: Vec<i32>,
@@ -82,19 +83,19 @@ impl Schedule {
         slots::assign_years(&mut regular, &mut self.missing, &mut self.changed, &rules.schedule);
     }
 
-    /// Regular part of each row that is not special.
+    /// Regular part of each row. Rows whose whole amount is special are left out.
     pub fn regular_amounts(&self) -> impl Iterator<Item = RegularDividend> {
         let regular = self.regular();
         regular.map(|reading| RegularDividend { ex_date: reading.ex_date, amount: reading.regular })
     }
 
-    /// Amount for growth and streak of each row that is not special.
+    /// Amount that growth and streak use, for each row. Rows whose whole amount is special are left out.
     pub fn sustained_amounts(&self) -> impl Iterator<Item = RegularDividend> {
         let regular = self.regular();
         regular.map(|reading| RegularDividend { ex_date: reading.ex_date, amount: reading.sustained })
     }
 
-    /// Reading of each row that is not special.
+    /// Reading of each row. Rows whose whole amount is special are left out.
     pub fn regular(&self) -> impl Iterator<Item = &Reading> {
         self.readings.iter().filter(|reading| reading.kind != AmountReading::Special)
     }

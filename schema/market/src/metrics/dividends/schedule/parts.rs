@@ -2,9 +2,9 @@
 //! regular and a special part. A dip is a row below both neighbours.
 //!
 //! Amounts are compared only if the payer is steady: of the steps between the eight nearest rows, at most a fifth are
-//! falls. Payers of variable amounts, of converted foreign amounts, or of interim and final dividends are not steady.
-//! Their declared amounts are regular. A row with a doubtful amount (R28: far above the earlier amounts) is always
-//! combined.
+//! falls. A step is the change of the amount from one row to the next. Payers of variable amounts, of converted foreign
+//! amounts, or of interim and final dividends are not steady. Their declared amounts are regular. A row with a doubtful
+//! amount (R28: far above the earlier amounts) is always combined.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
@@ -13,7 +13,7 @@ use super::reading::{Reading, ScheduleRow};
 use crate::metrics::rules::{Rules, ScheduleRules};
 use crate::row::AmountReading;
 
-/// Number of rows before and after a row. They decide whether the payer is steady.
+/// Number of rows on each side of a row. The amounts of these rows decide whether the payer is steady at the row.
 const NEAREST: usize = 4;
 /// Minimum number of steps between the nearest rows. With fewer steps, a payer is not steady.
 const FEWEST_STEPS: u64 = 3;
@@ -64,7 +64,7 @@ struct AnnualRates<'r, 'a> {
 }
 
 impl AnnualRates<'_, '_> {
-    /// Annual rate of the declared amount; `None` for a row without a local frequency.
+    /// Annual rate of the declared amount; `None` if the row has no number of payments a year.
     fn declared_rate(&self, index: usize) -> Option<Decimal> {
         let reading = self.readings.get(index)?;
         Some(reading.amount.saturating_mul(Decimal::from(reading.per_year?)))
@@ -138,7 +138,7 @@ impl AnnualRates<'_, '_> {
     }
 }
 
-/// True if one of the days is about a year before the ex-date.
+/// True if at least one of `days` is about a year before the ex-date.
 pub(crate) fn has_yearly(ex_date: NaiveDate, days: &[NaiveDate], rules: &Rules) -> bool {
     let year = rules.outlier.yearly_least_days..=rules.outlier.yearly_most_days;
     days.iter().any(|day| year.contains(&(ex_date - *day).num_days()))

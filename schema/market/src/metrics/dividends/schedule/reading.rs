@@ -14,7 +14,7 @@ pub struct ScheduleRow {
     pub ex_date: NaiveDate,
     /// Sum per share, adjusted for splits up to the as-of date.
     pub amount: Decimal,
-    /// Frequency as tagged by the vendor.
+    /// Frequency that the vendor states for the payment; `None` if the vendor states none.
     pub tag: Option<Frequency>,
     /// Reason to doubt the amount; `None` if the amount is usual or a later row confirms it.
     pub doubt: Option<AmountDoubt>,
@@ -27,7 +27,8 @@ pub enum AmountDoubt {
     /// rows is the regular part, and the rest is special.
     Unconfirmed,
     /// The amount is at least a quarter of the price (the limit of R2). It is a distribution of capital, without a
-    /// regular part. If another doubted row is about a year earlier, the amount is read as [`Self::Unconfirmed`].
+    /// regular part. There is one exception: if another row with a doubtful amount is about a year earlier, the amount
+    /// is treated like [`Self::Unconfirmed`].
     Capital,
 }
 

@@ -1,9 +1,9 @@
 //! Near duplicates (repeats): two rows of one payment whose ex-dates are a few days apart (R34.1).
 //!
-//! If the payer has a payment schedule, the two rows must fill one slot of it. Irregular payers, and payers with 13 or
-//! more payments a year (more than monthly), have no schedule. Their rows are one payment only if the amounts are equal
-//! and the payer's median gap is at least twice `schedule.duplicate_days` (default 20). Weekly payers have shorter
-//! gaps, so by default they have no repeats.
+//! If the payer's schedule has slots, the two rows must fill one slot. Irregular payers, and payers with 13 or more
+//! payments a year (more than monthly), have no slots. Their rows are one payment only if the amounts are equal and the
+//! payer's median gap is at least twice `schedule.duplicate_days` (default 20). Weekly payers have shorter gaps, so by
+//! default they have no repeats.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
@@ -18,7 +18,8 @@ use crate::metrics::rules::Rules;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RepeatedPayment<'a> {
     pub row: ScheduleRow,
-    /// Source, and vendor's id of the row. Ids of different sources are not compared. `None` without a vendor's id.
+    /// Source of the row, and the row's id at this source. Ids of different sources are not compared. `None` if the row
+    /// has no id.
     pub id: Option<(&'a str, &'a str)>,
     /// Ex-date computed from the row's record date (R1); `None` without a record date.
     pub implied: Option<NaiveDate>,
@@ -86,7 +87,7 @@ fn is_repeat(a: &RepeatedPayment<'_>, b: &RepeatedPayment<'_>, rules: &Rules) ->
         && (is_equal(large, small, rules) || is_equal(large, small.saturating_mul(Decimal::TWO), rules))
 }
 
-/// True if `amount` differs from `expected` by at most `schedule.equal_tolerance`.
+/// True if `amount` differs from `expected` by at most `schedule.equal_tolerance` (percent of `expected`).
 fn is_equal(amount: Decimal, expected: Decimal, rules: &Rules) -> bool {
     let difference = (amount - expected).abs().saturating_mul(Decimal::ONE_HUNDRED);
     difference <= expected.saturating_mul(rules.schedule.equal_tolerance)

@@ -1,5 +1,5 @@
-//! Assignment of rows to slots and to dividend years of n slots, missing slots, and changes of the frequency (R34.5 to
-//! R34.7).
+//! Slots and dividend years of a payment schedule (R34.5 to R34.7). Each row is assigned to a slot, and n consecutive
+//! slots are a dividend year. Missing slots and changes of the frequency are reported.
 //!
 //! Each row has a slot number. A gap of about k payment periods between two rows raises the number by k. An early row
 //! shortens the gap before it and lengthens the gap after it. Half of the difference between a gap and k periods is
@@ -15,9 +15,10 @@ use super::frequency::PeriodThousandths;
 use super::reading::{MissingSlot, Reading};
 use crate::metrics::rules::ScheduleRules;
 
-/// Minimum length of a gap with a missing slot, in thousandths of a period.
+/// Minimum length of a gap with a missing slot, in thousandths of a period. In a shorter gap, no slot is missing.
 const MISSING_FROM: i64 = 1600;
-/// Minimum number of payments a year at which missing payments are detected.
+/// Minimum number of payments a year at which missing payments are detected. With fewer payments a year, they are not
+/// detected.
 const NOTICED_FROM: i32 = 4;
 /// Minimum ratio of the amount after missing slots to the amount before them. If the ratio is lower, the payer paused,
 /// and no slot is missing.

@@ -49,7 +49,7 @@ fn read(rows: &[ScheduleRow]) -> Schedule {
     Schedule::read(rows, &Rules::DEFAULT)
 }
 
-/// Rows that are not wholly regular, for example `2020-11-19 combined 0.14` (ex-date, kind, amount for growth).
+/// Rows that are special, combined or dips, for example `2020-11-19 combined 0.14` (ex-date, kind, amount for growth).
 fn peculiar(rows: &[ScheduleRow]) -> Vec<String> {
     let schedule = read(rows);
     let readings = schedule.readings.iter().filter(|reading| reading.kind != AmountReading::Regular);
@@ -80,12 +80,13 @@ fn a_special_in_a_regular_row_is_split_off() {
     assert_eq!(peculiar(&rows), ["2020-11-29 combined 0.14"]);
     let schedule = read(&rows);
     assert_eq!(schedule.readings[5].regular, dec!(0.14));
-    // Without a later row, the newest row is regular as declared, unless an earlier step doubts its amount.
+    // Without a later row, the whole amount of the newest row is regular. The exception is a row with a doubtful
+    // amount.
     assert!(peculiar(&rows[..6]).is_empty());
     let mut doubted = rows[..6].to_vec();
     doubted[5].doubt = Some(AmountDoubt::Unconfirmed);
     assert_eq!(peculiar(&doubted), ["2020-11-29 combined 0.14"]);
-    // A special a year after another special is detected without a later row.
+    // A special payment a year after another special payment is detected even without a later row.
     let second =
         quarterly("2019-02-15", &[dec!(1), dec!(1), dec!(1), dec!(2), dec!(1), dec!(1), dec!(1), dec!(1.5)]);
     assert_eq!(peculiar(&second), ["2019-11-15 combined 1", "2020-11-15 combined 1"]);
@@ -145,7 +146,7 @@ fn one_missing_slot_is_assumed_and_two_are_unknown() {
     let two = read(&rows);
     let unknown = |year| MissingSlot { year, per_year: 4, assumed: None };
     assert_eq!(two.missing, [unknown(2018), unknown(2019)]);
-    // If the rate afterwards is lower, the gap is a pause without missing payments.
+    // If the rate after the gap is lower, the payer paused, and no payment is missing.
     rows[3..].iter_mut().for_each(|row| row.amount = dec!(0.10));
     assert!(read(&rows).missing.is_empty());
 }
@@ -154,7 +155,7 @@ fn one_missing_slot_is_assumed_and_two_are_unknown() {
 fn interim_and_final_dividends_are_read_at_face_value() {
     let mut rows = every(6, "2015-03-05", &[dec!(0.30), dec!(0.10)].repeat(5));
     assert!(peculiar(&rows).is_empty(), "{:?}", peculiar(&rows));
-    // Uneven gaps of 84 and 281 days.
+    // The gaps are made uneven: 84 and 281 days.
     for (index, row) in rows.iter_mut().enumerate() {
         row.ex_date += TimeDelta::days(if index % 2 == 0 { 98 } else { 0 });
     }

@@ -11,7 +11,8 @@ fn totals_of(rates: &[RegularDividend]) -> AnnualTotals {
     AnnualTotals::new(&Schedule::read(&rows, &Rules::DEFAULT), "2025-02-01".parse().unwrap())
 }
 
-/// Annual totals up to 2024, if the running year is 2025.
+/// Annual totals with one amount per year. The last amount is the total of 2024. An amount of 0 is a year without
+/// payments.
 fn totals(amounts: &[Decimal]) -> AnnualTotals {
     let first = 2025 - i32::try_from(amounts.len()).unwrap();
     let day = |year| NaiveDate::from_ymd_opt(year, 5, 15).unwrap();
@@ -58,8 +59,8 @@ fn tolerated_flat_years_are_passed_over() {
     check(&paused, 0, 1, Some(2024), false);
     check(&paused, 1, 1, Some(2024), false);
     check(&paused, 2, 3, Some(2019), true);
-    // The newest year may be flat. A cut is never a flat year, and neither is the first year after a year without
-    // payments.
+    // The newest year may be a flat year (with an equal total). A year with a cut is not a flat year. The first year
+    // after a year without payments is not a flat year either.
     check(&paused[..6], 2, 2, Some(2020), true);
     check(&[dec!(3), dec!(2), dec!(3)], 5, 1, Some(2024), false);
     check(&[dec!(1), dec!(0), dec!(2), dec!(2), dec!(3)], 5, 1, Some(2024), false);
@@ -170,7 +171,7 @@ fn bounds_of_increases_and_cuts() {
 
 #[test]
 fn a_seed_joins_a_streak_that_reaches_it() {
-    // Increases in 2023 and 2024; an equal total in 2022.
+    // The totals increase in 2023 and 2024. In 2022, the total is equal to the total of 2021.
     let raised = totals(&[dec!(1), dec!(1), dec!(2), dec!(3)]);
     let check = |totals: &AnnualTotals, running, years, through_year, expected: (i32, bool, Option<i32>)| {
         let seed = Some(StreakSeed { years, through_year });

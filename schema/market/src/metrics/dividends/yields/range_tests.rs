@@ -6,7 +6,8 @@ fn date(text: &str) -> NaiveDate {
     text.parse().unwrap()
 }
 
-/// Month-end closes of 100 from 2012-01 on. `other` replaces the closes of some days.
+/// One bar with a close of 100 at each month end from January 2012 to December 2023. `other` replaces the closes of
+/// some days.
 fn month_ends(other: &[(&str, i64)]) -> crate::bars::Bars {
     use crate::bars::{Bar, BarVersion, Bars, MISSING};
     use crate::day::day_number;
@@ -48,7 +49,7 @@ fn yields_of_month_ends_that_have_twelve_months_behind_them() {
     assert_eq!(range(&paid, &[], None, "2014-11-30").as_deref(), Some("2 2 2"));
     assert_eq!(range(&paid, &[], None, "2014-12-31").as_deref(), Some("2.0769 3 2"));
     assert_eq!(range(&paid, &[], None, "2015-01-31").as_deref(), Some("2.1429 3 2"));
-    // A close of half the price, and a 2 for 1 split.
+    // In the first case, one close is half the price. In the second case, there is a 2 for 1 split.
     assert_eq!(range(&paid, &[("2014-06-30", 50)], None, "2014-11-30").as_deref(), Some("2.1667 4 2"));
     assert_eq!(range(&paid, &[], Some("2014-06-30"), "2014-11-30").as_deref(), Some("3 4 2"));
     assert_eq!(range(&[], &[], None, "2014-11-30"), None);

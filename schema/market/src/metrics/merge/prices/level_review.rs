@@ -1,8 +1,8 @@
 //! Quarantine of bars by their price level (R36).
 //!
 //! A leap is a move of the close by more than a factor (`level.factor`) from the previous close. The leaps show which
-//! bars have a wrong price level. Such a bar is quarantined and replaced by the bar of the same day from the next
-//! preferred source, if that bar is not wrong too.
+//! bars have a wrong price level. Such a bar is quarantined. The bar of the same day from the next preferred source
+//! replaces it, unless that bar has a wrong price level too.
 //!
 //! If the newest bar leaps, it is quarantined until the next session, another source or a decision confirms it.
 
@@ -150,7 +150,8 @@ fn review_newest(
     (Some(quarantined_bar(day, &source.source, line, close, fault, decided)), !earlier.is_empty())
 }
 
-/// True if another source has a close of the same day that differs by at most `level.agreement`.
+/// True if another source confirms the bar at `index`: its close of the same day differs from the bar's close by at
+/// most `level.agreement`.
 fn is_confirmed(prices: &MergedPrices, index: usize, history: &History, levels: &LevelCheck<'_>) -> bool {
     let close = Decimal::new(prices.bars.close[index], prices.bars.scale);
     let others = history.prices.iter().enumerate().filter(|(place, _)| *place != prices.source_of(index));

@@ -12,8 +12,8 @@
 //!   after it.
 //! - Lasting break: every other leap.
 //!
-//! A leap does not count as a wrong unit if a known split explains it. Such a split has a ratio above `level.factor`
-//! and is at most `level.adjacent_days` away.
+//! A leap does not count as a wrong unit if a known split explains it. Such a split has a ratio above `level.factor`,
+//! and its ex-date is at most `level.adjacent_days` from the leap.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,8 @@ use crate::metrics::arithmetic::{quotient, within_factor};
 use crate::metrics::prices::adjustment::Splits;
 use crate::metrics::rules::LevelRules;
 
-/// Factors by which a price in a wrong unit differs, such as 100 for pence instead of pounds.
+/// Factors by which a price in a wrong unit differs from the correct price, for example 100 for pence instead of
+/// pounds.
 const UNITS: [i64; 2] = [100, 1000];
 
 /// Closes of sorted sessions with their day numbers.
@@ -46,7 +47,8 @@ pub(crate) struct Closes<'a> {
 pub(crate) enum LevelFault {
     /// The close is far from the closes of both neighbouring bars.
     Isolated,
-    /// The close is in a wrong unit. It is 100 or 1,000 times (the value) higher or lower than the closes around it.
+    /// The close is in a wrong unit. The value is 100 or 1,000: the close is higher or lower than the closes around it
+    /// by about this factor.
     WrongUnit(i64),
 }
 
@@ -125,8 +127,8 @@ impl LevelCheck<'_> {
         self.carried(bars, before, after).is_some_and(|carried| self.is_near(carried, close(bars, after)))
     }
 
-    /// Factor of 100 or 1,000 if the leap to the bar at `after` is about this large. `None` if the leap is smaller or
-    /// larger, or if a known split near it explains it.
+    /// Returns 100 or 1,000 if the leap to the bar at `after` has about this factor. `None` if the leap has another
+    /// factor, or if a known split near the leap explains it.
     fn unit_between(&self, bars: Closes<'_>, after: usize) -> Option<i64> {
         let (old, new) = (self.carried(bars, after - 1, after)?, close(bars, after));
         let times = quotient(old.max(new), old.min(new))?;

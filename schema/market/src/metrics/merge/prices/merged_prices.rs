@@ -16,8 +16,8 @@ pub(crate) struct QuarantinedBar {
     pub day: i32,
     pub source: String,
     pub line: u64,
-    /// Close as the feed reported it, before its conversion to a raw price. If the bar is quarantined by its price
-    /// level, it is the raw close.
+    /// Close as the feed reported it, before its conversion to a raw price. For a bar that is quarantined because of
+    /// its price level, this field is the raw close.
     pub close: Decimal,
     pub reason: QuarantineReason,
     pub message: String,
@@ -34,7 +34,7 @@ pub(crate) struct MergedPrices {
     pub large_moves: Vec<usize>,
     /// True if the security has only one source, and its bars are used without change.
     pub is_plain: bool,
-    /// Latest observation time of the source bars up to the as-of date; `None` without bars.
+    /// Latest observation time of the source bars that are dated up to the as-of date; `None` without bars.
     pub observed_at: Option<DateTime<Utc>>,
     /// For each bar, the index of its source in the history. Empty if all bars come from the first source.
     pub(super) origin: Vec<usize>,

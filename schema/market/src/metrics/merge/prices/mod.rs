@@ -87,7 +87,7 @@ pub(crate) fn merge_prices(
     MergedPrices { large_moves, is_plain: false, bars, quarantined, observed_at, origin }
 }
 
-/// True if the loaded bars give the same metrics as fully loaded bars. Some years may be loaded with closes only.
+/// Some years may be loaded with closes only. True if the metrics are the same as with fully loaded bars.
 ///
 /// This needs two conditions. All bars must come from one source and be used without change. The metrics must not need
 /// the other columns (such as high and volume) in the years with closes only.

@@ -14,7 +14,8 @@ use crate::symbol::Symbol;
 pub(crate) trait MergeRecord {
     /// Orders records by natural key. This is date, type and currency for a dividend, and the ex-date for a split.
     fn compare_natural(&self, other: &Self) -> Ordering;
-    /// Rank by completeness of dates. If rows have the same id and revision, the row with the highest rank is used.
+    /// Rank by dates. A dividend with an ex-date that agrees with its record date ranks higher than one without. Then
+    /// the number of dates decides. If rows have the same id and revision, the row with the highest rank is used.
     fn preference(&self) -> u32;
     /// Ex-date of the record, derived from the record date if it is missing. `None` if the record has neither date.
     fn date(&self) -> Option<NaiveDate>;
@@ -28,8 +29,8 @@ pub(crate) trait MergeRecord {
     fn compare_same_day(&self, other: &Self) -> Ordering;
     /// True if the records have the same amount (dividend) or ratio (split).
     fn same_content(&self, other: &Self) -> bool;
-    /// True if any field has different values in the two records. The symbol is not compared, nor a field that is
-    /// missing in one of them.
+    /// True if any field has different values in the two records. The symbol is not compared. A field that is missing
+    /// in one of the records is not compared either.
     fn contradicts(&self, other: &Self) -> bool;
 }
 
@@ -121,14 +122,15 @@ impl MergeRecord for Split {
     }
 }
 
-/// Rank of a dividend by the completeness of its dates. If rows have the same id and revision, the row with the highest
-/// rank is used (R29).
+/// Rank of a dividend by its dates. A dividend with an ex-date that agrees with its record date ranks higher than one
+/// without. Then the number of dates decides. If rows have the same id and revision, the row with the highest rank is
+/// used (R29).
 pub fn dividend_preference(dividend: &Dividend) -> u32 {
     dividend.preference()
 }
 
-/// Rank of a split by the completeness of its dates. If rows have the same id and revision, the row with the highest
-/// rank is used (R29).
+/// Rank of a split: the number of its dates (declaration date, payable date). If rows have the same id and revision,
+/// the row with the highest rank is used (R29).
 pub fn split_preference(split: &Split) -> u32 {
     split.preference()
 }

@@ -3,8 +3,8 @@
 use super::*;
 use crate::metrics::dividends::schedule::{RepeatedPayment, find_repeats};
 
-/// Finds repeats, as pairs (dropped, kept). The rows are six quarterly payments of 1, and a copy of the second one with
-/// the given amount, `days` days later.
+/// Finds repeats among seven rows. Six rows are quarterly payments of 1. The seventh row is `days` days after the
+/// second payment, and has the given amount. Returns pairs of indexes: the dropped row and the kept row.
 fn repeats(days: i64, amount: Decimal, change: impl Fn(&mut [RepeatedPayment<'_>])) -> Vec<(usize, usize)> {
     let mut rows = quarterly("2019-02-14", &[dec!(1); 6]);
     let ex_date = rows[1].ex_date + TimeDelta::days(days);
@@ -38,8 +38,8 @@ fn a_repeat_has_an_equal_or_double_amount_within_days() {
     ] {
         assert_eq!(is_repeat(6, amount), expected, "{amount}");
     }
-    // Half a period of a monthly payer is shorter than the limit of 20 days. A row between two payments repeats the one
-    // before or the one after.
+    // Half a period of a monthly payer is shorter than the limit of 20 days. An additional row between two payments
+    // therefore repeats one of them: the one before or the one after.
     let monthly = |days: i64| {
         let mut rows = every(1, "2019-02-14", &[dec!(1); 8]);
         rows.insert(4, ScheduleRow { ex_date: rows[3].ex_date + TimeDelta::days(days), ..rows[3] });
@@ -65,7 +65,7 @@ fn a_repeat_of_an_irregular_payer_has_an_equal_amount() {
         [dec!(3.57), dec!(3.571), dec!(3.432), dec!(3.431)].map(|amount| is_repeat(1, amount)),
         [true, false, true, false]
     );
-    // A doubled amount may be a payment of its own.
+    // A double or half amount may be another payment, and is not a repeat.
     assert_eq!([dec!(7), dec!(1.75)].map(|amount| is_repeat(1, amount)), [false, false]);
     // The median gap must be at least twice the limit of 20 days. Weekly payers therefore have no repeats.
     let spaced = |gaps: &[i64]| repeats_among(&spaced(gaps), |_| ()).len();
@@ -162,14 +162,14 @@ fn of_two_nearly_equal_rows_in_a_slot_few_others_show_no_usual_amount() {
         rows.extend(every(12, "2020-07-12", others));
         peculiar(&rows)
     };
-    // The first row is nearer to the usual 1.5, but the second one is on the schedule.
+    // The amount of the first row is nearer to the usual 1.5, but the second row is on the schedule.
     assert_eq!(read(dec!(1.8), &[dec!(1.5); 3]), ["2019-07-09 special 0"]);
     assert_eq!(read(dec!(1.8), &[dec!(1.5); 4]), ["2019-07-12 special 0"]);
-    // The second row is nearer to the usual 1.5, but the first one is on the schedule.
+    // The amount of the second row is nearer to the usual 1.5, but the first row is on the schedule.
     let mut nearer = every(12, "2019-07-12", &[dec!(1.95), dec!(1.5), dec!(1.5), dec!(1.5)]);
     nearer.insert(1, ScheduleRow { ex_date: date("2019-07-15"), amount: dec!(1.8), ..nearer[0] });
     assert_eq!(peculiar(&nearer), ["2019-07-15 special 0"]);
-    // If the two amounts differ by more than 30 %, three neighbours are enough.
+    // If the two amounts differ by more than 30 %, three neighbours are enough to decide by the amounts.
     assert_eq!(read(dec!(1.5), &[dec!(1.5); 3]), ["2019-07-09 special 0"]);
     assert_eq!(read(dec!(1.49), &[dec!(1.5); 3]), ["2019-07-12 special 0"]);
 }

@@ -18,7 +18,7 @@ fn a_gap_is_of_a_frequency_from_0_6_to_1_4_periods() {
     for (shortest, longest, expected) in [
         (2, 17, None),
         (18, 18, None),
-        // Four-weekly and more frequent payers.
+        // Four-weekly and more frequent payers have no number of payments a year.
         (19, 28, None),
         (29, 42, Some(12)),
         (43, 54, Some(6)),
@@ -71,7 +71,7 @@ fn uneven_halves_sum_to_a_year() {
     };
     let found = [(70, 259), (70, 260), (70, 330), (70, 331)].map(|(short, long)| halves(short, long));
     assert_eq!(found, [None, Some(2), Some(2), None]);
-    // One neighbouring gap is enough, before or after.
+    // One neighbouring gap that completes a year is enough. It may be before or after the gap.
     assert_eq!(frequencies(&[(70, 1), (295, 1)]), [Some(2); 3]);
     assert_eq!(frequencies(&[(295, 1), (70, 1)]), [Some(2); 3]);
     assert_eq!(frequencies(&[(182, 3), (70, 1), (295, 1), (182, 3)]), vec![Some(2); 9]);
@@ -81,9 +81,9 @@ fn uneven_halves_sum_to_a_year() {
 fn four_weeks_are_a_mean_of_at_most_28_7_days() {
     assert_eq!(frequencies(&[(29, 7), (28, 3)]), vec![None; 11]);
     assert_eq!(frequencies(&[(29, 8), (28, 2)]), vec![Some(12); 11]);
-    // Ex-dates on third Fridays.
+    // Ex-dates on third Fridays have gaps of 28 and 35 days. The payer is monthly.
     assert_eq!(frequencies(&[(28, 2), (35, 1), (28, 2), (35, 1), (28, 2)]), vec![Some(12); 9]);
-    // Gaps around extra and missing rows are ignored.
+    // Gaps around extra and missing rows do not count for the mean.
     assert_eq!(frequencies(&[(30, 6), (5, 1), (30, 6)]), vec![Some(12); 14]);
     assert_eq!(frequencies(&[(28, 6), (56, 1), (28, 6)]), vec![None; 14]);
     assert_eq!(frequencies(&[(28, 5), (56, 1)]), vec![Some(12); 7]);
@@ -103,12 +103,12 @@ fn a_row_between_two_frequencies_has_the_nearer_rate() {
     let own = |own: Decimal| between(&[(dec!(1), 4), (own, 1), (dec!(0.25), 8)]);
     let found = [dec!(1), dec!(0.51), dec!(0.5), dec!(0.25)].map(own);
     assert_eq!(found, [Some(1), Some(1), Some(4), Some(4)]);
-    // One wrong neighbour does not decide, whether it is too large or too small.
+    // A single wrong amount in a neighbouring row does not decide. It may be too large or too small.
     for wrong in [dec!(9), dec!(0.01)] {
         assert_eq!(between(&[(dec!(1), 4), (dec!(0.25), 1), (wrong, 1), (dec!(0.25), 7)]), Some(4));
         assert_eq!(between(&[(dec!(1), 3), (wrong, 1), (dec!(1), 1), (dec!(0.25), 8)]), Some(1));
     }
-    // The third row before or after is ignored.
+    // The third row before the changed row, and the third row after it, are ignored.
     assert_eq!(between(&[(dec!(1), 4), (dec!(0.5), 1), (dec!(0.2), 2), (dec!(0.5), 6)]), Some(1));
     assert_eq!(between(&[(dec!(0.5), 2), (dec!(2), 2), (dec!(0.5), 1), (dec!(0.25), 8)]), Some(4));
 }
@@ -144,11 +144,12 @@ fn gaps_overrule_tags_from_four_gaps_on() {
         let found = [2, 3, 4, 5, 6].map(|count| frequency(&days[..count], tag));
         assert_eq!(found, [None, None, None, Some(4), Some(4)], "{tag}");
     }
-    // A missing payment, then an extra payment, among quarterly payments.
+    // Both lists contain quarterly payments. In the first list a payment is missing, and the second list has an extra
+    // payment.
     let hole = ["2019-02-15", "2019-05-15", "2019-11-15", "2020-02-15", "2020-05-15"];
     let extra = ["2019-02-15", "2019-05-15", "2019-08-15", "2019-09-15", "2019-11-15", "2020-02-15"];
     assert_eq!([frequency(&hole, Frequency::Monthly), frequency(&extra, Frequency::Annual)], [Some(4); 2]);
-    // A correct tag decides if gaps are few.
+    // With fewer than four gaps, a correct tag decides.
     assert_eq!(frequency(&hole[..4], Frequency::Quarterly), Some(4));
     assert_eq!(frequency(&hole[..4], Frequency::Unknown), None);
 }
@@ -160,7 +161,7 @@ fn each_tag_counts_once() {
         tagged.iter().for_each(|index| rows[*index].tag = Some(tag));
         local_frequencies(&rows, &Rules::DEFAULT)
     };
-    // With two rows, one contradicting tag makes the payer irregular. With three rows, it does not.
+    // With two rows, one contradicting tag makes the payer irregular. With three rows, one contradicting tag does not.
     for tags in [[0].as_slice(), &[1], &[0, 1]] {
         assert_eq!(tagged(&[91], tags, Frequency::Monthly), [None; 2], "{tags:?}");
     }
@@ -168,7 +169,7 @@ fn each_tag_counts_once() {
         assert_eq!(tagged(&[91, 91], tags, Frequency::Monthly), [Some(4); 3], "{tags:?}");
     }
     assert_eq!(tagged(&[91, 91, 91], &[1, 2, 3], Frequency::Monthly), [None; 4]);
-    // Tags of 13 and more payments a year agree with gaps of weeks.
+    // Weekly gaps among quarterly gaps are a frequency of their own if the tags say 13 or more payments a year.
     let gaps = runs(&[(91, 8), (7, 5), (91, 8)]);
     let week = |tag: Frequency| tagged(&gaps, &[9, 10, 11, 12, 13], tag)[10];
     assert_eq!([Frequency::Unknown, Frequency::Monthly].map(week), [Some(4); 2]);

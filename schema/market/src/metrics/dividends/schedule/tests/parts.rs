@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Rows of a quarterly payer that are not wholly regular: index, kind and amount for growth.
+/// Rows of a quarterly payer that are special, combined or dips: index, kind and amount for growth.
 fn quarters(amounts: &[Decimal]) -> Vec<(usize, AmountReading, Decimal)> {
     kinds(&quarterly("2015-02-16", amounts))
 }
@@ -33,19 +33,19 @@ fn a_payer_is_steady_if_a_fifth_of_the_steps_are_downward() {
         found.iter().any(|(index, kind, _)| *index == position && *kind == COMBINED)
     };
     let flat = [dec!(1); 4];
-    // In the first case, four of five steps are not falls; in the second case, three.
+    // In the first case, one of five steps is a fall. In the second case, two are falls.
     assert!(is_read(&[dec!(1.1), dec!(1), dec!(1), dec!(1)], &[dec!(1), dec!(1)]));
     assert!(!is_read(&[dec!(1.1), dec!(1), dec!(1), dec!(1)], &[dec!(1), dec!(0.9)]));
-    // In the first case, six of seven steps are not falls; in the second case, five.
+    // In the first case, one of seven steps is a fall. In the second case, two are falls.
     assert!(is_read(&[dec!(1.1), dec!(1), dec!(1), dec!(1)], &flat));
     assert!(!is_read(&[dec!(1.2), dec!(1.1), dec!(1), dec!(1)], &flat));
-    // The step from the row before to the row after counts too.
+    // The step from the row before the tested row to the row after it counts too.
     assert!(is_read(&[dec!(1), dec!(1), dec!(1.2), dec!(1)], &flat));
     assert!(!is_read(&[dec!(1), dec!(1), dec!(1.2), dec!(1)], &[dec!(0.9), dec!(1), dec!(1), dec!(1)]));
     // A fall of half a percent counts as rounding.
     assert!(is_read(&[dec!(1.2), dec!(1), dec!(1), dec!(1)], &[dec!(0.995), dec!(1), dec!(1), dec!(1)]));
     assert!(!is_read(&[dec!(1.2), dec!(1), dec!(1), dec!(1)], &[dec!(0.994), dec!(1), dec!(1), dec!(1)]));
-    // Only four rows on either side are compared.
+    // Only four rows before and four rows after the tested row are compared.
     let far = [dec!(1.4), dec!(1.3), dec!(1), dec!(1), dec!(1), dec!(1)];
     assert!(
         is_read(&far, &flat)
@@ -96,7 +96,7 @@ fn amounts_around_a_change_of_the_frequency_are_compared_as_annual_rates() {
         &[dec!(1), dec!(1), dec!(5), dec!(1), dec!(1), dec!(1), dec!(1), dec!(1)],
     ));
     assert_eq!(kinds(&rows), [(8, COMBINED, dec!(1))]);
-    // The row before the change has a neighbour of another frequency on one side.
+    // The last row before the change is semi-annual, and the next row is quarterly.
     rows[5].amount = dec!(1.5);
     rows[8].amount = dec!(1);
     assert_eq!(kinds(&rows), [(5, DIP, dec!(2))]);
@@ -125,15 +125,16 @@ fn an_unconfirmed_row_has_the_rate_before_it_as_its_regular_part() {
         kinds(&rows)
     };
     assert_eq!(doubted(&[]), [(4, COMBINED, dec!(1))]);
-    // A larger next rate is an increase. A next rate of the doubted amount or more is ignored.
+    // A next amount above the previous amount is an increase, and becomes the regular part. A next amount that is not
+    // below the doubted amount is ignored.
     assert_eq!(doubted(&[dec!(1.2), dec!(1.2)]), [(4, COMBINED, dec!(1.2))]);
     assert_eq!(doubted(&[dec!(0.8), dec!(0.8)]), [(4, COMBINED, dec!(1))]);
     assert_eq!(doubted(&[dec!(40), dec!(40)])[0], (4, COMBINED, dec!(1)));
-    // A payer that is not steady has the same reading.
+    // A doubted row is combined even if the payer is not steady.
     let mut variable = quarterly("2015-02-16", &[dec!(3), dec!(2), dec!(4), dec!(1), dec!(40)]);
     variable[4].doubt = Some(AmountDoubt::Unconfirmed);
     assert_eq!(kinds(&variable), [(4, COMBINED, dec!(1))]);
-    // The regular part is at most the amount.
+    // The regular part is at most the amount of the row.
     variable[4].amount = dec!(0.6);
     assert_eq!(kinds(&variable), [(4, COMBINED, dec!(0.6))]);
 }

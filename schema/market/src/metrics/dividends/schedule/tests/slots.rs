@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Assumed amount of each missing slot, for rows of 1 with the given gaps.
+/// Assumed amount of each missing slot. The rows have an amount of 1 and the given gaps in days.
 fn missing(gaps: &[i64]) -> Vec<Option<Decimal>> {
     read(&spaced(gaps)).missing.iter().map(|slot| slot.assumed).collect()
 }
@@ -23,7 +23,7 @@ fn half_of_a_deviation_is_added_to_the_next_gap() {
     assert_eq!([after(146, 118), after(146, 119)], [0, 1]);
     // A gap of 60 days is 0.34 periods too short. A slot is then missing from 1.77 periods (161.8 days) on.
     assert_eq!([after(60, 161), after(60, 162)], [0, 1]);
-    // After a missing slot, the deviation is measured from two periods.
+    // After a gap with one missing slot, the deviation is the difference between the gap and two periods.
     assert_eq!([after(182, 105), after(182, 127)], [1, 1]);
 }
 
@@ -57,7 +57,8 @@ fn the_newest_ex_dates_decide_between_two_first_slots() {
         let years: Vec<i32> = schedule.readings.iter().map(|reading| reading.year).collect();
         (years[0], years[years.len() - 4])
     };
-    // Payments around New Year are the last of the old year if the newest of these payments are in December.
+    // Each payment around New Year is in December or in January. If the newest of these payments are in December, all
+    // of them count in the old year. If the newest are in January, all of them count in the new year.
     assert_eq!(years(true, 4), (2010, 2017));
     assert_eq!(years(false, 4), (2011, 2018));
 }

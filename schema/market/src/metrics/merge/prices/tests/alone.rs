@@ -1,5 +1,5 @@
 //! Tests of the fast path for a single source whose bars need no change. It must give the same results as the merge of
-//! two sources. Other tests check when the closes alone are sufficient.
+//! two sources. Other tests check in which cases some years may be loaded with closes only.
 
 use chrono::Days;
 
@@ -125,8 +125,8 @@ fn a_row_is_as_new_as_the_prices_that_count() {
     assert_eq!(newest(&[a, b, without]), 7);
 }
 
-/// True if the closes of 2022 are sufficient. The history has weekly bars from 2022 to June 2024, and `change` modifies
-/// it.
+/// True if the bars of 2022 may be loaded with closes only. The history has weekly bars from 2022 to June 2024, and
+/// `change` modifies it.
 fn suffice(change: &dyn Fn(&mut History)) -> bool {
     let days =
         (0..).map(|n| date("2022-01-03") + Days::new(7 * n)).take_while(|day| *day <= date("2024-06-28"));
