@@ -33,8 +33,8 @@ pub struct Observation<T> {
 }
 
 impl<T> Observation<T> {
-    /// Rank of the observation among the versions of its record (R29). [`VersionRank::preference`] describes the
-    /// argument.
+    /// Rank of the observation among the versions of its record (R29). The field [`VersionRank::preference`] explains
+    /// the argument `preference`.
     pub fn version(&self, preference: u32) -> VersionRank<'_> {
         VersionRank {
             revision: self.revision,
@@ -47,7 +47,7 @@ impl<T> Observation<T> {
     }
 }
 
-/// For each key, the observation with the greatest version rank. All ranks are compared with preference 0.
+/// For each key, the observation with the greatest version rank. The ranks are computed with `preference` 0.
 pub(crate) fn newest_by_key<'a, T, K: Ord>(
     keyed: impl IntoIterator<Item = (K, &'a Observation<T>)>,
 ) -> BTreeMap<K, &'a Observation<T>> {
@@ -61,23 +61,27 @@ pub(crate) fn newest_by_key<'a, T, K: Ord>(
     newest
 }
 
-/// Rank of an observation among all observations of one key. The observation with the greatest rank is used.
+/// Rank of an observation among all observations with the same key, for example the same vendor id. The observation
+/// with the greatest rank is used.
 ///
-/// Fields are compared in declaration order. This order is total, so the order in which rows arrive does not matter.
+/// Two ranks are compared field by field, in declaration order. No two rows have equal ranks, so the order in which
+/// rows arrive does not matter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct VersionRank<'a> {
     /// Vendor's revision of the record.
     pub revision: i64,
-    /// Preference between rows with the same vendor's id and revision (R29). A put has a higher preference if its dates
-    /// are more complete. A retraction has a higher preference than every put. Rows without an id have preference 0.
+    /// Preference between rows with the same vendor id and the same revision (R29). Among puts of a dividend, a row is
+    /// preferred if its ex-date agrees with its record date; then the row with more dates is preferred. Among puts of a
+    /// split, the row with more dates is preferred. A retraction is preferred to every put. Rows without an id have
+    /// preference 0.
     pub preference: u32,
     /// Observation time, microseconds since 1970, UTC.
     pub observed_at: i64,
     /// True for a retraction. A retraction wins over a put that is equal in all fields above.
     pub retracted: bool,
-    /// Line number of the row in the feed's file. Within a file, the later line wins.
+    /// Line number of the row in the feed's file. If all fields above are equal, the later line wins.
     pub line: u64,
-    /// Id of the record batch. It decides if all other fields are equal.
+    /// Id of the record batch. If all other fields are equal, the greater id wins.
     pub frame: &'a [u8; 16],
 }
 

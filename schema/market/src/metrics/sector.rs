@@ -1,13 +1,14 @@
 //! Statistics of each sector over its active stocks (R25).
 //!
-//! Funds are excluded, and so are stocks with a suspect yield. A payer is a stock that pays dividends at present and
-//! has a yield above 0. The median yield (the headline) and the mean yield include payers only.
+//! Funds are left out, and so are stocks with a suspect yield (above 25 % by default). A payer is a stock that pays
+//! dividends at present and has a yield above 0. The median yield is the headline figure of a sector. The median yield
+//! and the mean yield include payers only.
 //!
 //! The weighted yield is Σ (cap x yield) / Σ cap over the stocks with a known market cap and yield. Non-payers count
 //! with a yield of 0, as in the published yields of the S&P indices. Price changes are also weighted by market cap.
 //!
-//! Top payers are sorted by yield, then market cap, then symbol. In the row of a sector without stocks, the figures are
-//! null and the stock counts are 0.
+//! Top payers are sorted by yield, then market cap, then symbol. If no stock of a sector is counted, the figures of its
+//! row are null and its stock counts are 0.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -37,7 +38,7 @@ pub struct SectorMember {
     pub pays_dividend: Option<bool>,
     /// Headline yield, percent; `None` if unknown.
     pub dividend_yield: Option<Decimal>,
-    /// True if the yield is too high to be trusted.
+    /// True if the headline yield is above 25 % (by default), which is too high to be trusted (R18).
     pub yield_suspect: bool,
     /// Market capitalisation, in whole units of the currency of the security's prices.
     pub market_cap: Option<i64>,
@@ -60,7 +61,8 @@ pub struct SectorMember {
 }
 
 impl SectorMember {
-    /// Builds a sector member from the rows of a security. A next ex-date that is only projected is ignored.
+    /// Builds the member from the stock row and the metrics row of a security. Only a declared next ex-date is used,
+    /// not a projected one.
     pub fn from_rows(stock: &Stock, metrics: Option<&Metrics>) -> Self {
         let decimal = |value: Option<ExactDecimal>| value.map(|value| value.0);
         let declared = metrics.and_then(|metrics| metrics.next.0.as_ref());
@@ -91,8 +93,8 @@ impl SectorMember {
         self.is_active && self.security_type.is_stock() && !self.yield_suspect
     }
 
-    /// Yield of the stock in the weighted yield; 0 if the stock does not pay dividends. `None` if its dividends are
-    /// unknown, or if it pays dividends but has no yield above 0.
+    /// Yield of the stock for the weighted yield. It is 0 if the stock does not pay dividends. `None` if its dividends
+    /// are unknown, or if it pays dividends but has no yield above 0.
     fn yield_at_zero(&self) -> Option<Decimal> {
         if self.pays_dividend? { self.payer_yield() } else { Some(Decimal::ZERO) }
     }

@@ -1,18 +1,20 @@
 //! Source policy: the choice between several sources that report the same kind of data (R32).
 //!
 //! A policy rule gives a source a rank for one kind of record. The rule may be limited to a range of days. On each day,
-//! the source with the lowest rank is preferred. Sources without a rule for the day follow after all ranked sources,
-//! ordered by newest observation and then by name.
+//! the source with the smallest rank is preferred. Sources without a rule for the day come after all ranked sources.
+//! Sources of equal rank, and sources without a rank, are sorted by their newest observation (the latest first), then
+//! by name.
 //!
-//! The rules of a kind divide the calendar into date ranges. A new range begins on the first day of each rule, and on
-//! the day after a rule's last day. All dividends of a range come from one source, and so do all splits. Two vendors
-//! may give one payment ex-dates a day apart, so a mix of sources could count the payment twice.
+//! The rules for one kind of record divide the calendar into date ranges. A new range begins on the first day of each
+//! rule, and on the day after a rule's last day. All dividends of a range come from one source. The same is true for
+//! all splits of a range. Two vendors may report the same payment with ex-dates that differ by a day. A mix of their
+//! records could count this payment twice.
 //!
-//! For prices, fund data and company figures, a source is chosen for each date: the preferred source among those with
-//! data for the date.
+//! For prices, fund data and company figures, the source is chosen separately for each date. It is the preferred source
+//! among those with data for this date.
 //!
-//! The source `manual` is not a vendor. It contains the records of an operator, which override single records of the
-//! preferred source.
+//! The source `manual` is not a vendor. Its records were entered by an operator. Each of them overrides the matching
+//! record of the preferred source.
 
 use std::cmp::Reverse;
 
@@ -30,13 +32,15 @@ pub const MANUAL: &str = "manual";
 pub struct SourceCandidate<'a> {
     /// Name of the source.
     pub source: &'a str,
-    /// Time of the source's newest observation. Between sources of equal rank, the later time is preferred.
+    /// Time of the source's newest observation. Of two sources with equal rank, the one with the later time is
+    /// preferred.
     pub observed_at: DateTime<Utc>,
 }
 
 /// Sort key of a source on a day. The source with the smallest key is preferred.
 ///
-/// Sources with a rule for the day sort first, ordered by rank. Ties are ordered by newest observation, then by name.
+/// Sources with a rule for the day come first, smallest rank first. Sources of equal rank, and sources without a rule,
+/// are sorted by their newest observation (the latest first), then by name.
 pub(crate) fn preference<'a>(
     policy: &SourcePolicy,
     kind: Kind,
@@ -63,7 +67,8 @@ pub(crate) fn preferred<'a>(
     candidates.into_iter().min_by_key(|candidate| preference(policy, kind, *candidate, day))
 }
 
-/// First day of each date range of a kind, ascending. Within a range, the same policy rules apply on every day.
+/// First days of the date ranges for one kind of record, ascending. Within a range, the same policy rules apply on
+/// every day.
 ///
 /// The first range begins with [`NaiveDate::MIN`]. A new range begins on the first day of each policy rule, and on the
 /// day after a rule's last day.
@@ -149,7 +154,7 @@ mod tests {
         {
             check(&year, day, expected);
         }
-        // The lowest rank of a source decides, then the name.
+        // If a source has several rules for a day, its smallest rank counts. Sources of equal rank are sorted by name.
         check(
             &[rule("a", None, None, 2), rule("b", None, None, 3), rule("b", None, None, 1)],
             "2020-01-01",

@@ -1,4 +1,4 @@
-//! Ticker events of a security: renames, merger and delisting, from its reference record.
+//! Ticker events of a security, from its reference record: its renames, and its merger or delisting.
 
 use chrono::{Days, NaiveDate};
 
@@ -79,7 +79,7 @@ mod tests {
             told(former),
             ["2015-01-02 rename effective OLD MID -", "2022-06-09 rename effective MID NEW -"]
         );
-        // The first session under the new symbol: a Monday.
+        // The last day of the old symbol is a Friday. The first session under the new symbol is the Monday after it.
         let former = json!({ "former_symbols": [{ "symbol": "OLD", "to": "2024-06-28" }] });
         assert_eq!(told(former), ["2024-07-01 rename announced OLD NEW -"]);
         let same = json!({ "former_symbols": [{ "symbol": "NEW", "to": "2024-06-21" }] });

@@ -10,11 +10,11 @@ use crate::metrics::prices::adjustment::{AdjustmentFactor, Ratio};
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
 
-/// Volumes are converted with 64-bit integers if neither number of the split ratio exceeds this limit. Otherwise they
-/// are converted with decimals.
+/// Largest number of old or new shares in a split ratio for which volumes are converted with 64-bit integers. With a
+/// larger number, volumes are converted with decimals.
 const MAX_SHARES: u64 = 1_000_000;
-/// Volumes are converted with 64-bit integers only if volume x new shares is below this limit. The conversion with
-/// decimals is used for larger products, because it clamps results that are too large.
+/// Limit for volume x new shares in the conversion with 64-bit integers. If the product reaches this limit, the volume
+/// is converted with decimals. That conversion clamps results that are too large.
 const MAX_PRODUCT: u64 = 1_000_000_000_000_000_000;
 
 /// Price basis of a response: the kinds of events for which earlier prices are adjusted.
@@ -48,15 +48,16 @@ impl PriceBasis {
 }
 
 /// Factor that adjusts the raw prices of all days from one ex-date to the day before the next ex-date. It is the
-/// product of the adjustments of all later ex-dates.
+/// product of the adjustments of the next ex-date and of all ex-dates after it.
 #[derive(Debug, Clone)]
 pub struct CumulativeFactor {
-    /// Day number of the next ex-date; `i32::MAX` if no ex-date follows. The factor applies to days before it.
+    /// Day number of the next ex-date; `i32::MAX` if no ex-date follows. The factor applies to the days before that
+    /// ex-date.
     before: i32,
     split: Ratio,
     price_only: Ratio,
     dividend: Decimal,
-    /// Old and new shares of `split` as integers. With `None`, volumes are not converted with integers.
+    /// Old and new shares of `split` as integers. If `None`, volumes are not converted with integers.
     shares: Option<(u64, u64)>,
 }
 
@@ -67,8 +68,8 @@ impl CumulativeFactor {
         exact(value, ratio, dividend)
     }
 
-    /// Multipliers of raw prices for a price basis: the ratio of splits and price-only actions, and the dividend
-    /// factor. A kind of adjustment that the basis leaves out counts as 1.
+    /// Multipliers that convert raw prices to a price basis. The first is the ratio of the splits and price-only
+    /// actions. The second is the dividend factor. A kind of adjustment that the basis leaves out counts as 1.
     pub(super) fn multipliers(&self, basis: PriceBasis) -> (Ratio, Decimal) {
         let ratio = if basis.split { self.split } else { Ratio::ONE };
         let ratio = if basis.spin_off { ratio.then(self.price_only) } else { ratio };
@@ -80,8 +81,8 @@ impl CumulativeFactor {
         round(self.exact(Decimal::ONE, basis), 12)
     }
 
-    /// Converts a volume to the newest share basis. The result is never `None`, because a converted
-    /// volume is clamped to 10^18.
+    /// Converts a volume to the newest share basis. The result is always `Some`, because a converted volume is clamped
+    /// to 10^18.
     pub fn adjusted_volume(&self, volume: i64) -> Option<i64> {
         if let Some(shares) = self.fast_volume(volume) {
             return Some(shares);
@@ -95,9 +96,10 @@ impl CumulativeFactor {
 
     /// Converts a volume with 64-bit integers; `None` if the conversion with decimals is necessary.
     ///
-    /// Both conversions round to the same integer. The rounding could differ only for a quotient very close to a half,
-    /// such as 2.5. The denominator is at most [`MAX_SHARES`]. A quotient is therefore exactly a half, or at least
-    /// 5 x 10^-7 away from every half. The error of a decimal with 28 digits is smaller.
+    /// The conversions with integers and with decimals round to the same integer. Their results could differ only for a
+    /// quotient very close to a half, such as 2.5. The denominator is at most [`MAX_SHARES`]. A quotient is therefore
+    /// exactly a half, or at least 5 x 10^-7 away from every half. The error of a decimal with 28 digits is smaller
+    /// than this distance.
     fn fast_volume(&self, volume: i64) -> Option<i64> {
         let (old, new) = self.shares?;
         let product =
@@ -222,7 +224,7 @@ mod tests {
             (3, 0, 1, 2, 2)
         );
         let shares = |position: usize, volume| steps.at(position).adjusted_volume(volume);
-        // Three old shares become two new shares, and later one becomes four: 100 shares are 266.67.
+        // Three old shares become two new shares. Later, one share becomes four. In total, 100 shares become 266.67.
         assert_eq!((shares(0, 100), shares(1, 100), shares(2, 100)), (Some(267), Some(400), Some(100)));
         assert_eq!(shares(2, i64::MAX), Some(i64::MAX));
         assert_eq!(steps.at(0).factor(PriceBasis::SPLIT), Decimal::new(375, 3));

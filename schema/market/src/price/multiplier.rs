@@ -16,16 +16,16 @@ pub type Micros = i128;
 
 const PLACES: u32 = 6;
 const HALF: u64 = 1 << 63;
-/// Smallest margin around a rounding boundary, in units of 2^-64 millionths. A price is computed with decimals if
-/// price x factor is within the margin. The margin also includes twice the price's mantissa, because the price
-/// multiplies the error of the factor.
+/// Constant part of the margin around a rounding boundary, in units of 2^-64 millionths. The whole margin is this
+/// constant plus twice the price's mantissa, because the error of price x factor grows with the mantissa. If price x
+/// factor is within the margin, the price is computed with decimals.
 const DOUBT: u64 = 1 << 27;
 
 /// One cumulative factor as a fixed-point number, for one price basis and for raw prices with `scale` decimal places.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PriceMultiplier {
-    /// Factor that converts a price's mantissa (the price as an integer) to millionths: integer part, and fraction
-    /// times 2^64. `None` if the factor does not fit this form.
+    /// Factor that converts a price's mantissa (the price as an integer) to millionths. The pair is the factor's
+    /// integer part, and its fraction times 2^64. `None` if the factor does not fit this form.
     fixed: Option<(u64, u64)>,
     ratio: Ratio,
     dividend: Decimal,
@@ -61,8 +61,9 @@ impl PriceMultiplier {
     }
 }
 
-/// Factor that converts the mantissa of a price with `scale` decimal places to millionths. The result is the factor's
-/// integer part and its fraction times 2^64, rounded down. `None` if the factor does not fit this form.
+/// Factor that converts the mantissa of a price with `scale` decimal places to millionths. The first result is the
+/// factor's integer part. The second is its fraction times 2^64, rounded down. `None` if the factor does not fit this
+/// form.
 fn fixed_point(ratio: Ratio, dividend: Decimal, scale: u32) -> Option<(u64, u64)> {
     let Ratio { from, to } = ratio;
     let unit = Decimal::new(10i64.pow(PLACES), 0).checked_div(Decimal::from(10u64.checked_pow(scale)?))?;
@@ -70,7 +71,7 @@ fn fixed_point(ratio: Ratio, dividend: Decimal, scale: u32) -> Option<(u64, u64)
     let whole = factor.trunc();
     let fraction = factor.checked_sub(whole)?.checked_mul(Decimal::from(1u128 << 64))?.trunc();
     let (whole, fraction) = (u64::try_from(whole).ok()?, u64::try_from(fraction).ok()?);
-    // A factor from 2^32 on does not fit: its 28 decimal digits are too few for a fraction of 64 bits.
+    // A factor of 2^32 or more does not fit: its 28 decimal digits are too few for a fraction of 64 bits.
     (whole >> 32 == 0).then_some((whole, fraction))
 }
 
@@ -185,7 +186,7 @@ mod tests {
 
     #[test]
     fn prices_beyond_the_fast_way_are_exact() {
-        // More places than a fixed point can have, a factor above 2^63, and a negative price.
+        // This test covers a price with 19 decimal places, factors above 2^32, and a negative price.
         check(&[], 1, "0.0000000000000000004", PriceBasis::RAW, "0");
         check(
             &[factor(2, 1_000_000_000_000, 1, Decimal::ONE)],

@@ -11,7 +11,8 @@ text_enum! {
     pub enum Interval { Daily = "daily", Weekly = "weekly", Monthly = "monthly", Quarterly = "quarterly", Yearly = "yearly" }
 }
 
-/// Sessions that one price point covers, as a range of session indexes.
+/// Sessions that one price point covers, as a range of session indexes. The index of a session is its position among
+/// the raw bars.
 pub type SessionRange = Range<usize>;
 
 impl Interval {

@@ -16,10 +16,10 @@ use super::period::SessionRange;
 use super::raw::RawBars;
 
 table_row! {
-    /// A price bar of one session or period. Open, high, low, close, volume, vwap and change are on the requested
-    /// basis.
+    /// A price bar of one session, or of a longer period such as a week. Open, high, low, close, volume, vwap and
+    /// change have the requested adjustment.
     pub struct PricePoint {
-        /// Session, or last session of the period.
+        /// Day of the session. For a longer period, the day of its last session.
         "date" date: NaiveDate,
         /// First price of the period.
         "open" open: Option<ExactDecimal>,
@@ -39,13 +39,16 @@ table_row! {
         "raw_close" raw_close: ExactDecimal,
         /// Last price of the period, adjusted for splits and dividends (R11).
         "adj_close" adj_close: ExactDecimal,
-        /// Multiplier of the raw price for later splits and spin-offs.
+        /// Multiplier that adjusts raw_close for later splits and for later price-only actions, such as a spin-off
+        /// reported as a ratio. Dividends are left out.
         "split_factor" split_factor: ExactDecimal,
         /// Multiplier that converts raw_close to adj_close.
         "total_factor" total_factor: ExactDecimal,
-        /// Cash per share with an ex-date in the period, as declared.
+        /// Cash per share, as declared: the sum of the dividends with an ex-date in the period. Null without such a
+        /// dividend.
         "dividend" dividend: Option<ExactDecimal>,
-        /// New shares per old share for the splits of the period.
+        /// New shares per old share: the product of the ratios of all splits with an ex-date in the period. Null
+        /// without a split.
         "split_ratio" split_ratio: Option<ExactDecimal>,
         /// Change of the close since the last session before the period.
         "change" change: Option<ExactDecimal>,
@@ -94,7 +97,7 @@ impl AdjustedBars<'_> {
             .map(Some))
     }
 
-    /// Shares traded in a session, on the requested basis; `None` if unknown or if the number exceeds 64 bits.
+    /// Shares traded in a session, on the requested basis; `None` if unknown.
     pub fn adjusted_volume(&self, session: usize) -> Option<i64> {
         let volume = self.bars.volume[session];
         let step = self.cumulative.at(self.cumulative.position(self.bars.day[session]));
@@ -120,8 +123,8 @@ impl AdjustedBars<'_> {
         value.checked_div(shares).map(|mean| round(mean, 18))
     }
 
-    /// Cash per share and split ratio (new shares per old share) of all ex-dates in a period. The cash is `None`
-    /// without a cash dividend, and the ratio is `None` without a split.
+    /// Dividends and splits with an ex-date in a period. The first result is the sum of the cash per share; `None`
+    /// without a cash dividend. The second is the split ratio, new shares per old share; `None` without a split.
     pub fn events(&self, period: &SessionRange) -> (Option<Decimal>, Option<Decimal>) {
         // An ex-date on a day without a session belongs to the next session.
         let after = period.start.checked_sub(1).map_or(self.bars.day[0] - 1, |before| self.bars.day[before]);

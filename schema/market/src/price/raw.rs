@@ -2,7 +2,7 @@
 
 use crate::bars::{Bars, BarsError};
 
-/// Raw bars, ascending by day. Each price is stored as the integer price x 10^scale, with the scale of its bar. An
+/// Raw bars, ascending by day. Each price is stored as an integer: price x 10^scale, with the scale of its bar. An
 /// absent value is [`MISSING`](crate::bars::MISSING).
 #[derive(Debug, Default)]
 pub struct RawBars {

@@ -17,13 +17,13 @@ text_enum! {
 }
 
 text_enum! {
-    /// Interpretation of the amount of a regular dividend, found by comparison with the dividends around it. The
-    /// declared amount itself does not change (R34).
+    /// Interpretation of the amount of a regular dividend: regular, wholly or partly special, or a dip. It is found by
+    /// comparison with the dividends around it. The declared amount itself does not change (R34).
     pub enum AmountReading {
         /// The whole amount is regular.
         Regular = "regular",
-        /// The whole amount is special. Either another dividend is the regular one of the same payment period, or the
-        /// amount is a large one-time distribution of capital.
+        /// The whole amount is special. Either the same payment period has another dividend, which is the regular one,
+        /// or the amount is a large one-time distribution of capital.
         Special = "special",
         /// The amount has a regular part and a special part, `special_amount`.
         Combined = "combined",
@@ -53,14 +53,14 @@ table_row! {
         "amount" amount: ExactDecimal,
         /// Origin of `amount`: declared or estimated.
         "amount_status" amount_status: AmountStatus,
-        /// Amount per share, adjusted for the later splits up to the as-of date.
+        /// Amount per share, adjusted for the splits after ex_date, up to the as-of date.
         "adjusted_amount" adjusted_amount: ExactDecimal,
         /// ISO 4217 currency of the amounts.
         "currency" currency: String,
         /// Type of the distribution, as declared.
         "type" r#type: DividendType,
-        /// Interpretation of `amount`, for example as partly special. Null for dividends that are not declared as
-        /// regular, and for cancelled and projected records.
+        /// Interpretation of `amount`: regular, wholly or partly special, or a dip. Null if the dividend is not
+        /// declared as regular, is in another currency than the security's dividends, is cancelled, or is projected.
         "reading" reading: Option<AmountReading>,
         /// Special part of `amount`, per share; null without a special part.
         "special_amount" special_amount: Option<ExactDecimal>,
@@ -73,7 +73,8 @@ table_row! {
         "status" status: DividendStatus,
         /// adjusted_amount / amount, for example 0.25 if a 4:1 split followed.
         "split_factor" split_factor: ExactDecimal,
-        /// Multiplier of prices before ex_date; null if the dividend does not adjust prices.
+        /// Multiplier of prices before ex_date, for all distributions of this ex-date together; null if the dividend
+        /// does not adjust prices.
         "price_factor" price_factor: Option<ExactDecimal>,
         /// Annual yield at the ex-date, percent: regular part of `amount` x payments_per_year / close before the
         /// ex-date.

@@ -64,7 +64,8 @@ table_row! {
         "is_inverse" is_inverse: Option<bool>,
         /// Target multiple of the index's daily return.
         "leverage_factor" leverage_factor: Option<ExactDecimal>,
-        /// Ticker of the underlying stock of a single-stock fund, or of an unleveraged fund on the same index.
+        /// Ticker of a related security. For a single-stock fund, this is the underlying stock. For other funds, it is
+        /// an unleveraged fund on the same index.
         "related_symbol" related_symbol: Option<String>,
         /// Number of holdings in the newest snapshot of the fund's holdings.
         "holdings_count" holdings_count: Option<i32>,
@@ -88,7 +89,7 @@ table_row! {
     pub struct HoldingRow {
         /// Canonical ticker of the fund.
         "etf_symbol" etf_symbol: String,
-        /// Rank of the holding by weight in the snapshot, from 1.
+        /// Rank of the holding by weight in the snapshot; 1 is the largest holding.
         "rank" rank: i32,
         /// Canonical ticker of the holding; null without a ticker.
         "symbol" symbol: Option<String>,
@@ -112,7 +113,7 @@ table_row! {
         "figi" figi: Option<String>,
         /// Sector name.
         "sector" sector: Option<String>,
-        /// Country code, or the vendor's text.
+        /// Country code; for an unknown country, the vendor's text.
         "country" country: Option<String>,
         /// Date of the snapshot.
         "as_of" as_of: NaiveDate,

@@ -9,7 +9,7 @@ text_enum! {
     /// the record.
     pub enum Flag {
         /// The amounts before a split were probably adjusted for the split twice. Growth across the split is null, and
-        /// the streak starts after it (R37).
+        /// the streak starts after the split (R37).
         AmountBasisSuspect = "amount_basis_suspect",
         /// The newest regular amount is quarantined until the next amount confirms or refutes it (R28).
         AmountHeld = "amount_held",
@@ -18,7 +18,8 @@ text_enum! {
         AmountDip = "amount_dip",
         /// A payment counts in the year before or after the calendar year of its ex-date (R34).
         BoundaryShift = "boundary_shift",
-        /// Rows of one payment or split had different amounts or ratios; the newer row is used (R29).
+        /// Rows of the same payment or split have different amounts or ratios. The amount or ratio of the newest row is
+        /// used (R29).
         ConflictingDuplicate = "conflicting_duplicate",
         /// Dividends and prices are in different currencies, so that yields are null (R4).
         CurrencyMismatch = "currency_mismatch",
@@ -26,14 +27,15 @@ text_enum! {
         DeclaredAfterEx = "declared_after_ex",
         /// The adjusted closes of a price file show dividends that are missing from the data (R38).
         DividendsMissing = "dividends_missing",
-        /// Rows of one payment or split were merged into one row. `explain` lists the dropped rows (R29).
+        /// Rows of the same payment or split were merged into one row. The response with `explain=true` lists the
+        /// dropped rows (R29).
         DuplicateCollapsed = "duplicate_collapsed",
         /// A dividend has no ex-date in the feed. The ex-date was derived from the record date (R1).
         ExDateDerived = "ex_date_derived",
         /// The vendor's ex-date differs from the ex-date that follows from the record date (R1).
         ExDateUnexpected = "ex_date_unexpected",
-        /// Prices are not adjusted for a distribution, because it is at least as large as the close before its ex-date,
-        /// or in another currency (R11).
+        /// Prices are not adjusted for a distribution, because its amount is at least as large as the close before its
+        /// ex-date, or because it is in another currency (R11).
         FactorSkipped = "factor_skipped",
         /// The vendor states a payment frequency that does not fit the ex-dates. The frequency inferred from the
         /// ex-dates is used instead (R5).
@@ -41,7 +43,7 @@ text_enum! {
         /// A dividend declared as regular is treated as special, wholly or in part (R34).
         InferredSpecial = "inferred_special",
         /// The latest regular amount is at least 3 times the median of the amounts before it. The forward dividend uses
-        /// the previous payment until the next one confirms the amount (R8).
+        /// the previous payment until the next payment confirms the latest amount (R8).
         LatestAmountUnusual = "latest_amount_unusual",
         /// Two rows with ex-dates a few days apart are one payment, so one row was dropped (R34).
         NearDuplicate = "near_duplicate",
@@ -60,10 +62,11 @@ text_enum! {
         PriceJumpWithoutSplit = "price_jump_without_split",
         /// A price rose or fell by a factor of more than 3 and did not return. No known event explains it (R36).
         PriceLevelBreak = "price_level_break",
-        /// The security has no reference record with its name and type. It is known only by its symbol in other data.
+        /// The security has no reference record, so its name and type are unknown. Only its symbol is known, from other
+        /// data.
         Provisional = "provisional",
-        /// A regular amount is far above the usual one, but a price fall or adjusted closes confirm it. It is treated
-        /// as special, wholly or in part (R28).
+        /// A regular amount is far above the usual one, but a price fall or adjusted closes confirm it. The amount is
+        /// treated as special, wholly or in part (R28).
         SpecialByPrice = "special_by_price",
         /// The increase streak spans a spin-off, which neither extends nor ends the streak (R14, R35).
         SpinOffReview = "spin_off_review",
@@ -85,7 +88,7 @@ text_enum! {
 }
 
 text_enum! {
-    /// Reason for the exclusion (quarantine) of a row from all figures (R28, R30).
+    /// Reason for the quarantine of a row. A quarantined row is excluded from all figures (R28, R30).
     pub enum QuarantineReason as "HoldReason" {
         /// Cash amount per share that is at least as large as the close before its ex-date.
         AmountExceedsPrice = "amount_exceeds_price",
@@ -113,7 +116,7 @@ text_enum! {
         NonPositiveAmount = "non_positive_amount",
         /// Close of 0 or less.
         NonPositiveClose = "non_positive_close",
-        /// Split with 0 or fewer old or new shares.
+        /// Split in which the number of old shares or of new shares is 0 or negative.
         NonPositiveRatio = "non_positive_ratio",
         /// Close that is about 100 or 1,000 times higher or lower than the closes around it. Its unit is probably
         /// wrong.
@@ -127,7 +130,8 @@ text_enum! {
 }
 
 impl QuarantineReason {
-    /// True if a review decision can release the row. The values of such a row are possible, but contradict other data.
+    /// True if a review decision can release the row. The values of such a row are possible, but they contradict other
+    /// data.
     pub fn is_releasable(self) -> bool {
         matches!(
             self,
@@ -179,7 +183,7 @@ impl Flags {
         self.cancelled.append(&mut other.cancelled);
     }
 
-    /// Codes of all flags in responses, sorted.
+    /// Sorted codes of all flags of the set, as written in responses.
     pub fn codes(&self) -> Vec<String> {
         let cancelled = self.cancelled.iter().map(|id| format!("cancelled:{id}"));
         let mut words: Vec<String> = self.set.iter().map(Flag::to_string).chain(cancelled).collect();

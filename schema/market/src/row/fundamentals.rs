@@ -6,8 +6,8 @@ use crate::decimal::ExactDecimal;
 use crate::table_row;
 
 table_row! {
-    /// Fundamentals. Money is in `reported_currency`, except that `market_cap` is in the currency of the prices. Ratios
-    /// are plain numbers; margins and payouts are in percent.
+    /// Fundamentals. Money is in `reported_currency`, except that `market_cap` is in the currency of the prices.
+    /// Margins, payout ratios, and the returns on equity and assets are in percent. All other ratios are plain numbers.
     #[derive(Default)]
     pub struct FundamentalsRow {
         /// Canonical ticker.
@@ -38,7 +38,7 @@ table_row! {
         "pe_ratio" pe_ratio: Option<ExactDecimal>,
         /// Price over expected earnings per share.
         "forward_pe" forward_pe: Option<ExactDecimal>,
-        /// P/E ratio over the growth of earnings.
+        /// P/E ratio divided by the growth of earnings in percent (PEG).
         "peg_ratio" peg_ratio: Option<ExactDecimal>,
         /// Price over book value per share.
         "pb_ratio" pb_ratio: Option<ExactDecimal>,
@@ -70,13 +70,13 @@ table_row! {
         "roa" roa: Option<ExactDecimal>,
         /// Payout ratio: dividends over earnings, percent (R17).
         "payout_ratio" payout_ratio: Option<ExactDecimal>,
-        /// Dividends paid over free cash flow, percent (R17).
+        /// Dividends paid, divided by free cash flow, percent (R17).
         "fcf_payout_ratio" fcf_payout_ratio: Option<ExactDecimal>,
-        /// Total debt over total equity.
+        /// Total debt divided by total equity.
         "debt_to_equity" debt_to_equity: Option<ExactDecimal>,
-        /// Current assets over current liabilities.
+        /// Current assets divided by current liabilities.
         "current_ratio" current_ratio: Option<ExactDecimal>,
-        /// Operating income over interest.
+        /// Operating income divided by interest expense.
         "interest_coverage" interest_coverage: Option<ExactDecimal>,
         /// Vendor's beta; if the vendor gives none, the computed five-year beta (R23).
         "beta" beta: Option<ExactDecimal>,

@@ -25,8 +25,8 @@ text_enum! {
     pub enum YieldBasis { Forward = "forward", Ttm = "ttm" }
 }
 text_enum! {
-    /// Payment from which the forward dividend is computed. `declared`: its ex-date is the as-of date or later.
-    /// `last_times_frequency`: its ex-date is in the past (R8).
+    /// Payment from which the forward dividend is computed. `declared`: a payment with an ex-date on or after the as-of
+    /// date. `last_times_frequency`: a payment with an ex-date before the as-of date. `none`: no payment is used (R8).
     pub enum ForwardBasis { Declared = "declared", LastTimesFrequency = "last_times_frequency", None = "none" }
 }
 text_enum! {
@@ -136,7 +136,7 @@ table_row! {
         /// Regular dividends over diluted earnings per share, both TTM, percent (R17). For real estate, funds from
         /// operations replace earnings.
         "payout_ratio" payout_ratio: Option<ExactDecimal>,
-        /// Dividends paid over free cash flow, percent (R17).
+        /// Dividends paid, divided by free cash flow, percent (R17).
         "fcf_payout_ratio" fcf_payout_ratio: Option<ExactDecimal>,
         /// Dividend cover: earnings over dividends, a ratio.
         "dividend_cover" dividend_cover: Option<ExactDecimal>,
@@ -196,16 +196,16 @@ table_row! {
         "volatility_1y" volatility_1y: Option<ExactDecimal>,
         /// Beta against the benchmark, from 60 monthly returns (R23).
         "beta_5y" beta_5y: Option<ExactDecimal>,
-        /// Regular dividends of each year, adjusted for splits. Years that are not wholly within the history of the
-        /// caller's tier are left out.
+        /// Regular dividends of each year, adjusted for splits. The caller's tier limits how far back the history goes.
+        /// Years that begin before this limit are left out.
         #[schema(value_type = Vec<AnnualTotal>)]
         "annual_totals" annual_totals: JsonColumn<Vec<AnnualTotal>>,
         /// Warnings about the data behind the figures. Each withdrawn record adds a flag of the form `cancelled:`
         /// followed by the id of the record.
         #[schema(value_type = Vec<String>)]
         "flags" flags: JsonColumn<Vec<String>>,
-        /// Rows excluded from the figures (quarantined), with the reason. Rows older than the history of the caller's
-        /// tier are left out.
+        /// Rows excluded from the figures (quarantined), with the reason. The caller's tier limits how far back the
+        /// history goes. Rows from before this limit are left out.
         #[schema(value_type = Vec<Quarantined>)]
         "quarantined" quarantined: JsonColumn<Vec<Quarantined>>,
         /// Version of the rules, followed by the parameters that differ from their defaults.

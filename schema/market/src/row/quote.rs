@@ -70,7 +70,8 @@ table_row! {
         "dividend_currency" dividend_currency: Option<String>,
         /// Session of the latest close.
         "price_date" price_date: Option<NaiveDate>,
-        /// Kind of the quote, always `eod` (end of day). It is not a feed, unlike the `source` of a dividend.
+        /// Kind of the quote, always `eod` (end of day). Unlike the `source` of a dividend, this field does not name a
+        /// feed.
         "source" source: QuoteSource,
         /// Time at which a feed reported the newest data used for the row.
         "updated_at" updated_at: DateTime<Utc>,

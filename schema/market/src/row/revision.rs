@@ -1,4 +1,5 @@
-//! Revisions: changes of served dividends, splits and headline figures after new facts, rules or policies.
+//! Revisions: changes of dividends, splits and headline figures that responses already contained. A change is caused by
+//! new data, a changed rule parameter or a changed source policy.
 
 use chrono::{DateTime, NaiveDate, Utc};
 
@@ -11,7 +12,7 @@ text_enum! {
         Dividend = "dividend",
         /// Split record.
         Split = "split",
-        /// Figure among the dividend metrics.
+        /// Figure of the dividend metrics, for example `dps_ttm`.
         Figure = "figure",
     }
 }
@@ -25,7 +26,7 @@ text_enum! {
         Retraction = "retraction",
         /// The record now comes from another source.
         NewSource = "new_source",
-        /// A record that arrived later changed the figure.
+        /// A new record changed the figure.
         NewRecord = "new_record",
         /// The source policy changed.
         Policy = "policy",
@@ -39,7 +40,7 @@ table_row! {
     pub struct Revision {
         /// Canonical ticker.
         "symbol" symbol: String,
-        /// Time from which responses contain the new value.
+        /// Time at which the first data version with the new value became current.
         "known_at" known_at: DateTime<Utc>,
         /// First data version with the new value.
         "data_version" data_version: String,
@@ -47,7 +48,8 @@ table_row! {
         "kind" kind: RevisedKind,
         /// Id of the dividend or split record; null for a figure.
         "id" id: Option<String>,
-        /// Ex-date of the record; for a figure, the market date of `before` and `after`.
+        /// Ex-date of the record. For a figure, the market date for which the values before and after the revision were
+        /// both computed.
         "date" date: NaiveDate,
         /// Name of the revised field.
         "field" field: String,
@@ -61,7 +63,8 @@ table_row! {
         "latest" latest: Option<String>,
         /// Reason for the revision.
         "reason" reason: RevisionReason,
-        /// Feed of the record after the revision; null for a figure and for a withdrawn record.
+        /// Feed of the dividend record after the revision; null for a figure, for a split, and for a dividend that no
+        /// longer exists.
         "source" source: Option<String>,
     }
 }

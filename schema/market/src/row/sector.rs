@@ -20,8 +20,8 @@ pub struct Industry {
 }
 
 table_row! {
-    /// A sector and its statistics. Yields and growth are in percent. ETFs (except in `etf_count`) and stocks with a
-    /// suspect yield (above 25 %) are left out.
+    /// A sector and its statistics. Yields and growth are in percent. Stocks with a suspect yield (above 25 %) are left
+    /// out. ETFs are counted in `etf_count`, and are left out of all other statistics.
     pub struct SectorRow {
         /// Name of the sector.
         "sector" sector: String,
@@ -29,7 +29,7 @@ table_row! {
         "slug" slug: String,
         /// Number of active stocks. Stocks with a suspect yield are not counted.
         "stock_count" stock_count: i32,
-        /// Number of stocks with a headline yield above zero.
+        /// Number of dividend payers: stocks that pay dividends at present and have a headline yield above zero.
         "payer_count" payer_count: i32,
         /// Number of active ETFs of the sector.
         "etf_count" etf_count: i32,

@@ -52,7 +52,7 @@ table_row! {
         "ratio" ratio: Option<ExactDecimal>,
         /// Multiplier of prices before the event; null if the event does not adjust prices.
         "price_factor" price_factor: Option<ExactDecimal>,
-        /// Cash amount or value of the spun-off shares, per share as declared.
+        /// Amount per share, as declared: the cash of a special dividend, or the value of the spun-off shares.
         "amount" amount: Option<ExactDecimal>,
         /// ISO 4217 currency of the amount.
         "currency" currency: Option<String>,
@@ -94,7 +94,8 @@ impl SecurityEvent {
         }
     }
 
-    /// Event of a dividend; `None` for a regular, cancelled or projected dividend.
+    /// Event of a special, supplemental or liquidating dividend, or of a spin-off that is reported as a value per
+    /// share. `None` for all other dividends, and for cancelled or projected ones.
     pub fn of_dividend(dividend: &DividendRow, as_of: Option<NaiveDate>) -> Option<Self> {
         let r#type = match dividend.r#type {
             DividendType::SpinOff => SecurityEventType::SpinOff,

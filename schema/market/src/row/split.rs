@@ -1,4 +1,4 @@
-//! `splits`: rows of all changes of the share count and of price-only actions.
+//! `splits`: one row for each change of the share count, and for each price-only action.
 
 use chrono::{DateTime, NaiveDate, Utc};
 
@@ -57,11 +57,12 @@ table_row! {
         "ratio" ratio: ExactDecimal,
         /// to_shares:from_shares as text, for example 4:1.
         "text" text: String,
-        /// Type of the split. Price-only types change earlier prices, but no share counts, volumes or amounts.
+        /// Type of the split. Price-only types change earlier prices. They do not change share counts, volumes or
+        /// amounts.
         "type" r#type: SplitType,
         /// from_shares / to_shares: the multiplier of earlier prices.
         "price_factor" price_factor: ExactDecimal,
-        /// Product of the price factors of all effective splits from this one on.
+        /// Product of the price factors of this split and of all later splits. Only effective splits are included.
         "cumulative_price_factor" cumulative_price_factor: ExactDecimal,
         /// Status of the split.
         "status" status: SplitStatus,

@@ -1,4 +1,5 @@
-//! `stocks`: one security with its headline figures, screener figures and parts of the snapshot.
+//! `stocks`: one row for each security. It has headline figures, figures for lists, and the parts of the response
+//! `/v1/stocks/{symbol}` (the snapshot).
 
 use chrono::{DateTime, NaiveDate, Utc};
 use serde::{Deserialize, Serialize};
@@ -96,7 +97,8 @@ table_row! {
 }
 
 table_row! {
-    /// Figures for filtering and sorting of lists. List rows can show the screener figures, but never the other fields.
+    /// Figures for filtering and sorting of lists. Rows of a screener response contain the columns of
+    /// [`ScreenerFigures`]. The other columns are never in a list response.
     pub struct StockFigures {
         ..screened: ScreenerFigures,
         /// Age of the latest close: number of sessions after it, up to the as-of date (R18, R21).
@@ -114,7 +116,7 @@ table_row! {
 }
 
 table_row! {
-    /// Table row of `stocks`: the stock row, the figures for lists, then the parts of the snapshot.
+    /// Table row of `stocks`: the stock row, the figures for lists, then the parts of the snapshot response.
     pub struct Stock {
         ..listed: StockRow,
         ..figures: StockFigures,
@@ -167,7 +169,7 @@ pub struct Company {
     pub ipo_date: Option<NaiveDate>,
 }
 
-/// Prices in a snapshot: the price fields of the quote, in the row's currency.
+/// Prices in a snapshot. They are the price fields of the quote, in the currency of the stock row.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, ToSchema)]
 pub struct Pricing {
     /// Latest close in the row's currency, adjusted for splits after its session, but not for dividends.
@@ -204,7 +206,7 @@ pub struct Pricing {
     pub price_date: Option<NaiveDate>,
 }
 
-/// The newest regular or special distribution with an ex-date up to the as-of date.
+/// The newest cash distribution, regular or special, with an ex-date on or before the as-of date.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct LastDividend {
     /// First day on which a buyer of the share did not receive the distribution.
@@ -238,7 +240,7 @@ pub struct StockDividends {
     pub growth_5y: Option<ExactDecimal>,
     /// The next ex-dividend date (R19).
     pub next: Option<NextDividend>,
-    /// The newest distribution with an ex-date up to the as-of date.
+    /// The newest cash distribution, regular or special, with an ex-date on or before the as-of date.
     pub last: Option<LastDividend>,
 }
 
