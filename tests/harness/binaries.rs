@@ -1,8 +1,9 @@
 //! Programs of the service. They are built at their first use, because `cargo test` does not build the binaries of
 //! other packages.
 //!
-//! Invariant: the programs are optimized if the calling program is optimized, so a benchmark never measures debug code.
-//! Programs in `SERVICE_PROGRAMS`, or in the folder of the program `stack`, are used without a build.
+//! Invariant: a build is optimized if the calling program is optimized, so a benchmark does not measure debug code.
+//! Nothing is built if the folder `SERVICE_PROGRAMS` or the folder of the program `stack` contains the programs. They
+//! are then used as they are.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -39,7 +40,7 @@ pub struct Binaries {
     pub api: PathBuf,
 }
 
-/// Message of `cargo build`, reduced to the fields that contain the path of an executable.
+/// Message of `cargo build`, with only the fields that are needed to find the path of an executable.
 #[derive(Deserialize)]
 struct Message {
     target: Option<Target>,
@@ -84,7 +85,7 @@ impl Binaries {
         SHARED.get_or_try_init(async || find().await.map(Arc::new)).await.cloned()
     }
 
-    /// Programs in the folder of the running executable. If one is missing there, the result is that of
+    /// Programs in the folder of the running executable. If the folder lacks one of them, returns the programs of
     /// [`Binaries::shared`].
     pub(crate) async fn beside_this_program() -> Result<Arc<Binaries>> {
         let this = std::env::current_exe().context("finding this program")?;

@@ -1,7 +1,7 @@
 //! Browser for tests: Debian's Chromium, controlled by its driver over the WebDriver protocol.
 //!
-//! The protocol is JSON over HTTP, so the harness implements it. The client crates for it would enable features of
-//! `serde_json` that change how the service's programs write JSON.
+//! WebDriver is JSON over HTTP, so the harness implements it without a client crate. Such a crate would enable features
+//! of `serde_json` for the whole workspace. The service's programs would then write JSON in another form.
 
 use std::path::Path;
 use std::process::Command;
@@ -44,7 +44,7 @@ pub struct BrowserOptions {
     pub without_scripts: bool,
 }
 
-/// Size and color scheme of the screen that shows a page.
+/// Emulated screen on which the browser shows a page.
 #[derive(Debug, Clone, Copy)]
 pub struct Screen {
     /// Width in CSS pixels. Below 500, the screen is a phone.

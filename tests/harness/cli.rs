@@ -1,4 +1,4 @@
-//! Command line of `cargo stack`: arguments and exit codes. The work is in [`crate::stack`].
+//! Command line of `cargo stack`: arguments and exit codes. [`crate::stack`] executes the commands.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -36,9 +36,11 @@ struct Arguments {
 enum Command {
     /// Print shell lines that export the running stack's addresses and keys
     Env,
-    /// Fetch the pinned builds of Postgres and nats-server, and print the variables that select them
+    /// Fetch the pinned builds of Postgres and nats-server, and print the environment variables with which the stack
+    /// uses these builds
     Fetch,
-    /// Run one Postgres and one NATS for other test processes, and print the variables with their addresses
+    /// Run one Postgres and one NATS for other test processes, and print environment variables with the addresses of
+    /// the two servers
     Servers {
         /// Process id; the servers run until this process ends
         #[arg(long = "while", value_name = "PID")]

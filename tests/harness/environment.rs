@@ -1,5 +1,5 @@
 //! Settings of the harness in environment variables. They are variables because a test has no command line of its own.
-//! Only this module reads the environment.
+//! The harness reads settings only through this module.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -43,12 +43,13 @@ pub struct Build {
     pub unpack: fn(&Path, &Path) -> Result<()>,
     /// Returns true if an installed folder is complete. Otherwise the build is installed again.
     pub is_intact: fn(&Path) -> bool,
-    /// Alternatives to the download. They are the end of the error message if the download fails.
+    /// Other ways to provide the server. If the download fails, the error message contains this text as a hint.
     pub alternative: &'static str,
 }
 
-/// Cache folder: `$XDG_CACHE_HOME`, or else `~/.cache`. If the harness runs as root and another user executes the
-/// program (`for_server_user`), it is /var/cache instead of `~/.cache`. Other users cannot enter root's home.
+/// Cache folder `dividend-data-service` in `$XDG_CACHE_HOME`, or else in `~/.cache`. `for_server_user` is true for
+/// programs that never run as root, such as Postgres. If the harness runs as root, such programs are in /var/cache
+/// instead of `~/.cache`, because other users cannot enter root's home.
 pub(crate) fn cache(for_server_user: bool) -> Result<PathBuf> {
     let root = match environment::read_variable("XDG_CACHE_HOME") {
         Some(folder) => PathBuf::from(folder),
@@ -58,7 +59,8 @@ pub(crate) fn cache(for_server_user: bool) -> Result<PathBuf> {
     Ok(root.join("dividend-data-service"))
 }
 
-/// Installs a build into `cache` if it is missing. Returns its folder.
+/// Installs a build into `cache` if it is missing. Returns the folder of the build. `reason` is part of the message
+/// before a download.
 pub async fn install(build: &Build, reason: &str, cache: &Path) -> Result<PathBuf> {
     fs::create_dir_all(cache).with_context(|| format!("cannot create {}", cache.display()))?;
     let folder = cache.join(&build.folder);

@@ -1,5 +1,5 @@
-//! Temporary folders of a test process, which only its user can change. They are removed after the end of the process,
-//! even after `kill -9`.
+//! Temporary folders of a test process. Only the user of the process can change the folders. They are removed after the
+//! end of the process, even after `kill -9`.
 
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};

@@ -1,4 +1,4 @@
-//! NATS server with JetStream: an existing server, or a server that the harness starts. Only the latter can be
+//! NATS server with JetStream: an existing server, or a server that the harness starts. An existing server cannot be
 //! stopped, restarted or configured.
 
 use std::fs;
@@ -97,7 +97,7 @@ impl NatsServer {
         self.own()?.lock().await.process.signal(signal)
     }
 
-    /// Stops the server gracefully. It is killed after 20 seconds.
+    /// Stops the server gracefully. If the server still runs after 20 seconds, it is killed.
     pub async fn stop(&self) -> Result<()> {
         self.own()?.lock().await.process.stop(Signal::TERM, Duration::from_secs(20)).await?;
         Ok(())
@@ -134,7 +134,7 @@ impl NatsServer {
         Ok(())
     }
 
-    /// Restarts the server with NATS's default, which acknowledges messages before they are on disk.
+    /// Restarts the server with the default durability of NATS: it acknowledges messages before they are on disk.
     pub async fn restart_acknowledging_early(&self) -> Result<()> {
         let configuration = self.own()?.lock().await.configuration.clone();
         let text = fs::read_to_string(&configuration)?;

@@ -1,5 +1,5 @@
-//! Postgres server: an existing server, or a server that the harness starts. Only the latter can be stopped, restarted
-//! or configured.
+//! Postgres server: an existing server, or a server that the harness starts. An existing server cannot be stopped,
+//! restarted or configured.
 
 use std::path::Path;
 use std::time::{Duration, Instant};

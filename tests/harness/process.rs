@@ -1,9 +1,10 @@
 //! Child processes that cannot outlive the harness process that started them.
 //!
 //! Invariants: every child runs under `setpriv --pdeathsig`, so the kernel ends it even if its parent gets `kill -9`.
-//! The kernel sends this signal when the thread that forked ends, and a test's thread ends with its test. All children
-//! are therefore started from one thread that lives as long as the process. Each child leads its own process group. A
-//! Ctrl-C in the terminal therefore reaches only the parent, which stops the children in order.
+//! The kernel sends the death signal when the thread that started the child ends, and a test's thread ends with its
+//! test. All children are therefore started from one thread that lives as long as the harness process. Each child leads
+//! its own process group. A Ctrl-C in the terminal therefore reaches only the parent, which stops the children in
+//! order.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -20,8 +21,8 @@ use rustix::process::{Pid, kill_process, kill_process_group};
 
 const POLL: Duration = Duration::from_millis(20);
 
-/// Shell script that runs the child only if the parent is alive. The parent may die before `setpriv` requests the
-/// signal.
+/// Shell script that runs the child only if the parent is still alive. If the parent has died before `setpriv` requests
+/// the death signal, the kernel never sends that signal.
 const GUARD: &str = r#"[ "$PPID" = "$0" ] && exec "$@""#;
 
 type Request = (Command, mpsc::SyncSender<io::Result<Child>>);

@@ -16,7 +16,8 @@ pub(crate) struct ServerUser {
 }
 
 impl ServerUser {
-    /// User `postgres`, else `nobody`. `None` if the harness is not root, because its own user then runs the servers.
+    /// User `postgres`, or else `nobody`. `None` if the harness does not run as root: the user of the harness then runs
+    /// the servers.
     pub(crate) fn find_if_root() -> Result<Option<ServerUser>> {
         if !is_root() {
             return Ok(None);
@@ -36,7 +37,7 @@ impl ServerUser {
         chown(path, Some(self.uid), Some(self.gid)).with_context(|| format!("giving away {}", path.display()))
     }
 
-    /// Gives a folder and all its contents to the user.
+    /// Makes this user the owner of a folder and of everything in it.
     pub(crate) fn give_ownership_of_all(self, folder: &Path) -> Result<()> {
         self.give_ownership(folder)?;
         for entry in fs::read_dir(folder)? {
@@ -55,7 +56,7 @@ pub(crate) fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Fails if another user cannot enter the folders above `path`.
+/// Fails if other users cannot enter `path`, or a folder above it.
 pub(crate) fn ensure_reachable(path: &Path) -> Result<()> {
     for folder in path.ancestors().filter(|folder| folder.is_dir()) {
         if fs::metadata(folder)?.mode() & 0o001 == 0 {

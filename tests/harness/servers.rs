@@ -1,4 +1,5 @@
-//! One Postgres and one NATS: the servers in `DATABASE_URL` and `NATS_URL`, else servers that the harness starts.
+//! One Postgres and one NATS. Each is the existing server that `DATABASE_URL` or `NATS_URL` names, or else a server
+//! that the harness starts.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -45,7 +46,7 @@ impl Servers {
         SHARED.get_or_try_init(start).await.cloned()
     }
 
-    /// Servers for one test, which may kill and restart them. They lose no acknowledged data.
+    /// New servers for one test. The test may kill and restart the servers. They lose no acknowledged data.
     pub async fn private() -> Result<Arc<Servers>> {
         let folder = folder::ephemeral("private-servers")?;
         Servers::private_at(&folder.join("postgres"), &folder.join("nats")).await
@@ -91,8 +92,8 @@ impl Servers {
         Ok(Servers { postgres, nats, template: OnceCell::new() })
     }
 
-    /// Environment variables with which another process uses the same servers and programs. If the harness started
-    /// Postgres, they also name the template database.
+    /// Environment variables with which another process uses the same servers and programs. `TEMPLATE_DATABASE` names
+    /// the template database; it is empty if the harness did not start Postgres.
     pub async fn environment(&self) -> Result<[(&'static str, String); 4]> {
         let programs = Binaries::shared().await?;
         let folder = programs.projector.parent().context("the programs are in a folder")?;
@@ -107,8 +108,9 @@ impl Servers {
     }
 
     /// Creates a database with the service's schema. If the harness started Postgres, the database is a copy of a
-    /// template that is migrated once. On an existing server, the template is the database `TEMPLATE_DATABASE`.
-    /// Without this variable, each database is migrated, so that no template remains.
+    /// template database, which is migrated once. On an existing server, the environment variable `TEMPLATE_DATABASE`
+    /// names the template. If this variable is unset, the new database itself is migrated, so that no template remains
+    /// on that server.
     pub(crate) async fn create_migrated_database(&self, name: &str) -> Result<()> {
         let given = read_text(TEMPLATE_DATABASE);
         let template = match &given {

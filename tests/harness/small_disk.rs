@@ -1,6 +1,7 @@
 //! File system of a few megabytes, for tests of a full disk.
 //!
-//! Invariant: the file system is unmounted on drop, and when the process that mounted it dies, even after `kill -9`.
+//! Invariant: the file system is unmounted on drop. It is also unmounted when the process that mounted it dies, even
+//! after `kill -9`.
 
 use std::fs::File;
 use std::io::{ErrorKind, Write};
@@ -13,8 +14,9 @@ use skipped::Requirement;
 
 use crate::folder;
 
-/// Shell script that waits for the end of its input, and then unmounts the file system. The input ends when the
-/// harness process dies. A process that still uses the file system keeps it until the process ends.
+/// Shell script that waits for the end of its input, and then unmounts the file system. The input ends when the harness
+/// process dies. Because of `--lazy`, the unmount succeeds even if a process still uses the file system. The kernel
+/// frees the file system when that process ends.
 const KEEPER: &str = r#"cat >/dev/null; umount --lazy -- "$0""#;
 const BLOCK: usize = 64 << 10;
 

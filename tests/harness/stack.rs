@@ -51,7 +51,7 @@ pub struct StackOptions {
     pub source: String,
 }
 
-/// Runs the stack until Ctrl-C, SIGTERM or SIGHUP. Fails if Postgres, the projector or the API ends before.
+/// Runs the stack until Ctrl-C, SIGTERM or SIGHUP. Fails if Postgres, the projector or the API ends by itself.
 pub async fn run(options: StackOptions) -> Result<()> {
     let progress = Progress::start();
     let missing = cargo_stack::missing_for_start();
@@ -125,8 +125,9 @@ async fn start_servers(folder: &StackFolder, progress: &Progress) -> Result<Serv
     Ok(servers)
 }
 
-/// Creates the stack's database if it does not exist. On existing servers, the names of database and stream contain
-/// the folder's identity. `--fresh` deletes only this database and stream.
+/// Creates the stack's database if it does not exist. On existing servers, the names of the database and of the stream
+/// contain a hash of the data folder's path, so that each stack has its own. With `--fresh`, deletes this database and
+/// this stream first, but nothing else on the servers.
 async fn prepare_database(
     options: &StackOptions,
     folder: &StackFolder,

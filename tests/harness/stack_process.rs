@@ -31,8 +31,8 @@ pub struct StackProcess {
 }
 
 impl StackProcess {
-    /// Starts a stack that loads a small generated market and these files. The tickers of the market also exist in the
-    /// demo market. Waits for the line `ready:`.
+    /// Starts a stack, and waits until it prints the line `ready:`. The stack loads these files and a generated market.
+    /// This market is smaller than the demo market, and uses only tickers that the demo market also has.
     pub async fn start(files: &[(&str, &str)]) -> Result<StackProcess> {
         let binaries = Binaries::shared().await?;
         let program = binaries.path(Program::Ingest).with_file_name("stack");
@@ -74,7 +74,7 @@ impl StackProcess {
         Ok(StackProcess { program, folder, daemon })
     }
 
-    /// Runs a stack with only these files until it ends.
+    /// Runs a stack that loads only these files. Waits until the stack ends.
     pub async fn run_to_end(files: &[(&str, &str)]) -> Result<Output> {
         let program = Binaries::shared().await?.path(Program::Ingest).with_file_name("stack");
         let folder = folder::ephemeral("stack")?;

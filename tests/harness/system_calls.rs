@@ -20,9 +20,9 @@ pub struct SystemCalls {
 }
 
 impl SystemCalls {
-    /// Starts to record the named system calls of a process and all its threads into the file `record`. Files and
-    /// sockets are recorded with their names, and buffers as hexadecimal bytes. `None` if processes cannot be traced;
-    /// the test is then recorded as skipped.
+    /// Starts to record system calls of a process and of all its threads. `calls` names the system calls, and `record`
+    /// is the file for the recording. The recording shows the names of files and sockets, and the bytes of buffers in
+    /// hexadecimal. `None` if processes cannot be traced; the test is then recorded as skipped.
     pub async fn record(process: u32, calls: &str, record: &Path) -> Result<Option<SystemCalls>> {
         let mut command = command_bound_to_parent("strace", "KILL");
         command.args(["--follow-forks", "-xx", "-yy", "--string-limit", LONGEST_DATA]);
@@ -43,8 +43,8 @@ impl SystemCalls {
         Ok(Some(SystemCalls { strace, record: record.to_owned() }))
     }
 
-    /// Ends the recording and returns its text. The process continues to run. A line of the text is a call, or the
-    /// first or second half of a call that strace interrupted with a call of another thread.
+    /// Ends the recording and returns its text. The process continues to run. Usually one line of the text is one call.
+    /// If another thread made a call before the first call had ended, the first call is split into two lines.
     pub async fn finish(mut self) -> Result<String> {
         self.strace.stop(Signal::INT, PATIENCE).await?;
         std::fs::read_to_string(&self.record).context("reading the recorded system calls")

@@ -75,7 +75,7 @@ async fn changes_of_accounts_keys_and_tiers_hold_on_the_next_request() -> Result
 }
 
 /// A key with its own rate limit has one bucket, which all instances share. Calls with other keys of the account do not
-/// take from it.
+/// use up this bucket.
 #[tokio::test]
 async fn a_keys_own_bucket_is_shared_by_instances() -> Result<()> {
     let app = TestApp::start().await?;
@@ -113,8 +113,8 @@ async fn contended_calls_are_all_decided() -> Result<()> {
     Ok(())
 }
 
-/// A call is subtracted from the balance in the database, which other instances may have changed, and not from the
-/// cached balance.
+/// A call is subtracted from the balance in the database, not from the cached balance. Other instances may have changed
+/// the balance in the database.
 #[tokio::test]
 async fn calls_are_taken_from_what_others_left() -> Result<()> {
     let app = TestApp::start().await?;
@@ -198,8 +198,9 @@ async fn an_account_of_many_instances_costs_a_statement_a_call() -> Result<()> {
     Ok(())
 }
 
-/// While another session rewrites the rows of all accounts without a pause, an instance reads each account once and
-/// charges it. Fails if a charge requires a row that is unchanged since it was read.
+/// An instance charges calls while another session rewrites the rows of all accounts without a pause. Each first call
+/// of an account may need two statements: one reads the account, and one charges it. The test fails if the instance
+/// must read an account again because its row has changed since the first read.
 #[tokio::test]
 async fn an_instance_comes_to_know_an_account_that_never_rests() -> Result<()> {
     let app = TestApp::start().await?;

@@ -1,5 +1,6 @@
-//! Database role for analysts. It reads views with plain columns on the tables that the API serves, or on another
-//! version of these tables (a generation). It cannot write, and it cannot read accounts.
+//! Database role for analysts. Its views show the tables that the API serves, or another version of these tables (a
+//! generation), with one value per column. For example, compressed price bars are unpacked. The role cannot write, and
+//! it cannot read accounts.
 
 use std::collections::BTreeMap;
 

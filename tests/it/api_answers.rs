@@ -68,8 +68,8 @@ async fn one_stock_from_every_side() -> Result<()> {
     Ok(())
 }
 
-/// The API renders these rows directly from their database columns. Fails if the bytes differ from the serialized
-/// struct.
+/// The API writes the JSON of quotes and fundamentals directly from the database columns. The test fails if a response
+/// differs in any byte from the JSON of the structs `Quote` and `FundamentalsRow`.
 #[tokio::test]
 async fn quotes_and_fundamentals_have_the_bytes_of_their_structs() -> Result<()> {
     async fn check_all<T: FromRow + Serialize>(world: &World, table: &str, resource: &str) -> Result<()> {

@@ -1,4 +1,5 @@
-//! OpenAPI document. It is complete and correct, it equals the committed file, and its examples are real responses.
+//! OpenAPI document of the API. The document is complete and correct, and equals the committed file. Its examples are
+//! real responses.
 
 use std::path::PathBuf;
 
@@ -52,8 +53,8 @@ fn committed(file: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../api").join(file)
 }
 
-/// Compares a value with a committed file. If they differ, writes the value to a new file. The error contains the
-/// command that copies the new file over the committed one.
+/// Compares a value with a committed file. If they differ, writes the value to a temporary file and fails. The error
+/// contains the command that copies the temporary file over the committed file.
 fn hold(file: &str, actual: &Value) -> Result<()> {
     let text = format!("{}\n", serde_json::to_string_pretty(actual)?);
     let known = std::fs::read_to_string(committed(file)).unwrap_or_default();
@@ -70,8 +71,8 @@ fn hold(file: &str, actual: &Value) -> Result<()> {
     Ok(())
 }
 
-/// Request whose response is the example of a path in the document. The request is for a security with dividends,
-/// splits and fundamentals, and for a short page.
+/// Request whose response is the example for a path in the document. The request names a security that has dividends,
+/// splits and fundamentals, so that the example contains data. A limit keeps the example short.
 fn example_request(path: &str) -> String {
     let symbol = if path.starts_with("/v1/etfs") { "SPY" } else { "SILABA" };
     let filled = path.replace("{symbol}", symbol).replace("{sector}", "utilities");

@@ -1,9 +1,9 @@
 //! Rules for the structure of the source code: no import cycles between files or folders, at most 20 entries in a
 //! folder, and no I/O in the domain crate.
 //!
-//! A file uses another file if a path in its code leads there. The path begins with `crate`, `super` or the name of a
-//! child module. Paths in test modules and in re-exports count too. A use through a re-export is a use of the file that
-//! defines the item.
+//! A file uses another file if its code contains a path to an item in that file. Only paths that begin with `crate`,
+//! `super` or the name of a child module are considered. Paths in test modules and in re-exports count too. If a path
+//! leads through a re-export, the used file is the file that defines the item.
 
 mod paths;
 mod strong_components;

@@ -141,8 +141,8 @@ async fn a_restore_names_the_table_that_differs_and_takes_no_damaged_file() -> R
     Ok(())
 }
 
-/// Fails if a session or one-time link of the backup is valid on the restored servers. The user may have ended the
-/// session, or used the link, after the backup.
+/// Fails if a session or one-time link of the backup is valid on the restored servers. It must be invalid, because the
+/// user may have ended the session, or used the link, after the backup.
 #[tokio::test]
 async fn a_restore_revives_no_session_and_no_link_and_names_what_is_valid_again() -> Result<()> {
     let (app, api) = dashboard::open().await?;
@@ -176,7 +176,8 @@ async fn a_restore_revives_no_session_and_no_link_and_names_what_is_valid_again(
     Ok(())
 }
 
-/// Fails if a backup does not report that the last messages of the log are missing in it.
+/// A backup lacks the last messages of the log if the projector has not applied them. The test fails if the backup does
+/// not report this.
 #[tokio::test]
 async fn a_backup_names_the_messages_that_it_lacks() -> Result<()> {
     let app = TestApp::start().await?;

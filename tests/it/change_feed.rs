@@ -56,7 +56,8 @@ impl Service {
         reply.json()
     }
 
-    /// Rows of all pages of a list, and the `sync_from` of the list. `None` if the status is 404.
+    /// Rows of all pages of a list, and its `sync_from`. A client sends `sync_from` as `updated_since` in its next
+    /// request for changes. `None` if the status is 404.
     pub(crate) async fn walk(&self, path: &str) -> Result<Option<(Vec<Value>, String)>> {
         let (mut rows, mut first, mut next) = (Vec::new(), None, String::new());
         loop {
@@ -130,8 +131,8 @@ impl Copy {
     }
 }
 
-/// Three kinds of clients. The first copies the dividends of the market from the beginning, and the second starts with
-/// a full download. The others copy the splits of one symbol each.
+/// Clients with copies of lists. `dividends` begins as an empty copy of all dividends of the market. `later` begins
+/// with a full download of the same list. `splits` contains one copy per symbol, with the splits of that symbol.
 struct Clients {
     beginning: String,
     symbols: BTreeSet<String>,
@@ -174,8 +175,8 @@ impl Clients {
     }
 }
 
-/// Rebuilds the read tables and serves the new ones. About half of the rebuilds are for a market date within the last
-/// 40 days.
+/// Rebuilds the read tables and serves the new ones. About half of the rebuilds use another market date (`--as-of`), at
+/// most 39 days before the current day of the test.
 pub(crate) async fn promote(service: &Service, sequence: &mut RandomHistory) -> Result<()> {
     let day = (sequence.day - Days::new(sequence.random.random_range(0..40))).to_string();
     let mut arguments = vec!["rebuild"];

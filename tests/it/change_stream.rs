@@ -108,7 +108,8 @@ async fn load(world: &World, name: &str, rows: &[Value]) -> Result<()> {
     world.app.catch_up().await
 }
 
-/// Value for `updated_since` or `since` with which a request returns only changes after now.
+/// Value for the parameters `updated_since` and `since`. A request with this value returns only changes that happen
+/// from now on.
 async fn sync_point(world: &World) -> Result<String> {
     let body = world.json("/v1/stocks/COLA/splits").await?;
     Ok(body["meta"]["sync_from"].as_str().context("a sync_from")?.to_owned())

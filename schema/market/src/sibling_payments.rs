@@ -1,8 +1,9 @@
 //! Detection of sibling payments: different payments of one ex-date within one file (R29).
 //!
-//! A fund may distribute income and a capital gain with one ex-date, and vendors may give both rows one type. The merge
-//! would take one row as a correction of the other. Siblings are therefore detected while their file is read, and each
-//! row lists its siblings. A row lists only siblings above it in the file, so it can be published before the file ends.
+//! A fund may distribute income and a capital gain on the same ex-date, and a vendor may give both rows the same type.
+//! The merge would take the second row as a correction of the first. Ingest therefore detects sibling payments while it
+//! reads the file, and stores in each row the amounts of its siblings. A row lists only siblings above it in the file,
+//! so the row can be published before the file ends.
 
 use std::collections::HashMap;
 
@@ -11,7 +12,8 @@ use rust_decimal::Decimal;
 
 use crate::event::{Action, Dividend, EventRow, Frequency};
 
-/// Factor 1.5: amounts that differ by at least this factor are different payments.
+/// Factor 1.5. Two amounts that differ by at least this factor are different payments. A smaller difference alone does
+/// not show that they are different payments.
 const FACTOR: Decimal = Decimal::from_parts(15, 0, 0, false, 1);
 
 /// Payments that were read from one file so far. Memory is about a hundred bytes per row.
@@ -36,12 +38,13 @@ struct FilePayment {
     payment_date: Option<NaiveDate>,
     /// Hash of the vendor's type text; `None` without a type.
     type_text: Option<HalfHash>,
-    /// Index of the previous row with the same symbol, ex-date, type and currency.
+    /// Index in `seen` of the previous row with the same symbol, ex-date, type and currency.
     before: Option<usize>,
 }
 
 impl SiblingDetector {
-    /// Sets the sibling amounts of a row: amounts of other payments of the same ex-date, from earlier rows of the file.
+    /// Sets the sibling amounts of a row. A sibling amount is the amount of a different payment in an earlier row of
+    /// the file. Both rows have the same symbol, ex-date, type and currency.
     ///
     /// `type_text` is the vendor's type, empty if absent. It distinguishes vendor types that map to one canonical type.
     pub fn set_siblings(&mut self, row: &mut EventRow<Dividend>, type_text: &str) {

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 /// Ticker in canonical spelling: upper case, trimmed, one `.` between root and suffix.
 ///
-/// Parsing needs no list of securities. It therefore cannot unify the four spellings that vendors use for a preferred
-/// share. [`Symbol::spellings`] returns the candidates for a look-up.
+/// Vendors spell a preferred share in four ways, for example `BAC-L` and `BAC PRL`. Parsing does not unify these
+/// spellings, because it does not know which securities exist. [`Symbol::spellings`] returns the symbols to look up.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Symbol(CompactString);
@@ -58,9 +58,10 @@ impl Symbol {
         &self.0
     }
 
-    /// Candidates for the look-up of a symbol, best first: the symbol itself, then its spelling as a preferred share.
+    /// Symbols to look up for this symbol, best first. The first is the symbol itself. The second is the symbol of a
+    /// preferred share, if this symbol can be a spelling of one.
     ///
-    /// The spelling of `ROOT.x` and of `ROOT.Px` as a preferred share is `ROOT.PRx`.
+    /// For example, `BAC.L` and `BAC.PL` can both be spellings of the preferred share `BAC.PRL`.
     pub fn spellings(&self) -> impl Iterator<Item = Symbol> {
         let preferred = || {
             let (root, suffix) = self.0.rsplit_once('.')?;

@@ -1,7 +1,8 @@
 //! Macro for enumerations whose values have one text form in feeds, events, SQL, JSON and OpenAPI.
 
-/// Declares a C-like enum with the text of each value and all conversions. `as` sets the name of the OpenAPI schema if
-/// it differs from the type name.
+/// Declares an enum without fields, and the text of each value. The macro implements the conversions between a value
+/// and its text for feeds, JSON and SQL, and the OpenAPI schema. `as` sets the name of the OpenAPI schema if it differs
+/// from the type name.
 #[macro_export]
 macro_rules! text_enum {
     ($(#[doc = $doc:literal])* $vis:vis enum $name:ident $(as $schema:literal)? { $($(#[doc = $said:literal])* $variant:ident = $text:literal),+ $(,)? }) => {

@@ -1,8 +1,9 @@
 //! Tests on worked cases of the domain rules. Derived figures are compared with the expected values of each case.
 //!
-//! The cases of the fixture file test the limits of each rule. The published cases are in a folder next to the
-//! workspace. If this folder is missing, their test is recorded as skipped. The integration tests run the same cases
-//! from a feed file to the API response.
+//! There are two files of cases. The cases of `tests/fixtures/domain-cases.json` test the limits of each rule. The
+//! published cases are in a file next to the workspace, `../shared/golden/domain-cases.json`. If this file is missing,
+//! the test of the published cases is recorded as skipped. The integration tests run the cases of both files from a
+//! feed file to the API response.
 
 mod golden_cases;
 
@@ -39,7 +40,7 @@ fn hold(cases: &[Value]) {
     assert!(failures.is_empty(), "{} of {} cases:\n{}", failures.len(), cases.len(), failures.join("\n"));
 }
 
-/// Describes each expectation of a case that does not match the derived figures.
+/// Returns one message for each expected figure of the case that differs from the derived figure.
 fn check(case: &Value) -> Vec<String> {
     let id = case["id"].as_str().unwrap_or("?");
     let tolerance = case["tolerance"].as_str().unwrap_or("0");

@@ -51,7 +51,7 @@ fn symbol(text: &str) -> Symbol {
     Symbol::parse(text).expect("a symbol")
 }
 
-/// Payment of 2024-06-06 under a ticker.
+/// Dividend with ex-date 2024-06-06. The vendor gives it under the ticker `ticker`.
 fn filed_under(ticker: &str) -> Observation<Dividend> {
     let mut row = dividend(1, "2024-06-06 - 0.5");
     row.record.symbol = symbol(ticker);

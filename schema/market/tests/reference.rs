@@ -127,8 +127,8 @@ proptest! {
     }
 }
 
-/// The history with its bars in canonical form by year, as the store has them. `stretch` multiplies the age of each
-/// bar, so that the bars cover more years.
+/// The history with bars as they are read from the store. Each year is stored with the smallest price scale that
+/// represents its prices exactly. `stretch` multiplies the age of each bar, so that the bars cover more years.
 fn as_stored(mut history: History, stretch: i32) -> History {
     for prices in &mut history.prices {
         let newest = day_number(as_of());
@@ -142,7 +142,8 @@ fn as_stored(mut history: History, stretch: i32) -> History {
     history
 }
 
-/// Bars of each year, in canonical form and without versions.
+/// Bars of each calendar year, without versions. Each year has the smallest price scale that represents its prices
+/// exactly.
 fn years_of(bars: &Bars) -> BTreeMap<i32, Bars> {
     let years = bars.by_year().into_iter().map(|(year, mut bars)| {
         bars.canonicalize();
@@ -151,8 +152,8 @@ fn years_of(bars: &Bars) -> BTreeMap<i32, Bars> {
     years.collect()
 }
 
-/// The history with only the closes of each year that was served unchanged. The newest `newest_years` years keep all
-/// columns.
+/// Copy of the history in which some years have only their closes. These are the years whose bars equal those in
+/// `served`, except the newest `newest_years` years.
 fn with_closes_only(history: &History, served: &BTreeMap<i32, Bars>, newest_years: i32) -> History {
     let mut brief = history.clone();
     let [prices] = brief.prices.as_mut_slice() else { return brief };

@@ -1,4 +1,5 @@
-//! Test for the index of the rules: every rule is listed once, in order, and every named file mentions its rule.
+//! Test for `RULES.md`, the index of the rules. Every rule has one row, and the rows are in order. Every file in the
+//! row of a rule mentions this rule.
 
 use std::path::Path;
 

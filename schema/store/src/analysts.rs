@@ -43,8 +43,8 @@ pub(crate) async fn create_analyst_views(
     Ok(())
 }
 
-/// Creates the views of record batches and rejects in the caller's transaction, unless they exist. A generation from an
-/// older program version does not have these views.
+/// Creates the views `record_batches` and `rejects` of a generation, unless they exist. A generation that an older
+/// program version created does not have these two views. The caller's transaction is used.
 pub(crate) async fn create_origin_views(
     client: &impl GenericClient,
     id: GenerationId,
@@ -76,7 +76,8 @@ pub(crate) async fn describe_views(client: &impl GenericClient, id: GenerationId
     Ok(client.batch_execute(&comments).await?)
 }
 
-/// Columns of views that are also fields of API responses, each as view, column and description.
+/// Columns of the views that are also fields of API responses. Each item is the name of the view, the name of the
+/// column, and the description of the field.
 fn described_columns() -> Vec<(&'static str, &'static str, String)> {
     let views = [
         ("stocks", row::Stock::descriptions()),

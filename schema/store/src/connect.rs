@@ -21,10 +21,10 @@ use crate::tls::{self, MakeRustlsConnect};
 const ONLY_HOST_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time limit for each host if the URL has several hosts and no `connect_timeout`.
 const HOST_TIMEOUT: Duration = Duration::from_secs(3);
-/// Time limit for a host that did not reply less than [`UNRESPONSIVE_FOR`] ago. It applies if the URL has several hosts
-/// and no `connect_timeout`.
+/// Time limit for an unresponsive host. A host is unresponsive for [`UNRESPONSIVE_FOR`] after an attempt without a
+/// reply. The limit applies if the URL has several hosts and no `connect_timeout`.
 const UNRESPONSIVE_HOST_TIMEOUT: Duration = Duration::from_secs(1);
-/// Time for which a host that did not reply is tried only after all other hosts.
+/// Period after an attempt without a reply. The host is tried only after all other hosts until this period ends.
 const UNRESPONSIVE_FOR: Duration = Duration::from_secs(30);
 /// Interval between two checks of [`watch_server`].
 const WATCH_INTERVAL: Duration = Duration::from_secs(2);

@@ -144,8 +144,8 @@ pub async fn migrate(config: &Config, method_version: &str, benchmark: &str) -> 
     Ok(())
 }
 
-/// Grants the roles access to this database. [`migrate`] calls this function; it must also be called for a copy of the
-/// database.
+/// Grants the roles access to this database. [`migrate`] calls this function. A copy of a database needs a call of its
+/// own, because Postgres does not copy the grants on a database.
 pub async fn grant_database(owner: &Client) -> Result<(), DbError> {
     Ok(owner.batch_execute(DATABASE_GRANTS).await?)
 }
@@ -155,8 +155,8 @@ pub fn generation_schema(id: GenerationId) -> String {
     format!("read_g{id}")
 }
 
-/// Creates the schema and tables of a fact set and registers it, in the caller's transaction. `name` must be an SQL
-/// identifier.
+/// Creates the schema and tables of a fact set, and registers the fact set. The caller's transaction is used. `name`
+/// must be an SQL identifier.
 pub async fn create_fact_set(client: &impl GenericClient, name: &str) -> Result<(), DbError> {
     client.batch_execute(&format!("create schema {name}")).await?;
     client.execute("select set_config('search_path', $1, true)", &[&name]).await?;
@@ -166,7 +166,7 @@ pub async fn create_fact_set(client: &impl GenericClient, name: &str) -> Result<
     Ok(())
 }
 
-/// Creates the schema and tables of a generation and registers it, in the caller's transaction.
+/// Creates the schema and tables of a generation, and registers the generation. The caller's transaction is used.
 pub async fn create_generation(
     client: &impl GenericClient,
     id: GenerationId,
@@ -194,8 +194,8 @@ pub async fn create_generation(
     analysts::create_analyst_views(client, id, &schema, fact_set).await
 }
 
-/// Creates the indexes for readers in the generation whose schema is first in the search path. Must be called after the
-/// first rows are written.
+/// Creates the indexes that queries on a generation's read tables need. The generation's schema must be the first
+/// schema of the search path. Must be called after the first rows are written.
 pub async fn index_generation(client: &impl GenericClient) -> Result<(), tokio_postgres::Error> {
     client.batch_execute(READ_INDEXES).await
 }

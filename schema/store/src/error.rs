@@ -32,7 +32,7 @@ pub enum DbError {
 }
 
 impl DbError {
-    /// True if the server is unreachable, false for any other error.
+    /// True if the server is unreachable or has closed the connection. False for any other error.
     pub fn is_unreachable(&self) -> bool {
         match self {
             Self::Unreachable { .. } | Self::Unanswered { .. } => true,

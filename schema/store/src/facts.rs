@@ -56,7 +56,7 @@ pub async fn load_newest_session(client: &impl GenericClient) -> Result<Option<N
     Ok(newest)
 }
 
-/// Unpacks a row of `records`.
+/// Unpacks the records of a row of the table `records`.
 pub fn unpack_records(row: &Row) -> Result<RecordSet, FactsError> {
     RecordSet::unpack(row.try_get("kind")?, row.try_get("packed")?).map_err(|source| {
         let symbol = row.try_get("symbol").unwrap_or("?").to_owned();

@@ -9,7 +9,8 @@ use tokio_postgres::{Column, Error, Row};
 /// Postgres row whose columns are read by their names.
 struct NamedRow<'a> {
     row: &'a Row,
-    /// Index of the column after the one that was read last. The next read checks it first.
+    /// Index of the column after the one that was read last. The next read checks first if this column has the wanted
+    /// name.
     expected: Cell<usize>,
 }
 

@@ -29,7 +29,7 @@ const BARS_TO_DERIVE: &str = include_str!("../queries/bars_to_derive.sql");
 /// Approximate number of bars in a year.
 const BARS_OF_YEAR: usize = 252;
 
-/// Facts of some symbols. A symbol that has no facts has an entry without facts.
+/// Facts of some symbols. The entry of a symbol is empty if the symbol has no facts.
 pub type FactsBySymbol = BTreeMap<String, Arc<SymbolFacts>>;
 
 /// Symbol, calendar year and digest of a published year of bars. If the stored bars still have this digest, only their

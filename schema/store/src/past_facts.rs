@@ -35,7 +35,8 @@ type RecordsKey = (String, Kind, String);
 /// Symbol, source and calendar year of a row of packed bars.
 type BarsKey = (String, String, i32);
 
-/// Facts of some symbols as known at a sequence, and the securities that these symbols named at that time.
+/// Facts of some symbols as known at one sequence of the log, and the securities that these symbols named at this
+/// sequence.
 #[derive(Debug)]
 pub struct PastFacts {
     facts: FactsBySymbol,
@@ -44,13 +45,13 @@ pub struct PastFacts {
 }
 
 impl PastFacts {
-    /// Security that had a symbol at that time; `None` if no security had the symbol.
+    /// Security that a symbol named at the sequence of these facts; `None` if the symbol named no security.
     pub fn identity(&self, symbol: &str) -> Option<&Identity> {
         let canonical = self.directory.symbols.get(&Symbol::from_stored(symbol))?;
         self.directory.identities.get(canonical)
     }
 
-    /// History of a security, from the facts known at that time.
+    /// History of a security, built from these facts.
     ///
     /// # Errors
     /// The facts are damaged.
@@ -58,8 +59,8 @@ impl PastFacts {
         build_history(identity, &self.facts, &self.feeds, |_, _| false)
     }
 
-    /// History of a security, from the facts known at that time. For the years of [`close_only_years`], only the closes
-    /// are read. Returns `None` if one of these years needs all columns.
+    /// History of a security, built from these facts. For the years of [`close_only_years`], only the closes are read.
+    /// Returns `None` if one of these years needs all columns.
     ///
     /// # Errors
     /// The facts are damaged.
@@ -171,7 +172,7 @@ impl FactHistory {
         Ok(PastFacts { facts, feeds, directory })
     }
 
-    /// Log sequences of the record batches that have records of the loaded symbols, without batches of prices.
+    /// Log sequences of the record batches from which the loaded records came. Record batches of prices are left out.
     pub fn record_sequences(&self) -> Vec<i64> {
         self.record_sequences.iter().copied().collect()
     }
@@ -245,8 +246,9 @@ fn damaged_bars(symbol: &str) -> impl Fn(PackedBarsError) -> FactsError {
     move |source| FactsError::Bars { symbol: symbol.to_owned(), source }
 }
 
-/// Records of one symbol, kind and source from the record batches that satisfy `known`, packed again. `None` if there
-/// are none. `parts` are the current and the superseded records.
+/// Packs the known records of one symbol, kind and source. A record is known if `known` returns true for its record
+/// batch. Returns `None` if no record is known. `parts` are the packed current records and the packed superseded
+/// records.
 fn records_at(
     symbol: &str,
     kind: Kind,
@@ -271,8 +273,8 @@ impl StoredYear {
         self.current.iter().map(|(_, packed)| packed).chain(&self.superseded)
     }
 
-    /// Digest and bars of the year. Only bars from record batches that satisfy `known` are used; `None` if there are
-    /// none.
+    /// Digest and bars of the year, from the known bars only. A bar is known if `known` returns true for its record
+    /// batch. Returns `None` if no bar is known.
     fn at(&self, known: impl Fn(&BatchId) -> bool) -> Result<Option<(i64, PackedBars)>, PackedBarsError> {
         let (mut is_complete, mut parts) = (self.superseded.is_empty(), Vec::new());
         for packed in self.parts() {
@@ -347,8 +349,8 @@ mod tests {
         rows.iter().map(of_row).collect()
     }
 
-    /// Record batches of a log. Each has split records (id, observation time, ratio, `is_own`), and bars of one year
-    /// (day, close, observation time).
+    /// Record batches of a log. Each record batch is a pair of two lists. The first list has split records as (id,
+    /// observation time, ratio, `is_own`). The second list has bars of one year as (day, close, observation time).
     type Batches = Vec<(Vec<(Option<u8>, i64, u8, bool)>, Vec<(i32, i64, i64)>)>;
 
     fn log() -> impl Strategy<Value = Batches> {

@@ -1,5 +1,5 @@
-//! Rows of packed records, and the table `record_ids`. The table maps a vendor's record id to all symbols that records
-//! with this id have had.
+//! Rows of packed records, and the table `record_ids`. The table `record_ids` maps a vendor's record id to all symbols
+//! that records with this id have had.
 
 use codec::digest;
 use codec::records::RawObservation;
@@ -43,8 +43,8 @@ pub fn id_digest(kind: Kind, source: &str, id: &str) -> i64 {
     digest([kind.as_str(), source, id].map(str::as_bytes))
 }
 
-/// Stores in table `record_ids` which symbols the records with a vendor's id have. Each item of `observations` is
-/// (symbol, kind, source, observations of the symbol). Returns the digests of the ids.
+/// Stores pairs of a vendor's record id and the symbol of the record in table `record_ids`. Each item of `observations`
+/// is (symbol, kind, source, observations of this symbol). Returns the digests of the record ids.
 pub async fn store_id_symbols<'a>(
     client: &impl GenericClient,
     observations: impl IntoIterator<Item = (&'a str, Kind, &'a str, &'a [RawObservation])>,

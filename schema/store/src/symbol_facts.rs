@@ -18,11 +18,12 @@ pub struct SymbolFacts {
     bars: BTreeMap<(Arc<str>, i32), PackedYears>,
 }
 
-/// Bars of one source and of one calendar year, or of consecutive calendar years that are packed together.
+/// Bars of one source for one calendar year, or for several consecutive calendar years that are packed together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PackedYears {
     range: Range<i32>,
-    /// Digest of the stored columns of each year, without versions, in the order of the years.
+    /// One digest for each year, in chronological order. It is the digest of the columns that Postgres stores for the
+    /// year, except the column `versions`.
     digests: SmallVec<[i64; 1]>,
     columns: PackedColumns,
 }
@@ -38,7 +39,8 @@ pub enum PackedColumns {
         days: Box<[u8]>,
         /// Closes, as differences from the previous close.
         close: Box<[u8]>,
-        /// Distinct versions of bars, and the version index of each bar.
+        /// The distinct versions (revision, observation time and provenance) of the bars, and for each bar the index of
+        /// its version.
         versions: Box<[u8]>,
     },
 }
@@ -231,7 +233,8 @@ mod tests {
 
     use super::*;
 
-    /// Packed bars of a year, one every three days. Closes with even and odd numbers have different versions.
+    /// Packed bars of a year, one every three days. A bar with an even close has another version than a bar with an odd
+    /// close.
     fn packed(year: i32, scale: u32, closes: &[i64]) -> PackedBars {
         let versions =
             vec![BarVersion::UNKNOWN, BarVersion { revision: i64::from(year), ..BarVersion::UNKNOWN }];

@@ -23,8 +23,8 @@ const IS_UNLINKED: &str = "select not exists (select from symbol_links) as unlin
 pub struct SymbolLinks(BTreeSet<(i64, String)>);
 
 impl SymbolLinks {
-    /// Links the symbols of a security record: its current symbol, its former symbols, and the symbols in other
-    /// versions of the record.
+    /// Links the current symbol and the former symbols of a security record. They are also linked to the symbols that
+    /// other versions of the same record have.
     pub fn add_security(&mut self, observation: &Observation<Security>) {
         let record = &observation.record;
         let key = observation.security_ref.as_deref().or(observation.id.as_deref());

@@ -23,7 +23,7 @@ pub const VERSION_AT: &str = include_str!("../queries/past/version_at.sql");
 pub struct VersionName {
     /// Generation that was served.
     pub generation: GenerationId,
-    /// Log sequence up to which the data version contains the log.
+    /// Sequence of the last log message that the data version contains.
     pub sequence: i64,
     /// Journal position; `None` if the name has none.
     pub position: Option<JournalPosition>,
@@ -62,13 +62,14 @@ pub struct ServedVersion {
     pub sequence: i64,
     /// Journal position of the version.
     pub position: JournalPosition,
-    /// True if the name includes the journal position, because several versions have the same sequence.
+    /// True if the name includes the journal position, because several versions have the same generation and sequence.
     pub is_repeated: bool,
     /// Market date; `None` without any session.
     pub as_of: Option<NaiveDate>,
-    /// Log sequence of the facts from which the version was derived. It is at most `sequence`.
+    /// Log sequence of the facts from which the version was derived. It is lower than `sequence` if the log messages
+    /// between the two sequences did not change the data.
     pub facts_sequence: i64,
-    /// Time at which the version was committed; for [`CURRENT_VERSION`], the time of the query.
+    /// Time at which the version was committed. In a row of [`CURRENT_VERSION`], it is the time of the query.
     pub at: DateTime<Utc>,
     /// Name of the fact set, which is also the schema of its tables.
     pub fact_set: String,
@@ -116,8 +117,8 @@ impl ServedVersion {
         })
     }
 
-    /// Policy and rules for deriving the data version again. `None` if they belong to another rule version than that of
-    /// this program, or if this program cannot read them.
+    /// Policy and rules for deriving the data version again. `None` if the data version was derived with another
+    /// version of the rules than this program has. Also `None` if this program cannot read its policy or rules.
     pub fn derivable(&self) -> Option<&(SourcePolicy, Rules)> {
         self.inputs.as_ref().filter(|_| self.method_version == METHOD_VERSION)
     }

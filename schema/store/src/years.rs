@@ -14,8 +14,8 @@ copy_row! {
         source: &'a str,
         /// Calendar year of the bars.
         year: i32,
-        /// Day number of the newest session whose bar is not retracted, counted from 0001-01-01; `None` if all bars are
-        /// retracted.
+        /// Newest day with a bar that is not retracted; `None` if all bars are retracted. Days are numbered from
+        /// 0001-01-01, which is day 1.
         last_day: Option<i32>,
         /// Digest of the columns `days` to `extra`, without `versions`.
         digest: i64,

@@ -12,7 +12,8 @@ pub struct HiddenOptions {
     pub options: &'static [&'static str],
 }
 
-/// Parses the arguments of the process. For an error or `--help`, prints a text and ends the process.
+/// Parses the arguments of the process. If they are invalid, prints the error and ends the process. For `--help`,
+/// prints the help and ends the process.
 pub fn parse<T: Parser>(hidden: &[HiddenOptions]) -> T {
     let mut command = prepare(T::command(), hidden);
     let mut matches =

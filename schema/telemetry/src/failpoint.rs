@@ -26,8 +26,9 @@ macro_rules! failpoint {
     };
 }
 
-/// Called when the process reaches the failpoint `name`. If the environment variable names this failpoint, counts the
-/// call. When the count of the variable is reached, sends its signal to the process.
+/// Called when the process reaches the failpoint `name`. If the environment variable names another failpoint or is not
+/// set, nothing happens. Otherwise, the call is counted. When the number of calls equals `count` of the variable, the
+/// process gets `signal` of the variable.
 pub fn pass_failpoint(name: &str) {
     static ARMED: OnceLock<Option<Armed>> = OnceLock::new();
     static PASSED: AtomicU64 = AtomicU64::new(0);

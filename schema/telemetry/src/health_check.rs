@@ -1,4 +1,5 @@
-//! Client for the health check of a running program. Containers run it with the `health` commands.
+//! Client that checks the health of a running program. The `health` commands use this client. A container runs such a
+//! command as its health check.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -35,7 +36,7 @@ pub async fn check_health(address: SocketAddr, path: &str) -> u8 {
     }
 }
 
-/// Replaces an unspecified address by the loopback address.
+/// Replaces an unspecified address (`0.0.0.0` or `::`) by the loopback address.
 fn loopback_of(address: SocketAddr) -> SocketAddr {
     let ip = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),

@@ -75,8 +75,8 @@ struct TableRow {
 }
 
 impl Table {
-    /// Creates an empty table that prints at most `max_rows` rows. `nouns` are the singular and plural noun for the
-    /// rows in the total, for example `symbol` and `symbols`.
+    /// Creates an empty table that prints at most `max_rows` rows. The total names the rows by one of the two `nouns`,
+    /// singular or plural, for example `symbol` and `symbols`.
     pub fn new(nouns: [&'static str; 2], columns: &[Column], max_rows: usize) -> Self {
         Self {
             nouns,

@@ -47,7 +47,8 @@ impl Bench {
         Ok([ticks_of(api.process.pid())?, of_postgres])
     }
 
-    /// Measures the memory of many idle connections, and the rate of a load on other connections with and without them.
+    /// Measures the memory of many idle connections. Also measures the rate of a load on other connections, once
+    /// without the idle connections and once with them.
     pub(crate) async fn open_connections(&mut self) -> Result<()> {
         if !self.asked("open connections") {
             return Ok(());

@@ -21,8 +21,8 @@ pub(crate) enum Count {
 }
 
 impl Count {
-    /// Number of instructions or system calls of a process per call. It is the average over at least `calls` calls of a
-    /// load.
+    /// Number of instructions or system calls that a process executes per request. It is the average over at least
+    /// `calls` requests of a load.
     #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
     pub(crate) async fn of(self, process: u32, folder: &Path, load: &Load, calls: usize) -> Result<f64> {
         load.calls(calls / 4).await?;

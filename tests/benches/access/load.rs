@@ -195,7 +195,8 @@ async fn answer(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Result<bool> {
 enum End {
     /// The response ends at this length in bytes, including the head.
     Length(usize),
-    /// The response ends with the last chunk. The mark of the last chunk never occurs in the JSON of another chunk.
+    /// The response is chunked and ends with the mark of the last chunk. The bytes of this mark do not occur in any
+    /// other chunk.
     LastChunk,
 }
 

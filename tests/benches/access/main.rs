@@ -1,7 +1,7 @@
-//! Benchmark of the API under load, and of simple servers for comparison. One of these servers is axum with a static
-//! body of the same size, an upper bound. The others use the naive design with three statements per request: key
-//! look-up, counter update and data query. The naive design is in Rust and, if Node and Python are installed, in
-//! Fastify and FastAPI.
+//! Benchmark of the API under load, and of simple servers for comparison. The first simple server is axum with a static
+//! body of the size of a quote. Its rate is an upper bound. The other simple servers use the naive design, which
+//! executes three statements per request: key look-up, counter update and data query. One of them is in Rust. If Node
+//! and Python are installed, there is also one in Fastify and one in FastAPI.
 //!
 //! ```sh
 //! cargo bench -p tests --bench access -- --symbols 10000 --accounts 2000 --seconds 3
@@ -10,9 +10,10 @@
 //! ```
 //!
 //! All servers and the load generator run on the same machine in one run. The ratios are therefore comparable, although
-//! absolute figures vary between runs. Rate limits, quotas and address limits are raised by configuration. A refused
-//! call ends the run; failed calls are counted. After each line, the benchmark checks that the stored usage of the
-//! accounts matches the number of answered calls. It does not judge the figures.
+//! absolute figures vary between runs. Rate limits, quotas and address limits are raised so that no call reaches them.
+//! A call that is refused (4xx) ends the run. A call that fails with a server error (5xx) is counted. After each line,
+//! the benchmark checks that the stored usage of the accounts matches the number of answered calls. The benchmark does
+//! not judge the figures.
 
 #![expect(clippy::print_stdout, reason = "the figures are the program's output")]
 
@@ -55,25 +56,27 @@ struct Arguments {
     /// Seconds of each measurement
     #[arg(long, default_value_t = 3)]
     seconds: u64,
-    /// Times each measurement is taken; the median is printed
+    /// Number of repetitions of each measurement; the median is printed
     #[arg(long, default_value_t = 1)]
     rounds: usize,
-    /// Measures only lines whose name contains this, and what they are compared with
+    /// Measures only the lines whose name contains this text, and the static body that they are compared with
     #[arg(long)]
     only: Option<String>,
-    /// Counts what a call costs instead of timing it; `tests/benches/instructions` starts the programs as that needs
+    /// Counts the instructions or system calls per request, instead of measuring times; the script
+    /// `tests/benches/instructions` uses this option
     #[arg(long, requires = "counts")]
     count: Option<Count>,
-    /// Output file for the counts
+    /// Folder for the output files of callgrind and strace
     #[arg(long)]
     counts: Option<PathBuf>,
-    /// Loads one server for so many seconds instead, and fails when it holds more at the end than at the beginning
+    /// Loads one server for this number of seconds, instead of the other measurements; fails if the server uses clearly
+    /// more memory or open files, or more threads, at the end than at the beginning
     #[arg(long)]
     soak: Option<u64>,
     /// Number of change streams to open at one server, instead of the other measurements; times events from the end of a load to their arrival
     #[arg(long)]
     streams: Option<usize>,
-    /// Serves one of the designs to compare with; the benchmark starts itself so
+    /// Options with which the benchmark starts its own program as a simple server for comparison
     #[command(flatten)]
     rival: rivals::RivalArguments,
     /// Given by Cargo
@@ -204,8 +207,8 @@ impl Bench {
         self.app.api_serve_with(&[&UNLIMITED, settings].concat()).await
     }
 
-    /// Prints the instructions or system calls per call: for the static body, for a cached quote and for an uncached
-    /// quote.
+    /// Prints the number of instructions or system calls per request. There are three lines: static body, cached quote
+    /// and uncached quote.
     async fn count(&self, count: Count, folder: &Path) -> Result<()> {
         let requests = self.seeded.requests("quote");
         let under = if count == Count::Instructions { counts::callgrind(folder) } else { vec![] };

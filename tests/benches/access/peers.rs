@@ -1,5 +1,5 @@
-//! Peers: the naive design in common web frameworks, Fastify on Node and FastAPI on Python. Each peer has two
-//! processes.
+//! Peers: simple servers for comparison, in Fastify on Node and FastAPI on Python. Like the naive design in Rust, they
+//! execute three statements per request. Each peer has two processes.
 
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};

@@ -23,7 +23,7 @@ const POOL: usize = 16;
 /// Maximum number of connections that wait to be accepted. It is the same as in the API.
 const BACKLOG: u32 = 4_096;
 
-/// Arguments that serve a rival instead of measuring.
+/// Arguments for serving a rival. A process with these arguments measures nothing.
 #[derive(Debug, Args)]
 pub(crate) struct RivalArguments {
     #[arg(long, hide = true)]
@@ -51,8 +51,8 @@ impl Rival {
         Rival::start_under(&[], app, arguments).await
     }
 
-    /// Starts a rival as [`Rival::start`] does, but under another program such as callgrind. `runner` is the command of
-    /// this program.
+    /// Starts a rival as [`Rival::start`] does, but under another program such as callgrind. `runner` is the command
+    /// line of the other program. If it is empty, the rival runs directly.
     pub(crate) async fn start_under(runner: &[String], app: &TestApp, arguments: &[&str]) -> Result<Rival> {
         let port_file = app.folder().join("rival-port");
         let _ = std::fs::remove_file(&port_file);

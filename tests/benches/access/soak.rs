@@ -34,8 +34,9 @@ impl Held {
     }
 }
 
-/// Loads the server for a tenth of `duration`, then for `duration`. Returns an error if the second load leaves clearly
-/// more memory or open files than the first, or more threads.
+/// Loads the server twice: for a tenth of `duration`, then for `duration`. Measures the resources of the server after
+/// each load. Returns an error if the number of threads has grown, or if memory or open files have grown by more than
+/// the slack.
 pub(crate) async fn soak(api: &Api, seeded: &Seeded, duration: Duration) -> Result<String> {
     round(api, seeded, duration / 10).await?;
     let before = settled(api).await?;
@@ -84,8 +85,8 @@ async fn break_off(api: &Api, seeded: &Seeded) -> Result<()> {
     Ok(())
 }
 
-/// Waits until open files and threads are the same at two checks, so the server has closed old connections and ended
-/// idle threads. Returns its resources.
+/// Waits until two successive checks find the same numbers of open files and threads. The server has then closed old
+/// connections and ended idle threads. Returns the resources of the server.
 async fn settled(api: &Api) -> Result<Held> {
     let mut last = Held::by(api)?;
     eventually(Duration::from_secs(60), async || {

@@ -108,7 +108,8 @@ async fn connect(api: &Api, key: &str) -> Result<TcpStream> {
     Ok(stream)
 }
 
-/// Sends `number` and the time to `arrived` each time the stream receives changes.
+/// Reads a change stream. Each time changes arrive, sends the pair of `number` and the current time to the channel
+/// `arrived`.
 async fn follow(
     mut stream: TcpStream,
     number: usize,

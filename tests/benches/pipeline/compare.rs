@@ -8,7 +8,7 @@ use harness::{Program, TestApp};
 
 use super::{Timed, timed};
 
-/// Read tables of a generation, which are read with COPY.
+/// Names of a generation's read tables. The benchmark reads all of them with COPY.
 const TABLES: [&str; 13] = [
     "stocks",
     "quotes",
@@ -26,7 +26,7 @@ const TABLES: [&str; 13] = [
 ];
 
 /// Compares two equal generations, first by digests and then completely (`--whole`). Then compares the served
-/// generation with a generation of the day before.
+/// generation with a generation that is derived as of the day before.
 pub(crate) async fn compare(app: &TestApp, equal: &str, day_before: &str) -> Result<()> {
     let other = timed(app, Program::Projector, &["rebuild", "--as-of", day_before]).await?;
     println!("{:32} {:>8.1} s", "rebuild of the day before", other.seconds);
@@ -48,8 +48,8 @@ pub(crate) async fn compare(app: &TestApp, equal: &str, day_before: &str) -> Res
     export(app, read).await
 }
 
-/// Measures the export of the served generation to Parquet. Prints only a note if the projector was built without this
-/// feature. `read` is the time for reading two generations, in seconds.
+/// Measures the export of the served generation to Parquet. Prints only a note if the projector was built without the
+/// feature `parquet`. `read` is the time for reading two generations, in seconds.
 async fn export(app: &TestApp, read: f64) -> Result<()> {
     let folder = app.folder().join("export").display().to_string();
     if app.projector(&["export", "--help"]).await?.success().is_err() {

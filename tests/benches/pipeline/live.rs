@@ -18,7 +18,8 @@ const PAUSE: Duration = Duration::from_millis(5);
 /// Number of days between two measurements of the database size.
 const DISK_EVERY: usize = 50;
 
-/// Running service with its market, and the least time that one day of it can take.
+/// Running service with its market, and `least`, a lower bound of the time for deriving and writing one more day of
+/// prices.
 struct Live<'a> {
     app: &'a TestApp,
     api: &'a Api,
@@ -104,8 +105,8 @@ impl Live<'_> {
         Ok(())
     }
 
-    /// Adds the next session. Returns the seconds from the start of the load of its file until the API serves its date.
-    /// `split` is a symbol with a 2:1 split on this day, or empty.
+    /// Adds the next session. Returns the seconds from the start of the load of the session's file until the API serves
+    /// the session's date. `split` is a symbol with a 2:1 split on this day, or empty.
     async fn day(&mut self, name: &str, source: &str, split: &str) -> Result<f64> {
         let next = self.day.iter_days().skip(1).find(|day| is_session(*day));
         self.day = next.context("a next session")?;

@@ -1,5 +1,5 @@
-//! Lower bound for the cost of one more day of prices: the time to derive every security again, plus the time to copy
-//! the changed rows into Postgres.
+//! Lower bound for the cost of one more day of prices: the time to derive the rows of every security again from its
+//! history, plus the time to copy the changed rows into Postgres.
 
 use std::time::{Duration, Instant};
 
@@ -15,20 +15,20 @@ use market::row::JsonColumn;
 use store::history::load_histories;
 use tokio_postgres::Client;
 
-/// Tables in which a new day changes every row. In the tables `prices` and `bars`, it changes the rows of the current
-/// year.
+/// Tables in which a new day changes every row. The tables `prices` and `bars` are not in this list. A new day changes
+/// only their rows of the current year.
 const CHANGED: [&str; 4] = ["stocks", "quotes", "fundamentals", "metrics"];
 /// Number of securities whose histories are in memory at the same time.
 const CHUNK: usize = 200;
 
-/// Least time that a new day can take: deriving all securities on all cores, and a COPY of the changed rows.
+/// Least time that a new day can take: the derivation of all securities on all cores, plus a COPY of the changed rows.
 pub(crate) struct Yardstick {
     pub derive: Duration,
     pub copy: Duration,
 }
 
 impl Yardstick {
-    /// Measures derivation and COPY on the served tables.
+    /// Measures both times, with the histories and tables that the service has now.
     pub(crate) async fn measure(app: &TestApp) -> Result<Self> {
         let mut client = app.servers().postgres.connect(app.database()).await?;
         client.batch_execute("set search_path = read_g1, facts").await?;
@@ -40,7 +40,7 @@ impl Yardstick {
         Ok(Self { derive, copy })
     }
 
-    /// Sum of the two times.
+    /// Derivation time plus COPY time.
     pub(crate) fn sum(&self) -> Duration {
         self.derive + self.copy
     }

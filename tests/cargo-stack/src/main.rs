@@ -1,7 +1,7 @@
-//! First stage of `cargo stack`: builds all programs of the service, then executes the program `stack` in its place.
+//! First stage of `cargo stack`: builds all programs of the service, then replaces itself with the program `stack`.
 //!
-//! Invariant: this package has no dependencies. Cargo would build them with the features for this package, and then
-//! again with the features for the whole workspace.
+//! Invariant: this package has no dependencies. Cargo would compile a dependency twice: with the features for this
+//! package, and again with the features for the whole workspace.
 
 use std::env;
 use std::io;
@@ -45,8 +45,8 @@ fn run() -> io::Result<ExitCode> {
     Err(Command::new(stack).args(env::args_os().skip(1)).exec())
 }
 
-/// Checks the requirements of the build and of the start. Returns false after printing the missing ones. If none is
-/// missing, prints how long the build takes and returns true.
+/// Checks the requirements of the build and of the start. If the machine does not meet some of them, prints these and
+/// returns false. Otherwise prints how long the build takes and returns true.
 fn prepare_first_build(stack: &Path) -> bool {
     let mut missing = cargo_stack::missing_for_build(stack.parent().unwrap_or(stack));
     missing.extend(cargo_stack::missing_for_start());

@@ -14,7 +14,7 @@ pub fn formats(bytes: &[u8]) {
     }
 }
 
-/// Parses a column map, and a feed file with this map. A line `----` separates the two in the input.
+/// Parses a column map, and a feed file with this map. The input contains the map, a line `----`, and the file.
 pub fn maps(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let (map, file) = text.split_once("\n----\n").unwrap_or((&text, ""));
@@ -26,7 +26,8 @@ pub fn records(bytes: &[u8]) {
     ingest::fuzz_targets::parse_records(bytes);
 }
 
-/// Decodes a message of the event log. The input is its headers as `name: value` lines, an empty line, and its body.
+/// Decodes a message of the event log. The input contains the headers as lines `name: value`, an empty line, and the
+/// body of the message.
 pub fn batches(bytes: &[u8]) {
     let end = bytes.windows(2).position(|pair| pair == b"\n\n").unwrap_or(bytes.len());
     let mut headers = HeaderMap::new();

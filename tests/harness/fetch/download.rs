@@ -18,7 +18,7 @@ use super::{announce, bars, sha256};
 use crate::root_certificates;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
-/// Maximum time without data during a response.
+/// If a response delivers no data for this time, the attempt fails.
 const READ_TIMEOUT: Duration = Duration::from_secs(30);
 /// Maximum number of consecutive attempts that receive no byte.
 const MAX_ATTEMPTS: u32 = 4;
@@ -64,7 +64,8 @@ impl Archive {
     }
 }
 
-/// Downloads an archive into `folder`, and checks it. An existing file is checked and used.
+/// Downloads an archive into `folder`, and checks its SHA-256. If `folder` already contains the archive with the
+/// correct SHA-256, nothing is downloaded.
 pub(super) async fn download(archive: &Archive, folder: &Path) -> Result<PathBuf> {
     let whole = folder.join(&archive.file);
     if whole.is_file() {

@@ -13,7 +13,8 @@ pub(super) struct FileLock {
 }
 
 impl FileLock {
-    /// Waits for the lock. `object` is the name of the fetched build, for the message.
+    /// Waits for the lock. If another process has the lock, prints that this process waits. This message contains
+    /// `object`, the name of the build.
     pub(super) async fn acquire(path: PathBuf, object: &str) -> Result<FileLock> {
         let failure = format!("cannot lock {}", path.display());
         let file = File::options().create(true).write(true).truncate(false).open(&path);

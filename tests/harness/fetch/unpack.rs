@@ -8,7 +8,8 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use flate2::read::GzDecoder;
 
-/// Unpacks an npm package. Its files belong to the user of this process.
+/// Unpacks an npm package. The unpacked files belong to the user of this process, not to the owner that the archive
+/// names.
 pub fn unpack_tar_gz(archive: &Path, folder: &Path) -> Result<()> {
     let file = BufReader::new(File::open(archive)?);
     let mut tar = tar::Archive::new(GzDecoder::new(file));

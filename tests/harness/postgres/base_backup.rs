@@ -1,4 +1,5 @@
-//! Base backup: a copy of a running database cluster's files, and the label from which recovery starts
+//! Base backup: a copy of the files of a running database cluster. The file `backup_label` of the copy contains the
+//! position in the write-ahead log from which recovery starts
 //! (<https://www.postgresql.org/docs/current/continuous-archiving.html#BACKUP-LOWLEVEL-BASE-BACKUP>).
 
 use std::fs::{self, DirBuilder};
@@ -23,8 +24,8 @@ const EMPTY: [&str; 8] = [
 /// Files of the running server that are not copied.
 const LEFT_OUT: [&str; 2] = ["postmaster.pid", "postmaster.opts"];
 
-/// Copies the cluster in `from` to `to` while it runs, and returns the text of `backup_label`. The write-ahead log is not
-/// copied: a replica fetches it from the server.
+/// Copies the cluster in `from` to `to` while its server runs. Returns the text of `backup_label`. The write-ahead log
+/// is not copied, because a replica fetches it from the server.
 pub(super) async fn base_backup(client: &Client, from: &Path, to: &Path) -> Result<String> {
     client.execute("select pg_backup_start('replica', true)", &[]).await.context("starting a base backup")?;
     let (source, target) = (from.to_owned(), to.to_owned());

@@ -29,13 +29,13 @@ pub(super) struct Cluster {
     durability: Durability,
 }
 
-/// Minimum of `shared_buffers` in MB. It also applies if the machine's memory is unknown.
+/// Minimum of `shared_buffers` in MB. It is also the value if the machine's memory is unknown.
 const LEAST_BUFFERS: u64 = 128;
-/// Maximum of `shared_buffers` in MB. Benchmarks of ten thousand securities use this value.
+/// Maximum of `shared_buffers` in MB. Benchmarks of ten thousand securities run with this value.
 const MOST_BUFFERS: u64 = 1024;
 
-/// Setting `shared_buffers`: a quarter of the machine's memory, as Postgres advises
-/// (<https://www.postgresql.org/docs/current/runtime-config-resource.html>).
+/// Setting `shared_buffers`: a quarter of the machine's memory, limited to the range from `LEAST_BUFFERS` to
+/// `MOST_BUFFERS`. Postgres advises a quarter (<https://www.postgresql.org/docs/current/runtime-config-resource.html>).
 fn shared_buffers() -> String {
     let told = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let total = told.lines().find_map(|line| line.strip_prefix("MemTotal:")?.split_whitespace().next());
@@ -118,8 +118,9 @@ impl Cluster {
         &self.log
     }
 
-    /// Command that starts the server of the cluster. When this process dies, the server gets SIGQUIT, ends its
-    /// sessions, and then ends. After SIGKILL, the sessions would continue to run.
+    /// Command that starts the server of the cluster. When this process dies, the kernel sends SIGQUIT to the server.
+    /// The server then ends its sessions, and itself. SIGKILL would end only the server's main process, and its
+    /// sessions would continue to run.
     pub(super) fn command(&self) -> Command {
         let mut command = self.as_user("postgres", "QUIT");
         command.arg("-D").arg(&self.data);

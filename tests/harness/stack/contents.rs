@@ -1,4 +1,4 @@
-//! Record of the feeds that the stack has loaded, and the choice of the feeds that a start loads.
+//! Record of the feeds that the stack has loaded. This record and the options determine which feeds a start loads.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -22,8 +22,8 @@ pub(super) enum LoadPlan {
     Feeds { paths: Vec<PathBuf>, source: String, fingerprint: String },
 }
 
-/// Record of the loaded feeds. It is also written before a load begins, because an interrupted load may already have
-/// added rows to the log.
+/// Record of the feeds that the stack has loaded. It is written after a load, and also before the load begins, because
+/// an interrupted load may already have added rows to the log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Contents {

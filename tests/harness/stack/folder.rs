@@ -71,7 +71,7 @@ impl StackFolder {
         self.path.join("logs").join(format!("{name}.log"))
     }
 
-    /// Short hash of the folder's path. It differs between stacks that use the same servers.
+    /// Short hash of the folder's path. Stacks with different data folders can therefore use the same servers.
     pub(super) fn identity(&self) -> String {
         short_hash(&self.path)
     }
@@ -85,7 +85,7 @@ impl StackFolder {
         self.write_json(ENVIRONMENT, &environment)
     }
 
-    /// Secret that signs cursors. It is equal at every start, so that cursors stay valid.
+    /// Secret that signs pagination cursors. It is the same at every start, so that cursors stay valid.
     pub(super) fn cursor_secret(&self) -> Result<String> {
         let path = self.path.join(CURSOR_SECRET);
         if let Ok(secret) = fs::read_to_string(&path) {
@@ -128,8 +128,9 @@ pub(super) fn environment_of_running_stack() -> Result<Vec<(String, String)>> {
     }
 }
 
-/// Data folder: `$STACK_DIR`, or else `.stack` in the workspace. Without the workspace, it is in the user's state
-/// folder. For root, it is in /var/tmp, because the user that runs Postgres may not be able to enter the workspace.
+/// Data folder. If `$STACK_DIR` is set, it is this folder. For root, it is a folder in /var/tmp, because the user that
+/// runs Postgres may not be able to enter the workspace. Otherwise it is `.stack` in the workspace, or a folder in
+/// `~/.local/state` if the workspace does not exist.
 fn location() -> Result<PathBuf> {
     match environment::read_variable("STACK_DIR") {
         Some(folder) => std::path::absolute(folder).context("STACK_DIR"),

@@ -1,5 +1,5 @@
-//! Download of the pinned servers in advance, for a machine that will be offline, or that has other releases of the
-//! servers.
+//! Download of the pinned servers in advance. It is for a machine that will be offline, or on which the user does not
+//! want to use the installed releases of the servers.
 
 #![expect(clippy::print_stdout, reason = "a shell evaluates the output")]
 
@@ -7,7 +7,8 @@ use anyhow::Result;
 
 use crate::{nats, postgres};
 
-/// Downloads the pinned builds that the cache lacks, and prints the variables that select them.
+/// Downloads the pinned builds that the cache lacks. Prints the environment variables `PG_BIN` and `NATS_SERVER` with
+/// the paths of the builds.
 pub async fn print_pinned_servers() -> Result<()> {
     let reason = "`stack fetch`";
     let (postgres, nats) = tokio::try_join!(postgres::pinned(reason), nats::pinned(reason))?;

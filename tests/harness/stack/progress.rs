@@ -34,8 +34,8 @@ impl Progress {
         Ok(())
     }
 
-    /// Runs one step that may also end with an exit code in `findings`. Returns this code and the output; `None` after
-    /// exit code 0.
+    /// Runs one step. Returns `None` if its exit code is 0. If `findings` contains the exit code, returns the code and
+    /// the output of the step. Every other exit code is an error.
     pub(super) async fn step_with_findings(
         &self,
         what: &str,
@@ -69,8 +69,8 @@ impl Progress {
     }
 }
 
-/// Last line of a child's log, without control characters. A progress bar overwrites its line, so only its last state
-/// is returned.
+/// Last line of a child's log, without control characters. If a progress bar has overwritten this line several times,
+/// only the newest text is returned.
 fn last_words(child: &Daemon) -> String {
     let tail = child.log_tail(1);
     let last = tail.split('\r').rfind(|part| !part.trim().is_empty()).unwrap_or("working");

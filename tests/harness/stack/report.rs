@@ -46,12 +46,13 @@ pub(super) fn program_name() -> &'static str {
     if environment::read_variable("CARGO").is_some() { "cargo stack" } else { "stack" }
 }
 
-/// Ports of the programs' metrics listeners.
+/// Ports on which the programs serve their metrics.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct MetricsPorts {
     pub(super) api: u16,
     pub(super) projector: u16,
-    /// Free port for the user's own `ingest watch` or `ingest pull`.
+    /// Free port for an `ingest watch` or `ingest pull` that the user starts. The stack does not start `ingest` as a
+    /// daemon.
     pub(super) ingest: u16,
 }
 
@@ -115,8 +116,9 @@ pub(super) async fn print(api: &Api, keys: &Keys) -> Result<()> {
     Ok(())
 }
 
-/// Example calls for the report. If possible, they are for a symbol that pays dividends, and have just succeeded.
-/// Otherwise they are for another symbol, or need no symbol.
+/// Example calls for the report. They are for a symbol that pays dividends, or else for any symbol. They were tried
+/// before, and all of them succeeded. If the calls succeed for none of the tried symbols, the examples are calls that
+/// need no symbol.
 async fn calls_to_try(api: &Api, key: &str) -> Result<Vec<String>> {
     let listed = api.get(&format!("/v1/stocks?limit={CANDIDATES}"), Some(key)).await?;
     let mut found = Vec::new();
@@ -135,7 +137,8 @@ async fn calls_to_try(api: &Api, key: &str) -> Result<Vec<String>> {
     Ok(answering.unwrap_or_else(|| vec!["/v1/health".to_owned(), "/v1/stocks".to_owned()]))
 }
 
-/// Sends these calls. Returns true if the last response contains an amount, and `None` if a call fails.
+/// Sends these calls. Returns `Some(true)` if the last response contains a dividend amount, and `Some(false)` if it
+/// contains none. Returns `None` if a call fails.
 async fn pays_dividends(api: &Api, key: &str, calls: &[String]) -> Result<Option<bool>> {
     let mut last = String::new();
     for call in calls {

@@ -16,12 +16,13 @@ pub(super) struct Running {
     pub(super) api: Option<Api>,
     pub(super) projector: Option<Daemon>,
     pub(super) servers: Option<Servers>,
-    /// True if the end of NATS was already reported. It is reported once.
+    /// True after the user was informed that NATS has ended, so that the message is printed only once.
     pub(super) without_log: bool,
 }
 
 impl Running {
-    /// Watches the parts. Fails with the last log lines of a part that ends. The end of NATS is only reported.
+    /// Watches the parts. If the API, the projector or Postgres ends, fails with the last lines of its log. If NATS
+    /// ends, only prints a message, because the API can still serve the loaded data.
     pub(super) async fn watch(&mut self, progress: &Progress) -> Result<()> {
         loop {
             for daemon in self.api.as_mut().map(|api| &mut api.process).into_iter().chain(&mut self.projector)

@@ -57,7 +57,7 @@ impl<'a> Services<'a> {
         self.step("migrating the database", "migrate", Program::Projector, &["migrate"]).await
     }
 
-    /// Loads the feeds of the plan, and records them.
+    /// Loads the feeds of the plan, and records which feeds are loaded.
     pub(super) async fn load(&self, plan: &LoadPlan) -> Result<()> {
         let (paths, source) = match plan {
             LoadPlan::Nothing => return Ok(()),
@@ -105,7 +105,8 @@ impl<'a> Services<'a> {
         ));
     }
 
-    /// Prints the effect of the user's own feeds on the served figures, if this start loaded them.
+    /// If this start loaded the user's own feeds, prints their effect on the served data, as `projector audit --since`
+    /// reports it.
     pub(super) async fn report_effect(&self, plan: &LoadPlan) -> Result<()> {
         let LoadPlan::Feeds { .. } = plan else { return Ok(()) };
         let log = fs::read_to_string(self.folder.log("load"))?;

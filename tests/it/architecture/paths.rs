@@ -16,7 +16,8 @@ pub(super) struct Modules(BTreeMap<Names, Module>);
 #[derive(Debug)]
 struct Module {
     file: String,
-    /// Paths that the module's code uses, from the crate's root. Paths into other crates are not included.
+    /// Paths that occur in the module's code, each converted to a path from the crate's root. Paths into other crates
+    /// are not included.
     used: Vec<Names>,
     /// Names that this module re-exports, with the paths of the original items.
     exported: BTreeMap<String, Names>,

@@ -16,16 +16,16 @@ pub(super) fn circles(edges: &BTreeMap<String, Vec<String>>) -> Vec<Vec<String>>
 
 struct Search<'a> {
     edges: &'a BTreeMap<String, Vec<String>>,
-    /// Visited nodes, with their numbers in the order of the visits. The value is `None` after the component of the
-    /// node is complete.
+    /// Visited nodes. The value is the number of the node in the order of the visits. It becomes `None` when the
+    /// strongly connected component of the node is complete.
     seen: BTreeMap<&'a str, Option<usize>>,
     open: Vec<&'a str>,
     found: Vec<Vec<String>>,
 }
 
 impl<'a> Search<'a> {
-    /// Visits a node and all unvisited nodes that it reaches. Returns the lowest number of a reached node whose
-    /// component is not complete.
+    /// Visits a node and all unvisited nodes that it reaches. Returns the lowest number that the visit found at a node
+    /// with an incomplete component (Tarjan's low link).
     fn visit(&mut self, node: &'a str) -> usize {
         let order = self.seen.len();
         self.seen.insert(node, Some(order));

@@ -1,5 +1,5 @@
-//! API reference page. Each endpoint responds when its button is pressed for the first time, with a key that the user
-//! enters or creates once.
+//! API reference page. The user enters or creates a key once. With this key, each endpoint responds when its button is
+//! pressed for the first time.
 
 use std::time::Duration;
 

@@ -38,7 +38,7 @@ impl StreamCopy {
         self.seen.len()
     }
 
-    /// Applies events until the copy reaches the position, or until the connection ends.
+    /// Applies events until the copy reaches `position` in the change journal, or until the connection ends.
     pub(crate) async fn follow(&mut self, service: &Service, position: i64) -> Result<()> {
         self.follow_for(service, position, usize::MAX).await
     }
@@ -82,7 +82,8 @@ impl StreamCopy {
         self.rows.get(kind).cloned().unwrap_or_default()
     }
 
-    /// Compares the copy with full downloads of its symbols. For a copy of the whole market, `market` has the symbols.
+    /// Compares the copy with full downloads of its symbols. A copy of the whole market is compared for the symbols in
+    /// `market`.
     pub(crate) async fn is_complete(&self, service: &Service, market: &BTreeSet<String>) -> Result<()> {
         let symbols: BTreeSet<String> =
             if self.symbols.is_empty() { market.clone() } else { self.symbols.iter().cloned().collect() };
@@ -162,7 +163,7 @@ impl StreamCopy {
         Ok(())
     }
 
-    /// Checks that the adjustment factors of every price are products of the copied factors.
+    /// Checks the copied factors of a symbol. Their products must equal the adjustment factors of every served price.
     async fn has_factors(&self, service: &Service, symbol: &str) -> Result<()> {
         let body = service.json(&format!("/v1/prices/{symbol}?range=max&limit=5000")).await?;
         let as_of = body["meta"]["as_of"].as_str().context("an as-of date")?.to_owned();

@@ -36,7 +36,8 @@ impl StreamEvent {
         (text("kind"), text("id"))
     }
 
-    /// Position in the change journal up to which all changes have arrived. `None` in the middle of a commit.
+    /// Position in the change journal up to which all changes have arrived. `None` if more changes of the same commit
+    /// follow.
     pub(crate) fn position(&self) -> Option<i64> {
         let mut parts = self.id.split('.');
         let position = parts.nth(1)?.parse().ok();

@@ -21,11 +21,12 @@ pub trait TableRow: Sized {
     fn from_columns<C: ColumnReader>(columns: &C) -> Result<Self, C::Error>;
     /// Values of the columns, in field order, for binary COPY.
     fn values(&self) -> Vec<&(dyn ToSql + Sync)>;
-    /// Columns with their descriptions in the OpenAPI document, in field order.
+    /// Name of each column and its description in the OpenAPI document, in field order.
     fn descriptions() -> Vec<(&'static str, String)>;
 }
 
-/// Descriptions of the given properties in the OpenAPI schema of `T`.
+/// Pairs of a property name and the description that the OpenAPI schema of `T` has for it. The description is empty if
+/// the schema has none.
 pub fn describe_properties<T: utoipa::PartialSchema>(
     properties: &[&'static str],
 ) -> Vec<(&'static str, String)> {
@@ -46,10 +47,11 @@ fn alternatives(schema: &serde_json::Value) -> impl Iterator<Item = &serde_json:
     std::iter::once(schema).chain(combined.into_iter().flatten().flatten())
 }
 
-/// Declares a row struct. A field may be a raw identifier (`r#type`); its column name and JSON key then have no `r#`.
+/// Declares a row struct. A field is declared as `"column" field: Type`. The text `column` is the name of the column
+/// and the JSON key. It differs from the field name only for a raw identifier: `"type" r#type: Type`.
 ///
-/// A row can contain other rows, whose columns precede its own columns. The contained rows are declared before the
-/// other fields: `..listed: StockRow`.
+/// A row can contain another row, which is declared as `..listed: StockRow` before all other fields. The columns of the
+/// contained row precede the row's own columns.
 #[macro_export]
 macro_rules! table_row {
     ($(#[$meta:meta])* pub struct $name:ident {

@@ -3,7 +3,7 @@
 use rust_decimal::{Decimal, RoundingStrategy};
 use serde_json::Value;
 
-/// Number of decimal places for the comparison of a figure.
+/// Number of decimal places to round a figure to before the comparison.
 fn places(key: &str) -> u32 {
     let ratio = ["pe_ratio", "beta", "chowder_number"].contains(&key);
     match key {
@@ -13,8 +13,9 @@ fn places(key: &str) -> u32 {
     }
 }
 
-/// True if a derived value matches the expected value. Numbers are rounded before the comparison. Objects and lists of
-/// flags may have additional entries. All other lists must match exactly.
+/// True if a derived value matches the expected value. Numbers are rounded and may then differ by at most `tolerance`.
+/// A derived object may have fields that the expected object lacks. A derived list of flags may have additional flags.
+/// All other lists must match entry by entry.
 pub(crate) fn matches(key: &str, expected: &Value, found: &Value, tolerance: &str) -> bool {
     match (expected, found) {
         (Value::Object(expected), Value::Object(found)) => expected.iter().all(|(name, value)| {
@@ -45,8 +46,8 @@ pub(crate) fn matches(key: &str, expected: &Value, found: &Value, tolerance: &st
     }
 }
 
-/// Key for the rounding of a nested value. The name of a field is its own key. For a name that is a date or year, the
-/// key of the parent is used.
+/// Key that selects the rounding of a field in an object. It is the name of the field. If the name is a date or year,
+/// it is `key`, the key of the object.
 fn child<'a>(key: &'a str, name: &'a str) -> &'a str {
     if name.starts_with(|c: char| c.is_ascii_digit()) { key } else { name }
 }

@@ -21,7 +21,7 @@ pub(crate) struct Inputs {
     pub(crate) history: History,
     pub(crate) benchmark: Option<History>,
     pub(crate) first_bar: Option<NaiveDate>,
-    /// Index of each dividend row in the case, by line number.
+    /// Map from the line number of a dividend row to the position of this row in the case.
     pub(crate) dividend_lines: BTreeMap<u64, usize>,
 }
 
@@ -172,7 +172,8 @@ fn security(profile: &Map<String, Value>, symbol: &Symbol, unit: &Currency) -> S
     }
 }
 
-/// Date of a notice. The date may be nested in objects and arrays; the first date is used.
+/// Date of the notice that a company suspends its dividend. A case may nest the date in objects and arrays; the first
+/// date is used.
 fn notice_date(value: &Value) -> Option<NaiveDate> {
     match value {
         Value::Object(fields) => fields.values().find_map(notice_date),

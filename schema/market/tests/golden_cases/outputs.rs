@@ -23,7 +23,8 @@ pub(crate) struct Outputs<'a> {
     total_return: Option<Decimal>,
 }
 
-/// Pairs of a name in the cases and the name of the served field.
+/// Figures whose name differs between the cases and the API. Each pair is the name in the cases and the name of the
+/// served field.
 const NAMES: [(&str, &str); 23] = [
     ("ttm_dividend", "dps_ttm"),
     ("ttm_dividend_total", "dps_ttm_total"),
@@ -153,7 +154,7 @@ fn text(value: Decimal) -> Value {
     Value::String(value.to_string())
 }
 
-/// Total return in percent, from the newest bar on or before `from` to the newest bar of all.
+/// Total return in percent. The period begins at the last bar on or before `from` and ends at the newest bar.
 fn total_return_since(derived: &DerivedRows, from: NaiveDate) -> Option<Decimal> {
     let bars = &derived.bars;
     let close = |index: usize| Decimal::new(bars.close[index], bars.scale);
@@ -162,7 +163,8 @@ fn total_return_since(derived: &DerivedRows, from: NaiveDate) -> Option<Decimal>
     total_return(&closes, first, bars.len().checked_sub(1)?)
 }
 
-/// Close of a day, adjusted to a price basis as in the price endpoint.
+/// Close of a day as the price endpoint serves it. `basis` selects the adjustments, for example splits but not
+/// dividends.
 fn served_close(derived: &DerivedRows, day: NaiveDate, basis: PriceBasis) -> Decimal {
     let wanted = market::day::day_number(day);
     let index = derived.bars.day.binary_search(&wanted).expect("a bar of the day");

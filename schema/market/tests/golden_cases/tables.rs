@@ -1,5 +1,5 @@
-//! Figures of cases whose input is a table for one rule: record dates, distributions, screens, sectors, calendars,
-//! symbols and clock times.
+//! Figures of cases that test a single rule with a table of inputs. Such a table has, for example, record dates,
+//! distributions, screener rows, sector members, calendar rows, symbols or clock times.
 
 use std::collections::BTreeSet;
 
@@ -82,7 +82,7 @@ fn flag(row: &Value, name: &str) -> bool {
         .unwrap_or_else(|| row["flags"].as_array().is_some_and(|flags| flags.contains(&json!(name))))
 }
 
-/// Reads two states from a row: true if the security is listed, and the state of its dividend.
+/// Reads two values from a row. The first is true if the security is listed. The second is the state of its dividend.
 fn states(row: &Value) -> (bool, DividendState) {
     let words =
         ["status", "dividend_status", "listing_status"].map(|key| row[key].as_str().unwrap_or("active"));
@@ -176,8 +176,9 @@ fn sector(key: &str, rows: &[Value], inputs: &Inputs) -> Option<Value> {
     })
 }
 
-/// Result for a calendar table: the symbols in the window (both bounds included) by date and symbol, or their number.
-/// Projected and cancelled rows are left out.
+/// Result for a calendar table. It lists the symbols of the rows in the window, sorted by date and symbol. Both bounds
+/// of the window are included. Rows that are projected, cancelled, or below the case's minimum amount or yield are left
+/// out. For a key that asks for a count, the result is the number of the rows instead.
 fn calendar(key: &str, rows: &[Value], inputs: &Inputs) -> Option<Value> {
     let today = inputs.as_of?;
     let payments = key.contains("pay");

@@ -1,5 +1,5 @@
-//! Tests for securities without dividends (known non-payer, or unknown), and for payments that only a vendor's adjusted
-//! closes show.
+//! Tests for securities without dividend rows: the security is a known non-payer, or its dividends are unknown. Other
+//! tests are for payments without a dividend row that a vendor's adjusted closes reveal.
 
 use market::event::{Action, DividendEvidence};
 use market::history::{DividendFeeds, History, Observation};
@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use crate::figures::{derived, explained, has, in_market, text};
 use crate::lives::{Life, observed};
 
-/// History without dividends. Source `a` has prices from January 2023 on. `feeds` are the sources and years with
-/// dividends of any security.
+/// History without dividends. Source `a` has prices from January 2023 on. Each pair of `feeds` is a source and a year
+/// in which this source has dividends, of this or any other security.
 fn silent(feeds: &[(&str, i32)]) -> History {
     let life = Life::new("silent", "2024-06-28").close("2023-01-03", "40").close("2024-06-27", "50");
     let dividend_feeds: DividendFeeds =
@@ -25,8 +25,8 @@ fn evidence(fields: &Value) -> Observation<DividendEvidence> {
     observed(1, serde_json::from_value(record).expect("evidence"))
 }
 
-/// Evidence for a payment: the adjusted close of `previous` is multiplied by `factor`, that of `ex_date` is not. The
-/// closes are split-adjusted.
+/// Evidence for a payment. The vendor multiplied the adjusted close of `previous` by `factor`, but not the adjusted
+/// close of `ex_date`, the next session in the file. The vendor's closes are split-adjusted.
 fn implied_factor(previous: &str, ex_date: &str, factor: &str) -> Observation<DividendEvidence> {
     let basis = "split_adjusted";
     evidence(&json!({ "previous": previous, "ex_date": ex_date, "factor": factor, "basis": basis }))
@@ -130,7 +130,8 @@ fn adjusted_closes_prove_that_dividends_are_missing() {
     assert_eq!(status(&history), DividendState::NonPayer);
 }
 
-/// Quarterly payer of 1 with closes of 100. Of four payments, the second is missing.
+/// History of a company that pays 1 per share every quarter. All closes are 100. The row of the second of four payments
+/// is missing.
 fn payer() -> History {
     let life =
         Life::new("payer", "2024-06-28").pay("2023-07-03", "1").pay("2024-01-02", "1").pay("2024-04-02", "1");

@@ -1,4 +1,5 @@
-//! Tests for spin-offs and other actions that adjust only earlier prices, not shares, volumes or dividends (R35).
+//! Tests for price-only actions such as spin-offs (R35). They adjust earlier prices, but not earlier share counts,
+//! volumes or dividends.
 
 use chrono::NaiveDate;
 use market::bars::BarVersion;
@@ -18,7 +19,7 @@ fn types(derived: &DerivedRows) -> Vec<String> {
     derived.splits.iter().map(|row| format!("{} {}", row.ex_date, row.r#type)).collect()
 }
 
-/// Close of a day, adjusted to a price basis.
+/// Close of a day with the adjustments of `basis`, for example for splits but not for dividends.
 fn served(derived: &DerivedRows, day: &str, basis: PriceBasis) -> Decimal {
     let day: NaiveDate = date(day);
     let position = derived.bars.day.binary_search(&market::day::day_number(day)).expect("a session");

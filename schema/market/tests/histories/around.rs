@@ -1,5 +1,5 @@
-//! Tests for served figures: prices of the session, yield at the ex-date, update time of a split, beta, and ex-dates of
-//! a sector.
+//! Tests for served figures: open, high and low of the newest session, yield at the ex-date, update time of a split,
+//! beta, and the number of upcoming ex-dates in a sector.
 
 use chrono::{DateTime, Datelike, Days, Months, NaiveDate, Weekday};
 use market::event::Frequency;
@@ -64,7 +64,8 @@ fn a_split_row_is_as_old_as_its_own_record() {
     assert_eq!(found.stock.listed.updated_at, seen(3));
 }
 
-/// Monthly closes, from 79 months ago to `until` months ago. `close` gets the number of months ago.
+/// History with one close a month, from 79 months ago to `until` months ago. `close` returns the close for a number of
+/// months ago.
 fn monthly(until: u32, close: impl Fn(u32) -> &'static str) -> History {
     let session = |ago: u32| {
         let day = date("2024-06-28") - Months::new(ago);

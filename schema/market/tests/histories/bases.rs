@@ -1,5 +1,6 @@
-//! Tests for the share basis of split-adjusted amounts if the feed does not state it (R10). The amounts are then on the
-//! shares of the newest day of the feed's data.
+//! Tests for split-adjusted amounts of a feed that does not state their share basis (R10). The share basis is then the
+//! newest day of the feed's prices. If the feed has no prices, the share basis is the newest ex-date of the feed's
+//! dividends and splits.
 
 use market::event::{Action, ShareBasis};
 use market::history::History;
@@ -7,7 +8,7 @@ use market::history::History;
 use crate::figures::derived;
 use crate::lives::Life;
 
-/// Amount of the first dividend as it was paid, and adjusted to today's shares.
+/// Two amounts of the first dividend: the amount as it was paid, and the amount adjusted to today's shares.
 fn first(history: &History) -> [String; 2] {
     let rows = derived(history).dividends;
     [rows[0].amount, rows[0].adjusted_amount].map(|amount| amount.to_string())

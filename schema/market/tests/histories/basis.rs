@@ -1,4 +1,5 @@
-//! Tests for amounts before a split that the feed has already adjusted to the shares after the split (R37).
+//! Tests for dividends that were paid before a split, but whose amounts the feed gives per share after the split (R37).
+//! The feed does not mark such amounts as adjusted.
 
 use market::event::ShareBasis;
 use market::row::Flag;

@@ -10,8 +10,9 @@ use crate::explained::observed;
 use crate::figures::{derived, explained, has, text};
 use crate::lives::{self, Life};
 
-/// Security with prices in a currency or minor unit. Each dividend is written
-/// `ex-date amount currency [payment-date [declaration-date]]`. `-` is an absent value.
+/// History of a security with one close. The close is in `quote_unit` (a minor unit such as GBX), or in `currency` if
+/// `quote_unit` is `None`. Each dividend is written `ex-date amount currency [payment-date [declaration-date]]`. `-` is
+/// an absent value.
 fn security(currency: &str, quote_unit: Option<&str>, close: &str, dividends: &[&str]) -> History {
     let mut history = Life::new("currencies", "2024-06-28").close("2024-06-27", close).history();
     history.security = Some(observed(json!({

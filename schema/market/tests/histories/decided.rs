@@ -14,8 +14,8 @@ fn held_rows(history: &History) -> Vec<(Quarantined, DecidedRow)> {
     in_market(|market| quarantined_rows(history, market))
 }
 
-/// History with two quarantined rows: a dividend of 100 times the earlier amounts, and a close of 100 times its
-/// neighbors.
+/// History with two quarantined rows. One is a dividend whose amount is 100 times the earlier amounts. The other is a
+/// close that is 100 times the closes around it.
 fn contradicted() -> History {
     let closes =
         ["2024-06-19", "2024-06-20", "2024-06-21", "2024-06-24", "2024-06-25", "2024-06-26", "2024-06-27"];

@@ -1,4 +1,5 @@
-//! Test of the whole explanation of a company: rule, formula with values, and observations of each metric.
+//! Test of the complete explanation of a company's metrics. The explanation has the rule, the formula with values, and
+//! the observations of each metric.
 //!
 //! `explained.txt` has the expected text. Its numbers were worked out by hand from the payments below.
 
@@ -69,7 +70,8 @@ pub(crate) fn company() -> History {
     history
 }
 
-/// Explanation as text. Each metric has three lines: rule, name and value; formula; rounding and observations.
+/// Explanation as text, with three lines for each metric. The first line has rule, name and value. The second line has
+/// the formula. The third line has the rounding and the observations.
 fn told(explained: &Explanation) -> String {
     let line = |metric: &market::metrics::explain::ExplainedMetric| {
         let seen: Vec<String> = metric

@@ -1,4 +1,5 @@
-//! Tests for quarantined rows: the reasons for which a person can release a row, and lists that begin at a given day.
+//! Tests for quarantined rows. A person can release a row only if the reason of its quarantine allows this. Another
+//! test is for metrics whose lists are limited to days from a given day on.
 
 use std::collections::BTreeSet;
 
@@ -23,7 +24,7 @@ fn session(change: impl FnOnce(&mut market::bars::Bars)) -> History {
     history
 }
 
-/// The history with a decision on each quarantined row. All decisions have the same verdict.
+/// Copy of the history with one more decision on each quarantined row. All added decisions have the verdict `verdict`.
 fn judged(history: &History, verdict: DecisionVerdict) -> History {
     let held = in_market(|market| metrics::quarantined_rows(history, market));
     assert!(!held.is_empty());
@@ -75,7 +76,8 @@ fn a_person_can_release_what_is_held_for_its_neighbours_and_nothing_that_is_wron
     assert_eq!(seen, QuarantineReason::ALL.iter().copied().collect(), "every reason has its case");
 }
 
-/// Years with totals and days of quarantined rows, both limited to days from `first` on. `-` is a row without a day.
+/// Limits the lists of the metrics to days from `first` on. Returns the years of the annual totals, followed by the
+/// days of the quarantined rows. `-` is a quarantined row without a day.
 fn since(metrics: &Metrics, first: &str) -> String {
     let told = metrics.clone().limit_to_days_from(date(first));
     let years = told.annual_totals.0.iter().map(|total| total.year.to_string());

@@ -1,5 +1,5 @@
-//! Tests for income figures with values worked out by hand: completeness of the last twelve months, currencies and
-//! flags.
+//! Tests for income figures, such as the dividends of the last twelve months: their completeness, currencies and flags.
+//! The expected values were worked out by hand.
 
 use market::event::DividendType;
 use market::history::History;
@@ -10,7 +10,7 @@ use crate::explained::observed;
 use crate::figures::{derived, has};
 use crate::lives::Life;
 
-/// History of `life` with a reference record. `fields` are added to the fields that the record must have.
+/// History of `life` with a security record. The record has its required fields and the given `fields`.
 fn said(life: &Life, fields: &Value) -> History {
     let mut record =
         json!({ "symbol": "LIFE", "name": "Life", "type": "stock", "currency": "USD", "status": "active" });

@@ -1,4 +1,5 @@
-//! Tests for price levels: bars far from their neighbors, and splits that contradict the prices (R36).
+//! Tests for price levels (R36): bars whose prices are far from those of the sessions around them, and splits that the
+//! prices contradict.
 
 use chrono::Days;
 use market::event::{Action, DecisionVerdict, ShareBasis};

@@ -31,8 +31,8 @@ impl Life {
         Self { name, until: date(until), rows: Vec::new(), splits: Vec::new(), closes: Vec::new() }
     }
 
-    /// Adds regular payments every `days` days, the first on `first`. `amounts` has each amount with its number of
-    /// payments.
+    /// Adds regular payments every `days` days, the first on `first`. Each pair of `amounts` is an amount and the
+    /// number of successive payments with this amount.
     pub(crate) fn every(mut self, days: u64, first: &str, amounts: &[(&str, usize)]) -> Self {
         let mut ex_date = date(first);
         for (amount, times) in amounts {

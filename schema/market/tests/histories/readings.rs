@@ -1,5 +1,5 @@
-//! Tests on real dividend histories with specials in regular rows, and with repeated, missing or shifted payments (R34,
-//! R8, R28).
+//! Tests on real dividend histories (R34, R8, R28). Some have special dividends in rows that the vendor marks as
+//! regular. Others have repeated or missing payments, or ex-dates that shift to another year.
 
 use market::history::SourcePolicy;
 use market::metrics::{DerivationContext, DerivedRows, Rules, derive};
@@ -187,7 +187,8 @@ fn any_order_of_arrival_gives_the_same_readings() {
     assert_eq!(derived(&turned, "2003-12-31").metrics.annual_totals, expected.metrics.annual_totals);
 }
 
-/// Classification and special amount of the dividend row of a day.
+/// For the dividend row of a day, the interpretation of its amount (for example special) and the special part of the
+/// amount.
 fn reading(derived: &DerivedRows, day: &str) -> (Option<AmountReading>, Option<Decimal>) {
     let row = derived.dividends.iter().find(|row| row.ex_date == date(day)).expect("a row");
     (row.reading, row.special_amount.as_ref().map(|amount| amount.0))

@@ -16,7 +16,9 @@ fn beside(history: &History, benchmark: Option<&MonthlyReturns>) -> DerivedRows 
     in_market(|market| derive(history, &DerivationContext { benchmark, ..*market }))
 }
 
-/// Adjustment factors as `ex-date factor cash value`, and true if a factor was skipped.
+/// Returns the adjustment factors of all ex-dates, each as `ex-date factor cash value`. `factor` multiplies earlier
+/// prices, `cash` is the cash per share, and `value` is cash plus spin-off value per share. The returned flag is true
+/// if a factor was skipped because it could not be computed.
 fn factors(history: &History) -> (Vec<String>, bool) {
     let found = derived(history);
     let told = found.factors.iter().map(|day| {
@@ -134,7 +136,8 @@ fn only_who_pays_has_a_chowder_number() {
     assert_eq!(told(Some("2024-06-03")), ["10", "0", "-"]);
 }
 
-/// One close a month, on the 28th, from May 2022 to June 2024. `close` gets the number of the month, from 0.
+/// History with one close a month, on the 28th, from May 2022 to June 2024. `close` returns the close of a month. May
+/// 2022 is month 0.
 fn monthly(close: impl Fn(i32) -> &'static str) -> History {
     let days = (4..30).map(|month| format!("{}-{:02}-28", 2022 + month / 12, month % 12 + 1));
     let life = (0..)

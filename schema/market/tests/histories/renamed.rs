@@ -1,6 +1,6 @@
-//! Tests on a ticker that two companies had, one after the other (R27). The first company changed its ticker, and years
-//! later the second company was listed under the old one. At every month end, each company has only its own dividends,
-//! with ids that do not change.
+//! Tests on a ticker that two companies had, one after the other (R27). The first company changed its ticker. Years
+//! later, the second company was listed under the ticker that the first company had given up. At every month end, each
+//! company has only its own dividends, with ids that do not change.
 
 use std::collections::BTreeSet;
 
@@ -41,7 +41,8 @@ fn second_company() -> Life {
     Life::new("second", UNTIL).every(91, "2018-05-10", &[("1.50", 27)])
 }
 
-/// All dividends of the feed. The vendor has the first company's last year before the change under both tickers.
+/// All dividends of the feed. The vendor lists the first company's dividends of the last year before the change twice:
+/// under the old ticker and under the new ticker.
 fn feed() -> Vec<Observation<Dividend>> {
     let mut rows = filed(&first_company(), |day| if day <= date(LEFT) { "TICK" } else { "TOCK" });
     let again = filed(&first_company(), |_| "TOCK").into_iter();
@@ -112,8 +113,9 @@ fn ids(derived: &DerivedRows, until: NaiveDate) -> BTreeSet<String> {
     derived.dividends.iter().filter(|row| row.ex_date <= until).filter_map(|row| row.id.clone()).collect()
 }
 
-/// Derives a company at every month end of both histories, and checks its payments and ids. `indicated` has the
-/// expected forward rates, each with its first day. Returns the ids of all payments at the end.
+/// Derives a company at every month end from the first payment of the first company on, and checks the company's
+/// payments and ids. Each pair of `indicated` is a day and the forward dividend that is expected from this day on.
+/// Returns the ids of all payments at the last month end.
 fn check(ticker: &str, life: &Life, indicated: &[(&str, &str)]) -> BTreeSet<String> {
     let history = history(&companies().identities[&symbol(ticker)]);
     let mut before = BTreeSet::new();

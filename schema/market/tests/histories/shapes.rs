@@ -1,7 +1,7 @@
 //! Tests on histories that resemble those of real companies. Each history is derived at every month end.
 //!
-//! All histories must satisfy three conditions. Outside pauses, the status is always active. The status does not change
-//! in January. Fewer than one in 100 rows is quarantined.
+//! All histories must satisfy three conditions. The dividend status is active, except in a period in which the company
+//! suspends its payments. The dividend status does not change in January. Fewer than one in 100 rows is quarantined.
 
 use crate::figures::held_dividends;
 use crate::lives::{Life, date};
@@ -35,9 +35,9 @@ fn month_ends(life: &Life) -> Vec<NaiveDate> {
     days.filter(|day| (*day + Days::new(1)).day() == 1).collect()
 }
 
-/// Checks at every month end that the status is active outside `paused` and does not change in January. Also checks
-/// that fewer than one in 100 rows is quarantined. `paused` has the first and last day of each period without due
-/// payments.
+/// Checks at every month end that the dividend status is active and does not change in January. Both checks leave out
+/// the periods of `paused`. Also checks that fewer than one in 100 rows is quarantined. Each pair of `paused` is the
+/// first and the last day of a period.
 #[track_caller]
 fn check(life: &Life, paused: &[(&str, &str)]) {
     let is_paused = |day: NaiveDate| paused.iter().any(|(from, to)| date(from) <= day && day <= date(to));

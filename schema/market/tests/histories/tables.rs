@@ -72,7 +72,7 @@ pub(crate) fn derived_on(as_of: &str, history: &History) -> DerivedRows {
     looking_back(as_of, as_of, history)
 }
 
-/// Derives the rows as of a day before the newest day of the market.
+/// Derives the rows as of the day `as_of`. `newest` is the newest day of the market data; it may be later than `as_of`.
 pub(crate) fn looking_back(as_of: &str, newest: &str, history: &History) -> DerivedRows {
     let (as_of, newest, policy) = (date(as_of), date(newest), SourcePolicy::default());
     let rules = &Rules::DEFAULT;

@@ -1,5 +1,5 @@
-//! Tests for served and explained facts of a company: fundamentals, dates of splits, coverage of the data, sources of a
-//! session, and decisions.
+//! Tests for served and explained facts of a company: fundamentals, dates of splits, first and last day of the data,
+//! the bars of all sources for a session, and decisions on quarantined rows.
 
 use chrono::{DateTime, NaiveDate};
 use market::bars::{BarVersion, MISSING};
@@ -252,7 +252,7 @@ fn a_split_of_another_day_is_no_duplicate_of_a_stock_dividend() {
     assert_eq!(factor("2024-02-02"), "2");
 }
 
-/// The history with one more decision about a row. `decision` has the form `verdict kind date value`.
+/// Copy of the history with one more decision about a row. `decision` has the form `verdict kind date value`.
 fn decided(history: &History, decision: &str) -> History {
     let [verdict, kind, day, value] = decision.split(' ').collect::<Vec<_>>().try_into().expect("four words");
     let record = json!({

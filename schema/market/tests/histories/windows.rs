@@ -1,4 +1,5 @@
-//! Tests for the observations of an explained metric: exactly those in the window of the metric.
+//! Tests for the explanation of a metric. It lists exactly the observations in the period of the metric, for example in
+//! the last twelve months.
 
 use chrono::{Datelike, NaiveDate, Weekday};
 use market::bars::BarVersion;

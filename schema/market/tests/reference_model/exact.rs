@@ -32,7 +32,7 @@ fn of_decimal(value: Decimal) -> Rational {
     Rational::new(BigInt::from(value.mantissa()), BigInt::from(10i128.pow(value.scale())))
 }
 
-/// Product of from/to of all splits in (after, through].
+/// Product of from/to over all splits with an ex-date after `after` and on or before `through`.
 fn splits(case: &Case, after: NaiveDate, through: NaiveDate) -> Rational {
     let passed = case.splits.iter().filter(|split| after < split.0 && split.0 <= through);
     passed.fold(whole(1), |product, split| product * ratio(split.1, split.2))
@@ -66,8 +66,9 @@ pub(crate) fn annual_total(case: &Case, year: i32) -> Rational {
     paid.fold(zero(), |sum, paid| sum + amount(case, paid))
 }
 
-/// True if `percent` is the exact growth rate, rounded to four places. The exact ratio must be between the powers of
-/// the two rounding bounds.
+/// True if `percent` is the exact growth rate per year, rounded to four places. The check needs no root. It raises the
+/// lower and the upper bound of the rounding to the power `span`. The exact ratio of the two annual totals must be
+/// between these two powers.
 pub(crate) fn is_growth(case: &Case, span: i32, percent: Decimal) -> bool {
     let last = as_of().year() - 1;
     let exact = annual_total(case, last) / annual_total(case, last - span);
@@ -154,8 +155,8 @@ pub(crate) fn total_return(case: &Case) -> Rational {
     (growth - whole(1)) * whole(100)
 }
 
-/// True if `found` is the exact volatility, rounded to four places. The exact variance must be between the squares of
-/// the two rounding bounds.
+/// True if `found` is the exact volatility, rounded to four places. The check needs no root. The exact variance must be
+/// between the squares of the lower and the upper bound of the rounding.
 pub(crate) fn is_volatility(case: &Case, found: Option<Decimal>) -> bool {
     let count = (case.bars.len() - 1).min(252);
     let Some(found) = found else { return count < 60 };

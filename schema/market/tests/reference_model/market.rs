@@ -74,7 +74,8 @@ pub(crate) fn case() -> impl Strategy<Value = Case> {
     })
 }
 
-/// Bars of a random walk. Each step multiplies the close by `step / 1000`, and each split multiplies it by from/to.
+/// Bars of a random walk. Each step multiplies the close by `step / 1000`. Each split multiplies the closes from its
+/// ex-date on by from/to.
 fn split_walk(steps: &[(i64, i64, i64)], splits: &[(NaiveDate, i64, i64)]) -> Vec<DayBar> {
     let mut close = 20_000;
     let rows: Vec<(i64, i64, i64)> = steps
@@ -95,8 +96,8 @@ fn split_walk(steps: &[(i64, i64, i64)], splits: &[(NaiveDate, i64, i64)]) -> Ve
     bars
 }
 
-/// One bar per weekday, up to the as-of date. `rows` has the close of each bar and the distances to its high and low,
-/// newest bar first.
+/// One bar per weekday, up to the as-of date. Each item of `rows` is a close, its distance to the high, and its
+/// distance to the low. The newest bar is first.
 fn weekdays(rows: &[(i64, i64, i64)]) -> Vec<DayBar> {
     let days = (0..)
         .map(|back| as_of() - Days::new(back))

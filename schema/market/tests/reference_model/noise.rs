@@ -29,7 +29,7 @@ fn source() -> impl Strategy<Value = String> {
     prop_oneof![3 => Just("a"), 3 => Just("b"), 1 => Just("manual")].prop_map(str::to_owned)
 }
 
-/// Source, id, revision, true for a retraction, and second of the observation time.
+/// Fields: source, id, revision, true for a retraction, and the observation time in seconds after a fixed instant.
 type Provenance = (String, Option<String>, i64, bool, i64);
 
 /// Random provenance without a line. The lines are numbered later, because each row of a file has its own line.

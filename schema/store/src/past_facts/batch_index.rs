@@ -12,8 +12,8 @@ pub struct LoggedBatch {
     pub has_prices: bool,
 }
 
-/// Index of the places of record batches that were already read from Postgres. A place that is not in the index is read
-/// from Postgres.
+/// Cache that has the places of record batches in the log. A place that is not in this index is read from Postgres and
+/// then added to the index.
 pub trait BatchIndex {
     /// Place of a batch; `None` if the index does not contain the batch.
     fn find(&self, batch: &BatchId) -> Option<LoggedBatch>;
@@ -21,7 +21,7 @@ pub trait BatchIndex {
     fn insert(&self, batch: BatchId, place: LoggedBatch);
 }
 
-/// Index that contains no record batches.
+/// Index that is always empty. The place of every record batch is read from Postgres.
 #[derive(Debug, Clone, Copy)]
 pub struct EmptyBatchIndex;
 
