@@ -24,8 +24,8 @@ use crate::render::rows::RenderError;
 /// Path of the page on which a client can change its plan after a refused call.
 pub(crate) const UPGRADE_URL: &str = "/plans";
 
-/// Value of `Retry-After` for a client with too many streams, in seconds. The next heartbeat, by default after 15 s,
-/// usually ends the streams of lost connections. The account can then open another stream.
+/// Value of `Retry-After` in seconds, for an account with too many open streams. A stream with a lost connection
+/// usually ends at its next heartbeat, by default within 15 s. After that, the account can open another stream.
 const STREAM_RETRY: u64 = 20;
 
 /// Reasons for an error response. The `Display` text is also the message to the client, except for `Unavailable`,
@@ -49,7 +49,7 @@ pub(crate) enum ApiError {
     NotFound(String),
     #[error("Method not allowed; allowed: {allow}")]
     MethodNotAllowed { allow: &'static str },
-    /// Refusal with the given status. The fault is not in a parameter but, for example, in a malformed request head.
+    /// Refusal with the given status. The cause is not a parameter. It is, for example, a malformed request head.
     #[error("{message}")]
     Refused { status: StatusCode, message: String },
     #[error("{}", parameters_message(.0))]

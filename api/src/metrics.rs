@@ -42,7 +42,7 @@ pub(crate) struct AdmissionMetrics {
     pub(crate) quota: IntCounter,
     pub(crate) invalid_key: IntCounter,
     pub(crate) undecided: IntCounter,
-    /// Number of calls in a batch. One database round trip decides all calls of a batch.
+    /// Number of calls in a batch. All calls of a batch are checked with one database round trip.
     pub(crate) batch: Histogram,
     /// Duration of the database round trip of a batch, in seconds.
     pub(crate) statement: Histogram,

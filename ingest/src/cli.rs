@@ -69,17 +69,17 @@ enum IngestCommand {
     Generate(GenerateArgs),
 }
 
-/// Address of the metrics listener of the running watch or pull.
+/// Address of the metrics listener of the running `ingest watch` or `ingest pull`.
 #[derive(Debug, clap::Args)]
 struct IngestHealthArgs {
-    /// Metrics address of the running watch or pull; default: the address in METRICS_LISTEN
+    /// Metrics address of the running `ingest watch` or `ingest pull`; default: the address in METRICS_LISTEN
     #[arg(long, env = "INGEST_METRICS", value_name = "[ADDRESS:]PORT", value_parser = parse_listen_address)]
     address: Option<SocketAddr>,
     #[command(flatten)]
     metrics: MetricsSettings,
 }
 
-/// Connection options that some commands do not use. The `--help` of these commands does not list them.
+/// Connection options that the `--help` of some commands does not list, because these commands do not use the options.
 const HIDDEN: [HiddenOptions; 2] = [
     HiddenOptions {
         commands: &["map", "generate", "health"],

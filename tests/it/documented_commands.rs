@@ -1,8 +1,8 @@
 //! Tests that run every command line of README.md and docs/ against a fresh stack, in the order of the pages.
 //!
 //! A command line is a line of a fenced `sh` or `console` block, or a code span in the column "command" or "script" of
-//! a table. It must end with exit code 0, or with a code in [`OTHER_CODES`]. A line that a test cannot run needs an
-//! entry in [`NOT_RUN`].
+//! a table. Each command line must end with exit code 0, or with a code in [`OTHER_CODES`]. A line that a test cannot
+//! run needs an entry in [`NOT_RUN`].
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -37,7 +37,7 @@ const OTHER_CODES: &[(&str, &[i32], &str)] = &[
     ("projector audit", &[4], "the market has findings"),
 ];
 
-/// Programs that documented lines need. If one is not installed, its lines are not run.
+/// Programs that documented lines need. If a program is not installed, the lines that begin with its name are not run.
 const OPTIONAL: [(&str, Requirement); 2] = [("curl", Requirement::Curl), ("psql", Requirement::Psql)];
 
 const DIVIDENDS: &str = "symbol,ex_date,payment_date,amount,type,frequency\n\
@@ -130,7 +130,8 @@ async fn last_load(stack: &StackProcess) -> Result<String> {
     Ok(last["run"].as_str().context("a manifest without a run")?.to_owned())
 }
 
-/// Returns the command lines of README.md, then those of docs/ with its pages in alphabetical order.
+/// Returns the command lines of README.md, followed by those of the pages in docs/. The pages are in alphabetical
+/// order.
 fn documented() -> Result<Vec<CommandLine>> {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut pages: Vec<PathBuf> = vec![workspace.join("README.md")];

@@ -1,4 +1,5 @@
-//! Parameters `data_version` and `known_at`: refusals, combination with `as_of`, revisions, and the analyst's commands.
+//! Requests for earlier data, with the parameter `data_version` or `known_at`. Covers refused values, the combination
+//! with `as_of`, the list of revisions, and the `projector` options with the same meaning.
 
 use std::time::{Duration, Instant};
 
@@ -159,8 +160,9 @@ async fn a_restored_service_answers_for_versions_before_the_backup() -> Result<(
     Ok(())
 }
 
-/// Fails if an earlier data version is not answered from the tables of its own generation. This program does not have
-/// the rules of that version, so it cannot derive its tables again.
+/// Fails if a request for an earlier data version is not answered from the tables of the generation that served it. In
+/// this test, the version was derived by rules that the program does not have, so the program cannot derive the answer
+/// again.
 #[tokio::test]
 async fn a_kept_generation_answers_for_its_version_until_it_is_dropped() -> Result<()> {
     let world = World::start().await?;
@@ -232,8 +234,8 @@ async fn bulk_prices_of_an_earlier_version_have_listed_symbols() -> Result<()> {
     Ok(())
 }
 
-/// Number of measured securities. The first request derives a security, and later requests find the result in the
-/// cache.
+/// Number of securities whose requests are timed. Only the first request for a security derives its metrics. Later
+/// requests find the metrics in a cache, so the median needs many securities.
 const MEASURED: usize = 40;
 
 /// Returns a feed of thirty years of daily bars and quarterly dividends for the measured securities and the benchmark.

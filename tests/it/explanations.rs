@@ -1,5 +1,5 @@
-//! Explanations of figures: every metric lists its observations, and quarantined rows are shown until a correction
-//! arrives.
+//! Explanations of figures. Every metric lists the observations from which it was computed. Quarantined rows are shown
+//! until a correction arrives.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 const TODAY: &str = "2024-12-31";
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Fields of the metrics that are not figures and therefore have no explanation.
+/// Fields in the answer of the metrics endpoint that have no explanation, because they are not figures.
 const NOT_FIGURES: [&str; 8] = [
     "symbol",
     "currency",
@@ -61,8 +61,8 @@ impl Told {
         Ok(self.json(&path).await?["data"].clone())
     }
 
-    /// Returns the marks of the symbol HELD's quarantined rows in answers: the code and count of each warning, and the
-    /// field `held_rows` of the list.
+    /// Returns how four endpoints report the quarantined rows of the symbol HELD. For three of them, this is the code
+    /// and the count in the first warning. For the list of stocks, it is the field `held_rows`.
     async fn warned(&self) -> Result<Vec<Value>> {
         let mut told = Vec::new();
         for path in ["stocks/HELD/metrics?", "stocks/HELD/dividends?", "dividends/history?symbols=HELD"] {
@@ -87,8 +87,8 @@ async fn load(app: &TestApp, name: &str, records: &[Value]) -> Result<()> {
     app.feed(&format!("{name}.ndjson"), text).source("vendor").today(TODAY).apply().await
 }
 
-/// Returns daily closes of seven years that rise slowly. The closes of the symbol TOLD before its split on 2022-06-10
-/// are twice as high.
+/// Returns a close for every weekday of seven years. The closes rise slowly. For the symbol TOLD, all closes before its
+/// split on 2022-06-10 are doubled.
 fn prices(symbol: &str) -> Vec<Value> {
     let first: NaiveDate = "2018-01-02".parse().expect("a date");
     let until: NaiveDate = TODAY.parse().expect("a date");

@@ -9,7 +9,8 @@ const CALL: &str = "/v1/stocks?limit=1";
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Default admission timeout. The test harness sets a longer one for other tests.
 const ADMISSION: (&str, &str) = ("API_ADMISSION_TIMEOUT_MS", "250");
-/// Maximum time from a promotion to the first answer, with a margin for a busy machine.
+/// Maximum time from the promotion of a Postgres replica to the first answer of the API, with a margin for a busy
+/// machine.
 const FAILOVER: Duration = Duration::from_secs(8);
 
 /// Returns a URL that names several hosts. Clients connect to the one that accepts writes.

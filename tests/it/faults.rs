@@ -1,8 +1,8 @@
 //! Faults that the programs survive: every acknowledged row is in the tables once, and only a bad row becomes a dead
 //! letter.
 //!
-//! The expected tables are those of the same feed loaded without a fault. `replay.rs` proves that they do not depend on
-//! the order of rows or their division into batches.
+//! The expected tables are those of the same feed loaded without a fault. `replay.rs` tests that the tables do not
+//! depend on the order of the rows, or on the division of the rows into batches.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! Download of pinned server builds: resumption, refusal of other files, one download for several processes,
-//! certificates.
+//! Download of pinned server builds. Interrupted downloads are resumed, unexpected files are refused, several processes
+//! share one download, and certificates are checked.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};

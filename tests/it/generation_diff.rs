@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 
 use crate::generations::{PATIENCE, answer};
 
-/// Starts an app with two vendors. For TWIN, they disagree on two closes and on the last dividend. Only one of them
-/// reports SAME.
+/// Starts an app with the vendors `left` and `right`. For the symbol TWIN, the vendors report different closes on two
+/// days and different last dividends. Only `left` reports the symbol SAME.
 async fn two_vendors() -> Result<TestApp> {
     let app = TestApp::builder().env("SERVICE_DATE", "2024-06-30").start().await?;
     for (source, closes, last) in [("left", [50, 52, 50], "0.5"), ("right", [50, 51, 40], "0.8")] {

@@ -1,5 +1,5 @@
-//! Rebuild, promote and rollback, killed at every step and run during live writes. The API always serves one whole
-//! generation, and the same command completes when it is repeated.
+//! The commands rebuild, promote and rollback. They are killed at every step, and they run while new rows are loaded.
+//! The API always serves one whole generation. A killed command completes when it is repeated.
 
 use std::sync::Arc;
 

@@ -72,8 +72,8 @@ async fn price(api: &Api, key: &str) -> Result<(String, Value)> {
     Ok((version, body["data"]["price"].clone()))
 }
 
-/// Two clients that continuously request the quote of [`two_sources`]. They fail if an answer is not a 200, or if it
-/// combines the price of one generation with the version of another.
+/// Two clients that continuously request the quote of the symbol TWIN (see [`two_sources`]). They fail if an answer is
+/// not a 200, or if it combines the price of one generation with the version of another.
 pub(crate) struct Readers {
     api: Arc<Api>,
     key: String,

@@ -1,11 +1,12 @@
 //! Worked cases of the domain rules, from a feed to the API's answer.
 //!
-//! All cases share one market and are loaded in the order of their dates. Each case has its own symbols. A session
-//! moves the market date to the date of the cases, and their answers are compared while that date is current. At the
-//! end, the same metrics are requested again as of their past dates.
+//! All cases share one market, but each case has its own symbols. The cases are loaded in the order of their dates. For
+//! each date, a session of that date is loaded too, so the date becomes the market date. The answers for the cases of
+//! that date are then compared. At the end, the metrics of every case are requested again, now as of the past date of
+//! the case.
 //!
-//! The cases of the fixtures test the bounds of each rule. The published cases are in a folder next to the workspace.
-//! Without them, their test is recorded as skipped.
+//! The cases in the fixtures test the bounds of each rule. The published cases are in a folder next to the workspace.
+//! If the folder is missing, the test of the published cases is recorded as skipped.
 
 mod answers;
 #[path = "../../schema/market/tests/golden_cases/compare.rs"]
@@ -81,7 +82,7 @@ async fn serve(cases: &[Value]) -> Result<()> {
     Ok(())
 }
 
-/// Loads the cases of one date, and a session that moves the market date to it.
+/// Loads the cases of `date`. Also loads a session of the same date, which becomes the market date.
 async fn load(app: &TestApp, date: &str, cases: &[Case]) -> Result<()> {
     let folder = app.folder().join(date);
     std::fs::create_dir(&folder)?;
@@ -107,8 +108,8 @@ async fn arrived(api: &Api, date: &str) -> Result<()> {
     .await
 }
 
-/// Returns the failed expectations of a case. Figures that the API serves only for the current market date are skipped
-/// for a past date.
+/// Returns the failed expectations of a case. Some figures are served only for the current market date. If the answers
+/// are as of a past date, such figures are skipped.
 async fn check(case: &Case, answers: &Answers<'_>) -> Result<Vec<String>> {
     let mut failures = Vec::new();
     for (key, expected) in case.expected() {

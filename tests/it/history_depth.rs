@@ -1,11 +1,12 @@
-//! Depth of history of each tier, tested on both sides of its bound for every endpoint that returns single past events.
+//! Depth of history: the earliest day that each tier may request. For every endpoint that returns single past events,
+//! this day and the day before it are tested.
 
 use anyhow::Result;
 use serde_json::{Value, json};
 
 use crate::api_world::{World, check};
 
-/// Endpoints with `{}` in place of a day.
+/// Endpoints that are tested with the free tier. `{}` is replaced by a day.
 const FREE: [&str; 7] = [
     "/v1/prices/COLA?start_date={}",
     "/v1/stocks/COLA/splits?start_date={}",
@@ -16,7 +17,7 @@ const FREE: [&str; 7] = [
     "/v1/dividends/payment-dates?start_date={}&end_date={}",
 ];
 
-/// Fails if the day `floor` is not answered, or the day `before` is not refused.
+/// Fails if a request for the day `floor` is refused, or if a request for the day `before` is answered.
 async fn holds(world: &World, key: &str, path: &str, floor: &str, before: &str) -> Result<()> {
     let reply = world.api.get(&path.replace("{}", floor), Some(key)).await?;
     assert_eq!(reply.status, 200, "{path} on {floor}: {}", reply.text());
@@ -62,7 +63,8 @@ async fn yearly_totals_begin_with_the_first_whole_year() -> Result<()> {
     Ok(())
 }
 
-/// Returns the dates of all listed observations, and the number of older ones that are only counted.
+/// Returns the dates of the observations that an explanation lists, and the number of older observations, which it only
+/// counts.
 fn observations(explained: &Value) -> (Vec<&str>, i64) {
     let explanation = &explained["data"]["explanation"];
     let metrics = explanation["metrics"].as_array().into_iter().flatten();

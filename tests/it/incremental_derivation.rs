@@ -1,5 +1,5 @@
-//! Incremental derivation over successive days. Unchanged rows are neither read in full nor written again, and the
-//! tables equal those of one derivation of all rows.
+//! Incremental derivation over successive days. Unchanged rows are neither read in full nor written again. The tables
+//! equal the result of deriving all rows at once.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -24,7 +24,7 @@ async fn publish(app: &TestApp, source: &str, name: &str, text: &str) -> Result<
     app.feed(name, text).source(source).today("2024-07-05").load().await
 }
 
-/// Loads a bar on `date` for every security, at its last price.
+/// For every security, loads a bar on `date` with the security's last price.
 async fn day(app: &TestApp, date: &str) -> Result<()> {
     let rows = app.sql("select symbol, price::text from read_g1.quotes where price is not null", &[]).await?;
     let mut text = "symbol,date,open,high,low,close,volume\n".to_owned();

@@ -139,7 +139,8 @@ async fn a_batch_in_the_log_is_not_published_again_by_any_load() -> Result<()> {
     Ok(())
 }
 
-/// Returns a file as a zstd frame with one raw block. This needs no compressor.
+/// Returns the content of a file as a zstd frame with one raw block. A raw block is not compressed, so no compressor is
+/// needed.
 fn packed(path: &Path) -> Result<Vec<u8>> {
     let content = std::fs::read(path)?;
     let size = u8::try_from(content.len())?;

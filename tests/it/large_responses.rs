@@ -43,7 +43,7 @@ async fn wide() -> Result<(World, String)> {
     Ok((world, format!("/v1/bulk/dividends?per_symbol={DIVIDENDS}&symbols={}", symbols.join(","))))
 }
 
-/// Returns the symbols of an answer with their numbers of dividends.
+/// Returns each symbol in an answer, with its number of dividends.
 fn counted(answer: &Value) -> Vec<(&str, usize)> {
     let items = answer["data"].as_array().into_iter().flatten();
     items

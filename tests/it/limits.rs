@@ -1,6 +1,8 @@
-//! Rate and quota limits over several API processes. They are exact for any number of processes, even if one is killed.
+//! Rate and quota limits over several API processes. The limits are exact for any number of processes, even if a
+//! process is killed.
 //!
-//! The database clock decides. Tests change the stored times instead of the clock.
+//! The limits use the clock of the database. Tests do not change this clock, but change the times stored in the
+//! database.
 
 use std::time::{Duration, Instant};
 
@@ -62,7 +64,8 @@ impl Cluster {
         Ok(())
     }
 
-    /// Returns the tokens and the quota charged since the bucket had five tokens and the quota was unused.
+    /// Returns the tokens and the calls of the quota that were charged. The test must have set the bucket to five
+    /// tokens and the used quota to zero before.
     async fn charges(&self) -> Result<(f64, i64)> {
         let rows = self.app.sql("select 5 - floor(tokens), used from accounts.limiter", &[]).await?;
         let row = rows.first().context("one account")?;
@@ -79,7 +82,7 @@ fn number(reply: &Reply, header: &str) -> Result<i64> {
     Ok(value.parse()?)
 }
 
-/// Fails if a process overwrites a balance that another process has changed since it was read.
+/// Fails if two processes read the same balance, and the second write overwrites the first.
 #[tokio::test]
 async fn two_hundred_calls_over_three_instances_pass_exactly_the_burst() -> Result<()> {
     let cluster = Cluster::start(3).await?;
@@ -107,7 +110,7 @@ async fn two_hundred_calls_over_three_instances_pass_exactly_the_burst() -> Resu
     Ok(())
 }
 
-/// Fails if a process overwrites a balance that another process has changed since it was read.
+/// Fails if two processes read the same balance, and the second write overwrites the first.
 #[tokio::test]
 async fn the_last_unit_of_the_quota_is_given_once() -> Result<()> {
     let cluster = Cluster::start(3).await?;
@@ -130,7 +133,7 @@ async fn the_last_unit_of_the_quota_is_given_once() -> Result<()> {
     Ok(())
 }
 
-/// Fails if a process overwrites a balance that another process has changed since it was read.
+/// Fails if two processes read the same balance, and the second write overwrites the first.
 #[tokio::test]
 async fn keys_of_an_account_share_and_new_keys_buy_nothing() -> Result<()> {
     let cluster = Cluster::start(2).await?;

@@ -1,4 +1,4 @@
-//! Effect of a load on the served figures, in `projector audit --since` and at the end of `ingest load`.
+//! Effect of a load on the served figures, as `projector audit --since` and the end of `ingest load` report it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -50,7 +50,7 @@ fn run_of(summary: &Value) -> Result<&str> {
     summary["run"].as_str().context("a run")
 }
 
-/// Returns the topic `name` of an effect's summary.
+/// Returns the entry for a topic, for example `yields`, in the summary of an effect.
 fn topic<'a>(effect: &'a Value, name: &str) -> Result<&'a Value> {
     let topics = effect["summary"].as_array().into_iter().flatten();
     topics.into_iter().find(|topic| topic["topic"] == name).with_context(|| format!("{name} in {effect}"))
@@ -200,7 +200,8 @@ async fn rows_that_the_log_has_change_no_served_figure() -> Result<()> {
     Ok(())
 }
 
-/// Fails if the effect of a run differs from a comparison with tables that are rebuilt from the log before the run.
+/// Compares two reports: the effect of a run, and a diff of the served tables against tables rebuilt from the messages
+/// before the run. Fails if the two reports differ.
 #[tokio::test]
 async fn the_effect_equals_a_comparison_with_the_replayed_log() -> Result<()> {
     let app = TestApp::start().await?;

@@ -18,7 +18,8 @@ pub(crate) async fn market(app: &TestApp, symbols: &str, years: &str) -> Result<
     Ok(out)
 }
 
-/// Returns the kind in the subject, the headers and the payload of every message of an app's log.
+/// Returns every message of an app's log. Fields: the kind of the rows, which ends the subject; the headers; the
+/// payload.
 pub(crate) async fn messages(app: &TestApp) -> Result<Vec<(String, async_nats::HeaderMap, Vec<u8>)>> {
     let stream = jetstream::new(app.nats().await?).get_stream(&app.endpoints().stream).await?;
     let mut messages = Vec::new();

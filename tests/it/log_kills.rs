@@ -1,5 +1,5 @@
-//! Kills of NATS servers under load, one of three nodes at a time. An uncompressed stream, as the service creates it,
-//! loses nothing. A compressed stream is damaged.
+//! Kills of NATS servers under load, one of three nodes at a time. The service creates uncompressed streams. Such a
+//! stream loses nothing, but a compressed stream is damaged.
 //!
 //! Both tests run for minutes and belong to `tests/nightly`. `LOG_KILL_ROUNDS` sets the number of rounds.
 
@@ -59,8 +59,8 @@ async fn publish(context: jetstream::Context, acknowledged: Acknowledged) {
     }
 }
 
-/// Reads a message from the leader's replica. A request without an answer is repeated, and a missing message is an
-/// error.
+/// Reads a message from the node that leads the stream. A request without an answer is repeated, and a missing message
+/// is an error.
 async fn read(stream: &stream::Stream, sequence: u64) -> Result<StreamMessage> {
     let mut attempts = 1;
     loop {
@@ -88,8 +88,8 @@ async fn create(cluster: &NatsCluster, compression: Option<stream::Compression>)
     Ok(())
 }
 
-/// A run of the test: it kills the nodes in turn while messages are published. Each kill waits until every replica is
-/// current.
+/// A run of the test. The run kills the nodes in turn while messages are published. Before each kill, it waits until
+/// every replica is current.
 struct KillRun {
     cluster: NatsCluster,
     acknowledged: Acknowledged,

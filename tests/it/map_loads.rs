@@ -1,4 +1,5 @@
-//! `ingest load --map`: a folder of files in another layout is loaded exactly once, even after a kill.
+//! `ingest load --map`. A map describes the columns of files in a layout that `ingest` does not know. A folder of such
+//! files is loaded exactly once, even after a kill.
 
 use std::path::Path;
 

@@ -22,7 +22,7 @@ async fn walk(world: &Generated, path: &str) -> Result<Vec<Value>> {
     }
 }
 
-/// Returns the same bars, requested symbol by symbol.
+/// Returns the bars of all securities from `start` to `end`, requested from `/v1/prices/{symbol}` symbol by symbol.
 async fn one_by_one(world: &Generated, adjustment: &str, start: &str, end: &str) -> Result<Vec<Value>> {
     let stocks = async |active: bool| {
         walk(world, &format!("/v1/stocks?limit=1000&fields=symbol&is_active={active}")).await

@@ -20,7 +20,8 @@ fn prices_with_one_bad_row() -> String {
     format!("symbol,date,close\n{rows}AAA1,someday,7\n")
 }
 
-/// Scraped metrics: their text, and their values by name with labels.
+/// Scraped metrics of a program: the text of the response, and the values. The key of a value is the metric's name with
+/// its labels.
 pub(crate) struct Scrape {
     text: String,
     values: BTreeMap<String, f64>,
@@ -46,7 +47,8 @@ impl Scrape {
         self.values.get(name).copied().with_context(|| format!("no {name} in\n{}", self.text))
     }
 
-    /// Fails if a metric lacks its help text, has another type, or has a name with a unit other than a base unit.
+    /// Fails if a metric in `names` has no help text, has another type than `kind`, or has a name that ends with a unit
+    /// other than a base unit (for example `_ms`).
     #[track_caller]
     fn has(&self, kind: &str, names: &[&str]) {
         for name in names {

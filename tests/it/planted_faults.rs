@@ -1,4 +1,5 @@
-//! Faults planted in a generated market. The rules R34–R38 must find them, and must not suspect correct rows.
+//! Faults planted in a generated market. The rules R34–R38 must find at least 95 % of the faults of each kind. The
+//! number of false alarms may be at most a thousandth of the number of dividends.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -10,14 +11,15 @@ use harness::TestApp;
 /// Newest day of the market, a Friday.
 const UNTIL: &str = "2024-06-14";
 const TODAY: &str = "2024-06-17";
-/// Length of the longest run of wrong prices, in calendar days.
+/// Longest period of wrong prices after a planted date, in calendar days. A suspect price within this period is not a
+/// false alarm.
 const LONGEST_RUN: u64 = 14;
 
 /// Faults that the service found: symbol, date (if known) and kind.
 type Found = BTreeSet<(String, Option<NaiveDate>, String)>;
 
-/// Query of the faults that the service found, in rows and flags. Kinds that are never planted have their own names, so
-/// they count as false alarms.
+/// Query of the faults that the service found. It reads the marks of rows and the flags of securities. A finding of a
+/// kind that is never planted gets a name of its own, so it counts as a false alarm.
 const READINGS: &str = "
     select symbol, ex_date, case reading::text
         when 'special' then 'untyped_special' when 'combined' then 'combined_payment' when 'dip' then 'amount_dip' end
@@ -35,7 +37,7 @@ const READINGS: &str = "
     where flag in ('near_duplicate', 'boundary_shift', 'dividends_missing', 'payment_gap', 'amount_basis_suspect',
         'price_level_break', 'price_jump_without_split', 'split_not_in_price', 'special_by_price', 'amount_held')";
 
-/// Loads a generated market with or without faults into an app of its own.
+/// Starts an app and loads a generated market into it. `faults` is the percentage of securities with planted faults.
 async fn market(symbols: &str, years: &str, faults: &str) -> Result<TestApp> {
     let app = TestApp::builder().env("SERVICE_DATE", TODAY).start().await?;
     let folder = app.folder().join("market").to_string_lossy().into_owned();

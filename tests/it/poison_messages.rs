@@ -16,7 +16,7 @@ use crate::log_copies::verify;
 
 const PATIENCE: Duration = Duration::from_secs(90);
 
-/// Kind in the subject, and header block, of each message.
+/// The messages. Each entry has the kind of rows, which ends the subject of the message, and the header block.
 const POISON: [(&str, &[u8]); 6] = [
     ("run", b"NATS/9.9\r\nA: b\r\n\r\n"),
     ("price", b"NATS/1.0 503 No Responders\r\n\r\n"),
@@ -31,7 +31,8 @@ async fn last_sequence(app: &TestApp) -> Result<u64> {
     Ok(stream.cached_info().state.last_sequence)
 }
 
-/// Publishes all poison messages over a raw connection, beginning with number `first`. Returns their sequences.
+/// Publishes all messages of [`POISON`] over a raw connection. Begins at the index `first`, and continues at the start
+/// of the list after its end. Returns the sequences of the messages in the log.
 async fn publish_poison(app: &TestApp, first: usize) -> Result<Vec<u64>> {
     let before = last_sequence(app).await?;
     let address = app.servers().nats.url().trim_start_matches("nats://").to_owned();

@@ -1,5 +1,5 @@
-//! Source policies. The served rows always follow one whole policy, and a change waits until `--now` or a new
-//! generation applies it.
+//! Source policies, which rank the sources of each kind of row. The served rows always follow one whole policy. A
+//! change of the policy takes effect with `--now` or with a new generation.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -17,10 +17,10 @@ const SOURCES: [&str; 3] = ["left", "middle", "right"];
 const KINDS: [&str; 2] = ["price", "dividend"];
 const SYMBOLS: [&str; 6] = ["AAA", "BBB", "CCC", "DDD", "EEE", "FFF"];
 
-/// Rank of each source, by kind of row and source.
+/// Ranks of a policy. The key is a kind of row and a source. The source with the lowest rank is preferred.
 type Ranks = BTreeMap<(String, String), i64>;
 
-/// Starts an app in which every source reports another close and another dividend for each symbol.
+/// Starts an app with three sources. For each symbol, every source reports a different close and a different dividend.
 async fn disagreeing() -> Result<TestApp> {
     let app = TestApp::builder().env("SERVICE_DATE", "2024-06-30").start().await?;
     for (source, place) in SOURCES.iter().zip(1..) {

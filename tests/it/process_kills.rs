@@ -1,6 +1,5 @@
-//! Processes killed at every step of their work. After each kill, the stored facts are those of the log up to the
-//! stored position. The restarted programs continue from there, and the final tables equal those of an undisturbed
-//! load.
+//! Processes killed at every step of their work. After each kill, the stored facts equal the log up to the checkpoint.
+//! The restarted programs continue from the checkpoint, and the final tables equal those of an undisturbed load.
 //!
 //! `KILLS_SEED` repeats the run with the seed that a failure printed. `KILLS_RUNS` sets the number of runs of the long
 //! test.
@@ -27,7 +26,7 @@ const RUN: [&str; 2] = ["run", "--until-caught-up"];
 /// Exit code of a process that was killed by SIGKILL, as a shell reports it.
 const KILLED: i32 = 137;
 
-/// Returns the names of the steps at which a process can be killed, if they begin with `prefix`. They are read from the
+/// Returns the steps at which a process can be killed and whose names begin with `prefix`. The names are read from the
 /// source code.
 pub(crate) fn failpoints(prefix: &str) -> Result<Vec<String>> {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("a workspace")?;
@@ -72,7 +71,8 @@ pub(crate) async fn killed_at(
     Ok(false)
 }
 
-/// Loads a piece. If `killed` is given, a first attempt is killed at that step. Returns `true` if it was.
+/// Loads a piece of the market. If `killed` is given, a first attempt to load it should be killed at that step. Returns
+/// `true` if the first attempt was killed.
 async fn load(app: &TestApp, market: &Market, piece: usize, killed: Option<(&str, u32)>) -> Result<bool> {
     let arguments = market.load(app, piece)?;
     let arguments = arguments.each_ref().map(String::as_str);
@@ -85,8 +85,8 @@ async fn load(app: &TestApp, market: &Market, piece: usize, killed: Option<(&str
     Ok(died)
 }
 
-/// Applies the rest within a minute. Then compares the log and the tables with those of the same pieces loaded without
-/// a fault.
+/// Applies the rest of the log, which must take less than a minute. Then compares the log and the tables with those of
+/// another app, which loaded the same pieces without a fault.
 async fn converges(app: &TestApp, market: &Market) -> Result<()> {
     let healed = Instant::now();
     app.catch_up().await?;
@@ -113,8 +113,8 @@ async fn converges(app: &TestApp, market: &Market) -> Result<()> {
     Ok(())
 }
 
-/// Fails if a step stores something that the log does not contain, if an older put restores a retracted bar or
-/// dividend, or if a repeated observation counts twice.
+/// Fails in three cases: a killed program stored something that the log does not contain, an older put restored a
+/// retracted bar or dividend, or a repeated observation was counted twice.
 #[tokio::test]
 async fn killed_at_every_step_a_load_converges_to_what_the_log_says() -> Result<()> {
     let (ingest, projector) = (failpoints("ingest.")?, failpoints("projector.")?);
@@ -141,8 +141,8 @@ async fn killed_at_every_step_a_load_converges_to_what_the_log_says() -> Result<
     converges(&app, &market).await
 }
 
-/// Runs a load with random kills. The seed determines the pieces of the market, the steps, their passings and the batch
-/// size.
+/// Runs a load with random kills. The seed determines the pieces of the market, the steps of the kills, how often a
+/// step is reached before the kill, and the batch size.
 async fn killed_at_random(seed: u64) -> Result<()> {
     let mut random = StdRng::seed_from_u64(seed);
     let market = Market::new(seed, random.random_range(3..=8));
@@ -206,8 +206,9 @@ async fn stopped(process: &Daemon) -> Result<()> {
     .await
 }
 
-/// Fails if a projector's transaction does not compare its epoch. Nothing else prevents the stale write, because the
-/// next renewal of its lease is twenty seconds away.
+/// Fails if a projector does not check its epoch in the transaction that writes a batch. In this test, only the epoch
+/// prevents the outdated write. The projector would notice its lost lease only at the next renewal, twenty seconds
+/// later.
 #[tokio::test]
 async fn a_projector_stopped_with_a_batch_in_its_hands_does_not_write_it_after_another_took_over()
 -> Result<()> {

@@ -23,7 +23,7 @@ use vendor::{Asked, Vendor};
 const SECRET: &str = "s3cret-of-the-test";
 const TODAY: &str = "2024-03-15";
 
-/// Writes a manifest for a vendor with one request. Returns its path.
+/// Writes a pull manifest, which describes the vendor and one request to it. Returns the path of the manifest.
 fn manifest(app: &TestApp, vendor: &Vendor, more: &str, request: &str) -> Result<String> {
     let path = app.folder().join("vendor.toml");
     let text = format!(
@@ -66,7 +66,8 @@ fn day(close: &str) -> Response {
     format!("{header}\n2024-03-14,{close},{close},{close},{close},100,1,1,1,1,1,0.0,1.0\n").into_response()
 }
 
-/// Returns a canonical file of one day with an entity tag.
+/// Returns a price file of the requested day in the canonical format, with an entity tag. If the client already has the
+/// file with this tag, returns the status 304.
 fn dated(asked: &Asked, close: &str) -> Response {
     let etag = format!("\"{close}\"");
     if asked.header("if-none-match") == etag {

@@ -9,7 +9,8 @@ use crate::generations::answer;
 
 const TODAY: &str = "2024-12-31";
 
-/// Starts an app with a payer whose last dividend and one close are a hundred times too large.
+/// Starts an app with one security. The security's last dividend is a hundred times too large, and so is one of its
+/// closes.
 async fn held() -> Result<TestApp> {
     let app = TestApp::builder().env("SERVICE_DATE", TODAY).start().await?;
     let paid = |id: &str, day: &str, amount: &str| json!({ "kind": "dividend", "symbol": "HELD", "id": id, "ex_date": day, "amount": amount, "frequency": "quarterly" });
@@ -39,7 +40,8 @@ async fn reasons(app: &TestApp) -> Result<Vec<String>> {
     Ok(rows.map(|row| row["reason"].as_str().unwrap_or_default().to_owned()).collect())
 }
 
-/// Returns the dividends of twelve months, and the outcome of the close that is too large.
+/// Returns two texts: the security's dividends of the last twelve months, and the outcome that `explain` reports for
+/// the wrong close.
 async fn served(app: &TestApp) -> Result<(String, String)> {
     let query =
         "select coalesce(trim_scale(dps_ttm)::text, 'null') from read_g1.metrics where symbol = 'HELD'";

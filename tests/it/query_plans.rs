@@ -1,4 +1,4 @@
-//! Plans of the hot queries on large tables. They use an index and read few rows.
+//! Plans of the frequent queries on large tables. The plans use an index and read few rows.
 //!
 //! The checked properties apply to every version of Postgres, although the plans of different versions differ.
 
@@ -10,8 +10,8 @@ use harness::TestApp;
 use serde_json::Value;
 use tokio_postgres::{Client, NoTls};
 
-/// SQL that fills a market of 3,000 symbols, each with a hundred dividends and twenty years of prices. Only sizes and
-/// keys matter.
+/// SQL that fills a market of 3,000 symbols, each with a hundred dividends and twenty years of prices. Only the sizes
+/// and the keys of the tables are realistic.
 const FILL: &str = "
 insert into version (generation, sequence, benchmark, method_version) values (1, 1, 'SPY', '1') on conflict do nothing;
 insert into stocks select 'S' || n, 'Name ' || n, 'XNYS', 'stock', 'Sector ' || n % 11, null, 'US', 'USD', true, null, n, date '2024-06-14', n, true, n % 9,
@@ -83,8 +83,8 @@ struct HotQuery {
     name: &'static str,
     /// SQL values of the query's parameters, like those of a request.
     values: &'static str,
-    /// Indexes of growing tables that the query may use. It must use at least one of them. Empty if the query reads no
-    /// growing table.
+    /// Indexes of growing tables. The query must use at least one of these indexes, and must not use another index of a
+    /// growing table. The list is empty if the query reads no growing table.
     indexes: &'static [&'static str],
     /// Maximum number of rows of growing tables that one execution reads.
     rows: u64,
@@ -184,7 +184,7 @@ const CHANGED: &[&str] = &["changes_by_position", "changes_pkey"];
 const CHANGED_DIVIDENDS: &[&str] = &["changes_by_position", "changes_pkey", "dividends_by_symbol"];
 const CHANGED_SPLITS: &[&str] = &["changes_by_position", "changes_pkey", "splits_pkey"];
 
-/// Reads of one executed plan.
+/// Tables, indexes and rows that one executed plan read.
 #[derive(Debug, Default)]
 struct Reads {
     /// Tables that were read from end to end.
@@ -241,8 +241,8 @@ impl Reads {
     }
 }
 
-/// Kind of plan of a prepared statement. After some executions, Postgres may choose the generic plan, which is made
-/// without the values.
+/// Kind of plan of a prepared statement. A custom plan is made for the values of one execution. After some executions,
+/// Postgres may switch to a generic plan, which is made without values.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Mode {
     Custom,

@@ -1,5 +1,5 @@
-//! Random sequences of days, corrections, retractions, moved records, renames, policies and restarts. In any order of
-//! events, the served tables equal those of a fresh rebuild.
+//! Random sequences of days, corrections, retractions, moved records, renames, policies and restarts. After any order
+//! of events, the served tables equal those of a fresh rebuild.
 //!
 //! `SEQUENCES_SEED` repeats the sequence with the seed that a failure printed. `SEQUENCES_RUNS` sets the number of
 //! sequences.
@@ -87,8 +87,8 @@ impl RandomHistory {
         symbols.iter().map(|symbol| self.bar(symbol, day)).collect()
     }
 
-    /// Returns a random row about the past: a bar, a dividend, a split, a session, a new symbol, a rename, or a
-    /// retraction of one.
+    /// Returns a random row: a bar, a dividend, a split, a session, a new symbol, a rename, or the retraction of an
+    /// earlier rename.
     pub(crate) fn news(&mut self) -> Vec<Value> {
         let (symbol, past) = (self.symbol(), self.past());
         let fields = match self.random.random_range(0..9) {
@@ -123,7 +123,7 @@ impl RandomHistory {
         row
     }
 
-    /// Returns a rename to a new symbol, or to one that already has rows.
+    /// Returns a rename of `symbol`. The new name is an unused symbol, or a symbol that already has rows.
     fn rename(&mut self, symbol: &str) -> Value {
         let others: Vec<String> = self.symbols.iter().filter(|other| *other != symbol).cloned().collect();
         let known = others.choose(&mut self.random).filter(|other| other.starts_with('N'));
@@ -172,8 +172,8 @@ pub(crate) async fn change_policy(app: &TestApp, random: &mut StdRng) -> Result<
     Ok(())
 }
 
-/// Releases or confirms a random quarantined row, or revokes its decision. The command may fail, because some rows
-/// cannot be released and there may be no decision to revoke.
+/// Releases or confirms a random quarantined row, or revokes the decision on it. The command may fail: some rows cannot
+/// be released, and some rows have no decision to revoke.
 pub(crate) async fn decide(app: &TestApp, random: &mut StdRng) -> Result<()> {
     let listed = answer(app, &["quarantine", "list"]).await?;
     let rows = listed.as_array().cloned().unwrap_or_default();
@@ -189,7 +189,8 @@ pub(crate) async fn decide(app: &TestApp, random: &mut StdRng) -> Result<()> {
     Ok(())
 }
 
-/// Kills the projector if one runs, and starts one otherwise. Some steps therefore meet a projector with cached facts.
+/// Kills the projector if one runs, and starts one otherwise. Some steps of a sequence therefore run while a projector
+/// has facts in its cache.
 async fn restart(app: &TestApp, live: &mut Option<Daemon>) -> Result<()> {
     match live.take() {
         Some(mut running) => {

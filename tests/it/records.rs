@@ -1,4 +1,4 @@
-//! Packed records that move between symbols.
+//! Packed records. A vendor can move a record from one symbol to another.
 
 use anyhow::{Result, ensure};
 use codec::records::{self, RecordLayout};
@@ -36,7 +36,7 @@ pub(crate) fn observed(kind: Kind, source: &str, packed: &[u8]) -> Result<Vec<Ob
     }
 }
 
-/// Returns every observation of a dividend, with the symbol of its row.
+/// Returns all stored observations of dividends. Each has the symbol of the row in `facts.records` that contains it.
 async fn dividends(app: &TestApp) -> Result<Vec<(String, Observation<Value>)>> {
     let rows =
         app.sql("select symbol, source, packed from facts.records where kind = 'dividend' order by 1", &[]);
@@ -59,8 +59,8 @@ async fn said_and_served(app: &TestApp) -> Result<(Vec<String>, String)> {
     Ok((dividends(app).await?.into_iter().map(said).collect(), app.sql_value(served).await?))
 }
 
-/// Starts an app with a security, a session, and a dividend whose vendor changes its symbol. The revisions are loaded
-/// in the given order.
+/// Starts an app with a security, a session and one dividend. The dividend has three revisions. Revision 1 has the
+/// symbol BBB, and the others have AAA. They are loaded in the order of `revisions`.
 async fn moving(revisions: [u32; 3]) -> Result<TestApp> {
     let app = TestApp::start().await?;
     let prices = "symbol,date,close\nAAA,2024-06-27,10\nBBB,2024-06-27,20\n";

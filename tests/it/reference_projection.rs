@@ -1,9 +1,9 @@
 //! Reference projection: an independent, simple implementation of the log's meaning. Tests compare it with the
 //! service's tables.
 //!
-//! It reads rows one by one, in the form of `ingest show`, into maps by natural key and source. The greatest version of
-//! a row wins, and a retraction remains as a tombstone. It uses none of the projector's code for merging and
-//! derivation. Only the bytes of messages are decoded with the service's decoders.
+//! It reads rows one by one, as the JSON that `ingest show` prints. It collects them in maps by natural key and source.
+//! The greatest version of a row wins, and a retraction remains as a tombstone. It uses none of the projector's code
+//! for merging and derivation. Only the messages of the log are decoded with the code of the service.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
@@ -38,13 +38,16 @@ struct Version {
 
 /// Key of a bar: source, symbol and session date.
 type BarKey = (String, String, NaiveDate);
-/// The bar that counts: revision, time of observation, and close. The close is `None` if the bar is retracted.
+/// The greatest version of a bar. Fields: revision, time of observation, and close. The close is `None` if the bar is
+/// retracted.
 type Bar = (i64, DateTime<Utc>, Option<Decimal>);
-/// Content of an observation: source, kind, symbol, id, revision, action, record.
+/// Content of an observation. Fields: source, kind, symbol, id, revision, action, and the record as JSON.
 type Said = (String, String, String, Option<String>, i64, String, String);
-/// A symbol, the content of an observation, and the time of the last such observation.
+/// A stored observation. Fields: the symbol under which it is stored, its content, and the latest time at which this
+/// content was observed.
 type Observation = (String, Said, DateTime<Utc>);
-/// A symbol, a date, and a close of that session or an amount with that ex-date.
+/// A served close or dividend. Fields: the symbol, the session date of the close or the ex-date of the dividend, and
+/// the close or the amount.
 type Figure = (String, NaiveDate, Decimal);
 
 /// State after a prefix of the log.
@@ -53,7 +56,7 @@ pub(crate) struct ReferenceProjection {
     bars: BTreeMap<BarKey, (Version, Option<Decimal>)>,
     dividends: BTreeMap<(String, String), (Version, Value)>,
     said: BTreeMap<Said, DateTime<Utc>>,
-    /// Symbols that each vendor's record has had. The key is source, kind and id.
+    /// All symbols that the versions of a vendor's record have had. The key is the record's source, kind and id.
     symbols: BTreeMap<(String, String, String), BTreeSet<String>>,
     sources: BTreeMap<String, BTreeSet<String>>,
     dead: BTreeSet<(i64, i32)>,
@@ -91,7 +94,7 @@ impl ReferenceProjection {
         Ok(())
     }
 
-    /// Adds a batch. `before` is the number of items before it in the same message.
+    /// Adds a batch. `before` is the number of items in the earlier batches of the same message.
     fn batch(&mut self, sequence: i64, before: i32, batch: &RecordBatch) -> Result<()> {
         if self.batches.contains_key(&batch.id.to_string()) {
             return Ok(());
@@ -155,8 +158,8 @@ impl ReferenceProjection {
     }
 
     /// Compares the facts and the served tables of a generation with the log, in one snapshot of the database. The
-    /// facts must be those of the log up to the checkpoint, and the tables those of the log up to their version.
-    /// Returns the checkpoint.
+    /// facts must equal the log up to the checkpoint. The served tables must equal the log up to the sequence in their
+    /// data version. Returns the checkpoint.
     pub(crate) async fn check(app: &TestApp, generation: i32) -> Result<i64> {
         let messages = crate::log_copies::messages(app).await?;
         let mut tables = Tables::read(app, generation).await?;
@@ -179,7 +182,7 @@ impl ReferenceProjection {
         same("observations", self.observations(), tables.observations)
     }
 
-    /// Returns every observation, under each symbol that its vendor's record has had.
+    /// Returns every observation, once for each symbol that the vendor's record has had.
     fn observations(&self) -> impl Iterator<Item = Observation> {
         self.said.iter().flat_map(|(said, seen)| {
             let (source, kind, symbol, id, ..) = said.clone();
@@ -189,8 +192,8 @@ impl ReferenceProjection {
         })
     }
 
-    /// Compares the served closes and dividends of symbols that only one source reports. Between several sources, a
-    /// policy decides.
+    /// Compares the served closes and dividends of symbols that only one source reports. Other symbols are not
+    /// compared, because a policy chooses between their sources.
     fn check_served(&self, closes: Vec<Figure>, amounts: Vec<Figure>) -> Result<()> {
         let single = |figure: &Figure| self.sources.get(&figure.0).is_some_and(|sources| sources.len() == 1);
         let bars = self.bars.iter();
@@ -236,7 +239,7 @@ fn text(value: &Value, name: &str) -> Result<String> {
     Ok(value[name].as_str().with_context(|| format!("no {name} in {value}"))?.to_owned())
 }
 
-/// Compares two sets of rows without regard to order. Fails with the rows that only one of them has.
+/// Compares two sets of rows without regard to order. The error lists rows that only one of the sets contains.
 fn same<T: Ord + Debug>(
     what: &str,
     expected: impl IntoIterator<Item = T>,

@@ -80,8 +80,9 @@ const HEADER: &str = "columns = { symbol = \"Wert\", date = \"Datum\", close = \
 const NO_HEADER: &str =
     "columns = { symbol = 1, date = 2, close = 3 }\nfile.header = 0\nfile.first_line = 2\n";
 
-/// Fails if rejected rows of a mapped file are exported without their columns, or if the export is read with the header
-/// lines of the original file.
+/// Repairs rejected rows of a file that was loaded with a map of its columns. Fails if the export of the rows does not
+/// name the columns. Also fails if a load of the export skips the lines that the map skips at the start of the original
+/// file.
 #[tokio::test]
 async fn rows_of_a_map_are_mended_under_the_map() -> Result<()> {
     let app = TestApp::start().await?;

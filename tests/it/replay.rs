@@ -93,7 +93,8 @@ async fn files_in_any_order_give_the_same_tables() -> Result<()> {
     Ok(())
 }
 
-/// Writes every CSV file again as pieces of at most 97 interleaved rows, so that each batch contains other rows.
+/// Splits every CSV file into files of at most 97 rows. Each new file takes rows from all parts of the original file,
+/// so the batches contain other rows than in a normal load.
 fn recut(market: &Path, out: &Path) -> Result<()> {
     std::fs::create_dir_all(out)?;
     for entry in std::fs::read_dir(market)? {

@@ -118,8 +118,8 @@ async fn the_dashboard_sees_nothing_of_the_market() -> Result<()> {
     Ok(())
 }
 
-/// Fails if a function that runs as the owner uses a temporary table of the session instead of the owner's table of the
-/// same name.
+/// Some SQL functions run with the rights of their owner. Fails if such a function uses a temporary table of the caller
+/// instead of the owner's table with the same name.
 #[tokio::test]
 async fn what_runs_as_the_owner_looks_at_temporary_tables_last() -> Result<()> {
     let app = TestApp::start().await?;

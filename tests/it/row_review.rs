@@ -1,5 +1,5 @@
-//! Review of a load by its own files: quarantined prices, suspect amounts and assumed currencies. A quarantined bar is
-//! replaced by the bar of another source on the same day.
+//! Review of a load: quarantined prices, suspect amounts and assumed currencies, found from the loaded files alone. If
+//! a bar is quarantined, another source's bar of the same day is served.
 
 use anyhow::Result;
 use harness::TestApp;

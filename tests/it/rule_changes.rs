@@ -9,7 +9,8 @@ use crate::generations::{PATIENCE, answer, load};
 
 const RULE: &str = "streak.tolerated_flat_years=1";
 
-/// Starts an app with a payer that raised its dividend every year except 2022. Its streak was broken then.
+/// Starts an app with a security that raised its dividend every year except 2022. In 2022, its streak of increases was
+/// broken.
 async fn market() -> Result<TestApp> {
     let app = TestApp::builder().env("SERVICE_DATE", "2024-06-30").start().await?;
     load(&app, "prices.csv", "test", "symbol,date,close\nFLAT,2024-06-27,50\nFLAT,2024-06-28,50\n").await?;
@@ -21,7 +22,8 @@ async fn market() -> Result<TestApp> {
     Ok(app)
 }
 
-/// Returns the increase streak and the version of the rules, as currently served or as of a day in `query`.
+/// Returns the increase streak and the version of the rules. `query` is empty for the current figures, or has a day in
+/// the parameter `as_of`.
 async fn served(api: &Api, key: &str, query: &str) -> Result<(Value, Value)> {
     let reply = api.get(&format!("/v1/stocks/FLAT/metrics{query}"), Some(key)).await?;
     ensure!(reply.status == 200, "{}: {}", reply.status, reply.text());
@@ -157,8 +159,8 @@ async fn a_screener_asks_as_many_years_as_the_served_rules_do() -> Result<()> {
     Ok(())
 }
 
-/// Fails if a rule that only another program version knows stops the projector, or prevents the promotion of a
-/// generation without that rule.
+/// The served generation has a rule parameter that only another program version knows. Fails if this stops the
+/// projector, or if a new generation without the parameter cannot be promoted.
 #[tokio::test]
 async fn a_rule_of_another_program_is_left_by_a_promotion() -> Result<()> {
     let app = market().await?;

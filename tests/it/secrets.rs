@@ -1,4 +1,5 @@
-//! Changed secrets, and servers that require TLS. No call fails.
+//! Secrets and TLS. Cursors remain valid after a change of the secret that signs them, and the programs connect to
+//! servers that require TLS.
 
 use std::time::Duration;
 

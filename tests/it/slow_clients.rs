@@ -1,4 +1,4 @@
-//! Slow and greedy clients. Whatever they do, other clients are served within two seconds.
+//! Slow and greedy clients. Other clients are still served within two seconds.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,7 +14,8 @@ use crate::api_world::World;
 
 const CALL: &str = "/v1/stocks?limit=1";
 const BASE62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-/// Number of guessed keys in a flood. It is many times the number of failures that one address may cause.
+/// Number of guessed keys in a flood. It is about four times the number of wrong keys that one address may use in a
+/// burst.
 const FLOOD: usize = 1_000;
 const TWO_SECONDS: Duration = Duration::from_secs(2);
 /// Timeouts so short that a test can wait for them.

@@ -1,4 +1,5 @@
-//! A slow NATS server. A server that has not read a large log for minutes first looks through all of it.
+//! A slow NATS server. After some minutes without a read, the server scans the whole log before it delivers the first
+//! message. In a large log, this takes seconds.
 
 use std::fs;
 use std::sync::Arc;
@@ -10,11 +11,11 @@ use harness::{Program, TestApp};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// Delay of the relay. It is longer than the client waits before it reads messages one by one.
+/// Delay of the first answer. A client waits less than this before it fetches messages one by one.
 const SLOW: Duration = Duration::from_millis(2_500);
 
-/// Numbers of requests that clients sent through the relay. The relay delays the first answer to a request for a batch
-/// of messages.
+/// Counts of the requests that clients sent through the relay: requests for a batch of messages, and requests for a
+/// single message. The relay delays the first answer to a request for a batch.
 #[derive(Default)]
 struct Asked {
     batches: AtomicUsize,
@@ -66,8 +67,8 @@ async fn relay_all(listener: TcpListener, server: String, asked: Arc<Asked>) -> 
     }
 }
 
-/// Fails if a client that waits for a slow server reads the whole log message by message. With ten thousand securities
-/// in the log, this delayed the first load of each day by thirteen seconds.
+/// Fails if a load reads the whole log message by message because the server answers late. With ten thousand securities
+/// in the log, reading this way delayed the first load of each day by thirteen seconds.
 #[tokio::test]
 async fn a_load_waits_for_a_slow_server_without_reading_the_whole_log() -> Result<()> {
     let app = TestApp::start().await?;

@@ -1,5 +1,5 @@
-//! Outage of the database that decides about calls. The API returns no data without a decision, answers within a
-//! second, and recovers by itself.
+//! Outage of the database that the API needs to admit a call (credential, rate limit, quota). During the outage, the
+//! API refuses every call within a second. Afterwards, it recovers by itself.
 
 use std::time::{Duration, Instant};
 
@@ -107,8 +107,8 @@ async fn a_store_that_hangs_is_a_store_that_is_gone() -> Result<()> {
     Ok(())
 }
 
-/// Fails if calls wait for a database that accepts connections but never replies. The database is silent from before
-/// the start of the API.
+/// Fails if calls wait for a database that accepts connections but never replies. In this test, the database does not
+/// reply even when the API starts.
 #[tokio::test]
 async fn a_store_that_is_silent_from_the_start_keeps_no_call_waiting() -> Result<()> {
     let app = TestApp::start().await?;
@@ -243,8 +243,8 @@ async fn a_distant_store_decides_every_call() -> Result<()> {
     Ok(())
 }
 
-/// Fails if expensive responses delay new connections to the database. Host names must be resolved on threads of normal
-/// priority.
+/// Fails if new connections to the database wait while expensive responses are rendered. A connection needs the address
+/// of its host. The API renders on threads of low priority, so it must resolve host names on other threads.
 #[tokio::test]
 async fn a_named_store_is_found_while_every_renderer_works() -> Result<()> {
     let app = TestApp::start().await?;

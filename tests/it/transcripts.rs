@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use futures::future::try_join_all;
 use harness::{Program, TestApp};
 
-/// Placeholder of a character that the mask removes.
+/// Temporary placeholder of a character that is removed from the transcript.
 const REMOVED: char = '\0';
 const WIDTHS: [&str; 2] = ["80", "140"];
 
@@ -31,7 +31,7 @@ const FILES: &[(&str, &str)] = &[
     ("second/prices.csv", "symbol,date,close\nTGT,2024-06-28,15\n"),
 ];
 
-/// Command lines in order. A line that begins with `#` is a heading; `~` runs a command without recording it.
+/// Command lines in order. A line that begins with `#` is a heading. A command after `~` is run but not recorded.
 const SCRIPT: &str = "
 # ingest: an empty log
 ingest runs
@@ -258,7 +258,7 @@ fn mask(app: &TestApp, text: &str) -> String {
     masked
 }
 
-/// Masks the values of lines with a secret or a date.
+/// Masks the value in a line that consists of a name and a secret or date, for example `secret: `.
 fn mask_end(line: &str) -> String {
     for start in ["secret: ", "last_four: ", "month: ", "resets_at: "] {
         if line.starts_with(start) {

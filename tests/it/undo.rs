@@ -49,7 +49,7 @@ async fn applied_market(app: &TestApp) -> Result<()> {
     app.catch_up().await
 }
 
-/// Returns feed files with wrong rows, both for known keys and for new ones.
+/// Returns feed files with wrong rows. Some rows have the key of a served row, and others have a new key.
 async fn wrong_feed(app: &TestApp) -> Result<Vec<(&'static str, String)>> {
     let rows = app
         .sql("select symbol, ex_date::text, type from read_g1.dividends where ex_date < '2024-03-15' order by 1, 2", &[])
@@ -157,7 +157,8 @@ async fn an_undo_killed_at_any_step_is_resumed_and_takes_back_once() -> Result<(
     Ok(())
 }
 
-/// Fails if a symbol remains in the lists after all its rows are undone, or if it does not return with its next row.
+/// Fails if a symbol is still listed after all its rows are undone. Also fails if the symbol is not listed again after
+/// a new row is loaded.
 #[tokio::test]
 async fn a_symbol_that_only_a_load_taken_back_had_is_listed_no_more() -> Result<()> {
     let app = TestApp::start().await?;
@@ -186,7 +187,7 @@ async fn a_symbol_that_only_a_load_taken_back_had_is_listed_no_more() -> Result<
     Ok(())
 }
 
-/// Fails if a retraction or an undo that changes nothing is not reported as such.
+/// Some retractions and undos change nothing. Fails if `ingest` does not report this.
 #[tokio::test]
 async fn what_takes_nothing_back_is_said() -> Result<()> {
     let app = TestApp::start().await?;

@@ -4,10 +4,12 @@ use anyhow::Result;
 use harness::TestApp;
 
 const TODAY: &str = "2024-08-09";
-/// Prices with an adjusted close that implies dividends, although no row has one.
+/// A price file without dividends. Its first adjusted close is lower than the close, so the security must have paid
+/// dividends.
 const PROOF: &str = "Date,Open,High,Low,Close,Adj Close,Volume\n\
     2000-01-03,29.0,29.0,27.625,28.1875,14.549589,10997000\n2024-08-08,68.0,68.86,67.85,68.73,68.73,14416200\n";
-/// Prices with zeros in the dividend column, and with a reverse split as a rounded decimal.
+/// A price file whose dividend column has only zeros. The split column has a reverse split as a rounded decimal
+/// (0.033333 for 1 share from 30).
 const SILENT: &str = "Date,Open,High,Low,Close,Adj Close,Volume,Dividends,Stock Splits\n\
     2024-08-06,3,3,3,3.0,3.0,100,0.0,0.0\n2024-08-08,3,3,3,3.0,3.0,100,0.0,0.033333\n";
 const SECURITIES: &str = "symbol,name,type,currency\nCURX,CURX,stock,GBP\nPENX,PENX,stock,GBX\n";

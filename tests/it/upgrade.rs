@@ -1,8 +1,9 @@
-//! Upgrade from release 0.1.0. Its database, log and backup work with the current programs, and nothing is lost.
+//! Upgrade from release 0.1.0. The database, the log and the backup of that release work with the current programs, and
+//! nothing is lost.
 //!
 //! `tests/fixtures/0.1.0/` contains the database, log and backup for the market of `api_world.rs`. The programs of that
-//! release wrote them with `cargo test -p tests --test it upgrade::write_fixture -- --ignored`. A later release gets
-//! its own folder, and this test reads both.
+//! release wrote them with `cargo test -p tests --test it upgrade::write_fixture -- --ignored`. For a later release, a
+//! second folder is to be added, and these tests are to read both folders.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -33,7 +34,8 @@ fn key() -> Result<String> {
     Ok(fs::read_to_string(fixture("key"))?.trim().to_owned())
 }
 
-/// Starts an app with the fixture's log, and with the fixture's database or a new one.
+/// Starts an app with the log of the fixture. If `database` is true, the app also has the database of the fixture;
+/// otherwise, it has a new database.
 async fn with_log(database: bool) -> Result<TestApp> {
     let builder = TestApp::builder().env("SERVICE_DATE", TODAY);
     let app = if database { builder.without_migration() } else { builder }.start().await?;
@@ -162,7 +164,8 @@ async fn write_fixture() -> Result<()> {
     Ok(())
 }
 
-/// Returns the database as SQL statements. Comments are left out, and so are owners that are the server's superuser.
+/// Returns the database as SQL statements. Comments are left out. Statements that make the server's superuser the owner
+/// of an object are left out too.
 fn dump(url: &str) -> Result<String> {
     #[expect(clippy::disallowed_methods, reason = "only who writes a fixture names the folder of pg_dump")]
     let program =

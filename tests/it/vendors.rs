@@ -1,8 +1,8 @@
-//! Files of real vendors, from `ingest load` to the API's prices. The results are compared with the vendors' own
-//! adjusted closes and figures.
+//! Files of real vendors, from `ingest load` to the answers of the API. The answers are compared with the adjusted
+//! closes and figures that the vendors publish.
 //!
-//! The files are in a folder next to the workspace. Without them, the tests are recorded as skipped. Each test prints
-//! its result for each file.
+//! The files are in a folder next to the workspace. If the folder is missing, the tests are recorded as skipped. Each
+//! test prints its result for each file.
 
 mod figures;
 mod wiki;
@@ -23,7 +23,8 @@ const TOLERANCE: Decimal = Decimal::from_parts(5, 0, 0, false, 4);
 /// Closes by session date.
 type Closes = BTreeMap<NaiveDate, Decimal>;
 
-/// An app with files of vendors. `served` is its API and a key, once it is started.
+/// An app into which vendors' files are loaded. `served` contains the API and a key, or `None` before the API is
+/// started.
 struct Vendors {
     app: TestApp,
     served: Option<(Api, String)>,
@@ -57,7 +58,7 @@ impl Vendors {
         reply.json()
     }
 
-    /// Returns the adjusted closes of a symbol between two days, and the total return.
+    /// Returns the adjusted closes of a symbol between two days, and the total return of that period in percent.
     async fn prices(
         &self,
         symbol: &str,
@@ -105,7 +106,8 @@ fn worst(ours: &Closes, theirs: &Closes) -> Result<(Decimal, NaiveDate)> {
     common.iter().map(difference).max().context("no session")
 }
 
-/// Parses a CSV file without quotes. Each row maps the names of columns to values.
+/// Parses a CSV file without quotes. Each row is a map from column names to values. Column names are reduced to
+/// lower-case letters and digits (`adjclose`).
 fn table(text: &str) -> Vec<BTreeMap<String, String>> {
     let mut lines = text.lines();
     let plain = |name: &str| name.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase();

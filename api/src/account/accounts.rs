@@ -108,8 +108,8 @@ pub(crate) async fn change_address(account: &LockedAccount<'_>, email: &str) -> 
 }
 
 /// Deletes an account with its keys, sessions, one-time links, portfolios and password. The deletion applies from the
-/// next request on. If an account with the same email address is created later in the same month, it starts with the
-/// calls that the deleted account used in this month.
+/// next request on. If a new account with the same email address is created in the same month, the calls of the deleted
+/// account count against the new account's quota.
 pub(crate) async fn delete_account(client: &mut Client, actor: AccountActor<'_>) -> Result<()> {
     let account = actor.begin(client).await?;
     account.lock_limiter().await?;

@@ -81,8 +81,9 @@ impl AccountActor<'_> {
 }
 
 impl LockedAccount<'_> {
-    /// Locks the account's row in `accounts.limiter`. A transaction that replaces or deletes keys must take this lock
-    /// first. The admission of the account's calls then waits until the transaction ends.
+    /// Locks the account's row in the table `accounts.limiter`, which stores used calls. A transaction that
+    /// replaces or deletes keys must take this lock before it changes the keys, because admission locks the rows in the
+    /// same order. Admission of the account's calls waits until the transaction ends.
     pub(crate) async fn lock_limiter(&self) -> Result<()> {
         self.transaction.execute(LIMITER, &[&self.id]).await?;
         Ok(())
@@ -99,7 +100,7 @@ impl LockedAccount<'_> {
     }
 
     /// Appends an audit log entry for the transaction's change. `details` must not contain a secret. Fails if the
-    /// holder has made [`MAX_CHANGES`] changes of this action within 24 hours.
+    /// holder already has [`MAX_CHANGES`] entries with this `action` within 24 hours.
     pub(crate) async fn record(&self, action: &str, details: Value) -> Result<()> {
         if self.append(action, details, Some(MAX_CHANGES)).await? {
             return Ok(());

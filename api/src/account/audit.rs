@@ -1,4 +1,4 @@
-//! Audit log of accounts: append-only entries of all changes.
+//! Audit log of accounts: append-only entries for changes of accounts and for refused sign-ins.
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;

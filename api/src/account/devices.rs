@@ -1,7 +1,7 @@
 //! Known devices: browsers and networks from which the holder of an account signed in within the last 30 days.
 //!
-//! Invariant: sign-ins from known devices are served before sign-ins from unknown devices. A known device does not
-//! replace the password.
+//! Invariant: sign-ins from known devices are served before sign-ins from unknown devices. A sign-in from a known
+//! device still needs the password.
 
 use sha2::{Digest, Sha256};
 

@@ -5,7 +5,8 @@ use unicode_normalization::UnicodeNormalization;
 
 use super::error::{AccountError, Result};
 
-/// Parses a name. Surrounding spaces are removed. `action` is the start of the error message, such as `create the key`.
+/// Parses a name. Surrounding spaces are removed. `action` names the refused action in the error message. For example,
+/// `create the key` results in "cannot create the key: …".
 pub(super) fn parse_name(action: &str, text: &str) -> Result<String> {
     let name: String = text.trim().nfc().collect();
     let has_control = name.chars().any(|c| c.is_control() || is_bidi_control(c));

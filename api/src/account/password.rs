@@ -34,11 +34,12 @@ const COST: (u32, u32, u32) = (19 * 1024, 2, 1);
 const LENGTH: std::ops::RangeInclusive<usize> = 12..=128;
 /// Common passwords of an allowed length. Attackers try these first.
 const COMMON: &str = include_str!("common_passwords.txt");
-/// Maximum wait for a hashing permit.
+/// Maximum wait for a hashing permit. The number of permits limits the number of concurrent hashes.
 const PERMIT_TIMEOUT: Duration = Duration::from_secs(15);
-/// Maximum number of passwords that wait for a hashing permit. If the queue is full, a new password replaces another
-/// one. The replaced password is the newest one of the network with the most waiting passwords. The new password is
-/// refused instead if its own network would then have at least as many waiting passwords as that network.
+/// Maximum number of passwords that wait for a hashing permit. If the queue is full, a new password usually displaces a
+/// waiting password: the newest one of the network with the most waiting passwords. But the new password is refused if
+/// its own network, including the new password, has at least as many waiting passwords. A password of a signed-in user
+/// or a known device is not refused for this reason.
 const MAX_WAITERS: usize = 512;
 /// Maximum number of passwords that wait for a hashing permit, per network or account.
 const MAX_WAITERS_PER_KEY: usize = 40;
@@ -61,7 +62,7 @@ pub(crate) enum PasswordError {
     Placeholder(#[source] &'static PasswordError),
 }
 
-/// Key of the hashing queue. The queue serves its keys round-robin.
+/// Group of passwords in the hashing queue. The queue serves the groups round-robin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum HashingQueueKey {
     /// Account of a client that is signed in or uses a known device. Passwords of these clients are hashed first.
@@ -162,8 +163,8 @@ pub(crate) async fn store_hash(account: &LockedAccount<'_>, hash: &str) -> Resul
     Ok(())
 }
 
-/// Begins a transaction and locks the account. The caller has verified the password before. Returns `None` if the
-/// password has changed since the verification, or if the account is now disabled or deleted.
+/// Begins a transaction and locks the account. The caller must already have verified the password. Returns `None` if
+/// the password has changed since the verification, or if the account is now disabled or deleted.
 pub(crate) async fn begin_verified<'t>(
     client: &'t mut Client,
     stored: &StoredPassword,
@@ -185,7 +186,7 @@ pub(crate) async fn change_password(account: &LockedAccount<'_>, hash: &str) -> 
     account.record("password.change", json!({ "sessions": ended })).await
 }
 
-/// Refuses a password that is easy to guess. Every character is allowed.
+/// Refuses a password that is easy to guess. A password may contain any character.
 pub(crate) fn check_strength(password: &SecretString, email: &str) -> Result<()> {
     let refused = |message: &str| Err(AccountError::Refused(message.to_owned()));
     let text = password.expose_secret();

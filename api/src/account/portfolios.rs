@@ -47,7 +47,7 @@ pub(crate) async fn find_portfolio(
     find_row(client, FIND, &[&account_id, &name]).await
 }
 
-/// Saves holdings under a name. A portfolio of this name is replaced.
+/// Saves holdings under a name. If the account already has a portfolio with this name, replaces its holdings.
 pub(crate) async fn save_portfolio(
     client: &mut Client,
     actor: AccountActor<'_>,

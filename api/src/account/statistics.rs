@@ -78,7 +78,8 @@ sql_row! {
 }
 
 sql_row! {
-    /// Number of calls to one endpoint that ended with the same refusal or failure, and the time of the last such call.
+    /// Number of refused or failed calls to one endpoint with the same outcome, and the time of the last of these
+    /// calls.
     #[derive(Debug, Clone)]
     pub(crate) struct RefusedCalls {
         pub(crate) outcome: CallOutcome,

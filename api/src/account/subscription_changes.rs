@@ -67,7 +67,8 @@ pub(crate) async fn choose_tier(client: &mut Client, actor: AccountActor<'_>, ti
     apply(account, action, statement, &[&tier]).await
 }
 
-/// Records the tier that the holder requests from the operator. A request for Free means cancellation.
+/// Records the tier that the holder requests from the operator. A request for Free is a request to cancel the paid
+/// plan.
 pub(crate) async fn request_tier(client: &mut Client, actor: AccountActor<'_>, tier: Tier) -> Result<()> {
     let account = begin_settled(client, actor).await?;
     if tier == account.subscription.tier {

@@ -1,8 +1,9 @@
 //! Cache of accounts and keys. Calls of a cached account are charged without reading the account's row first.
 //!
-//! Invariants: a cached account may be outdated; the database row decides. A write that only subtracts calls requires
-//! that the row has the cached plan version and enough remaining calls. Every other write requires that the row is
-//! unchanged since it was cached. A full cache evicts one entry at a time.
+//! Invariants: a cached account may be outdated, so every charge checks the account's row in the database. A charge
+//! that only subtracts calls requires that the row has enough remaining calls and the cached plan version. Every change
+//! of the plan or of an existing key increases the plan version. Every other charge requires that the row is unchanged
+//! since it was cached. A full cache evicts one entry at a time.
 
 use std::time::Instant;
 
@@ -44,7 +45,8 @@ impl AccountCache {
         Self { clock: StoreClock::new(), keys: map(capacity), accounts: map(capacity) }
     }
 
-    /// Removes the cached accounts of these keys from the cache, and refills their buckets for the elapsed time.
+    /// Takes the accounts of these keys out of the cache for one batch, and refills their rate-limit buckets for the
+    /// elapsed time.
     pub(crate) fn checkout(&mut self, presented: &[PresentedKey]) -> AdmissionBatch {
         let Some(now) = self.clock.estimate_at(Instant::now()) else {
             return AdmissionBatch { list: vec![], keys: vec![None; presented.len()] };

@@ -10,8 +10,8 @@ use crate::admission::token_bucket::{Bucket, RemainingLimits};
 use crate::auth::ids::{AccountId, KeyId};
 use crate::auth::tier::Tier;
 
-/// Threshold for a decision time that is earlier than the previous decision time. If the difference is below the
-/// threshold, the two decisions were reordered. Otherwise, the clock was set back.
+/// A decision may have an earlier time than the previous decision. If the difference is below this threshold, the two
+/// decisions are treated as reordered. Otherwise, the clock is treated as set back.
 const CLOCK_JUMP_THRESHOLD: TimeDelta = TimeDelta::seconds(1);
 
 /// Rate-limit bucket and used quota of an account.
@@ -64,8 +64,9 @@ impl AccountLimiter {
             && self.used + i64::from(counted) <= self.monthly_quota
     }
 
-    /// Decides one call. If account and key both have a token left, the call takes one from each, even if the tier or
-    /// the quota then refuses the call. Only an admitted call counts against the quota.
+    /// Decides one call. The call takes a token from the account's bucket and, if the key has its own bucket, a token
+    /// from the key's bucket. If one of these buckets is empty, the call takes no token. A call that is refused because
+    /// of the tier or the quota also takes its tokens. Only an admitted call counts against the quota.
     pub(crate) fn decide(
         &mut self,
         call: &AdmissionRequest,
@@ -149,8 +150,8 @@ mod tests {
         /// Moves the clock to just before the next month.
         MonthEnd,
         Tier(usize),
-        /// Calls, each with its minimum rank and two flags. The first flag is true if the call counts against the
-        /// quota. The second flag is true if the call uses the key with a separate bucket.
+        /// Calls, each with the rank of its minimum tier and two flags. The first flag is true if the call counts
+        /// against the quota. The second flag is true if the call uses the key with a separate bucket.
         Calls(Vec<(i16, bool, bool)>),
     }
 

@@ -1,5 +1,5 @@
-//! Accounts of one admission batch, taken from the cache. The batch decides each call in memory, and chooses how the
-//! row of each account is written.
+//! Admission batch: calls that are decided together, with their accounts from the cache. Each call is decided in
+//! memory. The batch also chooses how the row of each account is written.
 //!
 //! `admission_store` sends the result to Postgres in one round trip.
 
@@ -37,13 +37,14 @@ pub(crate) struct CachedAccount {
 /// Method by which a batch writes the row of an account.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum WriteMode {
-    /// The calls are decided on the cached values. The result is written only if the row is unchanged since it was
-    /// cached.
+    /// The calls are decided in memory from the cached values, before the row is written. The result is written only if
+    /// the row is unchanged since it was cached.
     #[default]
     CompareAndSet,
     /// One statement subtracts all calls of the account in the batch, if the row has enough calls left. The statement
-    /// returns the balance after all these calls. The batch adds the calls to this balance, and then decides the calls
-    /// one by one.
+    /// returns the balance after all these calls. To get the balance before the calls, the batch adds their number to
+    /// the returned balance. It then decides the calls one by one, so that each decision reports the balance after its
+    /// own call.
     Decrement,
 }
 
@@ -98,9 +99,9 @@ impl AdmissionBatch {
         account.demand.uses_key_bucket |= key.key_bucket.is_some();
     }
 
-    /// Chooses the write method of each account: `Decrement` if the cached account has enough calls left for the batch,
-    /// otherwise `CompareAndSet`. `Decrement` only subtracts calls from the account's row. A new month, another bucket
-    /// size, or a key with its own bucket therefore needs `CompareAndSet`.
+    /// Chooses the write method of each account. `Decrement` only subtracts calls from the account's row. It is chosen
+    /// if the cached account has enough calls left for the batch, month and bucket size have not changed, the clock was
+    /// not set back, and no call uses a key with its own bucket. In all other cases, `CompareAndSet` is chosen.
     pub(crate) fn choose_write_modes(&mut self) {
         for account in &mut self.list {
             let BatchDemand { calls, counted, uses_key_bucket } = account.demand;

@@ -1,4 +1,5 @@
-//! Batched admission: while Postgres decides a batch, new calls wait in a queue. They form the next batch.
+//! Batched admission: one database round trip decides a batch of calls. Calls that arrive during the round trip wait in
+//! a queue, and form the next batch.
 //!
 //! Invariants: limits are exact across instances, because every charge checks the account's row. A call that gets no
 //! decision in time is refused with 503.
@@ -60,7 +61,8 @@ enum BackgroundTask {
     /// quota.
     Refund(AccountId, NaiveDate),
     FindValidKeys(Vec<PresentedKey>, oneshot::Sender<Vec<u128>>),
-    /// Request for a stream slot of the account. The number is the maximum number of slots of the account.
+    /// Request for a slot of the account, which permits one open change stream. The number is the maximum number of
+    /// slots of the account.
     TakeSlot(AccountId, usize, oneshot::Sender<Option<StreamSlot>>),
     RenewSlots(Vec<StreamSlot>, oneshot::Sender<Vec<StreamSlot>>),
     FreeSlot(StreamSlot),
@@ -136,8 +138,8 @@ impl AdmissionQueue {
         }
     }
 
-    /// Adds a charged batch of a change stream to the statistics of the stream's account. The batch counts as one call
-    /// of `endpoint`.
+    /// Adds one delivery of a change stream (a charged batch of changes) to the statistics of the stream's account. The
+    /// delivery counts as one call of `endpoint`.
     pub(crate) fn record_delivery(&self, decision: &AdmissionDecision, endpoint: &MatchedPath) {
         self.usage_recorder.record_call(decision, StatusCode::OK, Some(endpoint));
     }
@@ -150,7 +152,7 @@ impl AdmissionQueue {
         }
     }
 
-    /// Finds the valid keys among `keys`, and returns their look-up tags ([`PresentedKey::tag`]). Nothing is charged.
+    /// Finds the valid keys among `keys`, and returns their identifiers ([`PresentedKey::tag`]). Nothing is charged.
     pub(crate) async fn find_valid_keys(&self, keys: Vec<PresentedKey>) -> Result<Vec<u128>, AdmissionError> {
         self.run_in_background(|found| BackgroundTask::FindValidKeys(keys, found)).await
     }
@@ -318,8 +320,8 @@ async fn decide_reconnecting(
 }
 
 impl WaitingCall {
-    /// Sends the decision to the caller. A call without a decision is returned, so that the next batch decides it. If
-    /// the call has already waited for `response_timeout`, an error is sent to the caller instead.
+    /// Sends the decision to the caller. A call without a decision is usually returned, so that the next batch decides
+    /// it. But if the call has already waited for `response_timeout`, an error is sent to the caller.
     fn send_decision(self, outcome: BatchOutcome, response_timeout: Duration) -> Option<Self> {
         let decision = match outcome {
             BatchOutcome::Undecided if self.since.elapsed() < response_timeout => return Some(self),

@@ -1,8 +1,8 @@
-//! SQL statements of admission: they decide calls, charge accounts and write the usage statistics.
+//! SQL statements of admission: they read keys and accounts, charge accounts, and write the usage statistics.
 //!
 //! Invariants: if the cached values of an account admit all its calls in a batch, one statement subtracts the calls
-//! from the account's row, without reading the row first. Every other write requires that the row is unchanged since it
-//! was cached. Rows are locked in account order.
+//! from the account's row, without reading the row first. Every other charge requires that the row is unchanged since
+//! it was cached. Rows are locked in the order of the account ids, so that instances cannot deadlock.
 
 use std::collections::{BTreeMap, HashMap};
 use std::iter::repeat_with;
@@ -31,12 +31,13 @@ const REFUND: &str = include_str!("../../queries/access/refund.sql");
 const COUNT: &str = include_str!("../../queries/access/count.sql");
 const FORGET: &str = include_str!("../../queries/access/forget_counts.sql");
 
-/// Cheap statement on the table that every decision needs. A read-only server, such as a demoted primary, refuses it.
+/// Cheap statement that checks the connection. It succeeds only on a server that can write the limits of accounts. A
+/// read-only server, such as a demoted primary, refuses it.
 const CHECK: &str = "select from accounts.limiter limit 0 for update";
 /// Timeout for preparing the statements of a new connection.
 const PREPARE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Key of one row of the usage statistics.
+/// Primary key of one row of the usage statistics.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct UsageKey {
     pub(crate) account: AccountId,
@@ -238,14 +239,15 @@ impl AdmissionStore {
         Ok(())
     }
 
-    /// Finds the valid keys among `keys`, and returns their look-up tags ([`PresentedKey::tag`]).
+    /// Finds the valid keys among `keys`, and returns their identifiers ([`PresentedKey::tag`]).
     pub(crate) async fn find_valid_keys(&self, keys: &[PresentedKey]) -> Result<Vec<u128>, AdmissionError> {
         let rows = self.read(keys.iter().map(PresentedKey::hash).collect()).await?;
         let all: Vec<usize> = (0..keys.len()).collect();
         rows.iter().map(|row| Ok(keys[key_index_of(row, &all)?].tag)).collect()
     }
 
-    /// Adds calls to the statistics. Rows are written in key order, so that instances cannot deadlock.
+    /// Adds calls to the statistics. Rows are written in the order of their [`UsageKey`], so that instances cannot
+    /// deadlock.
     pub(crate) async fn add_usage(
         &self,
         sums: &BTreeMap<UsageKey, UsageIncrement>,

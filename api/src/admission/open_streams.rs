@@ -1,5 +1,5 @@
-//! Open change streams of an instance. Each stream has a slot. A stream ends if its slot is lost or its key is no
-//! longer valid.
+//! Open change streams (responses with server-sent events) of one API instance. Each open stream uses one slot of its
+//! account, and the number of slots is limited. A stream ends if its slot is lost or its key is no longer valid.
 //!
 //! Invariant: an instance that cannot renew the leases of its slots ends its streams before the leases end. Another
 //! instance can then take the slots, and the account still has no more open streams than its limit.
@@ -115,7 +115,8 @@ impl OpenStreams {
         self.stopping.cancel();
     }
 
-    /// Renews the leases of open streams until the process ends. A stream without a lease ends.
+    /// Renews the leases of open streams until the process ends. A stream ends if its lease was lost or cannot be
+    /// renewed in time.
     pub(crate) async fn renew_leases(self: Arc<Self>) {
         let mut renewed_at = Instant::now();
         loop {
@@ -146,7 +147,7 @@ impl OpenStreams {
     }
 
     /// Ends the streams whose slot was not renewed. Streams with a number above `newest` stay open: they were opened
-    /// after the slots to renew were listed.
+    /// after the renewal began.
     fn end_others(&self, renewed: &HashSet<StreamSlot>, newest: u64) {
         let state = self.state.lock();
         let lost = state.slots.iter().filter(|(slot, open)| open.number <= newest && !renewed.contains(slot));

@@ -20,7 +20,7 @@ use crate::concurrency::background_tasks::BackgroundTasks;
 
 /// Idle time after which an open connection is checked.
 const CHECK: Duration = Duration::from_millis(300);
-/// Timeout of a check. It exceeds the response timeout, because a busy host may delay a reply.
+/// Minimum timeout of a check. It is longer than the default response timeout, because a busy host may delay a reply.
 const CHECK_TIMEOUT: Duration = Duration::from_millis(1_200);
 /// Number of consecutive failures after which the database is treated as unreachable.
 const FAILURES: u32 = 2;
@@ -145,8 +145,8 @@ impl StoreConnection {
         Ok(self.store.insert(store))
     }
 
-    /// Waits for the connection attempt in progress. If the attempt of an earlier caller failed, starts another
-    /// attempt.
+    /// Waits for the connection attempt in progress, which an earlier caller started. If there is none, or if it fails,
+    /// starts a new attempt.
     async fn connect(&mut self) -> Result<AdmissionStore, AdmissionError> {
         if let Some(connecting) = &mut self.connecting {
             let connected = connecting.await;

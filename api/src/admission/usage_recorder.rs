@@ -4,8 +4,9 @@
 //! and a warning is logged. Limits do not depend on the statistics. A killed process loses the counts of the last
 //! seconds.
 //!
-//! A failed write is repeated. A slow write is rolled back, because its statement timeout is shorter than the timeout
-//! of the reply. A repetition can count a call twice only if the write was completed but the network lost the reply.
+//! A failed write is repeated. The repetition counts a call twice only if the first write was completed but the network
+//! lost the reply. A slow write is not counted twice: its statement timeout is shorter than the timeout of the reply,
+//! so Postgres rolls it back before the repetition.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Access extractor: admission of a request before its handler runs. It parses the parameters, checks tier and limits,
-//! and charges the key.
+//! Axum extractor [`Access`], which admits a request before its handler runs. It parses the parameters, checks tier and
+//! limits, and charges the account.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ pub(crate) struct InternalRequest(pub(crate) Tier);
 pub(crate) struct Access<G, P> {
     pub(crate) app: App,
     /// Generation (complete set of derived tables) for all reads of the request. The parameters were parsed with the
-    /// rules of this generation.
+    /// calculation rules of this generation.
     pub(crate) generation: Result<Arc<ServedGeneration>, QueryError>,
     pub(crate) account_id: AccountId,
     pub(crate) tier: Tier,
@@ -151,7 +151,8 @@ struct AccessRequirements {
     /// Minimum tier of the given parameters, and the feature name in the error of status 403. `None` if the endpoint's
     /// tier suffices.
     parameter_tier: Option<(Tier, &'static str)>,
-    /// Oldest day in the parameters; `None` if they contain no day or are invalid.
+    /// Oldest day of history that the parameters request, including the day of `known_at`. `None` if they request no
+    /// day or are invalid.
     oldest_day: Option<NaiveDate>,
     /// True if the request matches an endpoint and its parameters have no errors.
     counts_as_call: bool,

@@ -49,8 +49,8 @@ impl<G: RequiredTier, P: Parameters> Access<G, P> {
         }
     }
 
-    /// Responds with the body that `write` produces. JSON above 1 MiB is streamed. An error after the start of the
-    /// stream truncates the response.
+    /// Responds with the body that `write` produces. JSON above 1 MiB is streamed (sent while it is rendered) if the
+    /// client can detect a truncated response. An error after the start of the stream truncates the response.
     pub(crate) async fn respond_streaming<F>(
         self,
         write: impl FnOnce(HandlerContext<P>, ResponseWriter) -> F + Send + 'static,

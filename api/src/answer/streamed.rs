@@ -26,8 +26,8 @@ type WriteOutcome = Result<FinishedBody, ApiError>;
 type WriteHandler =
     Box<dyn FnOnce(Arc<ServedGeneration>, ResponseWriter) -> LocalBoxFuture<'static, WriteOutcome> + Send>;
 
-/// Runs `write` and responds. JSON above 1 MiB is sent in parts while it is rendered. Any other body is sent as a
-/// whole.
+/// Runs `write` and responds. JSON above 1 MiB is sent while it is rendered, if the client can detect a truncated
+/// response. Any other body is sent only after it is complete.
 pub(super) async fn respond(asked: PendingResponse, write: WriteHandler) -> Result<Response, ApiError> {
     if let Some(kept) = asked.cached_response() {
         return Ok(kept);
@@ -90,8 +90,8 @@ fn on_own_thread<F: Future<Output = WriteOutcome>>(
     Ok(finished)
 }
 
-/// Response for a finished body. The body is also cached. If the body channel has compressed a part of a long body, the
-/// body is not cached.
+/// Response for a finished body. Usually the body is also cached. But it is not cached if it is so long that the body
+/// channel has compressed a part of it.
 fn respond_complete(
     app: &App,
     handle: &CacheHandle,

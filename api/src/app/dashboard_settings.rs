@@ -12,12 +12,12 @@ use crate::auth::tier::Tier;
 const MAX_PAGES_PER_MINUTE: u64 = 60_000_000;
 
 text_enum! {
-    /// Switch of the dashboard.
+    /// Setting that turns the dashboard on or off.
     pub enum DashboardSwitch { On = "on", Off = "off" }
 }
 
 text_enum! {
-    /// Access to sign-up in the dashboard.
+    /// Visitors who may create an account in the dashboard.
     pub enum SignUp {
         /// Any visitor, with any email address
         Open = "open",
@@ -39,7 +39,7 @@ text_enum! {
 }
 
 text_enum! {
-    /// Readers of the market pages.
+    /// Persons who may read the market pages.
     pub enum MarketPages {
         /// No reader
         Off = "off",

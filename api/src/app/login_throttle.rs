@@ -33,7 +33,7 @@ const MAX_WAITING_PER_ADDRESS: usize = 8;
 /// Threshold for the number of account queues. If there are more queues, the unused queues are removed.
 const QUEUE_CLEANUP_THRESHOLD: usize = 1_024;
 
-/// Attempts per minute for an account and a device. The burst is the same number.
+/// Maximum number of attempts per minute for an account from one device. The burst is the same number.
 const PER_ACCOUNT_AND_DEVICE: i32 = 5;
 const PER_ADDRESS: i32 = 30;
 const PER_NET_48: i32 = 10 * PER_ADDRESS;
@@ -89,7 +89,7 @@ enum ChargeOutcome {
 /// Queue of attempts for one account: a lock that is granted in order of arrival.
 type AccountQueue = tokio::sync::Mutex<()>;
 
-/// Throttle of password attempts, per account and client address.
+/// Throttle of password attempts, per account, device and client network.
 #[derive(Debug)]
 pub(crate) struct LoginThrottle {
     pool: Pool,

@@ -53,18 +53,18 @@ pub struct ServeSettings {
     /// Maximum lag of a replica, for example 500ms or 30s. A replica with a longer lag is not read
     #[arg(long, env = "MAX_REPLICA_AGE", default_value = "30s", value_parser = parse_duration)]
     pub max_replica_age: Duration,
-    /// URL of the NATS server with the log. It is used only to measure the lag of the served data (/v1/health).
-    /// Default: the lag is not measured
+    /// URL of the NATS server that stores the log of all loaded data. It is used only to measure how far the served
+    /// data lags behind this log (/v1/health). Default: the lag is not measured
     #[arg(long, env = "NATS_URL", hide_env_values = true)]
     pub nats_url: Option<String>,
-    /// JetStream stream of the log
+    /// Name of the JetStream stream that stores the log
     #[arg(long, env = "NATS_STREAM", default_value = "MARKET")]
     pub nats_stream: String,
     /// Address of the metrics endpoint.
     #[command(flatten)]
     pub metrics: MetricsSettings,
-    /// Secret that signs cursors. It must be equal on all instances. Default: a random secret, so that cursors become
-    /// invalid when the process ends
+    /// Secret that signs pagination cursors. It must be equal on all instances. Default: a random secret; all cursors
+    /// then become invalid when the process ends
     #[arg(long, env = "CURSOR_SECRET", hide_env_values = true)]
     pub cursor_secret: Option<SecretString>,
     /// Previous cursor secret. Cursors signed with it are still accepted; new cursors use CURSOR_SECRET
@@ -121,8 +121,8 @@ pub struct ServeSettings {
     /// database is distant, the timeout rises to the time of four round trips, at most 2 s
     #[arg(long, env = "API_ADMISSION_TIMEOUT_MS", default_value_t = 250)]
     pub admission_timeout_ms: u64,
-    /// Timeout of a request in milliseconds, without the wait of an expensive request for its turn. After this time the
-    /// response is 503
+    /// Timeout of a request in milliseconds. The wait of an expensive request for its turn is not counted. After this
+    /// time the response is 503
     #[arg(long, env = "API_REQUEST_TIMEOUT_MS", default_value_t = 10_000)]
     pub request_timeout_ms: u64,
     /// Time for which the server still accepts requests after a stop signal, for example 500ms or 5s. During this time,

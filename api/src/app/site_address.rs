@@ -75,8 +75,8 @@ pub(crate) fn is_https(headers: &HeaderMap, is_proxied: bool, public: Option<&Pu
     public.map_or(is_proxied && is_forwarded_https, |public| public.is_secure)
 }
 
-/// True if a host has only characters that are safe in a shell command. The pages show commands with the host for
-/// copying.
+/// True if a host has only characters that are safe in a shell command. The check is needed because the pages show
+/// commands that contain the host, and readers copy them to a shell.
 fn is_plain(host: &str) -> bool {
     !host.is_empty() && host.bytes().all(|b| b.is_ascii_alphanumeric() || b".-:[]".contains(&b))
 }

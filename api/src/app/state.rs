@@ -71,8 +71,8 @@ impl App {
         self.draining.load(Ordering::Relaxed)
     }
 
-    /// Index of the names that filters accept, for example the names of sectors. If no data can be read, the index is
-    /// empty, and the request handler reports the error.
+    /// Lookup table of the names that filters accept, for example the names of sectors. If no data can be read, the
+    /// table is empty. Filters then accept every name, and the request fails later, in its handler.
     pub(crate) async fn facet_index(&self) -> Arc<FacetIndex> {
         let Ok(generation) = self.projection.pin() else { return Arc::default() };
         self.memory_tables.facet_index(&generation).await.unwrap_or_default()

@@ -35,7 +35,7 @@ impl AddressAllowance {
     }
 }
 
-/// Remaining calls of a client address.
+/// Remaining allowance of a client: the number of calls, page views or failed credentials that are still accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RemainingCalls {
     pub(crate) limit: u64,
@@ -95,9 +95,9 @@ impl AddressThrottle {
         charge(&self.viewed, self.pages, address, self.now())
     }
 
-    /// Returns a refusal if the client has too many failed credentials, with two exceptions. A key that was valid
-    /// within the last day is never refused. Of all other keys, the client may try one per second. A valid key from a
-    /// shared address is therefore accepted after a short wait, but one key per second is too slow for guessing keys.
+    /// Returns a refusal if the client has too many failed credentials. There are two exceptions: a key that was valid
+    /// within the last day is never refused, and the client may try one other key per second. A valid key from a shared
+    /// address is therefore accepted after a short wait, but one key per second is too slow for guessing keys.
     pub(crate) fn find_refusal(&self, address: IpAddr, key: Option<u128>) -> Option<ThrottleRefusal> {
         let now = self.now();
         if key.is_some_and(|key| self.valid.update(key, now, |until| (until, until > now))) {

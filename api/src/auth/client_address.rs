@@ -1,4 +1,4 @@
-//! Client address of a request: the peer of the socket, or the last untrusted hop of `X-Forwarded-For`.
+//! Client address of a request: the peer of the socket or, behind a trusted proxy, an address from `X-Forwarded-For`.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
@@ -14,8 +14,8 @@ pub(crate) enum ClientNetwork {
 }
 
 impl ClientNetwork {
-    /// Returns the networks that contain an address. The first is the client: the IPv4 address, or the IPv6 /64. The
-    /// second is the IPv6 /48 around the /64; `None` for IPv4.
+    /// Returns the two networks of an address that have limits. The first counts as one client: the IPv4 address, or
+    /// the IPv6 /64. The second is the IPv6 /48 around the /64; `None` for IPv4.
     pub(crate) fn containing(address: IpAddr) -> (Self, Option<Self>) {
         match address.to_canonical() {
             IpAddr::V4(address) => (Self::V4(address.octets()), None),

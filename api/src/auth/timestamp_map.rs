@@ -27,12 +27,12 @@ impl<K: Hash + Eq + Copy> BoundedTimestampMap<K> {
         Self { hasher: RandomState::default(), shards: (0..SHARDS).map(|_| Mutex::default()).collect() }
     }
 
-    /// Updates the timestamp of a key. `change` gets the old timestamp, or 0 if the key is absent. `change` returns the
-    /// new timestamp and the result of `update`.
+    /// Updates the timestamp of a key. `change` gets the old timestamp, or 0 if the key is absent. It returns the new
+    /// timestamp, and the value that `update` returns to its caller.
     ///
-    /// Timestamps up to `now` have expired. A new key with an expired timestamp is not added. Before another new key is
-    /// added, a full shard drops its expired entries. If the shard is still full, it drops the half with the earliest
-    /// timestamps.
+    /// Timestamps up to `now` have expired. A new key is added only if its timestamp has not expired. If the shard for
+    /// the key is full, its expired entries are removed first. If it is still full, the half of its entries with the
+    /// earliest timestamps is removed too.
     pub(crate) fn update<T>(&self, key: K, now: u64, change: impl FnOnce(u64) -> (u64, T)) -> T {
         #[expect(clippy::cast_possible_truncation, reason = "any part of a hash is one")]
         let index = self.hasher.hash_one(key) as usize % SHARDS;

@@ -34,7 +34,7 @@ enum ApiCommand {
     Serve(Box<ServeSettings>),
     /// Check the health of the local server, for the health check of a container
     ///
-    /// Exit code 0: reads are served. 1: reads are not served. 3: no server replies.
+    /// Exit code 0: the server can answer data requests. 1: the server cannot. 3: no server replies.
     Health {
         /// Address on which the server listens
         #[arg(long, env = "API_LISTEN", default_value = "127.0.0.1:8080")]

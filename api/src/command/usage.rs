@@ -13,7 +13,7 @@ use crate::account::statistics::{count_by_endpoint, find_usage};
 use crate::account::{accounts, parse_email};
 use crate::error::quota_percentage;
 
-/// Usage of an account: month, rate limit and calls.
+/// Arguments of `api usage`.
 #[derive(Debug, Args)]
 pub(super) struct UsageArguments {
     /// Email address of the account

@@ -115,7 +115,8 @@ pub(crate) struct Permit<K: QueueKey> {
 #[derive(Debug)]
 pub(crate) struct WorkPermit<K: QueueKey>(Arc<FairQueue<K>>);
 
-/// One of the `max_in_progress_per_key` permits of a key. Dropping the permit returns it to the queue.
+/// Slot of a key for one result that is computed or delivered. A key has at most `max_in_progress_per_key` slots in
+/// use. Dropping the slot returns it to the queue.
 #[derive(Debug)]
 pub(crate) struct KeySlot<K: QueueKey> {
     queue: Arc<FairQueue<K>>,
@@ -173,9 +174,9 @@ impl<K: QueueKey> FairQueue<K> {
         }
     }
 
-    /// Sends permits to waiters until the limit is reached. The return of a permit or slot calls `dispatch` again, for
-    /// the remaining waiters. The end of an ordinary request raises the limit, but does not call `dispatch`. After it,
-    /// waiters still wait until the next permit or slot returns.
+    /// Sends permits to waiters until the limit is reached. For the remaining waiters, `dispatch` is called again
+    /// whenever a permit or slot is returned. The end of an ordinary request can raise the limit, but `dispatch` is not
+    /// called then, so waiters wait until the next permit or slot is returned.
     fn dispatch(self: &Arc<Self>) {
         let mut state = self.state.lock();
         while state.permits_in_use < self.capacity() {
@@ -229,9 +230,9 @@ impl<K: QueueKey> QueueState<K> {
     }
 
     /// Makes room for one new waiter of `key` in a full queue. First removes the waiters that timed out. If the queue
-    /// is still full, removes the newest waiter of the non-urgent key with the most waiters. If `key` is not urgent,
-    /// this is done only if the other key has more waiters than `key` would have with its new waiter. Returns `false`
-    /// if no waiter can be removed.
+    /// is still full, selects the non-urgent key with the most waiters, and removes its newest waiter. If `key` is not
+    /// urgent, the selected key must have more waiters than `key` would have with the new one. Returns `false` if no
+    /// waiter can be removed.
     fn make_room(&mut self, key: K) -> bool {
         for known in self.keys.keys().copied().collect::<Vec<_>>() {
             self.remove_expired(known);

@@ -16,7 +16,7 @@ pub(crate) struct MonitoredStream<S> {
     stream: S,
     connection: Arc<ClientConnection>,
     on_protocol_error: ProtocolErrorHandler,
-    /// Reply to a protocol error, set after the first error.
+    /// The service's own reply to a protocol error; `None` until hyper has replied to an error.
     reply: Option<ErrorReply>,
 }
 
@@ -29,8 +29,8 @@ impl<S> MonitoredStream<S> {
         Self { stream, connection, on_protocol_error, reply: None }
     }
 
-    /// Checks if the bytes are hyper's reply to a protocol error. If so, sets the reply of the service, which is
-    /// written instead.
+    /// Checks if the bytes are hyper's reply to a protocol error. If so, sets `reply`. The stream then writes `reply`
+    /// to the client instead of hyper's bytes.
     fn recognize_protocol_error(&mut self, bytes: &[u8]) {
         if self.reply.is_none() {
             let status = hyper_reply_status(bytes);

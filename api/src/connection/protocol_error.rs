@@ -1,8 +1,8 @@
 //! Replies to protocol errors: bytes that are not an HTTP/1.1 request, and request heads that are too large.
 //!
-//! hyper replies to these errors before a service or layer sees them, and the reply cannot be configured. The stream
-//! below hyper therefore recognizes hyper's reply, and writes the reply of this service instead. A reply with a 4xx
-//! status and without a request id comes from hyper, because every response of this service has a request id.
+//! hyper replies to these errors before a tower service or layer sees them, and its reply cannot be configured. The
+//! stream below hyper therefore recognizes hyper's reply, and writes a reply of this service instead. A reply with a
+//! 4xx status and without a request id comes from hyper, because every response of this service has a request id.
 
 use std::fmt::Write;
 use std::io::{self, ErrorKind};
@@ -60,8 +60,8 @@ impl ErrorReply {
         Poll::Ready(Ok(()))
     }
 
-    /// Reads the remaining bytes of the client. If the connection were closed earlier, it would be reset, and the
-    /// client could lose the reply.
+    /// Reads and discards the bytes that the client still sends after the reply. If the connection were closed before
+    /// they are read, it would be reset, and the client could lose the reply.
     pub(super) fn poll_linger<S: AsyncRead + Unpin>(
         &mut self,
         stream: &mut S,

@@ -14,7 +14,7 @@ use crate::dashboard::view::layout::{self, PageLayout, Section, Viewer};
 /// Number of seconds in the `Retry-After` header of the response if the queue of password hashes is full.
 const BUSY: u64 = 5;
 
-/// Result of a page handler, or of a function that it calls. By default, the value is the response.
+/// Result of a page handler, or of a function that it calls. The default type of the value is a response.
 pub(crate) type PageResult<T = Response> = Result<T, PageError>;
 
 /// Errors of a page.
@@ -89,8 +89,8 @@ impl PageError {
     }
 }
 
-/// Text of an error page. The text is stored as an extension of the response, so that a middleware can render the page
-/// again with the search form. Only the middleware knows if the site has market pages.
+/// Text of an error page, stored as an extension of the response. The page is first rendered without a search form. If
+/// the site has public market pages, a middleware renders the page again from this text, with the search form.
 #[derive(Debug, Clone)]
 pub(super) struct ErrorText {
     title: &'static str,

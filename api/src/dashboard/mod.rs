@@ -2,8 +2,8 @@
 //!
 //! Invariants: only a POST from a page of the same origin changes state. A form of a signed-in account holder must also
 //! come from a page of the same session. Browsers and proxies do not store pages (`Cache-Control: no-store`). Pages
-//! load nothing from other sites, and contain no inline script or style. `/v1` does not read cookies. Every page has a
-//! deadline. All changes of accounts are functions of [`crate::account`].
+//! load nothing from other sites, and contain no inline script or style. `/v1` does not read cookies. Every page that
+//! uses the database has a deadline. Accounts are changed only by functions of [`crate::account`].
 
 mod error;
 mod market;

@@ -35,8 +35,8 @@ use server::{CallContext, McpServer};
 pub(crate) const PATH: &str = "/mcp";
 /// Maximum size of a message, in bytes.
 const MAX_MESSAGE_BYTES: usize = 64 * 1024;
-/// Maximum number of bytes of an oversized body that are read and discarded. A client that is still sending does not
-/// read the error, so the rest of its body is read first.
+/// Maximum number of bytes that are read from an oversized body. The bytes are discarded. They are read because a
+/// client that is still sending its body would not read the error response.
 const MAX_DISCARDED_BYTES: usize = 1024 * 1024;
 
 type Service = StreamableHttpService<McpServer, NeverSessionManager>;
@@ -85,7 +85,7 @@ async fn handle_message(app: App, service: Service, request: Request) -> Result<
     to_service_error(answer.map(Body::new)).await
 }
 
-/// Refuses requests of web pages whose origin is not configured, as the protocol requires.
+/// Refuses a request of a web page if the page's origin is not configured. The protocol requires this check.
 fn check_origin(app: &App, headers: &HeaderMap) -> Result<(), ApiError> {
     let Some(origin) = headers.get(header::ORIGIN) else { return Ok(()) };
     let is_known =

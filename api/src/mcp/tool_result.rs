@@ -58,7 +58,7 @@ impl ToolResult {
         }
     }
 
-    /// Result with as many rows as fit, and a cursor for the remaining rows.
+    /// Result with as many rows as fit into [`MAX_TEXT_BYTES`], and a cursor for the remaining rows.
     fn list(
         call: &ToolCall,
         envelope: &ApiEnvelope<'_>,

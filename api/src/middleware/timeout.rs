@@ -1,7 +1,7 @@
 //! Deadline and panic handler of a request.
 //!
-//! The layers of tower-http are not used. `TimeoutLayer` responds with an empty body instead of the service's error
-//! body. `CatchPanicLayer` boxes every response body a second time.
+//! The layers of tower-http are not used, for two reasons. After a timeout, `TimeoutLayer` responds with an empty body
+//! instead of the service's error body. And `CatchPanicLayer` boxes every response body a second time.
 
 use std::convert::Infallible;
 use std::panic::AssertUnwindSafe;

@@ -14,7 +14,8 @@ use subtle::ConstantTimeEq;
 /// Length of the truncated signature in bytes (128 bits).
 const SIGNATURE: usize = 16;
 
-/// Signer and verifier of cursors. All instances share the secret.
+/// Signer and verifier of cursors. With a shared secret, each instance of the service accepts the cursors of all
+/// instances.
 #[derive(Debug, Clone)]
 pub(crate) struct CursorSigner {
     mac: Hmac<Sha256>,
@@ -23,7 +24,7 @@ pub(crate) struct CursorSigner {
 }
 
 impl CursorSigner {
-    /// Creates a signer. Without a shared secret, cursors are valid only in this process.
+    /// Creates a signer. Without `secret`, a random secret is used, and cursors are valid only in this process.
     pub(crate) fn new(
         secret: Option<&SecretString>,
         previous: Option<&SecretString>,

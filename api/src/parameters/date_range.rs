@@ -4,7 +4,7 @@ use chrono::NaiveDate;
 
 use super::ParameterReader;
 
-/// Date range with inclusive bounds. A bound of `None` is open.
+/// Date range with inclusive bounds. If a bound is `None`, the range is unlimited on that side.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct DateRange {
     pub(crate) start: Option<NaiveDate>,

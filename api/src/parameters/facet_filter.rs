@@ -11,7 +11,7 @@ const MAX_LENGTH: usize = 512;
 
 impl ParameterReader<'_> {
     /// Reads the comma-separated names of `field` and maps them to the names in responses. An unknown name is an error,
-    /// except in two cases: the facet index (the index of valid names) is missing or empty, or the request has a
+    /// except in two cases: the facet index (the table of valid names) is missing or empty, or the request has a
     /// cursor. In these cases, the list is returned as the client wrote it. A request with a cursor repeats a list that
     /// was accepted for the first page.
     pub(crate) fn read_names(&mut self, field: FilterField) -> Option<Vec<String>> {

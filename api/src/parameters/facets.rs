@@ -1,5 +1,5 @@
-//! Facet index: the names that each filter accepts. It maps a client's text to served names (the names in responses)
-//! and suggests similar names.
+//! Facet index: table of the names that each filter accepts. It maps a client's text to served names (the names in
+//! responses) and suggests similar names.
 //!
 //! The comparison ignores case and punctuation, so that a name and its slug are equal.
 

@@ -69,7 +69,7 @@ pub(crate) enum HoldingsError {
     Item { item: String, cause: &'static str },
 }
 
-/// Parses comma-separated holdings. Lots of the same symbol are added up.
+/// Parses comma-separated holdings. If a symbol is listed more than once, its shares and its costs are added up.
 pub(crate) fn parse_holdings(text: &str) -> Result<HoldingList, HoldingsError> {
     let items: Vec<&str> = text.split(',').map(str::trim).collect();
     if items.len() > MAX_HOLDINGS {

@@ -103,8 +103,8 @@ impl Page {
         (placed.into_iter().map(|(_, row)| row).collect(), cursor)
     }
 
-    /// Selects the rows of the page, unsorted. The flag is true if further rows follow the page. The memory use depends
-    /// on the page size, not on the length of the list.
+    /// Selects the rows of the page, unsorted. The returned `bool` is true if further rows follow the page. The memory
+    /// use depends on the page size, not on the length of the list.
     fn take_first<'a, T>(
         &self,
         rows: impl Iterator<Item = (SortPosition<'a>, T)>,

@@ -1,5 +1,5 @@
-//! Oldest data version that a request accepts. It is the newest of the versions in `min_version`, `If-Min-Version`, the
-//! cursor, `updated_since` and entity tags.
+//! Minimum data version of a request. A request can have versions in `min_version`, `If-Min-Version`, the cursor,
+//! `updated_since` and entity tags. The newest of these versions is the minimum.
 
 /// Header that has the same effect as the parameter `min_version`.
 pub(crate) const MIN_VERSION_HEADER: &str = "if-min-version";
@@ -12,8 +12,8 @@ pub(crate) struct MinVersion {
     /// Generation number and minimum log sequence of a requested version without a journal position, such as
     /// `g3.184467`. `None` if the version has a journal position.
     pub(crate) sequence: Option<(i32, i64)>,
-    /// True if the client named the version in `min_version` or `If-Min-Version`. If the service has only older data,
-    /// such a request fails, and every other request gets the older data.
+    /// True if the client named the version in `min_version` or `If-Min-Version`. If the service has only older data, a
+    /// request with an explicit version fails. A request without an explicit version gets the older data.
     pub(crate) is_explicit: bool,
 }
 

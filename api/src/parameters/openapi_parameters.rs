@@ -1,5 +1,5 @@
-//! OpenAPI parameters of an endpoint. The schemas come from the code that reads the parameters. The descriptions come
-//! from the endpoint's parameter struct.
+//! OpenAPI parameters of an endpoint. The schemas come from the code that reads the parameters. A description comes
+//! from the endpoint's parameter struct. If the struct has none, it comes from the code that reads the parameter.
 //!
 //! Invariant: bounds and allowed words come from the code that enforces them. The OpenAPI document therefore cannot
 //! contradict that code.

@@ -8,8 +8,9 @@ use crate::parameters::cursor::ResponseSigner;
 
 /// Maximum number of keys in `sort`.
 pub(super) const MAX_SORT_KEYS: usize = 3;
-/// Prefix of the filters in the signed text of a cursor. The prefix marks cursors that contain a data version. Release
-/// 0.1.0 cannot read such cursors. It refuses these cursors, because it signs the filters without the prefix.
+/// Prefix that is added to the filters before a cursor is signed. Cursors now contain a data version, which release
+/// 0.1.0 would misread. Because of the prefix, release 0.1.0 refuses such a cursor: it checks the signature of the
+/// filters without a prefix.
 const CURSOR_FORMAT: &str = "2 ";
 /// Maximum length of a cursor, in characters.
 const MAX_CURSOR_LENGTH: usize = 512;

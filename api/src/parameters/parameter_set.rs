@@ -9,8 +9,8 @@ pub(crate) trait Parameters: Sized + Send + Sync + 'static {
     const FEATURE: &'static str = "";
     /// True if the response differs by tier. The response cache then has a separate entry for each tier.
     const TIER_MATTERS: bool = false;
-    /// True if every response of the endpoint is expensive. Otherwise, only responses with many rows, or with an
-    /// earlier state of the data, are expensive.
+    /// True if every response of the endpoint is expensive. If false, a response is expensive only if it may have many
+    /// rows or shows an earlier state of the data.
     const IS_COSTLY: bool = false;
     /// False for requests that match no endpoint. Such a request does not count against the quota, and its parameters
     /// are not checked.

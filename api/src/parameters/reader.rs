@@ -36,7 +36,8 @@ pub(crate) struct ParameterReader<'a> {
     pub(crate) served_rules: Arc<ServedRules>,
     /// Names that filters accept; `None` if names are not checked.
     pub(crate) facet_index: Option<&'a FacetIndex>,
-    /// Specifications of the parameters read so far, for the OpenAPI document; `None` while serving requests.
+    /// Specifications of the parameters that were read so far, for the OpenAPI document. `None` if the reader serves a
+    /// request.
     pub(super) recorded_specs: Option<Vec<ParameterSpec>>,
 }
 

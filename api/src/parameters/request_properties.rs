@@ -30,7 +30,8 @@ pub(crate) struct RequestProperties {
     pub(crate) min_version: MinVersion,
     /// Oldest day that the request names. It must be within the tier's history.
     pub(crate) oldest_day: Option<NaiveDate>,
-    /// True if a filter value was not checked, because the reader had no facet index (the index of valid filter names).
+    /// True if a filter value was not checked, because the parameter reader had no facet index (the table of valid
+    /// filter values).
     pub(crate) needs_facet_index: bool,
     /// Instant in the parameter `known_at`; `None` if absent. Its day must be within the tier's history.
     pub(crate) known_at: Option<DateTime<Utc>>,
@@ -42,8 +43,8 @@ pub(crate) struct RequestProperties {
 }
 
 impl RequestProperties {
-    /// True if the response is expensive: it may have many rows, or it must be derived again for an earlier state of
-    /// the data.
+    /// True if the response is expensive: it may have many rows, or it must be calculated again from an earlier state
+    /// of the data.
     pub(crate) fn is_costly(&self) -> bool {
         self.asks_for_past
             || self.rows > if self.format == ResponseFormat::Csv { MANY_ROWS_OF_CSV } else { MANY_ROWS }

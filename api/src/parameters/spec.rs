@@ -1,4 +1,4 @@
-//! Parameter specification: name, location and schema. A reader records it for the OpenAPI document.
+//! Parameter specification: name, location and schema. The parameter reader records it for the OpenAPI document.
 
 use serde_json::Value;
 

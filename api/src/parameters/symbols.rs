@@ -85,7 +85,7 @@ impl ParameterReader<'_> {
         PathSymbol { text, symbol }
     }
 
-    /// Reads the list `symbols` of at most `most` symbols, without repetitions.
+    /// Reads the list `symbols`. Repeated symbols are dropped. More than `most` distinct symbols are an error.
     pub(crate) fn read_symbols(&mut self, most: usize) -> Option<SymbolList> {
         let item = || json!({ "type": "string", "minLength": 1, "maxLength": MAX_LENGTH, "pattern": ITEM });
         let schema = || json!({ "type": "array", "minItems": 1, "maxItems": most, "items": item() });

@@ -45,8 +45,8 @@ impl SyncPoint {
 }
 
 impl ParameterReader<'_> {
-    /// Reads `updated_since`. Filters conflict with it, because a row that no longer matches a filter would not be
-    /// reported.
+    /// Reads `updated_since`. A request with `updated_since` and a filter is refused: if a changed row no longer
+    /// matches the filter, the client would not learn of the change.
     pub(crate) fn read_updated_since(&mut self, filters: &[&'static str]) -> Option<SyncPoint> {
         let text = self.read_sync_text("updated_since")?;
         for filter in filters {
@@ -56,8 +56,8 @@ impl ParameterReader<'_> {
         self.parse_sync_point("updated_since", &text)
     }
 
-    /// Reads the start of a change stream. The header `Last-Event-ID` has precedence over `since`, because a
-    /// reconnecting browser sends both.
+    /// Reads the start of a change stream. A reconnecting browser sends the header `Last-Event-ID` and also `since`.
+    /// The header has precedence, because it is newer.
     pub(crate) fn read_stream_start(&mut self) -> Option<SyncPoint> {
         let since = self.read_sync_text("since");
         let header = self.headers.get(LAST_EVENT_ID);

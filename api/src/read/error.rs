@@ -38,9 +38,9 @@ pub(crate) enum QueryError {
     /// The client named a data version that the primary does not have.
     #[error("cannot read: no data of the requested version exists")]
     VersionNotServed,
-    /// The data version was served in the past, but cannot be derived again. Possible reasons: the rules of this
-    /// program are not those of the version, this program cannot read the stored source policy and rules, or the facts
-    /// of the version were dropped.
+    /// The data version was served in the past, but cannot be derived again. Possible reasons: this program has another
+    /// version of the rules, it cannot parse the stored source policy and rule parameters, or the facts of the version
+    /// were deleted.
     #[error("cannot derive version {version}: it has rules {method} of program {program}")]
     VersionGone { version: String, method: String, program: String },
     #[error("Nothing was known at {0}")]

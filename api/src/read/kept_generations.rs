@@ -1,5 +1,5 @@
-//! Former generations: they are no longer served, but their tables still exist. A request for the last data version of
-//! a former generation reads these tables.
+//! Former generations: another generation was promoted, but the tables of the former generation are not dropped yet.
+//! These tables contain the last data version of the former generation. A request can name it in `data_version`.
 
 use std::fmt;
 use std::sync::Arc;

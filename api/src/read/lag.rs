@@ -13,7 +13,7 @@ pub(crate) struct LagMeasurement {
     /// Number of log messages that are not applied yet.
     pub(crate) events: u64,
     caught_up_at: Instant,
-    /// Last time at which the applied sequence advanced or the lag was zero.
+    /// Last time at which a poll found newly applied log messages or a lag of zero.
     progressed_at: Instant,
     measured_at: Instant,
 }
@@ -49,7 +49,8 @@ impl LagMonitor {
         measurement.filter(|measurement| measurement.measured_at.elapsed() < VALID_FOR)
     }
 
-    /// Polls the last sequence of the log and measures the lag. Reconnects after a loss of the connection.
+    /// Reads the number of the last log message at regular intervals, and measures the lag. Reconnects after a loss of
+    /// the connection.
     pub(crate) async fn poll_stream(self, url: String, stream: String, projection: Arc<Projection>) {
         let settings = event_log::stream::StreamSettings {
             nats_url: url,

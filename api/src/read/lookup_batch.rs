@@ -1,8 +1,8 @@
 //! Batched look-ups of single rows. Look-ups that arrive while a statement is running wait in a queue. The next
 //! statement takes at most 256 of them.
 //!
-//! Invariants: every waiting look-up gets a row or an error. A look-up is skipped if its caller no longer waits. The
-//! queues are dropped with their generation.
+//! Invariants: every look-up in a queue gets a result or an error, unless its caller no longer waits. The queues are
+//! dropped with their generation.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};

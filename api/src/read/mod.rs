@@ -1,5 +1,5 @@
-//! Queries on the read tables. Each request pins one generation of these tables: all queries of the request read this
-//! generation.
+//! Queries on the read tables. A generation is a complete set of these tables. Each request pins one generation: all
+//! queries of the request read this generation.
 //!
 //! Invariant: this module does not depend on HTTP, keys or rate limits. Its functions fail with [`QueryError`].
 

@@ -31,7 +31,8 @@ pub(crate) struct PastSecurity {
 /// Price columns that a response needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum PriceColumns {
-    /// Only the columns from which the figures are derived. For most years, these are the closing prices.
+    /// Only the columns that the derivation of figures, such as yields and returns, needs. For most years, these are
+    /// only the closing prices.
     ForFigures,
     /// All columns of every year.
     All,

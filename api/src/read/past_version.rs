@@ -1,5 +1,5 @@
-//! Look-up of a data version, current or earlier. The result includes the source policy and the rules by which the data
-//! of the version is derived.
+//! Look-up of a data version, current or earlier. The result includes the inputs of its derivation: the source policy
+//! (the order of preference of the data sources) and the rules.
 
 use std::ops::Deref;
 
@@ -12,8 +12,7 @@ use super::lookup::run_query;
 use super::{DataVersion, QueryError, ServedGeneration};
 use crate::parameters::Knowledge;
 
-/// Data version, current or earlier. It includes the source policy and the rules by which the data of the version is
-/// derived.
+/// Data version, current or earlier, with the source policy and the rules for deriving its data.
 #[derive(Debug)]
 pub(crate) struct PastVersion(ServedVersion);
 
@@ -65,7 +64,7 @@ impl PastVersion {
         self.is_current && self.generation == served.generation && self.position == served.position
     }
 
-    /// Source policy and rules by which the data of this version is derived.
+    /// Source policy and rules for deriving the data of this version.
     ///
     /// # Errors
     /// [`QueryError::VersionGone`] if this program cannot derive the version.
@@ -76,9 +75,8 @@ impl PastVersion {
         self.0.inputs.as_ref().ok_or_else(|| self.gone_error())
     }
 
-    /// Fails if this program cannot derive the version. Possible reasons: the rules of this program are not those of
-    /// the version, this program cannot read the stored source policy and rules, or the facts of the version were
-    /// dropped.
+    /// Fails if this program cannot derive the version. Possible reasons: this program has another version of the
+    /// rules, it cannot parse the stored source policy and rule parameters, or the facts of the version were deleted.
     pub(crate) fn require_reproducible(&self) -> Result<(), QueryError> {
         let is_reproducible = self.derivable().is_some() && self.has_facts;
         if is_reproducible { Ok(()) } else { Err(self.gone_error()) }

@@ -25,9 +25,9 @@ use crate::parameters::served_rules::ServedRules;
 const REPLICA_WAIT: Duration = Duration::from_millis(200);
 /// Maximum wait for any database with the requested version, before the request fails.
 const VERSION_WAIT: Duration = Duration::from_secs(2);
-/// A request concludes that a version does not exist only after this number of polls of the primary. The first poll may
-/// have started before the request. The second poll started later, so it finds every version that existed at the start
-/// of the request.
+/// Number of polls of the primary that must end during a request before a missing version counts as nonexistent. The
+/// first of these polls may have started before the request. The second poll started later, so it finds every version
+/// that existed at the start of the request.
 const FRESH_POLLS: u64 = 2;
 
 /// Databases that serve reads, shared by all requests.
@@ -37,7 +37,7 @@ pub(crate) struct Projection {
     replicas: Vec<Arc<ReadSource>>,
     primary: Arc<ReadSource>,
     kept: KeptGenerations,
-    /// Number of requests so far. It selects the replica that the next request tries first.
+    /// Number of requests so far. The replica that the next request tries first is computed from this number.
     next: AtomicUsize,
     max_replica_age: Duration,
 }
@@ -70,9 +70,9 @@ impl Projection {
         found.ok_or(QueryError::NoGeneration)
     }
 
-    /// Pins a generation with the data version `min` or a newer one. Waits briefly for a replica, then for the primary.
-    /// If the primary does not have the version, no database has it. The call then pins the generation of the primary,
-    /// or fails if the client named the version explicitly.
+    /// Pins a generation whose data version is `min` or newer. Waits briefly until a replica has such a version, and
+    /// then until any database has it. If polls show that the primary does not have such a version, no database has it.
+    /// The call then pins the generation of the primary anyway, unless the client named the version explicitly.
     ///
     /// # Errors
     /// [`QueryError::VersionNotServed`] if the client named the version explicitly, and the data of the primary is
@@ -111,7 +111,7 @@ impl Projection {
     }
 
     /// Future that completes after the next poll of any database. Each commit of the projector triggers a poll of the
-    /// primary.
+    /// primary, so a waiting caller can read new data soon after the commit.
     pub(crate) fn polled(&self) -> Notified<'_> {
         self.shared.polled.notified()
     }
@@ -130,8 +130,8 @@ impl Projection {
         MinVersion::of_position(self.shared.answered.load(Ordering::Relaxed))
     }
 
-    /// Finds a generation with the data version `min` or a newer one. The replicas are tried first, and then the
-    /// primary if `is_primary_allowed`. `turn` determines the replica that is tried first.
+    /// Finds a generation whose data version is `min` or newer. The replicas are tried first, and then the primary if
+    /// `is_primary_allowed`. `turn` determines the replica that is tried first.
     fn find(&self, min: &MinVersion, is_primary_allowed: bool, turn: usize) -> Option<Arc<ServedGeneration>> {
         let first = turn.checked_rem(self.replicas.len()).unwrap_or_default();
         let (before, after) = self.replicas.split_at(first);

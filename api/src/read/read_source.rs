@@ -28,7 +28,8 @@ use crate::parameters::served_rules::ServedRules;
 
 const ACTIVE: &str = include_str!("../../queries/projection/active.sql");
 const VERSION: &str = include_str!("../../queries/projection/version.sql");
-/// Polling interval of the primary. If a notification is lost, new data is found after this interval.
+/// Polling interval of the primary. Usually, the Postgres notification of a commit triggers the next poll earlier. If
+/// the notification is lost, this interval limits the delay.
 const POLL: Duration = Duration::from_secs(2);
 /// Polling interval of a replica, which sends no notifications.
 const REPLICA_POLL: Duration = Duration::from_millis(300);
@@ -64,9 +65,9 @@ impl ConnectionSettings {
         Self { config: connect::config_of_host(&self.config, index), ..self.clone() }
     }
 
-    /// Opens connection pools for a generation. Each session becomes read-only only after the sign-in, because the URL
-    /// may contain `target_session_attrs=read-write`. With this setting, the Postgres client refuses a session that is
-    /// read-only at the sign-in.
+    /// Opens connection pools for a generation. A statement after the sign-in makes each session read-only. A
+    /// connection option cannot do this: if the URL contains `target_session_attrs=read-write`, the Postgres client
+    /// refuses a session that is read-only from the start.
     pub(super) fn open_generation(
         &self,
         id: GenerationId,

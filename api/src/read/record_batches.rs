@@ -2,7 +2,8 @@
 //! many securities. To derive a security at an earlier data version, the program needs the position of every batch that
 //! contains rows of the security.
 //!
-//! Daily prices of thirty years come from thousands of batches. Most securities have rows in the same batches.
+//! Daily prices of thirty years come from thousands of batches. A cached position is useful for many securities,
+//! because most securities have rows in the same batches.
 
 use std::sync::{Arc, OnceLock};
 
@@ -12,7 +13,8 @@ use store::past_facts::{BatchId, BatchIndex, LoggedBatch};
 /// Maximum number of cached batches, about 100 bytes each.
 const MAX_BATCHES: usize = 65_536;
 
-/// Cached log positions of the record batches of one fact set. The position of a batch never changes.
+/// Cached log positions of the record batches of one fact set (a set of tables with all facts from the log). The
+/// position of a batch never changes.
 #[derive(Debug)]
 pub(crate) struct RecordBatches {
     /// Fact set of the first request. Only batches of this fact set are cached, because requests for other fact sets

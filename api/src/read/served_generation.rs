@@ -37,7 +37,8 @@ pub(crate) struct ServedGeneration {
     pub(crate) record_batches: Arc<RecordBatches>,
     /// Cancelled when the database stops replying.
     unresponsive: CancellationToken,
-    /// Copy of this generation with separate connections for expensive responses; `None` in the copy itself.
+    /// The same generation with separate connections for expensive responses; `None` if this value has these
+    /// connections itself.
     expensive: Option<Arc<ServedGeneration>>,
 }
 
@@ -122,7 +123,7 @@ impl ServedGeneration {
         self.unresponsive.cancel();
     }
 
-    /// Copy of this generation with the connections for expensive responses.
+    /// The same generation, read through the connections for expensive responses.
     pub(crate) fn expensive_generation(self: &Arc<Self>) -> Arc<Self> {
         Arc::clone(self.expensive.as_ref().unwrap_or(self))
     }

@@ -119,7 +119,7 @@ fn json(output: &Output, value: &impl Serialize) -> Result<Vec<u8>, serde_json::
     with_decimal_style(output, || serde_json::to_vec(value))
 }
 
-/// Runs `serialize`. `output` determines whether it writes decimals as numbers or strings.
+/// Runs `serialize`. `output` determines whether `serialize` writes decimals as numbers or as strings.
 fn with_decimal_style<T>(output: &Output, serialize: impl FnOnce() -> T) -> T {
     // CSV does not distinguish text from numbers, so decimals stay numbers.
     if output.text_decimals && output.format == ResponseFormat::Json {
@@ -164,8 +164,8 @@ fn csv_header(output: &Output) -> Vec<&'static str> {
     header
 }
 
-/// CSV records of JSON objects, one record per object. If `output` has an expanded column (a list such as
-/// `annual_totals`), each list element becomes a record.
+/// CSV records of JSON objects. Usually, each object becomes one record. But if `output` has an expanded column (a list
+/// such as `annual_totals`), each element of the object's list becomes one record.
 fn records(
     output: &Output,
     rows: impl IntoIterator<Item = Result<Vec<u8>, RenderError>>,
@@ -216,7 +216,8 @@ fn csv_bytes(
     writer.into_inner().map_err(|error| RenderError::Flush(error.into_error()))
 }
 
-/// CSV cell of a value. Null is empty, formulas in text are escaped, and nested values are JSON.
+/// CSV cell of a value. Null becomes an empty cell. A text is escaped if a spreadsheet would run it as a formula. A
+/// nested value is written as JSON.
 fn cell(value: Option<&RawValue>) -> Result<String, serde_json::Error> {
     match value.map(RawValue::get) {
         None | Some("null") => Ok(String::new()),

@@ -43,7 +43,7 @@ static CSV_FIELDS: LazyLock<Vec<&str>> = LazyLock::new(|| {
     COLUMNS.iter().copied().chain(of_sections).collect()
 });
 
-/// Security of a comparison.
+/// One of the compared securities.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct CompareItem {
     /// Canonical ticker.

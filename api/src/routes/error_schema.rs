@@ -93,7 +93,7 @@ pub(crate) struct FeatureNotAvailableBody {
     earliest_date: Option<NaiveDate>,
 }
 
-/// Error response for a used-up rate limit or quota.
+/// Error response for a used-up rate limit or quota, or for too many open change streams.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct LimitedBody {
     /// Error message for people.

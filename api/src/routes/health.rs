@@ -68,7 +68,7 @@ pub(crate) struct ProjectionHealth {
 
 /// Service health
 ///
-/// The status is 200 if reads are served, else 503.
+/// The HTTP status is 200 if reads are served, else 503.
 #[utoipa::path(
     get, path = "/v1/health", tag = "System", security(()),
     responses(
@@ -89,7 +89,7 @@ pub(crate) async fn health(State(app): State<App>) -> Response {
 }
 
 impl Health {
-    /// Current health, without any I/O.
+    /// Current health, computed without any I/O.
     pub(crate) fn from_app(app: &App) -> Self {
         let version = app.projection.pin().ok().map(|generation| generation.version());
         // Admission of a request depends on the database of keys and limits, so the status includes this database.

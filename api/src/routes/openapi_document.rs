@@ -1,7 +1,7 @@
-//! OpenAPI document: introduction, tags, and the parts that all endpoints share.
+//! OpenAPI document: introduction, tags, and the parts that most endpoints share.
 //!
-//! Almost all endpoints share response headers, CSV output, status 304 and the parameter `fields`. Invariant: only this
-//! module documents the effect of these shared parts on a response.
+//! These shared parts are response headers, CSV output, status 304 and the parameter `fields`. Invariant: only this
+//! module documents their effect on a response.
 
 use market::row::Flag;
 use serde_json::{Map, Value, json};
@@ -19,7 +19,7 @@ use crate::auth::tier::Tier;
 /// Example responses by path, as JSON: `{path: {request, answer}}`. They were recorded with generated market data.
 const EXAMPLES: &str = include_str!("../../examples.json");
 
-/// Parts of the document that all endpoints share: parameter examples, response headers, and responses such as 304.
+/// Parts of the document that most endpoints share: parameter examples, response headers, and responses such as 304.
 const PARTS: &str = include_str!("../../templates/openapi_parts.json");
 /// Media type of a stream of events.
 const EVENT_STREAM: &str = "text/event-stream";
@@ -73,7 +73,7 @@ impl Modify for SecuritySchemes {
     }
 }
 
-/// Completes the document with the parts that all endpoints share: examples, headers and error responses.
+/// Completes the document with the parts that most endpoints share: examples, headers and error responses.
 pub(crate) fn complete_document(document: &utoipa::openapi::OpenApi) -> Result<Value, serde_json::Error> {
     let mut document = serde_json::to_value(document)?;
     let examples: Map<String, Value> = serde_json::from_str(EXAMPLES)?;
@@ -125,8 +125,9 @@ pub(crate) fn complete_document(document: &utoipa::openapi::OpenApi) -> Result<V
     Ok(document)
 }
 
-/// Lists the known flags as `x-extensible-enum` of each property `flags`. Removes the schema `Flag`, because it would
-/// allow only the known flags. Other flags exist: a withdrawn record adds a flag that contains the id of the record.
+/// Replaces the schema `Flag` by a list of the known flags, `x-extensible-enum`, in each property with the name
+/// `flags`. The schema `Flag` would allow only the known flags. But other flags exist: a withdrawn record adds a flag
+/// that contains the id of the record.
 fn document_flag_words(schemas: &mut Value) {
     let Some(flag) = schemas.as_object_mut().and_then(|schemas| schemas.remove("Flag")) else { return };
     for schema in schemas.as_object_mut().into_iter().flat_map(Map::values_mut) {
@@ -179,7 +180,7 @@ fn operation_id(path: &str) -> String {
     path.trim_start_matches("/v1/").replace('{', "by_").replace('}', "").replace(['/', '-'], "_")
 }
 
-/// Replaces the copy of a row schema inside an envelope schema by a reference. For example, the envelope
+/// Replaces the copy of a row schema inside the schema of a response by a reference. For example, the response schema
 /// `List_StockRow` then refers to `StockRow`.
 fn reference_row_schemas(schemas: &mut Value) {
     let names: Vec<String> = schemas.as_object().into_iter().flat_map(Map::keys).cloned().collect();

@@ -12,8 +12,8 @@ use crate::connection::request_id::{self, RequestId};
 use crate::error::ApiError;
 use crate::parameters::ParameterError;
 
-/// Example value of the parameter `name`. `examples` has values by parameter name, without the prefixes `min_` and
-/// `max_`. If `examples` has no value for this parameter, the example value is derived from `schema`.
+/// Example value of the parameter `name`. It is the entry in `examples` for this name without its prefix `min_` or
+/// `max_`. If there is no such entry, the example value is derived from `schema`.
 pub(super) fn example_value(examples: &Value, name: &str, schema: &Value) -> Value {
     let value = &examples[name.trim_start_matches("min_").trim_start_matches("max_")];
     if value.is_null() {

@@ -29,8 +29,8 @@ const PAGING: PageOptions = PageOptions {
 };
 /// Minimum trigram similarity of a name and the search text, in thousandths. A less similar name does not match.
 const ALIKE: u32 = 350;
-/// Score in thousandths if a word of a name differs from the search text by one typing error. The score is higher if a
-/// name contains the exact search text.
+/// Score in thousandths if a word of a name differs from the search text by one typing error. A name that contains the
+/// exact search text has a higher score.
 const ONE_ERROR: u32 = 520;
 /// Score in thousandths if a word of a name differs from the search text by two typing errors.
 const TWO_ERRORS: u32 = 460;

@@ -135,8 +135,8 @@ async fn sectors<P>(context: &HandlerContext<P>) -> Result<(DataVersion, Vec<Sec
     Ok((version, sectors))
 }
 
-/// Loads the sectors and the securities at the same data version. Both look-ups are repeated until their versions are
-/// equal, up to five times.
+/// Loads the sectors and the securities at the same data version. If the two look-ups find different versions, both are
+/// repeated. Fails after five attempts.
 async fn load_consistent<P>(
     context: &HandlerContext<P>,
 ) -> Result<(DataVersion, Vec<SectorRow>, Arc<StockTable>), ApiError> {

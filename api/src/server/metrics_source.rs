@@ -1,4 +1,4 @@
-//! Metrics source of the API: counters, gauges that are read at each scrape, and health.
+//! Operational metrics and health of the API, for the metrics listener. Gauges are updated at each scrape.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::app::state::App;
 use crate::connection::ConnectionRegistry;
 use crate::metrics::gauge;
 
-/// Source of the API's metrics and health. It reads the application state and the client connections.
+/// Source of the API's operational metrics and health. It reads the application state and the client connections.
 #[derive(Debug)]
 pub(crate) struct ApiMetricsSource {
     pub(crate) app: App,

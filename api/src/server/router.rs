@@ -1,4 +1,4 @@
-//! Router of every endpoint. The middleware around it is in [`crate::middleware`].
+//! Router of all endpoints. The middleware around the router is in [`crate::middleware`].
 //!
 //! Invariant: `routes!` registers a route and its documentation in one step, so they cannot differ.
 

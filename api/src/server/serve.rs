@@ -46,8 +46,9 @@ use crate::render::cache::ResponseCache;
 use crate::server::metrics_source::ApiMetricsSource;
 use crate::server::router;
 
-/// Maximum number of connections that wait for acceptance. The system may reduce it (`net.core.somaxconn`). A client
-/// beyond this number gets no reply, and retries only after a second or more.
+/// Maximum number of new connections that wait until the server accepts them. The system may reduce it
+/// (`net.core.somaxconn`). If the queue is full, a further client gets no reply, and retries only after a second or
+/// more.
 const BACKLOG: u32 = 4_096;
 
 /// Serves requests until the shutdown signal. Then completes the open requests.

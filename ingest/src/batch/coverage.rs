@@ -71,7 +71,8 @@ impl LoadCoverage {
     }
 }
 
-/// Sources and symbols of the completed runs of a log, for comparison with the symbols of a new load.
+/// Sources and symbols of earlier loads, for comparison with a new load. The earlier loads are the completed runs in
+/// the event log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct EarlierCoverage {
     pub sources: BTreeSet<String>,

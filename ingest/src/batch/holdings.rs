@@ -1,5 +1,5 @@
-//! Holdings of funds, collected over a whole load. All rows with the same fund, date and action (put or retract) become
-//! one snapshot.
+//! Holdings of funds, collected over a whole load. All rows with the same fund, date and action become one snapshot.
+//! The action is `put` (add or replace) or `retract` (withdraw).
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use market::symbol::Symbol;
 /// load.
 pub(crate) const MAX_POSITIONS: usize = 2_000_000;
 
-/// Snapshots by fund, date and action (put or retract).
+/// Snapshots by fund, date and action (`put` or `retract`).
 #[derive(Debug, Default)]
 pub(crate) struct LoadHoldings {
     snapshots: BTreeMap<(Symbol, NaiveDate, Action), EventRow<HoldingSnapshot>>,

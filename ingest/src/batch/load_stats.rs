@@ -12,10 +12,10 @@ use crate::batch::security_currencies::{MissingCurrencyCounts, SecurityCurrencie
 /// Maximum number of rejects in the summary.
 const MAX_EXAMPLES: usize = 10;
 
-/// Statistics of the records read.
+/// Statistics of the records that were read from a file or load.
 #[derive(Debug, Default, Clone)]
 pub struct LoadStats {
-    /// Number of records read, including rejects.
+    /// Number of records that were read, including rejects.
     pub records: u64,
     pub rows: BTreeMap<Kind, u64>,
     pub rejects: BTreeMap<&'static str, u64>,

@@ -19,7 +19,8 @@ impl<T> Default for PendingRows<T> {
 }
 
 impl<T> PendingRows<T> {
-    /// Adds a row. If the rows now fill a record batch, removes and returns them with the line of the first row.
+    /// Adds a row. If the rows now fill a record batch, removes and returns all rows, and the source line of the first
+    /// row.
     pub(super) fn push(&mut self, line: u64, row: T, bytes: usize) -> Option<(Vec<T>, u64)> {
         if self.rows.is_empty() {
             self.line = line;
@@ -29,7 +30,7 @@ impl<T> PendingRows<T> {
         if self.bytes >= TARGET_BYTES { self.take() } else { None }
     }
 
-    /// Removes and returns all rows with the line of the first row; `None` if the buffer is empty.
+    /// Removes and returns all rows, and the source line of the first row; `None` if the buffer is empty.
     pub(super) fn take(&mut self) -> Option<(Vec<T>, u64)> {
         self.bytes = 0;
         (!self.rows.is_empty()).then(|| (std::mem::take(&mut self.rows), self.line))

@@ -1,5 +1,5 @@
-//! Evidence that a price file gives about dividends: its dividend column, and changes in the ratio of adjusted close to
-//! close (R38, R40).
+//! Evidence about dividends in a price file: the dividend column of the file, and changes in the ratio of adjusted
+//! close to close (R38, R40).
 //!
 //! The ratio of adjusted close to close is constant between ex-dates. Both numbers are rounded, so each row gives a
 //! lower and an upper bound of the ratio. Consecutive rows form a run while their bounds overlap in one common range.
@@ -41,7 +41,7 @@ pub(crate) struct PriceEvidence {
 struct SymbolEvidence {
     /// Source line of the symbol's first row with evidence.
     line: u64,
-    /// First and last year in which a row has a dividend column.
+    /// First and last year of the rows that have a dividend column.
     dividend_years: Option<(i32, i32)>,
     /// Runs of rows with one ratio of adjusted close to close, in file order.
     runs: Vec<RatioRun>,

@@ -1,5 +1,5 @@
-//! Check for retractions without a matching row. A retraction is a row that withdraws an earlier row. If it matches no
-//! row in the log, it is probably a typing error.
+//! Check for retractions without a matching row. A retraction is a row that withdraws an earlier row. A retraction that
+//! matches no row in the log is probably a typing error.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Formatter;

@@ -56,7 +56,7 @@ impl RowProvenance {
 /// Accumulator for the rows of one file.
 pub(crate) struct RowAccumulator {
     label: String,
-    /// Header of the current table.
+    /// Header of the table; `None` if the file is not a table.
     columns: Option<String>,
     observed_at: DateTime<Utc>,
     today: NaiveDate,
@@ -153,7 +153,7 @@ impl RowAccumulator {
         }
     }
 
-    /// Sets the header of the current table. Rejects are stored with the header.
+    /// Sets the header of the file's table. Each rejected row is stored with this header.
     pub(crate) fn set_table_header(&mut self, header: &str) {
         self.columns = Some(header.to_owned());
     }
@@ -186,12 +186,13 @@ impl RowAccumulator {
         self.add_checked_security(row, bytes);
     }
 
-    /// Adds a dividend without a vendor's type. It is for formats that have no dividend types.
+    /// Adds a dividend without a vendor's type, for formats that have no dividend types.
     pub(crate) fn add_dividend(&mut self, row: EventRow<Dividend>, bytes: usize) {
         self.add_typed_dividend(row, "", bytes);
     }
 
-    /// Adds a dividend with the type that the vendor gives. The type may distinguish two payments of one day.
+    /// Adds a dividend with the type that the vendor gives. The detection of two different payments on one day uses
+    /// this type.
     pub(crate) fn add_typed_dividend(&mut self, mut row: EventRow<Dividend>, type_text: &str, bytes: usize) {
         if row.record.currency.is_empty() {
             self.stats.missing_currencies.add_dividends(&row.record.symbol, 1);
@@ -256,9 +257,9 @@ impl RowAccumulator {
         Ok(())
     }
 
-    /// Batch with all price rows of the file. This method is for formats that give the share basis only at the end of
-    /// the file. Returns `None` if the price rows do not fit into one batch, because the first batch was then already
-    /// sent.
+    /// Batch with all price rows of the file. This method is for files with split-adjusted prices. The day to which the
+    /// prices are adjusted is known only at the end of such a file, and is then set in the batch. Returns `None` if the
+    /// price rows do not fit into one batch, because the first batch was then already sent.
     pub(crate) fn uncut_prices_mut(&mut self) -> Option<&mut PriceBatch> {
         (self.price_rows <= crate::price::price_batch::BATCH_ROWS as u64).then_some(&mut self.prices)
     }

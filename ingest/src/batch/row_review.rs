@@ -1,7 +1,8 @@
-//! Review of a load. It applies the domain rules R28 and R34–R38 to the rows.
+//! Review of a load. It applies the domain rules R28 and R34–R38 to the rows, and reports doubtful rows to the user.
 //!
-//! The result lists rows that would be quarantined, symbols with a flag, and dividends that are not plain regular
-//! payments. An example of such a dividend is one amount that contains a regular payment and a special payment.
+//! The result lists rows that the projector would probably quarantine, symbols with a flag, and dividends that are not
+//! plain regular payments. An example of such a dividend is one amount that contains a regular payment and a special
+//! payment.
 //!
 //! The review uses only the files of the load. The projector uses the data of all sources, so the figures of the API
 //! may differ from the review.
@@ -22,11 +23,11 @@ use market::symbol::Symbol;
 use serde::Serialize;
 use telemetry::counted;
 
-/// Maximum number of rows in a review. A load with more rows is not reviewed, because the rows stay in memory until the
-/// end of the load.
+/// Maximum number of rows in a review. The review needs the rows in memory until the end of the load, so a larger load
+/// is not reviewed.
 const MAX_ROWS: usize = 500_000;
-/// Maximum number of example rows, and maximum number of symbols with growth figures. The text output also names at
-/// most this number of symbols for each flag.
+/// Maximum length of three lists: the example rows, the symbols with growth figures, and the symbols of one flag in the
+/// text output.
 const MAX_EXAMPLES: usize = 10;
 /// Flags that a review reports. The review ignores all other flags.
 const FLAGS: [Flag; 10] = [
@@ -59,7 +60,8 @@ struct SymbolRows {
 }
 
 impl ReviewedRows {
-    /// Adds the rows of a record batch. If the total exceeds [`MAX_ROWS`], the review drops its copies of all rows.
+    /// Adds the rows of a record batch. If the total exceeds [`MAX_ROWS`], removes all rows, because the load will not
+    /// be reviewed.
     pub(crate) fn add_body(&mut self, body: &Body) {
         self.rows = self.rows.saturating_add(body.row_count());
         if self.is_too_large() {
@@ -134,7 +136,8 @@ impl ReviewedRows {
 }
 
 impl SymbolRows {
-    /// History of the symbol's rows; `None` if the bars cannot be merged. The projector reports the merge error later.
+    /// History of the symbol, built from the rows. `None` if the bars cannot be merged. The review ignores this error,
+    /// because the projector reports it later.
     fn into_history(self, symbol: Symbol, source: &str) -> Option<History> {
         let bars = Bars::merge_all(self.bars).ok()?;
         let mut history = History {
@@ -169,11 +172,12 @@ pub struct RowReview {
     pub is_too_large: bool,
     /// Count of quarantined rows, by kind and reason code.
     pub quarantined: BTreeMap<String, BTreeMap<String, u64>>,
-    /// Symbols that the domain rules flag, by flag.
+    /// Flags that the domain rules set, each with its symbols.
     pub flags: BTreeMap<String, Vec<Symbol>>,
     /// The first quarantined rows and doubtful dividends, at most ten.
     pub examples: Vec<DoubtedRow>,
-    /// The first symbols with amounts that may already be adjusted for later splits (R37), at most ten.
+    /// Growth figures of at most ten symbols. The amounts of these symbols may already be adjusted for later splits
+    /// (R37).
     pub share_bases: Vec<ShareBasisReadings>,
 }
 
@@ -191,7 +195,7 @@ pub struct DoubtedRow {
 }
 
 /// Growth figures of a symbol's dividends, computed twice. The first computation assumes that the amounts in the file
-/// are as declared. The second assumes that the file has already adjusted them for later splits (R37).
+/// are as declared. The second assumes that these amounts are already adjusted for later splits (R37).
 #[derive(Debug, Clone, Serialize)]
 pub struct ShareBasisReadings {
     /// Symbol of the rows.

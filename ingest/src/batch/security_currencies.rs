@@ -15,8 +15,8 @@ use crate::log::reader::{Log, LogError};
 /// count, to limit memory.
 const MAX_SYMBOLS: usize = 200_000;
 
-/// Currency of each security's prices, by symbol, with the unit of the prices, such as pence. The newest security
-/// record of a symbol determines its currency and unit.
+/// Currency and unit of prices by symbol, for example British pounds and pence. They come from the newest security
+/// record of the symbol.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SecurityCurrencies(BTreeMap<Symbol, (DateTime<Utc>, Currency)>);
 
@@ -39,7 +39,7 @@ impl SecurityCurrencies {
         }
     }
 
-    /// Adds the currencies of another file. If both files have a record of a symbol, the newer record decides.
+    /// Adds the currencies of another file. If both files have a record of a symbol, the newer record is used.
     pub(crate) fn merge(&mut self, other: &Self) {
         for (symbol, (observed_at, currency)) in &other.0 {
             self.add_record(symbol, *observed_at, currency.clone());
@@ -93,8 +93,8 @@ impl MissingCurrencyCounts {
         self.dividends.values().sum::<u64>() + self.others
     }
 
-    /// Counts of the dividends without a currency, by the currency unit that is assumed for them. This unit is the unit
-    /// of the security's prices, such as GBX. Dividends of symbols without a separate count are not included.
+    /// Counts of the dividends without a currency, by the unit of the security's prices, such as GBX. The amounts are
+    /// assumed to be in this unit. Dividends of symbols without a separate count are not included.
     pub(crate) fn count_by_unit(&self, known: &SecurityCurrencies) -> BTreeMap<String, u64> {
         let mut units = BTreeMap::new();
         for (symbol, count) in &self.dividends {

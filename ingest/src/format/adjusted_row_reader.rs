@@ -1,7 +1,7 @@
 //! Reader of daily rows. Their values are either raw, or adjusted for all splits up to a certain day, the basis day.
 //!
-//! In a file of one symbol, the basis day is the day of the newest row. In a table of many symbols, the rows of each
-//! symbol may end on a different day. The reader then sets no basis day. The projector later uses the newest day that
+//! In a file of one symbol, the basis day is the day of the newest row. In a table of many symbols, the newest rows of
+//! the symbols may be of different days, so the reader sets no basis day. The projector then uses the newest day that
 //! the source has for the symbol.
 
 use market::bars::BarVersion;
@@ -14,7 +14,7 @@ use super::trading_day::{SeriesDates, TradingDay, plain_split, regular_dividend}
 use crate::batch::row_accumulator::RowAccumulator;
 use crate::normalize::RowError;
 
-/// Reader of daily rows. It collects the dividends until the last row, because only then is the basis day known.
+/// Reader of daily rows. It adds the dividends after the last row, because the basis day is not known before.
 pub(super) struct AdjustedRowReader<'a> {
     one_symbol: bool,
     basis: ShareBasis,

@@ -77,7 +77,7 @@ pub(super) enum FileLayout {
 }
 
 impl FileFormat {
-    /// Name for messages and manifests.
+    /// Name of the format, for messages and for the manifest of a load.
     pub fn name(&self) -> &'static str {
         match &self.layout {
             FileLayout::Canonical(_) => "canonical",
@@ -92,8 +92,8 @@ impl FileFormat {
     }
 
     /// Format, symbol, date and map of the file as text, for example `tiingo/AAPL`. The text is empty for canonical
-    /// JSON with a kind in each record. This text and the content of the file determine its rows. The identity of an
-    /// input therefore includes the text.
+    /// JSON with a kind in each record. The rows of a file depend on its content and on this text. The digest that
+    /// identifies an input is therefore computed from both.
     pub fn identity_context(&self) -> String {
         let symbol = self.symbol.as_ref().map(|symbol| format!("/{symbol}")).unwrap_or_default();
         let date = self.date.map(|date| format!("@{date}")).unwrap_or_default();
@@ -156,7 +156,7 @@ pub(super) enum SymbolScope {
     Rows,
     /// All rows have one symbol. It comes from the command line or the file name, not from the content.
     File,
-    /// Every row contains its symbol, and the file name contains the date.
+    /// Every row contains its symbol. The date of all rows comes from the file name, if the name contains a date.
     Dated,
 }
 
@@ -166,7 +166,7 @@ pub(super) struct VendorFile<'a> {
     pub(super) encoding: Encoding,
     /// Symbol of all rows, for a file without symbols in its rows.
     pub(super) symbol: Option<&'a Symbol>,
-    /// Date in the file name.
+    /// Date in the file name, for a file without dates in its rows.
     pub(super) date: Option<NaiveDate>,
     pub(super) options: &'a ReaderOptions,
 }

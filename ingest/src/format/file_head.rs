@@ -13,7 +13,8 @@ const HEAD_BYTES: u64 = 64 * 1024;
 /// Beginning of a file, for the detection of its format.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileHead {
-    /// Encoding of the records, detected from the bytes. If the bytes are ambiguous, the file name decides.
+    /// Encoding of the records, detected from the bytes. If the bytes are ambiguous, the encoding comes from the file
+    /// name.
     pub encoding: Encoding,
     /// CSV: column names of the header, unchanged. JSON: names of the members of the first object.
     pub columns: Vec<String>,
@@ -79,7 +80,8 @@ impl FileHead {
         self.position_of(names).is_some()
     }
 
-    /// Column with the symbol of each row, recognized by its name or by its first cell.
+    /// Column with the symbol of each row. It is recognized by its name. If the name is ambiguous, the first cell must
+    /// look like a ticker.
     pub(super) fn symbol_column(&self) -> Option<&str> {
         let keys = if self.encoding == Encoding::Csv { Vec::new() } else { self.record_keys() };
         if let Some(column) = self.columns.iter().find(|name| is_symbol_column(name)) {
@@ -179,8 +181,10 @@ fn has_named_month(date: &str) -> bool {
     date.split('-').nth(1).is_some_and(|month| month.bytes().all(|b| b.is_ascii_alphabetic()))
 }
 
-/// Encoding of a text. A text that begins with `[` is JSON, and one that begins with `{` is JSON or NDJSON. NDJSON has
-/// a complete object in its first line, and more lines. Any other text has the encoding `named`, from the file name.
+/// Encoding of a text. A text that begins with `[` is JSON. A text that begins with `{` is NDJSON if the first line is
+/// a complete object and more lines follow. Otherwise a text that begins with `{` is usually JSON. It is NDJSON only if
+/// `named` is NDJSON and the first line has more than the brace. All other texts have the encoding `named`, which comes
+/// from the file name.
 fn encoding_of(text: &str, named: Encoding) -> Encoding {
     if text.starts_with('[') {
         return Encoding::Json;

@@ -54,7 +54,8 @@ struct MemberNames<'a> {
 }
 
 impl<'a> MemberNames<'a> {
-    /// Maximum number of names in `few`. A search in a short list is faster than in a set.
+    /// Maximum number of names in the list `few`. Further names are in the set `many`. Two collections are used because
+    /// a search in a short list is faster than in a set.
     const FEW: usize = 32;
 
     /// Adds a name. Returns false if the name is already present.
@@ -124,12 +125,13 @@ fn string_end(text: &str, begin: usize) -> usize {
     text.len()
 }
 
-/// Value of a well-formed document.
+/// JSON value, as a part of the text of a well-formed document.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RawJson<'a>(&'a str);
 
 impl<'a> RawJson<'a> {
-    /// Validates a whole document. An object with a repeated member name is an error, because its value is ambiguous.
+    /// Validates a whole document. A member name that occurs twice in an object is an error, because the value of this
+    /// member is ambiguous.
     pub(super) fn parse(text: &'a str) -> Result<Self, serde_json::Error> {
         let value = serde_json::from_str::<&RawValue>(text.trim_start_matches('\u{feff}'))?.get();
         match find_repeated_member(value) {

@@ -37,9 +37,9 @@ pub(super) struct TradingDay<'a> {
 }
 
 impl<'a> TradingDay<'a> {
-    /// Trading day of a row with the columns open, high, low, close and volume. `dividend` names the column of the
-    /// dividend, and `ratio` names the column of the split ratio. Both are pairs: the vendor's name, for error
-    /// messages, and the normalized name, to find the column.
+    /// Trading day of a row with the columns open, high, low, close and volume. `dividend` is the column of the
+    /// dividend, and `ratio` is the column of the split ratio. Each of these two arguments has the vendor's column name
+    /// for error messages, and the normalized column name for the search.
     pub(super) fn of_row(
         row: &'a VendorRow<'_>,
         symbol: &'a Symbol,
@@ -160,7 +160,7 @@ impl SeriesDates {
     }
 
     /// Returns the newest day; `None` without rows. Fails if the rows are weekly or monthly. Also fails if more than
-    /// half of the rows repeat the day of another row.
+    /// half of the rows repeat the day of an earlier row.
     pub(super) fn check_daily(&mut self) -> Result<Option<i32>, FeedReadError> {
         let rows = self.0.len();
         self.0.sort_unstable();

@@ -21,8 +21,8 @@ impl FileFormat {
     /// a map, because the map sets the zone.
     ///
     /// # Errors
-    /// The times are local midnights in a zone, but the first rows do not show which date each time means: the local
-    /// date or the UTC date.
+    /// The times are midnights in a zone, but the first rows are too few to show if a time means its local date or its
+    /// UTC date.
     pub(crate) fn exchange_zone(&self, head: &FileHead) -> Result<Option<ExchangeZone>, String> {
         if self.is_mapped() {
             return Ok(None);

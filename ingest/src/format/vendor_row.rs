@@ -18,7 +18,7 @@ use crate::normalize::{RowError, is_absent_value, parse_symbol};
 use crate::source::csv_reader::{CsvRecord, LineReader};
 use crate::source::feed_files::Encoding;
 
-/// Maximum size of a JSON document, in bytes. The whole document is in memory.
+/// Maximum size of a JSON document, in bytes. The limit is needed because the whole document is in memory.
 const MAX_DOCUMENT: u64 = 256 * 1024 * 1024;
 
 /// Record of a vendor's file: a row of a table, or an object of a JSON document.

@@ -96,7 +96,8 @@ fn extra_distributions(plan: &SecurityPlan<'_>, changes: &ShareChanges) -> Vec<S
 /// Part of the parent's value that a spin-off removes, in hundredths of a percent.
 pub(super) const SPIN_OFF: i64 = 1_500;
 
-/// Index of the record date in the market's sessions. `ex` is the index of the ex-date (R1).
+/// Index of the record date in the market's sessions. `ex` is the index of the ex-date. The settlement cycle of that
+/// time determines the number of sessions between the two dates (R1).
 fn record_position(market: &SyntheticMarket, ex: usize) -> usize {
     let sessions = &market.sessions;
     if sessions.day(ex + 2) <= ymd(2017, 9, 6) {

@@ -64,7 +64,7 @@ struct SecurityBlock {
     counts: RowCounts,
 }
 
-/// Writer that restores the order of the blocks. Threads may complete blocks in any order.
+/// Writer that writes the blocks in order, although threads may complete them in any order.
 struct OrderedWriter {
     files: Vec<BufWriter<File>>,
     /// Rows of the list of planted faults.
@@ -165,7 +165,7 @@ fn block_size(symbols: u64) -> u64 {
     symbols.div_ceil(8).clamp(15, 500)
 }
 
-/// Creates the folder, or removes the files of an earlier run from it. Any other file is an error.
+/// Creates the folder, or removes the files of an earlier run from it. Fails if the folder contains any other file.
 fn prepare(dir: &Path) -> anyhow::Result<()> {
     fs::create_dir_all(dir).with_context(|| format!("cannot create {}", dir.display()))?;
     let entries = fs::read_dir(dir).with_context(|| format!("cannot read {}", dir.display()))?;

@@ -15,7 +15,7 @@ pub(super) const SECTORS: [(&str, [&str; 3]); 11] = [
     ("Utilities", ["Electric Utilities", "Water Utilities", "Gas Utilities"]),
 ];
 
-/// Index of the sector in [`SECTORS`].
+/// Index of the energy sector in [`SECTORS`].
 pub(super) const ENERGY: usize = 3;
 pub(super) const FINANCIALS: usize = 4;
 pub(super) const REAL_ESTATE: usize = 9;

@@ -1,5 +1,5 @@
-//! Typical faults of real feeds, planted in a synthetic market, at most one per security. They measure how many faults
-//! the rules R34–R38 find, and how many correct rows the rules flag by mistake.
+//! Typical faults of real feeds, planted in a synthetic market, at most one per security. A test counts the faults that
+//! the rules R34–R38 find, and the correct rows that the rules flag by mistake.
 
 use chrono::{Datelike, Days};
 use market::event::Frequency;
@@ -56,7 +56,7 @@ const FAULT_KINDS: [(FaultKind, &str); 10] = [
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PlantedFault {
     pub(super) kind: FaultKind,
-    /// Session position of the fault in the market's calendar.
+    /// Session of the fault, as an index in the market's sessions.
     pub(super) position: usize,
     pub(super) bars: BarFault,
     /// Only for a spin-off given as a split: new shares for 1,000 old shares.
@@ -73,10 +73,11 @@ pub(super) struct FaultyRows {
     pub(super) fault: Option<PlantedFault>,
 }
 
-/// Minimum number of payments before and after a faulty payment. The rules compare the faulty payment with them.
+/// Minimum number of payments before a faulty payment, and also after it. The rules compare the faulty payment with
+/// these payments.
 const MIN_NEIGHBOURS: usize = 5;
-/// Number of steady payments before and after a faulty payment. From one payment to the next, the amount does not fall
-/// and rises by at most 20 %.
+/// Number of steady payments before a faulty payment, and also after it. Payments are steady if the amount does not
+/// fall from one payment to the next, and rises by at most 20 %.
 const STEADY_NEIGHBOURS: usize = 4;
 /// Maximum age of a faulty payment, in complete calendar years. Older payments affect no figure.
 const MAX_AGE_YEARS: i32 = 9;

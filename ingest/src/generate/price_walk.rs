@@ -21,18 +21,19 @@ pub(super) struct WalkEnd {
     pub(super) bars: u64,
 }
 
-/// Planted price error. The prices of the sessions at the positions `from..to` are multiplied by `multiply / divide`.
+/// Planted change of prices: a price error, or higher prices before a spin-off. The prices of the sessions at the
+/// positions `from..to` are multiplied by `multiply / divide`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BarFault {
     pub(super) from: usize,
-    /// Session position after the last faulty bar.
+    /// Session position after the last changed bar.
     pub(super) to: usize,
     pub(super) multiply: i64,
     pub(super) divide: i64,
 }
 
 impl BarFault {
-    /// Empty range: no bar has a wrong factor.
+    /// Empty range: no price is changed.
     pub(super) const NONE: Self = Self { from: 0, to: 0, multiply: 1, divide: 1 };
 
     /// Applies the factor to the prices of a bar, if the session position of the bar is in the range.

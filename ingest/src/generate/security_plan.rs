@@ -39,8 +39,8 @@ pub(super) struct SecurityPlan<'a> {
     /// Typical number of shares traded per day before all splits.
     pub(super) volume: i64,
     pub(super) volatility: i64,
-    /// Consecutive dividend raises that the rows of the history do not show: their number, and the year of the last
-    /// one. `None` without such raises.
+    /// Number of consecutive yearly dividend raises before those in the generated rows, and the year of the last of
+    /// these earlier raises. `None` if the plan has no earlier raises.
     pub(super) streak_seed: Option<(i32, i32)>,
     pub(super) random: SplitMix64,
     first_year: i32,
@@ -206,10 +206,11 @@ fn trading_positions(shape: &SecurityShape, market: &SyntheticMarket) -> (usize,
     }
 }
 
-/// Consecutive dividend raises that the rows of the history do not show: their number, and the year of the last one.
+/// Number of consecutive yearly dividend raises that cannot be computed from the generated rows, and the year of the
+/// last of these raises.
 ///
-/// The last of these raises is in the first complete year of the history, because there is no earlier complete year to
-/// compare it with. `None` if the history shows all raises, or if the trading period is not `Full`. Also `None` if the
+/// This last raise is in the first complete year of the history, because the history has no earlier complete year for a
+/// comparison. `None` if the history shows all raises, or if the trading period is not `Full`. Also `None` if the
 /// streak of `shape` is shorter than 5 or longer than 98 years.
 fn streak_seed(streak: i32, shape: &SecurityShape, market: &SyntheticMarket) -> Option<(i32, i32)> {
     let through = market.first_complete_year.min(market.last_complete_year);

@@ -322,8 +322,8 @@ async fn secrets_are_in_no_log_and_forms_have_an_end() -> Result<()> {
     Ok(())
 }
 
-/// Fails if sign-in or the dashboard waits for an account's row in `accounts.limiter`, or if a call waits for its row
-/// in `accounts.accounts`.
+/// Fails if sign-in or the dashboard waits for a lock on an account's row in `accounts.limiter`. Also fails if an API
+/// call waits for a lock on the account's row in `accounts.accounts`.
 #[tokio::test]
 async fn signing_in_and_calls_do_not_wait_for_each_other() -> Result<()> {
     let (app, api) = open().await?;

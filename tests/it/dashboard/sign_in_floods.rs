@@ -35,8 +35,11 @@ fn device(page: &Page) -> Result<String> {
     Ok(cookie.split(';').next().unwrap_or_default().to_owned())
 }
 
-/// Charges one attempt to its subjects. A subject is a name, its attempts a minute, and its longest delay in seconds.
-/// Returns the position of the subject that refused the attempt (0 if none did), and the delay in seconds.
+/// Charges one sign-in attempt to several limits, for example to the limit of an address and to the limit of an
+/// account. Each entry of `subjects` has a name, the permitted attempts per minute, and the longest permitted delay in
+/// seconds. Returns two numbers. The first is the position of the entry that refused the attempt, counted from 1, or 0
+/// if none refused it. The second is a time in seconds: the delay of an accepted attempt, or the wait until a refused
+/// attempt would be accepted.
 async fn charge(app: &TestApp, subjects: &[(&str, i32, f64)]) -> Result<(i32, f64)> {
     let hashes: Vec<&[u8]> = subjects.iter().map(|(name, ..)| name.as_bytes()).collect();
     let intervals: Vec<f64> =

@@ -25,7 +25,7 @@ const OWN: [&str; 6] = [
     "/dashboard/log",
 ];
 
-/// Returns the landing page once it shows the answer of a live call.
+/// Waits until the landing page shows the answer of a live call. Returns the page.
 async fn with_example(person: &mut Person) -> Result<Page> {
     let mut page = person.get("/").await?;
     for _ in 0..200 {
@@ -99,7 +99,8 @@ async fn no_page_waits_for_a_frozen_database() -> Result<()> {
     Ok(())
 }
 
-/// Records of a stock with the largest market value and a 66 % yield, or of a well-known fund.
+/// Returns the records of a security with some years of prices and quarterly dividends. The test uses them for a stock
+/// whose yield of 66 % is a finding of the audit, and for a well-known fund.
 fn more_records(symbol: &str, kind: &str, close: &str, amount: &str) -> Vec<Value> {
     let mut records = vec![
         json!({ "kind": "security", "symbol": symbol, "name": symbol, "type": kind, "exchange": "XNYS", "currency": "USD" }),
@@ -153,7 +154,7 @@ async fn the_example_is_a_security_without_a_finding_of_the_audit() -> Result<()
     Ok(())
 }
 
-/// Fails if the table of endpoints that need a plan differs from the endpoints that refuse a lower plan.
+/// Fails if the plans page names another lowest plan for an endpoint than the API requires.
 #[tokio::test]
 async fn the_plans_page_is_true() -> Result<()> {
     let world = World::start_with(&OPEN).await?;

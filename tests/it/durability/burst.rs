@@ -8,7 +8,8 @@ use harness::{Daemon, Program, TestApp};
 use crate::log_copies::market;
 
 const YEARS: &str = "10";
-/// Bytes of one batch of the projector. Both feeds are larger than a batch, so their memory peaks are comparable.
+/// Maximum size of a projector batch, in bytes. The small and the large feed are both larger than a batch, so their
+/// memory peaks are comparable.
 const BATCH_BYTES: &str = "1000000";
 
 /// Returns the peak resident memory of a program so far in MiB, or `None` if the program has ended.
@@ -42,8 +43,8 @@ async fn peaks(symbols: &str) -> Result<[u64; 2]> {
     Ok([load, apply])
 }
 
-/// Fails if `ingest` or `projector` takes at least `times` as much memory for the `large` market as for the `small`
-/// one.
+/// Compares the memory of `ingest` and of `projector` for two markets of `small` and `large` securities. Fails if a
+/// program takes at least `times` times as much memory for the large market as for the small one.
 async fn stays_within(times: u64, small: &str, large: &str) -> Result<()> {
     let (before, after) = (peaks(small).await?, peaks(large).await?);
     for (program, (before, after)) in ["ingest", "projector"].iter().zip(before.into_iter().zip(after)) {

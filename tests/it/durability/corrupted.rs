@@ -64,7 +64,8 @@ async fn ids(app: &TestApp) -> Result<BTreeSet<String>> {
     Ok(ids)
 }
 
-/// Makes a log of several block files that begins with a small run. Returns the path of an exported copy.
+/// Makes a log of several block files. The first run in the log is small. Returns the path of an exported copy of the
+/// log.
 async fn large_log(app: &TestApp) -> Result<String> {
     let small = app.folder().join("prices.csv");
     std::fs::write(&small, "symbol,date,close\nKEPT,2024-06-28,7\n")?;
@@ -101,8 +102,8 @@ async fn messages_lost_from_the_newest_file_are_found_and_published_again() -> R
     Ok(())
 }
 
-/// Fails if the projector compares only the sequence number of its last applied message. Here, that number belongs to
-/// another message.
+/// Fails if the projector recognizes its last applied message only by the sequence number. In this test, the log lost
+/// that message, and another message now has its number.
 #[tokio::test]
 async fn a_log_that_lost_its_end_and_grew_again_is_not_read_on() -> Result<()> {
     let servers = Servers::private().await?;

@@ -16,7 +16,7 @@ async fn load(app: &TestApp, feed: &str) -> Result<harness::Output> {
     app.ingest(&["load", feed, "--source", "test", "--observed-at", OBSERVED]).await
 }
 
-/// Loads and applies the same market without a fault. Returns the digests of its tables.
+/// Loads and applies the market of these tests while the disk has enough space. Returns the digests of the tables.
 async fn undisturbed() -> Result<Vec<(String, i64, String)>> {
     let app = TestApp::start().await?;
     load(&app, &market(&app, SYMBOLS, YEARS).await?).await?.success()?;
@@ -80,7 +80,7 @@ async fn a_load_beyond_the_room_nats_allows_itself_says_so_and_is_resumed() -> R
     goes_on_from(&app, before).await
 }
 
-/// Returns the checkpoint. Fails if the facts are not exactly those of the messages up to the checkpoint.
+/// Returns the checkpoint. Fails if the facts do not come from exactly the messages up to the checkpoint.
 async fn position(app: &TestApp) -> Result<i64> {
     let query = "select checkpoint, checkpoint = (select count(*) from (select sequence from facts.frames \
                  union select sequence from facts.runs) as applied) and checkpoint = (select coalesce(max(sequence), 0) \

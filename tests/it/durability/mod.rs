@@ -1,4 +1,5 @@
-//! Durability against machine faults: power loss, full or corrupted disks, and a feed ten times larger than the last one.
+//! Durability under faults of the machine (power loss, full disks, corrupted disks), and the memory that a ten times
+//! larger feed needs.
 
 mod burst;
 mod corrupted;

@@ -1,8 +1,8 @@
 //! Check of the NATS server's recorded system calls: each message must be on disk before it is acknowledged.
 //!
-//! A line of the recording is a whole call. If another thread made a call in between, the line is only the beginning or
-//! the end of a call. A message survives a power loss after an fsync of its block file that began after the message was
-//! written. A file that replaces a block file must be on disk before the replacement.
+//! A line of the recording is usually a whole call. If calls of two threads overlap, a call has two lines, one for its
+//! beginning and one for its end. A message survives a power loss if its block file was synced by an fsync that began
+//! after the message was written. A file that replaces a block file must be on disk before the replacement.
 
 use std::collections::{HashMap, HashSet};
 

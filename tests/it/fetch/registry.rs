@@ -24,7 +24,7 @@ pub(super) struct Registry {
 struct State {
     bytes: Vec<u8>,
     faults: Mutex<Faults>,
-    /// Path and first requested byte of every request.
+    /// Path and first requested byte of every request. The byte is `None` if the request has no range.
     requests: Mutex<Vec<(String, Option<usize>)>>,
     /// Responses wait while a test has the write lock.
     running: Arc<RwLock<()>>,

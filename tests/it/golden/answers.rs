@@ -65,8 +65,8 @@ impl<'a> Answers<'a> {
         self.past.map_or("on its day".to_owned(), |date| format!("as of {date}"))
     }
 
-    /// Returns the figure `key` of the case. Returns `None` if a past date is requested but the API serves the figure
-    /// only for the current one.
+    /// Returns the answer for the figure `key` of the case. Returns `None` if a past date is requested, but the API
+    /// serves this figure only for the current market date.
     pub(crate) async fn value(&self, key: &str) -> Result<Option<Value>> {
         if EXPLAINED.contains(&key) {
             return Ok(Some(self.metrics().await?["explanation"][key].clone()));
@@ -113,7 +113,8 @@ impl<'a> Answers<'a> {
         })
     }
 
-    /// Returns the flags. Ids in flags are converted from `case:id` to the id that the case uses.
+    /// Returns the flags. Some flags contain an id, to which the feed added the id of the case as a prefix (`case:id`).
+    /// The prefix is removed.
     fn flags(&self, metrics: &Value) -> Value {
         let own = self.case.own_id("");
         metrics["flags"]
@@ -124,8 +125,8 @@ impl<'a> Answers<'a> {
             .collect()
     }
 
-    /// Returns position and reason of the quarantined and rejected rows of the case. They come from the metrics and
-    /// from `ingest rejects`.
+    /// Returns the position and the reason of every row of the case that was quarantined or rejected. Quarantined rows
+    /// come from `metrics`, and rejected rows from `ingest rejects`.
     async fn quarantined(&self, metrics: &Value) -> Result<Value> {
         let listed = self.app.ingest(&["rejects", "--json"]).await?.success()?.stdout;
         let listed: Vec<Value> = listed.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
@@ -205,7 +206,7 @@ impl<'a> Answers<'a> {
         Ok(by(&self.data(&path).await?, "ex_date", column))
     }
 
-    /// Returns the metrics with their explanation. They are requested once.
+    /// Returns the metrics with their explanation. Only the first call sends a request.
     async fn metrics(&self) -> Result<&Value> {
         self.metrics
             .get_or_try_init(async || {
@@ -234,7 +235,8 @@ impl<'a> Answers<'a> {
     }
 }
 
-/// Converts rows to an object that maps the member `name` of each row to its member `value`.
+/// Converts rows to one object. Each row gives one member of the object: the row's field `name` is the key, and its
+/// field `value` is the value.
 fn by(rows: &Value, name: &str, value: &str) -> Value {
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     rows.as_array().into_iter().flatten().map(|row| (text(&row[name]), row[value].clone())).collect()

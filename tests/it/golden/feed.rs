@@ -3,10 +3,10 @@
 use rust_decimal::{Decimal, MathematicalOps};
 use serde_json::{Map, Value, json};
 
-/// Date of the cases that have none. It is after every record date in those cases.
+/// Date of a case that has no date of its own. It is after every record date in such cases.
 const UNDATED: &str = "2025-06-30";
 
-/// Converts a case with one special table to records, for example a table of record dates.
+/// Converts a case to records. The input of such a case is one special table, for example a list of record dates.
 type Records = fn(&Case) -> Vec<Value>;
 
 pub(crate) struct Case {
@@ -40,13 +40,13 @@ impl Case {
         self.case["inputs"][name].as_array().map_or(&[], Vec::as_slice)
     }
 
-    /// Returns the symbol of the case, or of one row of its table.
+    /// Returns the symbol for a row of the case's table. Row 0 has the symbol of the case itself.
     pub(crate) fn symbol(&self, row: usize) -> String {
         if row == 0 { self.id.clone() } else { format!("{}.{}", self.id, row) }
     }
 
-    /// Returns the records of the case. Dividends come first, so the line number of a dividend is its position plus
-    /// one.
+    /// Returns the feed with the records of the case, one on each line. Dividends come first, so the line number of a
+    /// dividend is its position in the case plus one.
     pub(crate) fn feed(&self) -> String {
         let tables: [(&str, Records); 4] = [
             ("record_dates", Self::record_dates),
@@ -134,7 +134,8 @@ impl Case {
         record
     }
 
-    /// Returns a fundamentals record with the figures of the profile, or `None` if the profile has none.
+    /// Returns a fundamentals record with the figures in the case's profile, or `None` if the profile has no such
+    /// figure.
     fn fundamentals(&self) -> Option<Value> {
         let named = [
             ("eps_ttm", "eps_ttm"),
@@ -174,8 +175,9 @@ impl Case {
         rows.flat_map(records).collect()
     }
 
-    /// Returns the records of one annual payer for each row. Its yearly total grows from 1 to (1 + g)^5 within five
-    /// years, and its price gives the yield of the row.
+    /// Returns the records of one security for each row of the case's table. The security pays one dividend a year. In
+    /// five years, the dividend grows from 1 to (1 + g)^5, where g is the yearly growth in the row. The price is chosen
+    /// so that the yield is the yield in the row.
     fn chowder_rows(&self) -> Vec<Value> {
         let rows = self.profile("rows").as_array().into_iter().flatten().enumerate();
         rows.flat_map(|(index, row)| self.chowder_row(index, row)).collect()

@@ -89,7 +89,7 @@ async fn bulk_answers_keep_the_order_and_account_for_every_symbol() -> Result<()
     Ok(())
 }
 
-/// Fails if a client misses a dividend although it requests more while `has_more` is true.
+/// A client requests more dividends until `has_more` is false. Fails if the client misses a dividend.
 #[tokio::test]
 async fn bulk_dividends_say_where_to_go_on() -> Result<()> {
     let world = Generated::start().await?;

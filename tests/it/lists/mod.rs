@@ -59,8 +59,8 @@ impl Choices {
     }
 }
 
-/// Returns a parameter value that is equal or close to the value `cell` of a row. Returns `None` if the parameter does
-/// not accept it.
+/// Returns a value for a filter parameter. The value is equal or close to `cell`, the value of a row, so the filter is
+/// likely to match. Returns `None` if the parameter does not accept such a value.
 fn value_of(rule: Rule, cell: &Cell, parameter: &str, shift: i8) -> Option<String> {
     match (rule, cell) {
         (Rule::WithProjected, _) => Some((shift > 0).to_string()),
@@ -137,7 +137,7 @@ fn url(list: &List, ask: &Ask, limit: usize, cursor: Option<&str>) -> String {
     format!("{}?{}", url.path(), url.query().unwrap_or_default())
 }
 
-/// Reads all pages and compares each row with the expected one.
+/// Reads the whole list, divided into `pages` pages. Compares each row with the row that the model expects.
 async fn compare(world: &Generated, list: &List, rows: &[Row], ask: &Ask, pages: usize) -> Result<()> {
     let expected = list.expected(rows, ask);
     let limit = expected.len().div_ceil(pages).clamp(1, list.most);

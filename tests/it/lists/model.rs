@@ -13,13 +13,14 @@ pub(super) enum Rule {
     Is,
     AtLeast,
     AtMost,
-    /// The column is at least the parameter. Distributions of shares never match, because they pay no cash.
+    /// The column is at least the parameter, which is an amount of cash. Distributions of shares never match, because
+    /// they pay no cash.
     CashAtLeast,
     /// The column is one of the comma-separated values.
     Among,
     /// The column is none of the comma-separated values.
     NoneOf,
-    /// The column contains the parameter, or the symbol begins with it.
+    /// The text in the column contains the parameter, or the row's symbol begins with the parameter.
     Named,
     /// The list in the column contains the parameter.
     Has,
@@ -35,19 +36,20 @@ pub(super) struct Filter {
     pub(super) rule: Rule,
 }
 
-/// A list endpoint: the query of all its possible rows, and its parameters and order.
+/// A list endpoint. `sql` selects all rows that the list can contain. The other fields describe the parameters and the
+/// order of the list.
 #[derive(Debug, Clone)]
 pub(super) struct List {
     pub(super) path: String,
     pub(super) sql: String,
     pub(super) filters: &'static [Filter],
-    /// Default values of parameters. The request omits them.
+    /// Default values of parameters. The API uses them for parameters that a request omits.
     pub(super) defaults: Vec<(&'static str, String)>,
-    /// Parameters of every request.
+    /// Parameters that every request must contain.
     pub(super) always: Vec<(&'static str, String)>,
     /// Permitted sort keys. Each is a column.
     pub(super) keys: &'static [&'static str],
-    /// Order of a request without `sort`: columns, and `true` for descending.
+    /// Order of the rows if a request has no `sort`. Each entry is a column, and `true` for descending order.
     pub(super) order: &'static [(&'static str, bool)],
     pub(super) ties: &'static [&'static str],
     pub(super) most: usize,
@@ -118,7 +120,7 @@ impl List {
     }
 }
 
-/// Replaces null by an empty text, which sorts first. Projected rows have no id.
+/// Replaces null by an empty text, so that null sorts first. For example, projected dividends have no id.
 fn unknown_first(cell: &Cell) -> Cell {
     if *cell == Cell::Null { Cell::Text(String::new()) } else { cell.clone() }
 }

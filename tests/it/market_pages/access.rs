@@ -1,5 +1,5 @@
-//! Access to the market pages. The operator chooses between no readers, account holders and everyone. Plans limit the
-//! history.
+//! Access to the market pages. The operator disables the pages, or permits them for account holders or for everyone.
+//! Plans limit the history.
 
 use anyhow::{Result, ensure};
 use harness::TestApp;

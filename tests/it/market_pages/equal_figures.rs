@@ -9,7 +9,7 @@ use crate::generated::Generated;
 
 const SECURITIES: usize = 200;
 
-/// Formats a value of an answer with `decimals=string` as a page shows it.
+/// Formats a value as a page shows it. The value comes from an API answer with `decimals=string`.
 fn text(value: &Value) -> Option<String> {
     match value {
         Value::Null => None,

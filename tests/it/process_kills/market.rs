@@ -1,6 +1,6 @@
-//! A small market of two feeds with all changes that a feed makes to its past: corrections, retractions before or after
-//! the rows that they withdraw, and repeated rows. It is loaded in pieces. Each piece has newer sessions, and changes
-//! of older ones.
+//! A small market of two feeds. The feeds also change their past: they contain corrections, retractions and repeated
+//! rows. A retraction may come before or after the row that it withdraws. The market is loaded in pieces. Each piece
+//! has newer sessions than the previous piece of the same feed, and also changes of older sessions.
 
 use std::path::PathBuf;
 
@@ -19,7 +19,7 @@ const SYMBOLS: usize = 200;
 const SESSIONS: usize = 24;
 const SOURCES: [&str; 2] = ["left", "right"];
 
-/// The rows of the market, in pieces in the order of loading.
+/// The rows of the market. They are divided into pieces, which are in the order of loading.
 pub(crate) struct Market {
     pieces: Vec<Vec<Value>>,
 }
@@ -47,7 +47,7 @@ impl Market {
         Ok(["load", &path, "--source", source, "--today", "2024-12-31"].map(str::to_owned))
     }
 
-    /// Loads some pieces and their poison messages, without a fault.
+    /// Loads some pieces without a fault. Publishes the messages of [`poison`] after each piece.
     pub(crate) async fn load_all(&self, app: &TestApp, pieces: std::ops::Range<usize>) -> Result<()> {
         for piece in pieces {
             let arguments = self.load(app, piece)?;
@@ -109,7 +109,7 @@ impl Writer {
     }
 
     /// Adds a row to the piece of its session. With the probability `noise`, also adds a repetition, a correction or a
-    /// retraction to other pieces.
+    /// retraction of this row to random pieces of the same source.
     fn history(&mut self, source: usize, position: usize, noise: f64, row: &dyn Fn(usize) -> Value) {
         let own: Vec<usize> = (source..self.pieces.len()).step_by(SOURCES.len()).collect();
         let piece = own[position * own.len() / SESSIONS];

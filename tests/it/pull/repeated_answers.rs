@@ -1,5 +1,5 @@
-//! Repeated answers of a vendor: a file that returns to an earlier content, the same page without an end, and a
-//! schedule.
+//! Repeated answers of a vendor. A file changes back to an earlier content, a vendor returns the same page for every
+//! page number, and a schedule repeats a pull.
 
 use std::time::Duration;
 
@@ -42,8 +42,8 @@ async fn a_file_that_becomes_what_it_was_is_a_correction_too() -> Result<()> {
     Ok(())
 }
 
-/// Fails if a file that was missing for a while is skipped because its content was loaded before, although another
-/// content was loaded last.
+/// A vendor's file is missing for one round, and then has the content of the first round again. Another content was
+/// loaded in between. Fails if the file is skipped because its content was already loaded in the first round.
 #[tokio::test]
 async fn a_day_that_was_gone_for_a_while_is_compared_with_what_was_loaded_last() -> Result<()> {
     let app = TestApp::start().await?;

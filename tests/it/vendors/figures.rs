@@ -14,7 +14,8 @@ fn read(path: &Path) -> Result<Value> {
     Ok(serde_json::from_str(&std::fs::read_to_string(path)?)?)
 }
 
-/// Returns a number of a vendor's answer, plain or as `{ raw }`, with all its written digits.
+/// Returns a number from a vendor's answer, with all digits that the vendor wrote. The number may be in an object, as
+/// its member `raw`.
 fn number(value: &Value) -> Option<Decimal> {
     let value = value.get("raw").unwrap_or(value);
     value.as_number().and_then(|number| number.to_string().parse().ok())
@@ -42,7 +43,8 @@ async fn load(vendors: &mut Vendors, records: &[Value]) -> Result<()> {
     vendors.serve().await
 }
 
-/// Fails if Yahoo's split-adjusted dividends are not converted back to the amounts that Apple declared.
+/// Yahoo publishes split-adjusted dividends. Fails if the service does not convert them back to the amounts that Apple
+/// declared.
 #[tokio::test]
 async fn apples_declared_dividends_come_back_from_adjusted_ones() -> Result<()> {
     let Some(samples) = samples() else { return Ok(()) };

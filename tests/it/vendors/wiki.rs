@@ -1,6 +1,7 @@
-//! WIKI files. Their adjusted close assumes reinvestment at the close of the ex-date, like the total return (R12) of
-//! the service. The two therefore agree. The service's adjusted close (R11) differs from both by the price movement on
-//! the ex-date.
+//! Files of the data set WIKI. Their adjusted close assumes that a dividend is reinvested at the close of its ex-date.
+//! The service's total return (rule R12) assumes the same, so it equals the return of the WIKI adjusted close. The
+//! service's adjusted close (rule R11) uses the close before the ex-date instead. It therefore differs by the price
+//! movement on the ex-date.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -12,7 +13,8 @@ use rust_decimal::Decimal;
 
 use super::{Closes, TOLERANCE, Vendors, column, table, worst};
 
-/// Files whose adjusted closes differ from those of R11 by more than the tolerance, each with the cause.
+/// Files whose adjusted closes differ from the service's adjusted closes by more than the tolerance. Each entry has the
+/// cause.
 const DIFFERENT: [(&str, &str); 2] = [
     ("WIKI-AES-2009-quandl", "0.84375 on a price of 6.45, on a day the price rose by 5 %"),
     ("WIKI-AIG-2011-quandl", "warrants worth 8.275 on a price of 54, on a day the price moved"),
@@ -40,7 +42,7 @@ fn split_by_symbol(name: &str, text: &str, only: Option<&str>) -> Result<Vec<Ser
         .collect()
 }
 
-/// Returns the files that have one symbol and one year.
+/// Returns the files that each contain one year of one symbol.
 fn single(samples: &Path) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for folder in ["wiki-pyalgotrade/samples/data", "wiki-pyalgotrade/testcases/data"] {

@@ -10,14 +10,14 @@ use super::{TOLERANCE, Vendors, column, table, worst};
 
 /// Expected treatment of a faulty file.
 enum Fate {
-    /// The fault is in the vendor's `Adj Close`, which is not read. The recomputed closes equal those of the repaired
-    /// copy.
+    /// The fault is in the vendor's column `Adj Close`. The service does not read this column. The adjusted closes that
+    /// it computes equal those of the repaired copy.
     Recomputed,
-    /// Bars contradict their neighbors. They are quarantined for this reason.
+    /// Some bars contradict the bars around them. They are quarantined, with the reason in this text.
     Held(&'static str),
-    /// The rows contradict each other. The security has this flag.
+    /// The rows contradict each other. The security has the flag in this text.
     Flagged(&'static str),
-    /// The file does not show the fault, for this reason.
+    /// The fault cannot be detected from the file. The text says why.
     Hidden(&'static str),
 }
 
@@ -59,8 +59,8 @@ const FAULTY: [(&str, Fate); 20] = [
 const ALARMS: [&str; 4] =
     ["price_jump_without_split", "split_not_in_price", "yield_suspect", "factor_skipped"];
 
-/// Returns the daily files of a folder, by name without extension. Files with other intervals are refused, which the
-/// tests of ingest check.
+/// Returns the daily files of a folder, by name without extension. Files with other intervals are left out, because
+/// `ingest` refuses them.
 fn daily(folder: &str) -> Result<Option<BTreeMap<String, PathBuf>>> {
     let Some(samples) = samples() else { return Ok(None) };
     let mut files = BTreeMap::new();

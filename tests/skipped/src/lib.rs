@@ -4,7 +4,7 @@
 //! passed. The test program `report` runs last and prints what was recorded.
 //!
 //! Invariant: a report covers one run of Cargo. The record is a file named after the process that started the test
-//! program, so an aborted run or a parallel run adds nothing to it.
+//! program. Runs that were aborted and runs in parallel therefore use other files.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -61,7 +61,7 @@ impl Skip {
     }
 }
 
-/// Removes the record of this run and those of runs that have ended, and returns the skips of this run.
+/// Returns the skipped tests of this run. Removes the record of this run, and the records of all runs that have ended.
 pub(crate) fn take() -> io::Result<BTreeSet<Skip>> {
     let file = record_file()?;
     let skips = read(&file)?;
@@ -85,7 +85,7 @@ fn read(file: &Path) -> io::Result<BTreeSet<Skip>> {
     text.lines().map(parse).collect()
 }
 
-/// Appends one line by one call, so lines of parallel tests stay whole.
+/// Appends a line with a single write call, so that the lines of parallel tests do not mix.
 fn append(file: &Path, skip: &Skip) -> io::Result<()> {
     let mut file = File::options().create(true).append(true).open(file)?;
     file.write_all(format!("{}\n", skip.to_line()).as_bytes())
@@ -127,8 +127,8 @@ fn program_name() -> String {
     stem.rsplit_once('-').map_or(stem.as_str(), |(name, _)| name).to_owned()
 }
 
-/// Name of the test, which is also the name of its thread. With `--test-threads=1`, all tests share the main thread, so
-/// the place of the call is used instead.
+/// Name of the test, which is also the name of its thread. With `--test-threads=1`, all tests run on the main thread.
+/// The source location of the call is then used as the name.
 #[track_caller]
 fn test_name() -> String {
     match std::thread::current().name() {

@@ -9,8 +9,9 @@ use crate::{Requirement, Skip, take};
 const BOLD_YELLOW: &str = "\x1b[1;33m";
 const PLAIN: &str = "\x1b[0m";
 
-/// The skipped tests of one run, grouped by requirement. Its `Display` text closes the output of `cargo test`: each
-/// test in the form of an ignored one, a table, and the total in the form of the standard test harness.
+/// The skipped tests of one run, grouped by requirement. Its `Display` text is the end of the output of `cargo test`.
+/// It has three parts: a line for each skipped test, in the format of an ignored test; a table with a row for each
+/// requirement; and the total, in the format of the standard test harness.
 #[derive(Debug)]
 pub struct Report {
     skips: BTreeSet<Skip>,
@@ -18,7 +19,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Takes the record of this run, so that the next report starts without it.
+    /// Reads and removes the record of this run, so that the next report does not contain it.
     ///
     /// # Errors
     ///

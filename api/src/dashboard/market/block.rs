@@ -1,4 +1,4 @@
-//! Block of a market page: title, content, the API call behind it, and a link to the same rows as CSV.
+//! Block of a market page: title, content, the API call that returned the shown rows, and a link to these rows as CSV.
 
 use axum::response::Response;
 use maud::{Markup, html};

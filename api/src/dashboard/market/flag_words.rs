@@ -1,4 +1,5 @@
-//! Sentences for the flags of a security's metrics.
+//! Sentences that explain the flags of a security's metrics. A flag marks something unusual in the data, for example
+//! `currency_mismatch`.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;

@@ -1,4 +1,4 @@
-//! Responses with rendered pages. A page is taken from the cache, or built from API responses with the same data
+//! Responses with rendered pages. A page is taken from the cache, or built from API responses that all have one data
 //! version.
 
 use axum::http::{HeaderValue, StatusCode, header};
@@ -14,7 +14,7 @@ use crate::dashboard::view::layout::{Preview, Section, to_sentence};
 use crate::parameters::ResponseFormat;
 use crate::render::cache::{CacheKey, CachedResponse};
 
-/// Maximum number of attempts to build a page from API responses with the same data version.
+/// Maximum number of attempts to build a page. An attempt fails if its API responses have different data versions.
 const ATTEMPTS: usize = 3;
 
 /// Content of a page, without the layout.
@@ -54,8 +54,8 @@ impl MarketReader {
         }
     }
 
-    /// Returns the page, from the cache if the reader is not signed in. A page for an account holder contains account
-    /// data and is not cached.
+    /// Returns the page. For a reader who is not signed in, the page is taken from the cache, or is built and then
+    /// cached. A page for an account holder contains account data, so it is never cached.
     async fn cached_page<F>(
         &self,
         target: String,
@@ -117,7 +117,7 @@ impl MarketReader {
         self.lay_out(&content.title, content.section, preview, &content.body)
     }
 
-    /// Responds to an error with an error page. For [`MarketError::Redirect`], responds with the redirect.
+    /// Responds with the error page for an error, or with the redirect if the error is [`MarketError::Redirect`].
     pub(crate) async fn respond_error(&self, error: MarketError) -> Response {
         let (status, title, text) = match error {
             MarketError::Redirect(address) => return Redirect::temporary(&address).into_response(),

@@ -19,7 +19,7 @@ const COVERAGE: &str = include_str!("../../../queries/quality/coverage.sql");
 const FEEDS: &str = include_str!("../../../queries/quality/feeds.sql");
 const HELD_ROWS: &str = include_str!("../../../queries/quality/held_rows.sql");
 const FLAGS: &str = include_str!("../../../queries/quality/flags.sql");
-/// Counts in the result of the coverage query, each with its column name and a title.
+/// Columns of the coverage query that the page shows, each with its title. Every column is a number of securities.
 const COUNTS: [(&str, &str); 7] = [
     ("active", "Active securities"),
     ("priced", "with a price"),

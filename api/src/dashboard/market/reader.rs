@@ -1,5 +1,5 @@
-//! Extractor for the reader of a market page. It applies the page limit of the client address, reads the session, and
-//! determines the tier.
+//! Reader of a market page: the person or program that requests the page. The extractor applies the page limit of the
+//! client address, looks up the session, and determines the tier.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ pub(crate) struct PageRenderer {
     pub(crate) renders: Arc<Semaphore>,
 }
 
-/// Reader of a market page.
+/// Person or program that requests a market page.
 #[derive(Debug, Clone)]
 pub(crate) struct MarketReader {
     pub(crate) app: App,

@@ -1,6 +1,7 @@
 //! `/dashboard/account`: sessions, password, email address and deletion of the account.
 //!
-//! Invariant: a new password, a new email address and the deletion each require the present password.
+//! Invariant: the holder must enter the current password to change the password or the email address, or to delete the
+//! account.
 
 use axum::response::{IntoResponse, Redirect};
 use maud::{Markup, html};
@@ -143,8 +144,8 @@ fn end_form(holder: &AccountHolder, message: Option<&str>) -> Markup {
     }
 }
 
-/// Field for the present password. If the form has an error, the field gets the focus, so that the browser scrolls to
-/// it.
+/// Input field for the current password. If the form has an error, the field gets the focus, so that the browser
+/// scrolls to the form.
 fn present_field(id: &str, message: Option<&str>) -> Markup {
     let is_wrong = message == Some(WRONG);
     html! {
@@ -153,8 +154,8 @@ fn present_field(id: &str, message: Option<&str>) -> Markup {
     }
 }
 
-/// Checks the present password in the form. Returns the stored password. A wrong password is refused with the message
-/// [`WRONG`]. Attempts are throttled like sign-ins.
+/// Checks the current password that the holder entered in the form. Returns the stored password. A wrong password is
+/// refused with the message [`WRONG`]. Attempts are throttled like sign-ins.
 async fn verify_password(holder: &AccountHolder, form: &Form) -> PageResult<StoredPassword> {
     let (visitor, account_id) = (&holder.visitor, holder.account_id());
     let throttle = &visitor.dashboard.login_throttle;
@@ -193,8 +194,8 @@ pub(crate) async fn change_address(AuthenticatedForm { holder, form }: Authentic
     show_change(&holder, AccountForm::Address, changed, PageNotice::AddressChanged).await
 }
 
-/// Responds to a change of the account. A success redirects with the cookies of the new session. A refusal shows its
-/// message in the form.
+/// Responds after an attempt to change the account. If the account was changed, the response is a redirect with the
+/// cookies of the new session. If the change was refused, the response is the page, with the message in the form.
 async fn show_change(
     holder: &AccountHolder,
     form: AccountForm,

@@ -22,7 +22,8 @@ const OVERLAPS: [(Overlap, &str); 4] = [
     (Overlap::None, "No longer: it ends now"),
 ];
 
-/// Message for a replacement form that is submitted a second time. Only the first response contained the new secret.
+/// Message if the form that replaces a key is submitted a second time. Only the first response contained the new
+/// secret, so the message says what to do if the secret is lost.
 const ENDED: &str = "the key has ended; if it was just replaced and the new secret is lost, replace the newer key with the same name";
 
 /// Extracts the key id from the path.

@@ -1,5 +1,5 @@
-//! `/dashboard`: plan, usage of this month, calls per day and keys. If the account has no active key, the calls per day
-//! and the keys are left out. The page then shows a form for a new key.
+//! `/dashboard`: plan, usage of this month, calls per day and keys. If the account has no active key, the page shows a
+//! form for a new key instead of the calls per day and the keys.
 
 use chrono::{TimeDelta, Utc};
 use maud::{Markup, html};
@@ -14,7 +14,7 @@ use crate::dashboard::session::visitor::AccountHolder;
 use crate::dashboard::view::chart;
 use crate::dashboard::view::layout::{Section, format_count};
 
-/// Number of days in the chart.
+/// Number of days in the chart of calls per day.
 const DAYS: i64 = 14;
 
 pub(crate) async fn show_overview(holder: AccountHolder) -> PageResult {

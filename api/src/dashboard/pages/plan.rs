@@ -98,7 +98,8 @@ fn choice(mode: Billing, tier: Tier, now: Tier, ending: bool) -> Option<String> 
     }
 }
 
-/// Changes the plan. Without self-service billing, records a request to the operator instead.
+/// Changes the plan if self-service billing is on. If it is off, only records that the holder requests this plan from
+/// the operator.
 pub(crate) async fn choose_tier(AuthenticatedForm { holder, form }: AuthenticatedForm) -> PageResult {
     let tier: Tier = form.text("tier").parse().map_err(PageError::Refused)?;
     if tier == Tier::Free {
@@ -119,7 +120,8 @@ pub(crate) async fn choose_tier(AuthenticatedForm { holder, form }: Authenticate
     Ok(Redirect::to(&notice.add_to_path(PATH)).into_response())
 }
 
-/// Cancels the plan. Without self-service billing, records a request to the operator instead.
+/// Cancels the plan if self-service billing is on. If it is off, only records that the holder requests the cancellation
+/// from the operator.
 pub(crate) async fn cancel_subscription(AuthenticatedForm { holder, .. }: AuthenticatedForm) -> PageResult {
     let client = &mut *holder.database_client().await?;
     let notice = match holder.visitor.dashboard.settings.billing {

@@ -94,7 +94,7 @@ fn body(tiers: &TierTable, current: Option<Tier>, how: &Markup) -> Markup {
     }
 }
 
-/// Table of plans.
+/// Table of plans. The plan `current` is marked as the visitor's plan.
 pub(crate) fn render_plan_table(tiers: &TierTable, current: Option<Tier>) -> Markup {
     html! {
         (stacked_table("Table of plans", &[Text("Plan"), Number("Calls a minute"), Number("Burst"), Number("Calls a month"), Number("History"), Text("Endpoints"), Text("Bulk")], html! {

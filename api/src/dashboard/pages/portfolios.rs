@@ -108,8 +108,8 @@ fn lines(holdings: &str) -> String {
     holdings.replace(',', "\n").replace(':', " ")
 }
 
-/// Saves the holdings of a form. The form on this page sends one holding per line. The form on the income page sends
-/// the format of the API's parameter `holdings`.
+/// Saves the portfolio that a form sent. The form on this page has one holding per line. The form on the income page
+/// has the holdings in the format of the API's parameter `holdings`.
 pub(crate) async fn save_portfolio(AuthenticatedForm { holder, form }: AuthenticatedForm) -> PageResult {
     let typed = (form.text("name"), form.text("holdings"));
     let saved = match read_holdings(typed.1) {

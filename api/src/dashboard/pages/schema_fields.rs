@@ -14,7 +14,7 @@ pub(super) fn text<'a>(value: &'a Value, name: &str) -> &'a str {
     value[name].as_str().unwrap_or_default()
 }
 
-/// Converts a JSON value to the text of a query parameter. A string has no quotes, and an array becomes a
+/// Converts a JSON value to the text of a query parameter. A string is written without quotes, and an array becomes a
 /// comma-separated list.
 pub(super) fn plain(value: &Value) -> String {
     match value {

@@ -96,8 +96,8 @@ async fn create_account(
     Ok(session)
 }
 
-/// Key in the password hashing queue for a client whose device is not known. The key is the client's network. The queue
-/// serves the networks in turn, so that one network cannot block the others.
+/// Queue key for hashing the password of a client whose device is not known: the client's network. The queue serves the
+/// networks in turn, so that one network cannot block the others.
 pub(crate) fn network_queue_key(visitor: &Visitor) -> HashingQueueKey {
     HashingQueueKey::Network(ClientNetwork::containing(visitor.client).0)
 }
@@ -162,7 +162,8 @@ pub(crate) async fn check_password(
 }
 
 /// Checks if the account's holder recently signed in with this browser or from this network. Returns the resulting
-/// trust in the device, and the visitor's key in the password hashing queue.
+/// trust in the device, and the key for the password hashing queue: the account if the browser or network is known,
+/// else the network.
 fn trust(visitor: &Visitor, stored: Option<&StoredPassword>) -> (DeviceTrust, HashingQueueKey) {
     match (stored, visitor.origin.devices.browser) {
         (Some(stored), Some(browser)) if stored.knows_browser => {
@@ -191,16 +192,16 @@ fn record_refusal(visitor: &Visitor, stored: Option<&StoredPassword>) {
     });
 }
 
-/// Starts a session. Returns `None` if, since the password was verified, the password was changed or the account was
-/// disabled or deleted.
+/// Starts a session. Returns `None` if the account changed after the password check: its password was changed, or the
+/// account was disabled or deleted.
 async fn begin(visitor: &Visitor, known: &StoredPassword) -> PageResult<Option<SessionCookies>> {
     let mut client = visitor.dashboard.database_client().await?;
     let Some(account) = password::begin_verified(&mut client, known).await? else { return Ok(None) };
     Ok(Some(renew_session(visitor, account).await?))
 }
 
-/// Starts a session for a locked account, and commits the transaction that locks it. If the visitor is already signed
-/// in to this account, the new session replaces the current one.
+/// Starts a session for the account, and commits the transaction that locks the account's row. If the visitor is
+/// already signed in to this account, the new session replaces the current one.
 pub(crate) async fn renew_session(
     visitor: &Visitor,
     account: LockedAccount<'_>,

@@ -15,7 +15,7 @@ const REFERENCE_SCRIPT: &str = include_str!("../../../templates/reference.js");
 const ICON: &str = include_str!("../../../templates/icon.svg");
 /// Icon for `/favicon.ico`, which some browsers request even if the page names another icon.
 const FAVICON: &[u8] = include_bytes!("../../../templates/favicon.ico");
-/// Image of link previews.
+/// Image that link previews of the pages show.
 const PREVIEW: &[u8] = include_bytes!("../../../templates/preview.png");
 /// Crawler rules, which allow only the public pages.
 const ROBOTS: &str = "User-agent: *\nDisallow: /dashboard\nDisallow: /link/\nDisallow: /sign-in\nDisallow: /sign-up\nDisallow: /v1/\n";

@@ -87,8 +87,9 @@ fn height(calls: i64, top: i64) -> i64 {
     calls * HEIGHT / top
 }
 
-/// Upper end of the axis: 2, 4, 6 or 10 times a power of ten. It is the smallest such number that is not below
-/// `busiest`. Half of it is a whole number too, for the label in the middle of the axis.
+/// Upper end of the axis. `busiest` is the number of calls on the busiest day. The upper end is at least this number,
+/// and is rounded up to 2, 4, 6 or 10 times a power of ten. Half of it is then a whole number, for the label in the
+/// middle of the axis.
 fn top_of_axis(busiest: i64) -> i64 {
     let mut power = 1;
     loop {

@@ -177,9 +177,9 @@ impl ExampleCache {
     }
 }
 
-/// True for an active dividend payer with trustworthy metrics: no flag from [`SUSPECT`], no flag for a cancelled
-/// record, no quarantined row, and a recent price in the currency of the dividends. Its forward dividend must be at
-/// most twice the trailing dividend.
+/// True for an active dividend payer with trustworthy metrics: no flag from [`SUSPECT`], no flag `cancelled:…`, no
+/// quarantined row, and a recent price in the currency of the dividends. The forward dividend must be at most twice the
+/// trailing dividend.
 fn is_clean(metrics: &Value) -> bool {
     let number = |name: &str| metrics[name].as_f64();
     let has_suspect_flag = metrics["flags"].as_array().is_none_or(|flags| {

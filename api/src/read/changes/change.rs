@@ -19,7 +19,7 @@ use crate::parameters::{ChangeKind, JournalPlace, RowKey};
 
 text_enum! {
     /// Effect of a change on a client's copy of the data. An upsert adds the row, or replaces the row with the same id.
-    /// A delete removes it.
+    /// A delete removes the row with the same id.
     pub(crate) enum ChangeAction { Upsert = "upsert", Delete = "delete" }
 }
 
@@ -30,7 +30,8 @@ pub(crate) struct Change {
     pub(crate) key: RowKey,
     /// True for the last change of a commit.
     pub(crate) completes_commit: bool,
-    /// Former symbols and other spellings of the security. Empty if the change was read for selected symbols only.
+    /// Former symbols and other spellings of the security. Filled in if the changes of the whole market were read.
+    /// Empty if the changes of selected symbols were read.
     pub(crate) other_symbols: Arc<[String]>,
     pub(crate) content: ChangeContent,
 }
@@ -81,7 +82,7 @@ struct SecurityFactors<'a> {
 /// Adjustment factors of one ex-date. Prices before the ex-date are multiplied by these factors.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Factor {
-    /// Ex-date: first session that trades after the split or without the dividend.
+    /// Ex-date: first session in which the security trades after the split or without the dividend.
     pub(super) ex_date: NaiveDate,
     /// Multiplier for splits, spin-offs, rights issues and distributions of shares of another class; 1 if there are
     /// none.

@@ -1,7 +1,7 @@
 //! Page of the changes that follow a place in the journal.
 //!
-//! Invariant: all statements of a page read one snapshot of the served generation. The page therefore has every change
-//! up to its end.
+//! Invariant: all SQL statements for a page read the same snapshot of the served generation. The page therefore has
+//! every change up to its end.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -50,8 +50,8 @@ pub(crate) struct ChangeSelection<'a> {
 /// Page of changes, in the order of delivery.
 #[derive(Debug)]
 pub(crate) struct ChangePage {
-    /// Id of the journal. Every database has its own id, because a position in the journal of another database has no
-    /// meaning here.
+    /// Id of the journal. Every database has its own journal and id. The id reveals if a client's position belongs to
+    /// the journal of another database, where it has another meaning.
     pub(crate) journal: String,
     pub(crate) version: DataVersion,
     pub(crate) changes: Vec<Change>,
@@ -94,7 +94,7 @@ impl ChangePage {
         for kind in selection.kinds {
             let of_kind = reader.read(*kind).await?;
             // If `limit` changes of a kind were read, the journal may contain further changes of this kind. The page
-            // must then end at the last change of this kind, or earlier.
+            // must then end at the last of the changes that were read, or earlier.
             let is_full = i64::try_from(of_kind.len()).is_ok_and(|count| count >= limit);
             if let Some(last) = of_kind.last().filter(|_| is_full).map(Change::group) {
                 horizon = Some(horizon.map_or(last, |known: ChangeGroup| known.min(last)));
@@ -143,7 +143,7 @@ fn mark_complete_commits(changes: &mut [Change], is_complete: bool) {
 }
 
 /// Adds to each change the former symbols and other spellings of the changed security. A stream for selected symbols
-/// compares the client's symbols with them.
+/// needs these spellings to find the changes that its client requested.
 async fn add_other_symbols(transaction: &Transaction<'_>, changes: &mut [Change]) -> Result<(), QueryError> {
     let securities: BTreeSet<&str> = changes.iter().map(|change| change.key.symbol.as_str()).collect();
     let securities: Vec<&str> = securities.into_iter().collect();
@@ -186,8 +186,8 @@ impl KindReader<'_, '_> {
         }
     }
 
-    /// Exclusive lower bound for the changes of this kind in the commit of the place `after`. The bound consists of
-    /// live flag, symbol and id. Changes up to the bound precede the page and are left out. The bound does not apply to
+    /// Bound within the commit at the position of `after`: live flag, symbol and id. Changes of this kind in this
+    /// commit are left out up to and including the bound, because they precede the page. The bound does not apply to
     /// later commits.
     fn bound(&self, kind: ChangeKind) -> (bool, &str, &str) {
         match &self.after.row {

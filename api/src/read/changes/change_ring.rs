@@ -18,25 +18,26 @@ const MAX_BYTES: usize = 16 * 1024 * 1024;
 #[error("the changes are no longer in memory")]
 pub(crate) struct Lagged;
 
-/// Changes read from the ring, beginning at an index.
+/// Result of one read of the ring.
 #[derive(Debug)]
 pub(crate) struct RingRead {
     pub(crate) changes: Vec<Arc<Change>>,
-    /// Index at which the next read continues.
+    /// Index of the change at which the next read begins.
     pub(crate) next: u64,
     /// Journal position up to which the reader now has all changes. `None` if this read did not reach the end of the
     /// ring.
     pub(crate) complete: Option<JournalPosition>,
 }
 
-/// Ring buffer of the newest changes. The changes have consecutive indexes.
+/// Ring buffer of the newest changes. The index of a change is a running number. It stays the same when older changes
+/// are evicted from the ring.
 #[derive(Debug)]
 pub(super) struct ChangeRing {
     capacity: usize,
     changes: VecDeque<Arc<Change>>,
     /// Approximate size of the changes in the ring, in bytes.
     bytes: usize,
-    /// Index of the first change in the ring.
+    /// Index of the oldest change in the ring.
     first: u64,
     /// The ring contains every change after this journal position, up to the position `complete`.
     start: JournalPosition,
@@ -45,7 +46,7 @@ pub(super) struct ChangeRing {
 }
 
 impl ChangeRing {
-    /// Creates an empty ring for changes after a position.
+    /// Creates an empty ring for the changes after a journal position.
     pub(super) fn new(position: JournalPosition) -> Self {
         Self {
             capacity: CAPACITY,
@@ -57,7 +58,8 @@ impl ChangeRing {
         }
     }
 
-    /// Empties the ring and restarts it after a position. The next read of every reader fails with [`Lagged`].
+    /// Empties the ring. The changes after `position` can then be appended. The next read of every reader fails with
+    /// [`Lagged`].
     pub(super) fn restart(&mut self, position: JournalPosition) {
         // One index is skipped. Otherwise the next read of a reader at the end of the ring would succeed.
         self.first = self.end() + 1;
@@ -66,8 +68,8 @@ impl ChangeRing {
         (self.start, self.complete) = (position, position);
     }
 
-    /// Appends changes. After this call, the ring has received all changes up to the journal position `complete`.
-    /// `None` leaves the known position unchanged.
+    /// Appends changes. `complete` is the journal position up to which the ring has then received all changes. `None`
+    /// if this position is the same as before the call.
     pub(super) fn append(&mut self, changes: Vec<Change>, complete: Option<JournalPosition>) {
         for change in changes {
             debug_assert!(change.position >= self.complete, "changes are in commit order");
@@ -83,7 +85,7 @@ impl ChangeRing {
         self.complete = complete.unwrap_or(self.complete);
     }
 
-    /// Index of the first change after a position.
+    /// Index of the first change after a journal position.
     pub(super) fn index_after(&self, position: JournalPosition) -> Result<u64, Lagged> {
         if position < self.start {
             return Err(Lagged);
@@ -93,7 +95,7 @@ impl ChangeRing {
         Ok(self.first + u64::try_from(index).unwrap_or(u64::MAX))
     }
 
-    /// Returns at most `limit` changes, beginning at an index.
+    /// Returns at most `limit` changes, beginning with the change that has this index.
     pub(super) fn read(&self, index: u64, limit: usize) -> Result<RingRead, Lagged> {
         let skipped = index.checked_sub(self.first).and_then(|skipped| usize::try_from(skipped).ok());
         let skipped = skipped.filter(|skipped| *skipped <= self.changes.len()).ok_or(Lagged)?;

@@ -1,5 +1,5 @@
-//! Journal reader: one task per instance copies new changes from the journal to a ring buffer. All change streams of
-//! the instance read this buffer.
+//! Journal reader: one task per instance copies new changes from the journal (the database's list of changes of served
+//! rows) to a ring buffer. All change streams of the instance read this buffer.
 //!
 //! While no stream is open, the task does not read the journal.
 
@@ -20,8 +20,8 @@ use crate::read::projection::Projection;
 
 /// Maximum number of changes per read of the journal.
 const PAGE: i64 = 500;
-/// Pause before the next read of the journal, if the last read did not reach the end of the journal. Streams can read
-/// the ring during the pause.
+/// Pause between two reads while the journal has more changes. During the pause, streams read the new changes from the
+/// ring, so that they do not fall behind.
 const PAUSE: Duration = Duration::from_millis(25);
 /// Start position of the empty ring while no stream uses the ring. `NEVER` is greater than every journal position. A
 /// new stream that looks for its place in the ring therefore gets [`Lagged`] until the ring is restarted.
@@ -32,7 +32,7 @@ const NEVER: JournalPosition = JournalPosition(i64::MAX);
 #[derive(Debug)]
 pub(crate) struct JournalReader {
     ring: Mutex<ChangeRing>,
-    /// Number of appends to the ring. Each increase wakes the waiting streams.
+    /// Number of updates of the ring. Each increase wakes the waiting streams.
     appended: watch::Sender<u64>,
     /// Number of streams that follow the ring. It changes only while the ring is locked.
     followers: watch::Sender<usize>,
@@ -48,7 +48,7 @@ pub(crate) struct RingSubscription {
 /// Progress of the journal reader. `journal` is the id of the journal.
 struct Progress {
     journal: String,
-    /// Journal place after the last change that was appended to the ring.
+    /// Place in the journal from which the next read continues.
     place: JournalPlace,
 }
 

@@ -25,7 +25,7 @@ pub(crate) struct MemoryTables {
 }
 
 impl MemoryTables {
-    /// List rows of all securities, as of the newest data version of the generation.
+    /// Table of all securities, at the newest known data version of the generation.
     pub(crate) async fn stocks(&self, generation: &ServedGeneration) -> Result<Arc<StockTable>, QueryError> {
         self.stocks.get(generation, StockTable::load(generation)).await
     }
@@ -39,13 +39,12 @@ impl MemoryTables {
         self.names.get(generation, NameIndex::load(generation, &stock_table.rows)).await
     }
 
-    /// All active funds, as of the newest data version of the generation.
+    /// Table of all active funds, at the newest known data version of the generation.
     pub(crate) async fn etfs(&self, generation: &ServedGeneration) -> Result<Arc<EtfTable>, QueryError> {
         self.etfs.get(generation, EtfTable::load(generation)).await
     }
 
-    /// Index of the names that filters accept, for example sector names, as of the newest data version of the
-    /// generation.
+    /// Names that filters accept, for example sector names, at the newest known data version of the generation.
     pub(crate) async fn facet_index(
         &self,
         generation: &ServedGeneration,

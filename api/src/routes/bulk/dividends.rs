@@ -31,7 +31,7 @@ pub(crate) struct SymbolDividends {
     symbol: String,
     /// Dividends, newest first. The list has all dividends of its oldest day, so it may be longer than `per_symbol`.
     dividends: Vec<DividendRow>,
-    /// True if there are older dividends in the range.
+    /// True if there are older dividends in the requested date range.
     has_more: bool,
     /// `start_date` of a request for the older dividends; null if there are none.
     start_date: Option<NaiveDate>,
@@ -49,7 +49,7 @@ static DIVIDEND_COLUMNS: LazyLock<Vec<&'static str>> =
 struct DividendLine<'a> {
     #[serde(flatten)]
     dividend: &'a DividendRow,
-    /// True if there are older dividends of the symbol in the range.
+    /// True if the symbol has older dividends in the requested date range.
     has_more: bool,
 }
 parameters! {

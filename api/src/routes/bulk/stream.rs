@@ -20,7 +20,7 @@ use crate::render::envelope::Depth;
 use crate::render::rows::{self, RenderError};
 use crate::routes::past::security::derive_past_securities;
 
-/// Maximum number of symbols per request. A request counts as one call.
+/// Maximum number of symbols per request. A request counts as one call for any number of symbols.
 pub(super) const MAX_SYMBOLS: usize = 1_000;
 /// Number of symbols per statement.
 const BATCH: usize = 50;
@@ -209,15 +209,15 @@ pub(super) struct BulkQuery<'a> {
     /// Parameters of the statement, except the first parameter, which contains the symbols.
     pub(super) parameters: Vec<&'a (dyn ToSql + Sync)>,
     pub(super) depth: Option<Depth>,
-    /// Requested earlier version; `None` for the current version.
+    /// Version that the request names, current or earlier; `None` if the request names no version.
     pub(super) past: Option<Arc<PastVersion>>,
     /// Instant in the parameter `known_at`; `None` if absent.
     pub(super) known_at: Option<DateTime<Utc>>,
 }
 
-/// Streams the response. For the current version, all rows come from one snapshot, and `by_symbol` converts the
-/// database rows of a batch to one row per symbol. For an earlier version, the securities are derived from facts, and
-/// `of_past` converts the securities of a batch to rows.
+/// Streams the response. For the current version, all rows come from one snapshot of the database. `by_symbol` then
+/// converts the database rows of a batch to one row per symbol. For an earlier version, the securities are derived from
+/// facts. `of_past` then converts the derived securities of a batch to one row each.
 pub(super) async fn stream_bulk<T: Serialize>(
     generation: &ServedGeneration,
     outlet: ResponseWriter,

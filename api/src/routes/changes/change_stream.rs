@@ -3,9 +3,10 @@
 //! A stream first reads pages of the journal from the database, until it has all changes. Then it reads from the ring
 //! buffer that all streams of the instance share.
 //!
-//! Invariants: the place of the stream in the journal is directly after the last delivered change. The id of an event
-//! is this place. A client can therefore continue after any event. A batch is charged (counted as a request) before it
-//! is delivered. A stream has at most one batch in memory.
+//! Invariants: the stream's place in the journal separates the changes that are delivered or filtered out from the
+//! changes that are not delivered yet. The id of an event contains this place. A client can therefore continue after
+//! any event. A batch is charged (counted as a request) before it is delivered. A stream has at most one batch in
+//! memory.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -64,13 +65,14 @@ pub(super) struct ChangeStream {
     filter: StreamFilter,
     follower: RingSubscription,
     journal: String,
-    /// Journal place after the last delivered change.
+    /// Place in the journal between the changes that are delivered or filtered out and the changes that are not
+    /// delivered yet.
     place: JournalPlace,
     phase: StreamPhase,
     batch: VecDeque<Delivery>,
     is_batch_charged: bool,
-    /// Journal place after all changes that were read for the batch, including changes that the filter removed. `None`
-    /// if the place is unknown.
+    /// Place in the journal after all changes that were read for the batch, including changes that the filter removed.
+    /// `None` if the place is unknown.
     batch_end: Option<JournalPlace>,
     undecided: u32,
     next_heartbeat: Instant,
@@ -258,7 +260,8 @@ impl ChangeStream {
         (self.batch, self.batch_end, self.is_batch_charged) = (batch, end, false);
     }
 
-    /// Charges the batch as one request. At the rate limit, the stream waits before it tries again.
+    /// Charges the batch as one request. If the rate limit is reached, waits, and the caller then charges the batch
+    /// again.
     async fn charge(&mut self) -> Result<Option<Event>, ApiError> {
         let pause = match self.app.admission.decide(self.call.request).await {
             Err(error) if self.undecided >= UNDECIDED => return Err(error.into()),

@@ -28,7 +28,7 @@ struct SymbolFilter {
     list: SymbolList,
     /// All spellings of the symbols in the request.
     spellings: BTreeSet<String>,
-    /// Canonical symbols of securities. The client may already have rows of these securities.
+    /// Canonical symbols of the securities of which the client may already have rows.
     followed: BTreeSet<String>,
 }
 
@@ -56,7 +56,8 @@ impl StreamFilter {
         self.symbols.as_ref().map(|symbols| &symbols.list)
     }
 
-    /// Adds securities to the filter. The client may already have rows of these securities.
+    /// Adds securities of which the client may already have rows. If such a security loses all requested symbols, its
+    /// changes are delivered as removals.
     pub(super) fn follow(&mut self, securities: &ListedSecurities) {
         if let Some(symbols) = &mut self.symbols {
             symbols.followed.extend(securities.all());

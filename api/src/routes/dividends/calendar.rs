@@ -1,4 +1,4 @@
-//! `GET /v1/dividends/calendar`, `/ex-dates` and `/payment-dates`: dividends by payment date or ex-date (R20).
+//! `GET /v1/dividends/calendar`, `/ex-dates` and `/payment-dates`: dividends by payment date or ex-date (rule R20).
 
 use std::ops::RangeInclusive;
 use std::sync::LazyLock;

@@ -31,7 +31,7 @@ const PAGING: PageOptions = PageOptions {
     keys: &["weight", "rank", "symbol", "name"],
     order: &[("weight", Direction::Descending)],
 };
-/// Maximum age of a snapshot, in days; an older snapshot is stale. Funds report at least every quarter.
+/// Maximum age of a snapshot, in days. Funds report at least every quarter, so an older snapshot is stale.
 const STALE_DAYS: i64 = 100;
 
 static COLUMNS: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
@@ -87,7 +87,7 @@ pub(crate) struct HoldingsAnswer {
     meta: HoldingsMeta,
 }
 
-/// Data version and totals of a page of holdings. `as_of` is the day of the snapshot.
+/// Data version of a page of holdings, and totals of the whole snapshot. `as_of` is the day of the snapshot.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct HoldingsMeta {
     #[serde(flatten)]
@@ -126,11 +126,12 @@ struct HoldingFilters {
 impl HoldingFilters {
     /// Reads the filters of the request.
     ///
-    /// On the first page, it is an error if the request lists a sector that neither a holding of the fund nor any
-    /// security has. On later pages, and for a fund without holdings, this is not an error: if a listed sector is not
-    /// among the holdings, the sector filter matches nothing. If a listed asset type is not among the holdings, the
-    /// asset type filter matches nothing. This is never an error, because issuers choose the names of asset types
-    /// freely.
+    /// On the first page, every listed sector must be a sector of the fund's holdings or of any security; otherwise the
+    /// result is an error. On later pages, and for a fund without holdings, an unknown sector is not an error. Instead,
+    /// if the holdings lack one of the listed sectors, the sector filter matches nothing.
+    ///
+    /// The asset type filter matches nothing if the holdings lack one of the listed asset types. This is never an
+    /// error, because issuers choose the names of asset types freely.
     async fn read(context: &HandlerContext<HoldingsParameters>, all: &[Holding]) -> Result<Self, ApiError> {
         let asked = &context.parameters;
         let types = all.iter().filter_map(|holding| holding.asset_type.clone()).collect::<FacetNames>();

@@ -1,5 +1,5 @@
-//! Data at the version that a request asks for. The current version is read from the served tables. An earlier version
-//! is derived again from the stored feed records (facts).
+//! Data at the version that a request asks for. The current version is read from the served tables, which the projector
+//! fills. An earlier version is derived again from the stored feed records (facts).
 
 use std::sync::Arc;
 

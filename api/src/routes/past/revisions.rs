@@ -27,12 +27,12 @@ const MAX_VERSIONS: u16 = 200;
 #[derive(Debug)]
 pub(crate) struct FoundRevisions {
     pub(crate) revisions: Vec<Revision>,
-    /// True if some versions were not compared. Either there are more than [`MAX_VERSIONS`] versions, or this program
-    /// does not have the rules of a version.
+    /// True if some versions were not compared, because there are more than [`MAX_VERSIONS`] versions, or because this
+    /// program does not have the rules of a version.
     pub(crate) is_incomplete: bool,
 }
 
-/// Source policy and rules of a derivation.
+/// Source policy (the order of preference among sources) and calculation rules of a derivation.
 type Inputs = (SourcePolicy, Rules);
 
 /// A served version that may have changed the security. Its source policy and rules are `inputs`; those of the previous

@@ -108,7 +108,7 @@ pub(crate) async fn explain_past_security(
     .await
 }
 
-/// Loads the facts that a query needs, and passes them to the function `derive`, which runs on a low-priority thread.
+/// Loads the facts that a query needs. Then calls the function `derive` with these facts on a low-priority thread.
 async fn derive<T: Send + 'static>(
     generation: &ServedGeneration,
     query: PastQuery,
@@ -140,7 +140,8 @@ fn internal(error: FactsError) -> ApiError {
     ApiError::Internal(error.into())
 }
 
-/// Ranks of dividends in the sort order of the database. `keys` has the type and the id of each dividend.
+/// Finds the position of each dividend, from 1, if the database sorts the dividends by type and id. `keys` has the type
+/// and the id of each dividend. Dividends with equal keys have the same position.
 pub(crate) async fn rank_dividends(
     generation: &ServedGeneration,
     keys: &[(String, Option<String>)],

@@ -43,7 +43,7 @@ parameters! {
     /// Parameters of the income.
     pub(crate) struct IncomeParameters by reader {
         /// Holdings, comma-separated, at most 100: `SYMBOL:SHARES`, or `SYMBOL:SHARES:COST` with the purchase cost of
-        /// all shares. Lots of the same symbol are added up.
+        /// all shares. If a symbol is listed more than once, its shares and its costs are added up.
         holdings: HoldingList = reader.read_holdings(),
         output: Output = reader.read_output_with_csv(COLUMNS, IncomePayment::COLUMNS),
     }

@@ -182,7 +182,8 @@ pub(crate) struct HoldingIncome {
     dividend_yield: Option<ExactDecimal>,
     /// Dividend growth per year over 5 years, percent (R13).
     growth_5y: Option<ExactDecimal>,
-    /// Purchase cost of all shares, as given in the request; null if not given.
+    /// Purchase cost of all shares, as given in the request. Null if the request lists some of the shares without a
+    /// cost.
     cost: Option<ExactDecimal>,
     /// income / cost, percent; null without a cost, or if dividends and price have different currencies.
     yield_on_cost: Option<ExactDecimal>,

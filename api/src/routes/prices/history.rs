@@ -78,8 +78,8 @@ pub(super) fn read_adjustment(reader: &mut ParameterReader<'_>) -> PriceBasis {
     words.into_iter().fold(PriceBasis::RAW, |basis, word| basis.and(word.basis()))
 }
 
-/// Shortest value of the parameter `adjustment` that selects a price basis. Responses show this value, for example
-/// `all` instead of `split,dividend`.
+/// Text of a price basis in responses: the shortest value of the parameter `adjustment` that selects this basis. For
+/// example, `all` and `split,dividend` select the same basis, and the text is `all`.
 pub(super) fn adjustment_text(basis: PriceBasis) -> &'static str {
     match (basis.split, basis.spin_off, basis.dividend) {
         (false, false, false) => "raw",
@@ -92,8 +92,8 @@ pub(super) fn adjustment_text(basis: PriceBasis) -> &'static str {
 }
 
 text_enum! {
-    /// Range that ends today. `5d` is seven calendar days. `ytd` starts with the calendar year. `max` starts with the
-    /// tier's history.
+    /// Range that ends today. `5d` is five weekdays, that is seven calendar days. `ytd` starts on 1 January. `max`
+    /// starts on the first day of the tier's history.
     pub enum Span {
         Days5 = "5d", Month1 = "1m", Months3 = "3m", Months6 = "6m", YearToDate = "ytd", Year1 = "1y", Years2 = "2y",
         Years5 = "5y", Years10 = "10y", Max = "max",
@@ -142,8 +142,8 @@ parameters! {
     const TIER_MATTERS: bool = true;
 }
 
-/// Reads the parameter `range`. Reports an error if `start_date` or `end_date` is given too. Returns the first day of
-/// the range; `None` if `range` is absent or is `max`.
+/// Reads the parameter `range`. Reports an error if the request also has `start_date` or `end_date`. Returns the first
+/// day of the range; `None` if `range` is absent or is `max`.
 fn read_range(
     reader: &mut ParameterReader<'_>,
     start_date: Option<NaiveDate>,

@@ -35,8 +35,8 @@ use crate::routes::past::security::derive_past_securities;
 const MARKET: &str = include_str!("../../../queries/prices/market.sql");
 /// Maximum number of symbols in the parameter `symbols`.
 const MOST: usize = 1_000;
-/// Maximum number of symbols in a request for an earlier version. It is low, because every page derives the prices of
-/// all these symbols again.
+/// Maximum number of symbols in a request for an earlier version. The maximum is low, because each page of the response
+/// may derive the prices of all these symbols again.
 const MOST_OF_PAST: usize = 100;
 /// Number of securities that are derived at once if a request asks for an earlier version.
 const PAST_BATCH: usize = 25;
@@ -309,7 +309,7 @@ impl PageBuilder {
     }
 }
 
-/// Positions in the columns of `series.bars`: the bars within the requested range and after the cursor.
+/// Indexes of the bars of `series` that are within the requested range and after the cursor.
 fn sessions(asked: &MarketPricesParameters, series: &SecurityPrices) -> Range<usize> {
     let days = &series.bars.day;
     let bound = |date: Option<NaiveDate>| date.or(series.version.as_of).map(day_number);

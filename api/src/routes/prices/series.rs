@@ -61,8 +61,8 @@ impl SecurityPrices {
         })
     }
 
-    /// Reads a row that a price statement returns. Returns `None` if the row has no security, for example because the
-    /// symbol is unknown.
+    /// Reads a row from the result of an SQL query for prices. Returns `None` if the row has no security, for example
+    /// because the symbol is unknown.
     pub(super) fn from_row(row: &Row) -> Result<Option<Self>, ApiError> {
         let Some(symbol) = row.try_get::<_, Option<String>>("canonical")? else { return Ok(None) };
         let factors: Option<JsonColumn<Vec<AdjustmentFactor>>> = row.try_get("factors")?;

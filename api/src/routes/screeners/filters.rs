@@ -1,4 +1,4 @@
-//! Filters of the screeners: their parameters, and the check of a security.
+//! Filters of the screeners: their parameters, and the check that a security matches them.
 
 use std::collections::BTreeMap;
 
@@ -60,7 +60,7 @@ parameters! {
         exclude_types: Option<Vec<SecurityType>> = reader.read_words("exclude_types", SecurityType::ALL),
         /// Payment frequencies, comma-separated.
         frequency: Option<Vec<Frequency>> = reader.read_words("frequency", Frequency::ALL),
-        /// Indexes, comma-separated. A security must be a member of at least one of them.
+        /// Stock indexes, comma-separated. A security must be a member of at least one of them.
         index: Option<Vec<String>> = reader.read_names(FilterField::Index),
     }
 }
@@ -193,7 +193,7 @@ fn names<T: ToString>(chosen: Option<&Vec<T>>) -> Option<Criterion> {
     chosen.map(|chosen| Criterion::Words(chosen.iter().map(ToString::to_string).collect()))
 }
 
-/// Applied value of a filter.
+/// Value of an applied filter.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
 pub(super) enum Criterion {
@@ -201,6 +201,6 @@ pub(super) enum Criterion {
     Number(ExactDecimal),
     /// Day, YYYY-MM-DD.
     Text(String),
-    /// Names or words of a list.
+    /// Values of a filter that is a list, for example names of sectors.
     Words(Vec<String>),
 }

@@ -23,7 +23,8 @@ use crate::routes::past::security::{PastQuery, explain_past_security};
 
 const METRICS: &str = include_str!("../../../queries/stocks/metrics.sql");
 
-/// Column with the dividend totals by year. If `fields` of a CSV request contains this column, each year becomes a row.
+/// Column with the dividend totals by year. If `fields` of a CSV request contains this column, the response has one row
+/// per year.
 pub(in crate::routes) const ANNUAL_TOTALS: ExpandedColumn =
     ExpandedColumn { name: "annual_totals", fields: &["year", "amount", "complete"] };
 const EXPLANATION: &str = "explanation";
@@ -35,14 +36,14 @@ static EXPLAINED: LazyLock<Vec<&'static str>> =
 pub(crate) struct MetricsAnswer {
     #[serde(flatten)]
     metrics: Metrics,
-    /// Formulas of the figures, and the records behind them. Omitted without `explain=true`.
+    /// Formulas of the figures, and the records from which the figures are computed. Omitted without `explain=true`.
     #[serde(skip_serializing_if = "Option::is_none")]
     explanation: Option<Explanation>,
 }
 
 impl MetricsAnswer {
-    /// Removes annual totals, quarantined rows and explained records that are older than `floor`, the first day of the
-    /// tier's history.
+    /// Removes annual totals, quarantined rows and records of the explanation if they are older than `floor`, the first
+    /// day of the tier's history.
     fn limit_to_days_from(self, floor: NaiveDate) -> Self {
         let explanation = self.explanation.map(|explanation| explanation.limit_to_days_from(floor));
         Self { metrics: self.metrics.limit_to_days_from(floor), explanation }
@@ -56,8 +57,9 @@ parameters! {
         /// As-of date. Only prices up to this day, and records declared or effective by this day, are used. Default:
         /// the market's newest session.
         as_of: Option<NaiveDate> = reader.read_day_of_history("as_of"),
-        /// Adds the formulas of the figures, and the records behind them (Starter and higher). With `fields`, only the
-        /// selected figures are explained. Records before the tier's history are counted, but not listed.
+        /// Adds the formulas of the figures, and the records from which the figures are computed (Starter and higher).
+        /// With `fields`, only the selected figures are explained. Records before the tier's history are counted, but
+        /// not listed.
         explain: bool = reader.read_bool_or("explain", false),
         knowledge: Option<Knowledge> = {
             reader.require(as_of.is_none_or(|as_of| as_of <= reader.today), "as_of", "is in the future");

@@ -68,8 +68,8 @@ async fn render_fundamentals(
     render_row(&context, FUNDAMENTALS, symbol, knowledge.as_ref(), output, derived).await
 }
 
-/// Renders one row of a security. At the current version, `statement` finds the stored row. At an earlier version, all
-/// rows of the security are derived, and the function `derived` selects one.
+/// Renders one row of a security. At the current version, the SQL `statement` reads the stored row. At an earlier
+/// version, all rows of the security are derived, and the function `derived` selects one of them.
 async fn render_row<P, T: TableRow + Serialize>(
     context: &HandlerContext<P>,
     statement: &'static str,

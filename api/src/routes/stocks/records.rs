@@ -22,7 +22,7 @@ pub(super) struct RecordsQuery<'a> {
     /// and `filters`.
     pub(super) statement: &'static str,
     pub(super) filters: &'a [&'a (dyn ToSql + Sync)],
-    /// Kind of the records, as spelled in the table `quarantine`.
+    /// Kind of the records: `dividend` or `split`. The table `quarantine` uses the same names.
     pub(super) kind: &'static str,
     pub(super) symbol: &'a PathSymbol,
     /// First ex-date; `None` for the start of the tier's history.
@@ -33,8 +33,8 @@ pub(super) struct RecordsQuery<'a> {
     pub(super) output: &'a Output,
 }
 
-/// Renders a page of records. For an earlier data version, `select` chooses the requested rows from the derived rows.
-/// Its second argument is the first ex-date of the request.
+/// Renders a page of records. For an earlier data version, the function `select` chooses the requested rows from the
+/// derived rows. The second argument of `select` is the first ex-date of the request.
 pub(super) async fn render_records<T: TrackedRow + Sortable, P>(
     context: &HandlerContext<P>,
     query: RecordsQuery<'_>,

@@ -34,7 +34,7 @@ pub(crate) struct Snapshot {
     pricing: Pricing,
     /// Dividend figures.
     dividends: StockDividends,
-    /// First and last days of the data.
+    /// First and last days of the security's prices and dividends.
     coverage: Coverage,
 }
 
@@ -46,7 +46,8 @@ parameters! {
     }
 }
 
-/// Reads `include` and the output options. The output has only the included parts.
+/// Reads `include` and the output options. If `include` is given, the output has only those optional parts that it
+/// lists.
 fn read_output(reader: &mut ParameterReader<'_>) -> Output {
     let include = reader.read_words("include", PARTS);
     reader.describe(

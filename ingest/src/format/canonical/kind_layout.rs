@@ -14,7 +14,7 @@ pub(crate) const REASON_FIELD: &str = "reject_reason";
 /// Columns of one kind.
 pub(crate) struct KindLayout {
     pub(crate) kind: Kind,
-    /// Key columns of a row. A retraction needs no other columns.
+    /// Key columns, which every row needs. A row that retracts an earlier row needs no other columns.
     pub(crate) key: &'static [&'static str],
     /// Required columns in addition to the key columns.
     pub(crate) required: &'static [&'static str],

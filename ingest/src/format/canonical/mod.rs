@@ -75,7 +75,8 @@ pub(super) fn expectation(head: &FileHead) -> &'static str {
     }
 }
 
-/// Kind of rows that a file name states. The folder and the endings of the name are ignored.
+/// Kind of the rows in a file, from the file name: `price` for `prices-2024.csv.gz`. A folder before the name is
+/// ignored.
 pub(crate) fn kind_of_file_name(file_name: &str) -> Option<Kind> {
     kind_of(file_name.rsplit(['/', '\\']).next().unwrap_or(file_name))
 }

@@ -18,8 +18,9 @@ use crate::normalize::{
 use crate::price::bar_parser::PriceCells;
 
 /// Builds a record from cells. The columns have the names of the record's fields. The fields in `texts` are read first,
-/// then the fields with a Rust expression (`field: expression`), then the fields in `values`. The first invalid cell in
-/// this order gives the row's error. `=> major` converts the value of a cell with the function `major`.
+/// then the fields with a Rust expression (`field: expression`), then the fields in `values`. If several cells are
+/// invalid, the row gets the error of the first invalid cell in this order. `=> major` passes the value of a cell to
+/// the function `major`.
 macro_rules! record {
     ($cells:ident as $record:ident {
         texts: $($text:ident),*;
@@ -125,7 +126,7 @@ fn security(cells: &RecordCells<'_>, retracted: bool) -> Result<Security, RowErr
     } })
 }
 
-/// Adds a reject for an invalid website address. The row is accepted without the address.
+/// Adds a reject for the website cell if its address is invalid. The rest of the row is accepted.
 fn note_website(cells: &RecordCells<'_>, line: u64, rows: &mut RowAccumulator) {
     if let Some(text) = cells.text("website").filter(|text| parse_web_address(text).is_none()) {
         let message = format_args!(

@@ -21,7 +21,7 @@ pub(super) enum DatePart {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum DateFormat {
     Parts(Vec<DatePart>),
-    /// Unix time. The value is 1 for a time in seconds, and 1000 for a time in milliseconds.
+    /// Unix time, with the number of time units per second: 1 for seconds, 1000 for milliseconds.
     Unix(i64),
 }
 

@@ -19,8 +19,8 @@ use crate::normalize::{ExchangeZone, RowError, abbreviate, is_absent_value};
 pub(super) const RATIO: &str = "ratio";
 /// Column with the direction of a split: more shares (`forward`) or fewer shares (`reverse`).
 pub(super) const DIRECTION: &str = "direction";
-/// Column with the currency of prices. It serves only to convert prices in a minor unit, such as pence (GBX), to the
-/// major unit. Canonical price rows have no currency column.
+/// Column with the currency of the numbers in a row. Canonical price rows have no such column. For prices, the currency
+/// is used only to convert a minor unit, such as pence (GBX), to the major unit.
 pub(super) const CURRENCY: &str = "currency";
 /// Columns whose cells may contain a currency unit.
 pub(super) const MONEY: [&str; 6] = ["open", "high", "low", "close", "vwap", "amount"];
@@ -36,7 +36,8 @@ pub struct ColumnMap {
     pub(super) first_line: Option<u64>,
     /// Number of header lines.
     pub(super) header: u64,
-    /// JSON: path of the member with the records. `None` for a list at the top, or under `results` or `data`.
+    /// JSON: path of the member with the records. `None` if the whole document is a list of records, or if the records
+    /// are in the member `results` or `data`.
     pub(super) records: Option<String>,
     pub(super) columns: Vec<(&'static str, ColumnLocation)>,
     pub(super) constants: Vec<(&'static str, String)>,
@@ -66,15 +67,15 @@ pub struct ColumnMap {
 #[derive(Debug)]
 pub(super) struct WideNames {
     pub(super) pattern: ColumnNamePattern,
-    /// Canonical column of all cells in the wide columns; `None` if each column name states its own field, as
-    /// `AAPL.Close` does.
+    /// Canonical column of the cells in all wide columns. `None` if the canonical column is a part of each column name,
+    /// as in `AAPL.Close`.
     pub(super) value: Option<&'static str>,
     pub(super) skip: Vec<String>,
 }
 
 impl ColumnMap {
-    /// Digest of the map. It is part of an input's identity, because the same file gives different rows with another
-    /// map.
+    /// Digest of the map. The digest that identifies an input is computed from the file and the map's digest, because
+    /// the same file gives different rows with another map.
     pub(crate) fn digest(&self) -> &str {
         &self.digest
     }

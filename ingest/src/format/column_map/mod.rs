@@ -77,7 +77,7 @@ pub(super) fn detect(
     Ok(FileFormat { layout, encoding: head.encoding, symbol, date: None })
 }
 
-/// Reason for refusing a file that has a symbol column, although the map names no column for symbols.
+/// Error message for a file that has a symbol column, if the map has no symbol column.
 fn names_symbols(map: &ColumnMap, column: &str) -> String {
     let symbol = map.symbol_column().unwrap_or("symbol");
     format!("has symbols in its column {column:?}: set columns.{symbol} = {column:?} in the map")

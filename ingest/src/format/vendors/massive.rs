@@ -117,7 +117,8 @@ fn aggregate<'a>(row: &'a VendorRow<'_>, date: NaiveDate, basis_as_of: Option<&'
         .with_value("basis_as_of", basis_as_of)
 }
 
-/// Adds a security. If the response has the details of a ticker, adds its market value and share count too.
+/// Adds a security record. If the response also has a market value or a share count, adds them in a fundamentals
+/// record.
 fn ticker(row: &VendorRow<'_>, fetched_on: &str, rows: &mut RowAccumulator) -> Result<(), RowError> {
     if let Some(market) = row.text(&["market"]).filter(|market| !matches!(*market, "stocks" | "otc")) {
         let message = format_args!("market {market} is not a securities market");

@@ -2,8 +2,10 @@
 //!
 //! A fact has a period and a filing date. A later filing for the same period corrects an earlier filing. At the end of
 //! a fiscal year, a twelve-month sum is the value of that year. During a year, the sum is the previous fiscal year,
-//! plus the current year to date, minus the same months of the previous year. Declared dividends per share have no
-//! ex-date, so they give no dividend rows. The total of dividends paid is used as a company figure.
+//! plus the current year to date, minus the same months of the previous year.
+//!
+//! The reader creates no dividend rows, because the file has no ex-dates. It loads the total dividends paid in twelve
+//! months, as one of the company's figures.
 
 use std::collections::BTreeMap;
 
@@ -101,7 +103,7 @@ fn figures_of(document: RawJson<'_>) -> BTreeMap<NaiveDate, BTreeMap<&'static st
 /// First and last day of a fact's period. For a share count, both are the same day.
 type Period = (NaiveDate, NaiveDate);
 
-/// Values of an SEC fact by period. If several filings report one period, the newest filing decides.
+/// Values of an SEC fact by period. If several filings report one period, the value in the newest filing is used.
 fn periods(fact: RawJson<'_>, unit: &str) -> BTreeMap<Period, Decimal> {
     let mut filed: BTreeMap<Period, (String, Decimal)> = BTreeMap::new();
     let values = fact.get("units").and_then(|units| units.get(unit));

@@ -1,4 +1,4 @@
-//! Calendar page: dividends of one week or month, their CSV file, and the address for calendar programs.
+//! Calendar page: dividends of one week or month, their CSV file, and the URL to which calendar programs can subscribe.
 
 use axum::response::Response;
 use chrono::NaiveDate;

@@ -1,10 +1,10 @@
-//! Vertical axis of a chart: round bounds, and labels. All values are exact decimals.
+//! Vertical axis of a chart, with rounded bounds and labels. All values are exact decimals.
 
 use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive;
 
-/// The step is chosen so that the range of the values has at most this number of steps. The axis may have one step
-/// more, because its bounds are rounded outward.
+/// Maximum number of steps between the lowest and the highest value. The axis may have one step more, because its
+/// bounds are rounded outward.
 const INTERVALS: i64 = 5;
 
 /// Axis from `low` to `high` in equal steps.

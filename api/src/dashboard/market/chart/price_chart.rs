@@ -1,5 +1,5 @@
-//! Price chart: a line of closes, marks for ex-dates and splits, a text alternative, and a table with the last close of
-//! each month or year.
+//! Price chart: a line of closing prices with marks for ex-dates and splits, a text alternative, and a table with the
+//! last close of each month or year.
 
 use std::fmt::Write;
 
@@ -16,14 +16,14 @@ use crate::dashboard::view::table::{Number, Text, data_table};
 /// Width and height of the drawing, in SVG units. The browser stretches the drawing.
 const WIDTH: i64 = 2_000;
 const HEIGHT: i64 = 600;
-/// Height of the tick that marks an ex-date, in units of the drawing.
+/// Height of the short vertical line that marks an ex-date, in SVG units.
 const MARK: i64 = 24;
-/// Maximum number of points of the line.
+/// Maximum number of points of the drawn line.
 const POINTS: usize = 800;
 /// Maximum length in days of a chart with one table row per month. Longer charts have one table row per year.
 const MONTHLY_DAYS: i64 = 750;
 
-/// Close of one bar, as `/v1/prices/{symbol}` returns it.
+/// Closing price of a day or week, as `/v1/prices/{symbol}` returns it.
 #[derive(Debug, Clone, Copy, Deserialize)]
 pub(crate) struct Close {
     date: NaiveDate,

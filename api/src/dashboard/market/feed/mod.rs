@@ -31,7 +31,8 @@ pub(crate) fn feed_routes(data: &Router) -> Router<App> {
         .layer(Extension(DataRouter(data.clone())))
 }
 
-/// Responds to any API call, as CSV unless the call names another format.
+/// Calls the API with the rest of the path, and returns the response. The format is CSV, unless the query has the
+/// parameter `format`.
 async fn show_rows(
     Path((key, _)): Path<(String, String)>,
     Extension(DataRouter(data)): Extension<DataRouter>,

@@ -22,7 +22,7 @@ pub(crate) fn income_call(holdings: &str) -> String {
 /// response.
 ///
 /// `edits` is the number of times that the saved holdings were changed. It is added to the revision number of every
-/// event, because a change of the shares changes the text of the events.
+/// event, because the text of an event contains the number of shares.
 pub(crate) async fn income_calendar(
     app: &App,
     (answer, version): &(Value, MinVersion),

@@ -1,5 +1,5 @@
-//! Revision numbers of calendar events (`SEQUENCE` in iCalendar). The number is the position of the dividend's newest
-//! change in the change journal.
+//! Revision numbers of calendar events (`SEQUENCE` in iCalendar). Each event shows a dividend. The revision number is
+//! the position in the change journal of the newest change of this dividend.
 //!
 //! Invariants: the revision number of an event never decreases, and it increases with every change of the dividend. A
 //! rebuild of the tables does not change the numbers of unchanged dividends.

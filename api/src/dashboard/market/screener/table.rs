@@ -16,7 +16,7 @@ const COLUMNS: [(&str, &str, Unit<'static>); 6] = [
     ("market_cap", "Market value", Unit::Plain),
 ];
 
-/// Renders the rows. `heading` renders a column title from the JSON field and the title.
+/// Renders the rows. `heading` renders the header cell of a column. Its arguments are the JSON field and the title.
 pub(crate) fn render_table(rows: &[Value], heading: impl Fn(&str, &str) -> Markup) -> Markup {
     html! {
         div.scroll tabindex="0" role="region" aria-label="Table: securities" {

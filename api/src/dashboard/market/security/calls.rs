@@ -12,7 +12,8 @@ pub(crate) const RANGES: [(&str, &str, i32); 4] =
 /// Adjustments of the price chart, each with the value of the parameter `prices` and a title.
 pub(crate) const ADJUSTMENTS: [(&str, &str); 3] =
     [("split", "Split-adjusted close"), ("raw", "Raw close"), ("all", "Total return")];
-/// Default range if the reader may see 5 years of history.
+/// Default range, if the reader may see 5 years of history. Otherwise the default is `1y`, or `max` if the reader may
+/// see less than one year.
 const FIRST_RANGE: &str = "5y";
 
 /// Chosen range and adjustment of the price chart.
@@ -25,8 +26,8 @@ pub(crate) struct PriceChoice {
 }
 
 impl PriceChoice {
-    /// Reads the choice. A default range replaces an unknown range, and a range that is longer than the history that
-    /// the reader may see.
+    /// Reads the choice from the query. The default range is used if the requested range is unknown, or is longer than
+    /// the history that the reader may see.
     pub(crate) fn read(parameters: &Form, depth_years: i32) -> Self {
         let included = RANGES.iter().filter(|(.., years)| *years <= depth_years).map(|(range, ..)| *range);
         let included: Vec<&str> = included.collect();
@@ -70,7 +71,8 @@ impl SecurityBlock {
     }
 }
 
-/// API call for the closes of the chart. The longest range has weekly closes, so that it fits into one response.
+/// API call for the closing prices of the chart. For the range `max`, it requests weekly prices, so that they fit into
+/// one response.
 fn prices_call(symbol: &str, choice: &PriceChoice) -> String {
     let (interval, limit) = match choice.range {
         "1y" => ("daily", 400),

@@ -1,4 +1,5 @@
-//! Flags and quarantined rows of a security in plain words.
+//! Description of a security's flags and quarantined rows in plain words. A quarantined row is suspect, so no figure
+//! uses it.
 
 use maud::{Markup, html};
 use serde_json::Value;

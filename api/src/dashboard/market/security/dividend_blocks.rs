@@ -1,4 +1,4 @@
-//! Dividends of a security: bars by year, and the list of payments.
+//! Dividends of a security: a bar chart by year, and the list of payments.
 
 use maud::{Markup, html};
 use rust_decimal::Decimal;
@@ -10,7 +10,7 @@ use crate::dashboard::view::table::{Number, Text, data_table, stacked_table};
 
 /// Number of payments that are visible at first. Older payments are collapsed.
 const SHOWN: usize = 12;
-/// Maximum number of payments in the list. The CSV file has all payments.
+/// Maximum number of payments in the list. The CSV file has up to 1000 payments.
 const MOST: usize = 120;
 
 /// Bar chart and table of the split-adjusted regular dividends by year.
@@ -56,8 +56,7 @@ fn bar(year: &Value) -> Bar {
     Bar { label: year["year"].to_string(), solid, light }
 }
 
-/// Renders tables of the payments, newest first. The tables contain paid, declared and estimated payments, and mark
-/// raises and cuts.
+/// Renders tables of the paid, declared and estimated payments, newest first. Raises and cuts are marked.
 pub(crate) fn render_rows(rows: &[Value]) -> Markup {
     if rows.is_empty() {
         return html! { p { "No dividends are known for this history." } };

@@ -73,8 +73,8 @@ fn derivation(entry: &Value, explanation: &Value) -> Markup {
     }
 }
 
-/// Table of the observations from which a figure was computed. Each row names the feed, the file and the line of an
-/// observation.
+/// Table of the data rows from which a figure was computed, for example the dividends of a year. Each data row is shown
+/// with the feed, the file and the line from which it was read.
 fn rows(observations: &[Value]) -> Markup {
     html! {
         h3 { "Rows behind this figure" }

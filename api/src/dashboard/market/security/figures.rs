@@ -1,4 +1,5 @@
-//! Figures of a security: groups, titles and units. Each figure links to the page with its explanation.
+//! Figures of a security, for example its dividend yield: groups, titles and units. Each figure links to the page with
+//! its explanation.
 
 use std::sync::LazyLock;
 

@@ -56,8 +56,8 @@ pub(super) struct Label {
 }
 
 impl Label {
-    /// Maximum length, in bytes. `write` copies this number of bytes for every label and then removes the excess,
-    /// because a copy of constant size is fast.
+    /// Maximum length of a label, in bytes. `write` copies this number of bytes for every label and then removes the
+    /// excess, because a copy of constant size is fast.
     const MAX: usize = 32;
 
     pub(super) fn new(text: &str) -> Self {

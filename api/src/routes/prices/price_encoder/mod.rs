@@ -1,5 +1,5 @@
-//! Price encoder. It writes price points as JSON or CSV directly from the columns. For ten years of daily prices,
-//! structs and serde take several times as long.
+//! Price encoder. It reads the columns of stored prices and writes price points as JSON or CSV. It creates no struct
+//! per price point, because structs and serde would take several times as long.
 //!
 //! Invariant: the bytes equal the bytes that serde writes for [`market::price::PricePoint`], for every basis and
 //! interval.
@@ -20,9 +20,9 @@ use point_values::{PointValues, price};
 use segments::{Segment, Segments};
 use value_writer::ValueWriter;
 
-/// Bytes of buffer reserved for each encoded price point. Few price points need more.
+/// Number of bytes that are reserved in the buffer for each price point. Few price points need more.
 const POINT: usize = 352;
-/// Bytes of buffer reserved for the end of a response (the part after the last row).
+/// Number of bytes that are reserved in the buffer for the end of a response (the part after the last row).
 const META: usize = 2048;
 
 /// Symbol and currency of a security's rows.

@@ -18,7 +18,7 @@ use super::segments::{Segment, Segments};
 pub(super) struct PointValues<'a> {
     pub(super) adjusted: &'a AdjustedBars<'a>,
     segments: &'a Segments<'a>,
-    /// Position of the first session that has a flag in `has_event`.
+    /// Index of the session to which the first flag in `has_event` belongs.
     start: usize,
     /// One flag per session, true if the session has an ex-date. An ex-date on a day without a session counts for the
     /// next session.
@@ -101,8 +101,9 @@ impl<'a> PointValues<'a> {
         percent.map(|percent| round(percent, 4))
     }
 
-    /// Change of the raw close since the session before the period, and the raw close of that session. `None` if the
-    /// two sessions have different scales or factors, or if the period has no session before it.
+    /// Two raw values: the change of the close since the session before the period, and the close of this earlier
+    /// session. `None` if no session is before the period, or if the earlier session has other adjustment factors or
+    /// another scale than the last session of the period.
     fn raw_change(&self, period: &SessionRange, segment: &Segment<'a>) -> Option<(i64, i64)> {
         let before = period.start.checked_sub(1)?;
         if !segment.has_requested_basis_of(self.segments.find(segment, before)) {
