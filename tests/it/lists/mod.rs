@@ -81,11 +81,12 @@ fn value_of(rule: Rule, cell: &Cell, parameter: &str, shift: i8) -> Option<Strin
     }
 }
 
-/// Another value of a parameter that takes a list, known in every market.
+/// Another value of a parameter that takes a list, accepted in every market.
 fn another(parameter: &str) -> Option<&'static str> {
     match parameter {
         "frequency" => Some("monthly"),
         "sector" => Some("Utilities"),
+        "asset_type" => Some("a type of no holding"),
         "country" => Some("DE"),
         "exchange" => Some("XLON"),
         _ => None,

@@ -124,13 +124,12 @@ struct HoldingFilters {
 
 impl HoldingFilters {
     /// Reads the filters. A sector is unknown if neither a holding of the fund nor a security has it. On the first
-    /// page, an unknown sector is an error. On later pages, and for a fund without holdings, it matches nothing. An
-    /// unknown asset type always matches nothing, because issuers choose asset types freely.
+    /// page, an unknown sector is an error. On later pages, and for a fund without holdings, it matches no holding. An
+    /// unknown asset type never matches a holding, because issuers choose asset types freely.
     async fn read(context: &HandlerContext<HoldingsParameters>, all: &[Holding]) -> Result<Self, ApiError> {
         let asked = &context.parameters;
         let types = all.iter().filter_map(|holding| holding.asset_type.clone()).collect::<FacetNames>();
-        let meant = |text: &String| types.resolve(None, text).unwrap_or_default();
-        let asset_types = asked.asset_type.as_ref().map(meant);
+        let asset_types = asked.asset_type.as_ref().map(|text| types.resolve_known(text));
         let sectors = match &asked.sector {
             Some(text) => Some(sectors(context, all, text).await?),
             None => None,
@@ -153,7 +152,7 @@ async fn sectors(
     let own = all.iter().filter_map(|holding| holding.sector.clone()).collect::<FacetNames>();
     match own.resolve(None, text) {
         Ok(names) => Ok(names),
-        Err(_) if context.parameters.page.after.is_some() || all.is_empty() => Ok(vec![]),
+        Err(_) if context.parameters.page.after.is_some() || all.is_empty() => Ok(own.resolve_known(text)),
         Err(_) => {
             let facet_index = context.app.memory_tables.facet_index(&context.generation).await?;
             let known = facet_index.names_with(FilterField::Sector, own);

@@ -45,9 +45,9 @@ parameters! {
         category: Option<Vec<String>> = reader.read_names(FilterField::Category),
         /// Strategies by name or slug, comma-separated.
         strategy: Option<Vec<String>> = reader.read_names(FilterField::Strategy),
-        /// True for leveraged funds, false for all other funds.
+        /// True for leveraged funds, false for funds that are not leveraged. A fund of which this is unknown matches neither.
         is_leveraged: Option<bool> = reader.read_bool("is_leveraged"),
-        /// True for inverse funds, false for all other funds.
+        /// True for inverse funds, false for funds that are not inverse. A fund of which this is unknown matches neither.
         is_inverse: Option<bool> = reader.read_bool("is_inverse"),
         /// Payment frequencies, comma-separated.
         frequency: Option<Vec<Frequency>> = reader.read_words("frequency", Frequency::ALL),
